@@ -1,0 +1,63 @@
+# `make demo` and `make test` set up everything they need. PYTHON names the interpreter to start from (3.11 or newer).
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PYTHONDONTWRITEBYTECODE =
+
+.DEFAULT_GOAL := help
+.PHONY: help install compile demo test test-long lint types docs lock wheel clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit("flagsvc needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: requirements/dev.txt pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	FLAGSVC_PURE=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# The compiled engine is rebuilt whenever a source it is made from is newer.
+COMPILED := $(addprefix src/flagsvc/,$(shell sed -e 's/\#.*//' src/flagsvc/compiled.txt))
+$(VENV)/.compiled: $(VENV)/.installed setup.py src/flagsvc/compiled.txt $(COMPILED)
+	@find src -name '*.so' -delete
+	@if command -v $${CC:-cc} >/dev/null 2>&1 || command -v gcc >/dev/null 2>&1; then \
+	  echo "compiling the engine with mypyc"; \
+	  $(BIN)/python setup.py --quiet build_ext --inplace > $(VENV)/compile.log 2>&1 || { cat $(VENV)/compile.log; exit 1; }; \
+	else echo "no C compiler found: the engine stays interpreted (about ten times slower)"; fi
+	@touch $@
+
+install: $(VENV)/.compiled ## create .venv, install what is pinned, compile the engine where a C compiler exists
+
+compile: $(VENV)/.compiled ## compile the engine again if a source of it changed
+
+demo: install ## start a proxy on an example document and show a first answer
+	@$(BIN)/python examples/demo.py
+
+test: install ## run the whole test suite (REQUIRE_ALL=1: nothing may skip)
+	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+test-long: install ## the long runs: differential, fuzzing, soak
+	$(BIN)/python -m pytest -m long $(ARGS)
+
+lint: install ## ruff: style and formatting
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+types: install ## mypy, strict
+	$(BIN)/mypy
+
+docs: install ## write the generated reference pages
+	$(BIN)/flagsvc config --docs > docs/reference/options.md
+
+lock: | $(BIN)/python ## pin the requirements again, with hashes
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -o requirements/runtime.txt requirements/runtime.in
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -c requirements/runtime.txt -o requirements/dev.txt requirements/dev.in
+
+wheel: install ## build the wheel with the compiled engine into dist/
+	$(BIN)/python -m build --wheel --no-isolation
+
+clean: ## remove what was built
+	rm -rf $(VENV) build dist .cache src/*.egg-info
+	find . -name '*.so' -delete -o -name __pycache__ -type d -prune -exec rm -rf {} +

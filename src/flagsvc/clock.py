@@ -1,0 +1,36 @@
+"""Time as a port: what the clock says, how long ago, and waiting. `flagsvc.testing.FakeClock` is the public fake."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """What the parts that live in time ask of a clock."""
+
+    def now(self) -> float:
+        """Return seconds since the epoch."""
+
+    def monotonic(self) -> float:
+        """Return seconds that never run backwards, from an arbitrary start."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait for `seconds`."""
+
+
+class SystemClock:
+    """The clock of the machine."""
+
+    def now(self) -> float:
+        """Return seconds since the epoch."""
+        return time.time()
+
+    def monotonic(self) -> float:
+        """Return seconds that never run backwards, from an arbitrary start."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait for `seconds`."""
+        await asyncio.sleep(seconds)

@@ -1,0 +1,128 @@
+"""The evaluation context: who asks, and when (specification: Evaluation context; behaviour: Evaluation endpoints).
+
+This file knows the names of the context fields and how a field is looked up. It refuses to know where a context comes from.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mypy_extensions import i64
+
+from flagsvc.engine.values import jsdate
+
+PROPERTY: Final = 0
+APP_NAME: Final = 1
+ENVIRONMENT: Final = 2
+USER_ID: Final = 3
+SESSION_ID: Final = 4
+REMOTE_ADDRESS: Final = 5
+CURRENT_TIME: Final = 6
+PROPERTIES: Final = 7
+
+FIELDS: Final[dict[str, int]] = {
+    "appName": APP_NAME,
+    "environment": ENVIRONMENT,
+    "userId": USER_ID,
+    "sessionId": SESSION_ID,
+    "remoteAddress": REMOTE_ADDRESS,
+    "currentTime": CURRENT_TIME,
+    "properties": PROPERTIES,
+}
+"""Wire name of each standard field → its kind; any other name is a property."""
+
+PROPERTIES_AS_TEXT: Final = "[object Object]"
+"""What a constraint on the field `properties` itself compares with (the text JavaScript makes of an object)."""
+
+
+class Context:
+    """One evaluation context.
+
+    Standard fields are None when absent, never the empty text. `current_time` is the caller's own time in epoch milliseconds;
+    `now` (epoch milliseconds) is used where the caller gave none, and `entropy` (an integer of up to 62 bits) seeds the random
+    draws of this one evaluation.
+    """
+
+    def __init__(
+        self,
+        *,
+        app_name: str | None = None,
+        environment: str | None = None,
+        user_id: str | None = None,
+        session_id: str | None = None,
+        remote_address: str | None = None,
+        current_time: float | None = None,
+        properties: dict[str, str] | None = None,
+        now: float = 0.0,
+        entropy: int = 0,
+    ) -> None:
+        self.app_name = app_name
+        self.environment = environment
+        self.user_id = user_id
+        self.session_id = session_id
+        self.remote_address = remote_address
+        self.current_time = current_time
+        self.properties: dict[str, str] = {} if properties is None else properties
+        self.now = now
+        self.entropy = entropy
+
+    def read(self, kind: i64, name: str) -> str | None:
+        """Return the field of this kind, a property of the same `name` where the field is absent, or None."""
+        value: str | None = None
+        if kind == PROPERTY:
+            return self.properties.get(name)
+        if kind == USER_ID:
+            value = self.user_id
+        elif kind == SESSION_ID:
+            value = self.session_id
+        elif kind == APP_NAME:
+            value = self.app_name
+        elif kind == ENVIRONMENT:
+            value = self.environment
+        elif kind == REMOTE_ADDRESS:
+            value = self.remote_address
+        elif kind == PROPERTIES:
+            return PROPERTIES_AS_TEXT
+        elif self.current_time is not None:
+            value = jsdate.to_text(self.current_time)
+        return self.properties.get(name) if value is None else value
+
+    def get(self, field: str) -> str | None:
+        """Return a context field by its wire name (`userId`, `region`, …) as text, or None when it is absent."""
+        return self.read(FIELDS.get(field, PROPERTY), field)
+
+    def replace(self, **changes: object) -> Context:
+        """Return a copy with some attributes changed; TypeError for an attribute that a context does not have."""
+        copy = Context()
+        for name in ATTRIBUTES:
+            setattr(copy, name, changes.pop(name) if name in changes else getattr(self, name))
+        if changes:
+            raise TypeError(f"a context has no attribute `{min(changes)}`, it has {', '.join(ATTRIBUTES)}")
+        return copy
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the fields that are present under their wire names; `properties` always."""
+        pairs: list[tuple[str, object]] = [
+            ("appName", self.app_name),
+            ("environment", self.environment),
+            ("userId", self.user_id),
+            ("sessionId", self.session_id),
+            ("remoteAddress", self.remote_address),
+            ("currentTime", self.current_time),
+            ("properties", dict(self.properties)),
+        ]
+        return {name: value for name, value in pairs if value is not None}
+
+
+ATTRIBUTES: Final = (
+    "app_name",
+    "environment",
+    "user_id",
+    "session_id",
+    "remote_address",
+    "current_time",
+    "properties",
+    "now",
+    "entropy",
+)
+"""The attributes of a context, in the order of the specification."""

@@ -1,0 +1,127 @@
+"""Words for compiled nodes: what a constraint asks and what the context has, which bucket a rollout fell into."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from flagsvc.engine.predicates import (
+    EQUAL,
+    GREATER,
+    LESS,
+    Contains,
+    EndsWith,
+    FieldPredicate,
+    InNetwork,
+    Matches,
+    Moment,
+    Never,
+    Number,
+    OneOf,
+    Predicate,
+    StartsWith,
+    Version,
+)
+from flagsvc.engine.run import Run
+from flagsvc.engine.strategies import (
+    Addresses,
+    Custom,
+    DefaultRollout,
+    Everyone,
+    Nobody,
+    RandomShare,
+    Rollout,
+    Strategy,
+    UserIds,
+)
+from flagsvc.engine.values import jsdate
+
+ORDERS: Final[dict[int, str]] = {
+    EQUAL: "=",
+    GREATER: ">",
+    GREATER | EQUAL: ">=",
+    LESS: "<",
+    LESS | EQUAL: "<=",
+}
+MAX_LISTED: Final = 5
+
+
+def listed(values: list[str]) -> str:
+    """Return the first few of the values, and how many there are more."""
+    shown = ", ".join([f"`{value}`" for value in values[:MAX_LISTED]])
+    more = len(values) - MAX_LISTED
+    return f"[{shown}{f', and {more} more' if more > 0 else ''}]"
+
+
+def asked(predicate: Predicate) -> str:
+    """Return what a constraint asks of its field."""
+    if isinstance(predicate, OneOf):
+        return f"in {listed(sorted(predicate.values))}"
+    if isinstance(predicate, StartsWith):
+        return f"starts with one of {listed(list(predicate.values))}"
+    if isinstance(predicate, EndsWith):
+        return f"ends with one of {listed(list(predicate.values))}"
+    if isinstance(predicate, Contains):
+        return f"contains one of {listed(list(predicate.values))}"
+    if isinstance(predicate, Number):
+        return f"{ORDERS[int(predicate.accepts)]} {predicate.value:g}"
+    if isinstance(predicate, Version):
+        return f"{ORDERS[int(predicate.accepts)]} version `{predicate.text}`"
+    if isinstance(predicate, Moment):
+        return f"{ORDERS[int(predicate.accepts)]} {jsdate.to_text(predicate.value)}"
+    if isinstance(predicate, Matches):
+        return f"matches `{predicate.text}`"
+    return f"in network {listed(list(predicate.values))}" if isinstance(predicate, InNetwork) else "holds"
+
+
+def describe(predicate: Predicate, run: Run) -> str:
+    """Return a constraint in words, with what the context has for it."""
+    if isinstance(predicate, Never):
+        return predicate.reason
+    if not isinstance(predicate, FieldPredicate):
+        return "always holds"
+    found = run.context.read(predicate.kind, predicate.name)
+    if isinstance(predicate, Moment):
+        given = run.context.current_time
+        found = jsdate.to_text(run.context.now if given is None else given)
+    has = "is absent" if found is None else f"is `{found}`"
+    return f"{predicate.name} {'not ' if predicate.negate else ''}{asked(predicate)}; it {has}"
+
+
+def describe_rule(strategy: Strategy, run: Run) -> tuple[bool, str]:
+    """Apply a strategy's own rule; return its answer and the words for it."""
+    if isinstance(strategy, Nobody):
+        return False, strategy.reason
+    if isinstance(strategy, Everyone):
+        return True, "admits everyone"
+    if isinstance(strategy, RandomShare):
+        bucket = int(run.draw(100))
+        return bucket <= strategy.share, f"random draw {bucket}, admits up to {strategy.share}"
+    if isinstance(strategy, Rollout):
+        return describe_rollout(strategy, run)
+    admits = strategy.admits(run)
+    if isinstance(strategy, UserIds):
+        return admits, f"userId {of(run.context.user_id)} in {listed(sorted(strategy.users))}"
+    if isinstance(strategy, Addresses):
+        return admits, f"remoteAddress {of(run.context.remote_address)} in {listed(sorted(strategy.addresses.texts))}"
+    return admits, "custom strategy" if isinstance(strategy, Custom) else "rule of its own"
+
+
+def describe_rollout(strategy: Rollout, run: Run) -> tuple[bool, str]:
+    """Apply a rollout; return its answer and the bucket."""
+    by_default = isinstance(strategy, DefaultRollout)
+    identifier = run.user_or_session() if by_default else strategy.identifier(run)
+    if identifier is None and not by_default:
+        return False, f"sticks to {strategy.field}, which is absent"
+    bucket = int(run.draw(100) if identifier is None else strategy.prefix.bucket(identifier, 100))
+    field = strategy.field
+    if by_default:
+        field = "a random draw" if identifier is None else "userId" if run.context.user_id else "sessionId"
+    return (
+        bucket <= strategy.share,
+        f"bucket {bucket} by {field} in group `{strategy.prefix.group}`, admits up to {strategy.share}",
+    )
+
+
+def of(value: str | None) -> str:
+    """Return a context value in words."""
+    return "(absent)" if value is None else f"`{value}`"

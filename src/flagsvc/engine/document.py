@@ -1,0 +1,102 @@
+"""A configuration document that can be changed by delta events, and is a plain document again at any time.
+
+The events are those of the client specification's delta suites: `hydration` replaces everything, `feature-updated` and
+`segment-updated` put one thing in its place (or at the end), `feature-removed` and `segment-removed` take one away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from flagsvc.engine.parse import as_list, as_object, identity, wrong
+from flagsvc.errors import DocumentError
+
+
+class DocumentBuilder:
+    """Holds features by name and segments by id, in the order in which they came.
+
+    Takes a full document (`features`, `segments`) or a delta document (`events`); raises DocumentError when it is neither. An
+    event that cannot be applied raises and leaves everything as it was.
+    """
+
+    def __init__(self, document: object | None = None) -> None:
+        self.features: dict[str, object] = {}
+        self.segments: dict[str, object] = {}
+        if document is not None:
+            self.take(as_object(document, ""))
+
+    def take(self, document: dict[str, object]) -> None:
+        """Apply a delta document's events in turn, or replace everything by a full document."""
+        if "events" not in document:
+            self.hydrate(document)
+            return
+        for at, event in enumerate(as_list(document, "events", "")):
+            self.apply(event, f"events[{at}]")
+
+    def apply(self, raw: object, path: str = "event") -> None:
+        """Apply one event. Raises DocumentError for one of an unknown type or the wrong shape."""
+        event = as_object(raw, path)
+        kind = event.get("type")
+        handler = EVENTS.get(kind) if isinstance(kind, str) else None
+        if handler is None:
+            raise DocumentError(f"{path}.type", f"must be one of {', '.join(EVENTS)}, is `{kind}`")
+        handler(self, event, path)
+
+    def document(self) -> dict[str, object]:
+        """Return the document as it stands now."""
+        return {"version": 2, "features": list(self.features.values()), "segments": list(self.segments.values())}
+
+    def hydrate(self, event: dict[str, object], path: str = "") -> None:
+        """Replace everything by the features and segments of a document."""
+        if not isinstance(event.get("features"), list):
+            raise DocumentError(f"{path}.features" if path else "features", wrong("a list", event.get("features")))
+        named = enumerate(as_list(event, "features", path))
+        features = {feature_name(item, f"features[{at}]"): item for at, item in named}
+        numbered = enumerate(as_list(event, "segments", path))
+        segments = {segment_id(item, f"segments[{at}]"): item for at, item in numbered}
+        self.features = features
+        self.segments = segments
+
+    def update_feature(self, event: dict[str, object], path: str) -> None:
+        """Put a feature in its place."""
+        self.features[feature_name(event.get("feature"), f"{path}.feature")] = event.get("feature")
+
+    def remove_feature(self, event: dict[str, object], path: str) -> None:
+        """Take a feature away; one that is not there is no error."""
+        name = event.get("featureName")
+        if not isinstance(name, str):
+            raise DocumentError(f"{path}.featureName", wrong("a text", name))
+        self.features.pop(name, None)
+
+    def update_segment(self, event: dict[str, object], path: str) -> None:
+        """Put a segment in its place."""
+        self.segments[segment_id(event.get("segment"), f"{path}.segment")] = event.get("segment")
+
+    def remove_segment(self, event: dict[str, object], path: str) -> None:
+        """Take a segment away; one that is not there is no error."""
+        self.segments.pop(identity(event.get("segmentId"), f"{path}.segmentId"), None)
+
+
+def feature_name(raw: object, path: str) -> str:
+    """Return a feature's name; a feature without one is kept under its path, for compiling to complain about."""
+    name = raw.get("name") if isinstance(raw, dict) else None
+    return name if isinstance(name, str) else f"\0{path}"
+
+
+def segment_id(raw: object, path: str) -> str:
+    """Return a segment's identity; a segment without one is kept under its path, for compiling to complain about."""
+    try:
+        return identity(as_object(raw, path).get("id"), path)
+    except DocumentError:
+        return f"\0{path}"
+
+
+EVENTS: Final[dict[str, Callable[[DocumentBuilder, dict[str, object], str], None]]] = {
+    "hydration": DocumentBuilder.hydrate,
+    "feature-updated": DocumentBuilder.update_feature,
+    "feature-removed": DocumentBuilder.remove_feature,
+    "segment-updated": DocumentBuilder.update_segment,
+    "segment-removed": DocumentBuilder.remove_segment,
+}
+"""Type of a delta event → how it is applied."""

@@ -1,0 +1,177 @@
+"""Why a toggle came out as it did: the same nodes, walked one by one with every answer written down.
+
+The plain path never pays for it: nothing here is called by `Snapshot`. Compile with `CompileOptions(fold=False)` for an explanation
+that also shows what the configuration alone decides.
+"""
+
+from __future__ import annotations
+
+from flagsvc.engine.context import Context
+from flagsvc.engine.describe import describe, describe_rule
+from flagsvc.engine.features import FIRST_VARIANT, OFF, ON, Toggle
+from flagsvc.engine.predicates import Predicate, Segment
+from flagsvc.engine.run import Run
+from flagsvc.engine.snapshot import Snapshot
+from flagsvc.engine.strategies import Strategy
+from flagsvc.engine.variants import Choice
+
+
+class Step:
+    """One thing that was looked at: `kind` (dependency, strategy, constraint, segment, rule, variant), what, and the answer.
+
+    `answer` is None where it was not reached.
+    """
+
+    def __init__(self, kind: str, text: str, answer: bool | None, steps: list[Step] | None = None) -> None:
+        self.kind = kind
+        self.text = text
+        self.answer = answer
+        self.steps: list[Step] = [] if steps is None else steps
+
+    def to_json(self) -> dict[str, object]:
+        """Return the step as JSON-ready data."""
+        plain: dict[str, object] = {"kind": self.kind, "text": self.text, "answer": self.answer}
+        if self.steps:
+            plain["steps"] = [step.to_json() for step in self.steps]
+        return plain
+
+    def lines(self, indent: str) -> list[str]:
+        """Return the step as indented lines, one a step."""
+        mark = "-" if self.answer is None else ("yes" if self.answer else "no")
+        own = f"{indent}{mark:<3} {self.kind}: {self.text}"
+        return [own, *[line for step in self.steps for line in step.lines(indent + "    ")]]
+
+
+class Explanation:
+    """One toggle's outcome, what decided it, and every step on the way."""
+
+    def __init__(self, name: str, enabled: bool, variant: str, decided: str, steps: list[Step]) -> None:
+        self.name = name
+        self.enabled = enabled
+        self.variant = variant
+        self.decided = decided
+        self.steps = steps
+
+    def to_json(self) -> dict[str, object]:
+        """Return the explanation as JSON-ready data."""
+        return {
+            "name": self.name,
+            "enabled": self.enabled,
+            "variant": self.variant,
+            "decided": self.decided,
+            "steps": [step.to_json() for step in self.steps],
+        }
+
+    def to_text(self) -> str:
+        """Return the explanation as lines for a person to read."""
+        state = "on" if self.enabled else "off"
+        head = f"{self.name}: {state}, variant {self.variant} — {self.decided}"
+        return "\n".join([head, *[line for step in self.steps for line in step.lines("  ")]])
+
+
+def explain(snapshot: Snapshot, context: Context, names: list[str] | None = None) -> list[Explanation]:
+    """Return why each toggle comes out as it does for the context: those named, or all, in the document's order."""
+    run = Run(context, snapshot.memory)
+    asked = list(snapshot.toggles) if names is None else names
+    return [explain_one(snapshot.toggles.get(name), name, run) for name in asked]
+
+
+def explain_one(toggle: Toggle | None, name: str, run: Run) -> Explanation:
+    """Return why one toggle comes out as it does."""
+    if toggle is None:
+        return Explanation(name, False, "disabled", "no toggle of this name", [])
+    steps: list[Step] = []
+    number, decided = walk(toggle, run, steps)
+    outcome = toggle.outcomes[number]
+    variant = "disabled" if outcome.variant is None else outcome.variant
+    return Explanation(name, outcome.enabled, variant, decided, steps)
+
+
+def walk(toggle: Toggle, run: Run, steps: list[Step]) -> tuple[int, str]:
+    """Decide a toggle as `Toggle.decide` does, writing down every step; return the outcome and what decided it."""
+    if toggle.constant >= 0:
+        return int(toggle.constant), constant_reason(toggle)
+    if toggle.memo >= 0 and run.parents[toggle.memo] >= 0:
+        steps.append(Step("memo", "decided before, as the parent of another toggle", None))
+        return int(run.parents[toggle.memo]), "decided before, as the parent of another toggle"
+    number, decided = walk_all(toggle, run, steps)
+    if toggle.memo >= 0:
+        run.parents[toggle.memo] = number
+    return number, decided
+
+
+def constant_reason(toggle: Toggle) -> str:
+    """Return why a toggle can only come out one way."""
+    if toggle.constant != OFF:
+        return "on for everyone"
+    return "off for everyone: the feature is disabled, or nothing in it can ever admit anyone"
+
+
+def walk_all(toggle: Toggle, run: Run, steps: list[Step]) -> tuple[int, str]:
+    """Walk through the dependencies, then the strategies."""
+    for parent in toggle.parents:
+        satisfied = parent.satisfied(run)
+        steps.append(Step("dependency", f"toggle `{parent.toggle.name}`", satisfied))
+        if not satisfied:
+            return OFF, f"dependency on `{parent.toggle.name}` is not satisfied"
+    decided = -1
+    reason = "no strategy is on"
+    for at, strategy in enumerate(toggle.strategies):
+        if decided >= 0:
+            steps.append(Step("strategy", f"{strategy.name or 'none given'} (not reached)", None))
+            continue
+        parts: list[Step] = []
+        active = walk_strategy(strategy, run, parts)
+        steps.append(Step("strategy", strategy.name or "none given, on for everyone", active, parts))
+        if active:
+            decided = walk_variants(toggle, strategy, run, steps)
+            reason = f"strategy {at + 1}, {strategy.name or 'none given'}, is on"
+    return (OFF if decided < 0 else decided), reason
+
+
+def walk_strategy(strategy: Strategy, run: Run, parts: list[Step]) -> bool:
+    """Walk through a strategy's conditions, then its rule."""
+    for condition in strategy.conditions:
+        step = walk_condition(condition, run)
+        parts.append(step)
+        if not step.answer:
+            return False
+    admits, text = describe_rule(strategy, run)
+    parts.append(Step("rule", text, admits))
+    return admits
+
+
+def walk_condition(condition: Predicate, run: Run) -> Step:
+    """Write down a constraint, or a segment with its constraints."""
+    if isinstance(condition, Segment):
+        parts = [walk_condition(part, run) for part in condition.parts]
+        return Step("segment", f"segment {condition.identity}", condition.holds(run), parts)
+    return Step("constraint", describe(condition, run), condition.holds(run))
+
+
+def walk_variants(toggle: Toggle, strategy: Strategy, run: Run, steps: list[Step]) -> int:
+    """Draw the variant as `Toggle.drawn` does, writing down what the draw stuck to."""
+    for owner, choice, first in (
+        ("strategy", strategy.choice, int(strategy.first)),
+        ("feature", toggle.choice, FIRST_VARIANT),
+    ):
+        if choice is not None:
+            index = int(choice.pick(run))
+            steps.append(
+                Step(
+                    "variant", f"{toggle.outcomes[first + index].variant} of the {owner}, {stuck_to(choice, run)}", True
+                )
+            )
+            return first + index
+    return ON
+
+
+def stuck_to(choice: Choice, run: Run) -> str:
+    """Return what a variant's draw stuck to, for a person to read."""
+    if any([override.matches(run) for override in choice.overrides]):
+        return "by an override"
+    identifier = choice.identifier(run)
+    if identifier is None:
+        return f"a random draw over {choice.total}"
+    field = "userId, sessionId or remoteAddress" if choice.by_default else choice.field
+    return f"bucket {choice.prefix.bucket(identifier, choice.total)} of {choice.total} by {field}"

@@ -1,0 +1,91 @@
+"""A compiled toggle: dependencies, then strategies, then a variant; and the JSON of each way it can come out.
+
+The ways a toggle can come out are numbered: OFF, ON (without a variant), then one for each of its own variants, then one for each
+variant of each strategy. Evaluating a toggle gives that number; everything an answer needs is looked up by it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from librt.vecs import vec
+from mypy_extensions import i64
+
+from flagsvc.engine.run import Run
+from flagsvc.engine.strategies import Strategy
+from flagsvc.engine.variants import Choice
+
+OFF: Final = 0
+ON: Final = 1
+FIRST_VARIANT: Final = 2
+DYNAMIC: Final = -1
+
+
+class Outcome:
+    """One way a toggle can come out: on or off, with which variant (None: the fallback), and its JSON."""
+
+    def __init__(self, enabled: bool, variant: str | None, fragment: bytes) -> None:
+        self.enabled = enabled
+        self.variant = variant
+        self.fragment = fragment
+
+
+class Parent:
+    """A toggle this one depends on, and which of its outcomes satisfy the dependency."""
+
+    def __init__(self, toggle: Toggle, accepts: list[bool]) -> None:
+        self.toggle = toggle
+        self.accepts: vec[i64] = vec[i64]([1 if accepted else 0 for accepted in accepts])
+
+    def satisfied(self, run: Run) -> bool:
+        """Return whether the parent comes out as it must."""
+        return self.accepts[self.toggle.outcome(run)] == 1
+
+
+class Toggle:
+    """One compiled feature."""
+
+    def __init__(self, name: str, outcomes: list[Outcome]) -> None:
+        self.name = name
+        self.outcomes = outcomes
+        self.constant: i64 = DYNAMIC
+        self.memo: i64 = -1
+        self.parents: list[Parent] = []
+        self.strategies: list[Strategy] = []
+        self.choice: Choice | None = None
+        # what the list answers append for each outcome, the static toggles in front of this one included
+        self.listed: list[bytes] = []
+        self.complete: list[bytes] = []
+
+    def outcome(self, run: Run) -> i64:
+        """Return the number of the outcome for this run; a toggle that others depend on is decided once."""
+        if self.constant >= 0:
+            return self.constant
+        if self.memo < 0:
+            return self.decide(run)
+        known = run.parents[self.memo]
+        if known < 0:
+            known = self.decide(run)
+            run.parents[self.memo] = known
+        return known
+
+    def decide(self, run: Run) -> i64:
+        """Decide for this run. Whatever a node might still raise makes this toggle off, and no other."""
+        try:
+            for parent in self.parents:
+                if not parent.satisfied(run):
+                    return OFF
+            for strategy in self.strategies:
+                if strategy.active(run):
+                    return self.drawn(strategy, run)
+        except Exception as error:
+            run.memory.fault(self.name, error)
+        return OFF
+
+    def drawn(self, strategy: Strategy, run: Run) -> i64:
+        """Return the outcome once a strategy is on: its own variant, else the feature's, else none."""
+        if strategy.choice is not None:
+            return strategy.first + strategy.choice.pick(run)
+        if self.choice is not None:
+            return FIRST_VARIANT + self.choice.pick(run)
+        return ON

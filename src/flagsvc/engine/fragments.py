@@ -1,0 +1,50 @@
+"""Pre-encoded JSON of one toggle in one outcome (specification: Toggle, Variant).
+
+Every fragment begins with the comma that separates it from the one before; the writer of the answer drops the first.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+import msgspec
+
+from flagsvc.engine.model import VariantSpec
+
+OPEN: Final = b'{"toggles":['
+CLOSE: Final = b"]}"
+EMPTY: Final = OPEN + CLOSE
+
+
+def encode(value: object) -> bytes:
+    """Return compact JSON; a text with lone surrogates is escaped, for UTF-8 has no bytes for them."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
+def fragment(
+    name: str, enabled: bool, variant: VariantSpec | None, impression_data: bool, feature_state: bool
+) -> bytes:
+    """Return the toggle as JSON; `variant` None is the fallback `disabled`.
+
+    With `feature_state` the variant repeats the feature's state, as the reference proxy writes it.
+    """
+    drawn: dict[str, object] = {"name": "disabled" if variant is None else variant.name, "enabled": variant is not None}
+    if variant is not None and variant.payload is not None:
+        drawn["payload"] = variant.payload
+    if feature_state:
+        drawn["feature_enabled"] = enabled
+        drawn["featureEnabled"] = enabled
+    return b"," + encode({"name": name, "enabled": enabled, "variant": drawn, "impressionData": impression_data})
+
+
+def joined(parts: list[bytes]) -> bytes:
+    """Return the answer made of fragments."""
+    if not parts:
+        return EMPTY
+    parts[0] = OPEN + parts[0][1:]
+    parts.append(CLOSE)
+    return b"".join(parts)

@@ -1,0 +1,127 @@
+"""The parsed document: what a configuration says, checked and typed, before anything is compiled."""
+
+from __future__ import annotations
+
+
+class ConstraintSpec:
+    """One constraint; `key` is equal for equal constraints, and `path` names the spot in the document."""
+
+    def __init__(
+        self,
+        path: str,
+        field: str,
+        operator: str,
+        values: tuple[str, ...],
+        value: object,
+        inverted: bool,
+        insensitive: bool,
+    ) -> None:
+        self.path = path
+        self.field = field
+        self.operator = operator
+        self.values = values
+        self.value = value
+        self.inverted = inverted
+        self.insensitive = insensitive
+
+    def key(self) -> tuple[object, ...]:
+        """Return what two constraints have in common when they are one and the same."""
+        value = (type(self.value).__name__, self.value)
+        return (self.field, self.operator, self.values, value, self.inverted, self.insensitive)
+
+
+class OverrideSpec:
+    """One override of a variant: the variant is given to whoever has one of the values in the field."""
+
+    def __init__(self, field: str, values: tuple[str, ...]) -> None:
+        self.field = field
+        self.values = values
+
+
+class VariantSpec:
+    """One variant. `payload` is None where there is none; `stickiness` None where the document does not say."""
+
+    def __init__(
+        self,
+        name: str,
+        weight: int,
+        stickiness: str | None,
+        payload: dict[str, str] | None,
+        overrides: list[OverrideSpec],
+    ) -> None:
+        self.name = name
+        self.weight = weight
+        self.stickiness = stickiness
+        self.payload = payload
+        self.overrides = overrides
+
+
+class StrategySpec:
+    """One strategy of a feature. A constraint that is null stands as None; `segments` are the identities asked for."""
+
+    def __init__(
+        self,
+        path: str,
+        name: str,
+        parameters: dict[str, str],
+        constraints: list[ConstraintSpec | None],
+        segments: list[str],
+        variants: list[VariantSpec],
+    ) -> None:
+        self.path = path
+        self.name = name
+        self.parameters = parameters
+        self.constraints = constraints
+        self.segments = segments
+        self.variants = variants
+
+
+class DependencySpec:
+    """One parent a feature depends on; no `variants` means any."""
+
+    def __init__(self, feature: str, enabled: bool, variants: tuple[str, ...]) -> None:
+        self.feature = feature
+        self.enabled = enabled
+        self.variants = variants
+
+
+class FeatureSpec:
+    """One feature (toggle)."""
+
+    def __init__(
+        self,
+        name: str,
+        enabled: bool,
+        impression_data: bool,
+        strategies: list[StrategySpec],
+        variants: list[VariantSpec],
+        dependencies: list[DependencySpec],
+    ) -> None:
+        self.name = name
+        self.enabled = enabled
+        self.impression_data = impression_data
+        self.strategies = strategies
+        self.variants = variants
+        self.dependencies = dependencies
+
+
+class Problem:
+    """Something malformed that was left out: where it stands, of which toggle, and what was expected."""
+
+    def __init__(self, path: str, toggle: str | None, message: str) -> None:
+        self.path = path
+        self.toggle = toggle
+        self.message = message
+
+    def __str__(self) -> str:
+        named = f" of toggle `{self.toggle}`" if self.toggle is not None else ""
+        return f"{self.path}{named}: {self.message}"
+
+
+class DocumentSpec:
+    """A whole document: the features in order (of equal names the last counts, at the first one's place) and the segments."""
+
+    def __init__(self) -> None:
+        self.features: dict[str, FeatureSpec] = {}
+        self.segments: dict[str, list[ConstraintSpec | None]] = {}
+        self.problems: list[Problem] = []

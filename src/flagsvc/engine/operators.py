@@ -1,0 +1,171 @@
+"""The operators of constraints, one row each: how a constraint becomes a predicate (behaviour: Evaluation, List constraints).
+
+A constraint of an operator that has no row holds for nobody, inverted or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from flagsvc.engine.context import FIELDS, PROPERTY
+from flagsvc.engine.model import ConstraintSpec
+from flagsvc.engine.parse import MISSING, scalar
+from flagsvc.engine.predicates import (
+    EQUAL,
+    GREATER,
+    LESS,
+    Always,
+    Contains,
+    EndsWith,
+    InNetwork,
+    Matches,
+    Moment,
+    Never,
+    Number,
+    OneOf,
+    Predicate,
+    StartsWith,
+    Version,
+)
+from flagsvc.engine.values import jsdate, jsnumber
+from flagsvc.engine.values.regex import compile_regex
+from flagsvc.engine.values.semver import parse as parse_semver
+
+
+def kind_of(field: str) -> int:
+    """Return the kind of the context field of this wire name."""
+    return FIELDS.get(field, PROPERTY)
+
+
+def constant(outcome: bool, reason: str) -> Predicate:
+    """Return the predicate that always or never holds."""
+    return Always() if outcome else Never(reason)
+
+
+def compile_in(spec: ConstraintSpec) -> Predicate:
+    """IN: the field is one of the values."""
+    return OneOf(kind_of(spec.field), spec.field, spec.inverted, frozenset(spec.values))
+
+
+def compile_not_in(spec: ConstraintSpec) -> Predicate:
+    """NOT_IN: the field is none of the values."""
+    return OneOf(kind_of(spec.field), spec.field, not spec.inverted, frozenset(spec.values))
+
+
+def compile_starts_with(spec: ConstraintSpec) -> Predicate:
+    """STR_STARTS_WITH."""
+    return StartsWith(kind_of(spec.field), spec.field, spec.inverted, spec.values, spec.insensitive)
+
+
+def compile_ends_with(spec: ConstraintSpec) -> Predicate:
+    """STR_ENDS_WITH."""
+    return EndsWith(kind_of(spec.field), spec.field, spec.inverted, spec.values, spec.insensitive)
+
+
+def compile_contains(spec: ConstraintSpec) -> Predicate:
+    """STR_CONTAINS."""
+    return Contains(kind_of(spec.field), spec.field, spec.inverted, spec.values, spec.insensitive)
+
+
+def compile_regex_match(spec: ConstraintSpec) -> Predicate:
+    """REGEX: a pattern that does not compile is false."""
+    pattern = compile_regex(text_value(spec), spec.insensitive)
+    if pattern is None:
+        return constant(spec.inverted, f"`{text_value(spec)}` is not a regular expression")
+    return Matches(kind_of(spec.field), spec.field, spec.inverted, pattern, text_value(spec))
+
+
+def compile_network(spec: ConstraintSpec) -> Predicate:
+    """IN_CIDR: values that are no network are passed over."""
+    return InNetwork(kind_of(spec.field), spec.field, spec.inverted, spec.values)
+
+
+def compile_number(spec: ConstraintSpec, accepts: int) -> Predicate:
+    """NUM_*: a value that is no number makes the constraint false, and inverted true."""
+    number = number_value(spec)
+    if number != number:
+        return constant(spec.inverted, f"`{text_value(spec)}` is not a number")
+    return Number(kind_of(spec.field), spec.field, spec.inverted, accepts, number)
+
+
+def compile_version(spec: ConstraintSpec, accepts: int) -> Predicate:
+    """SEMVER_*: a value that is no version makes the constraint false, and inverted true."""
+    version = parse_semver(text_value(spec), lenient=True)
+    if version is None:
+        return constant(spec.inverted, f"`{text_value(spec)}` is not a semantic version")
+    return Version(kind_of(spec.field), spec.field, spec.inverted, accepts, version, text_value(spec))
+
+
+def compile_moment(spec: ConstraintSpec, accepts: int) -> Predicate:
+    """DATE_*: a value that is no date makes the constraint false, and inverted true."""
+    moment = date_value(spec)
+    if moment is None:
+        return constant(spec.inverted, f"`{text_value(spec)}` is not a date")
+    return Moment(spec.inverted, accepts, moment)
+
+
+def text_value(spec: ConstraintSpec) -> str:
+    """Return the constraint's single value as text."""
+    if spec.value == MISSING:
+        return ""
+    return "null" if spec.value is None else scalar(spec.value, spec.path)
+
+
+def number_value(spec: ConstraintSpec) -> float:
+    """Return the constraint's value as JavaScript's Number has it: nothing given is no number, null is zero."""
+    if spec.value == MISSING:
+        return float("nan")
+    return 0.0 if spec.value is None else jsnumber.parse(text_value(spec))
+
+
+def date_value(spec: ConstraintSpec) -> float | None:
+    """Return the constraint's value in epoch milliseconds, None when it is no date: nothing given is none, null is 1970."""
+    if spec.value == MISSING:
+        return None
+    if spec.value is None:
+        return 0.0
+    if isinstance(spec.value, (int, float)):
+        return jsdate.from_number(float(spec.value))
+    return jsdate.parse(text_value(spec))
+
+
+OPERATORS: Final[dict[str, Callable[[ConstraintSpec], Predicate]]] = {
+    "IN": compile_in,
+    "NOT_IN": compile_not_in,
+    "STR_STARTS_WITH": compile_starts_with,
+    "STR_ENDS_WITH": compile_ends_with,
+    "STR_CONTAINS": compile_contains,
+    "REGEX": compile_regex_match,
+    "IN_CIDR": compile_network,
+}
+"""Operator → how it is compiled."""
+
+COMPARISONS: Final[dict[str, tuple[Callable[[ConstraintSpec, int], Predicate], int]]] = {
+    "NUM_EQ": (compile_number, EQUAL),
+    "NUM_GT": (compile_number, GREATER),
+    "NUM_GTE": (compile_number, GREATER | EQUAL),
+    "NUM_LT": (compile_number, LESS),
+    "NUM_LTE": (compile_number, LESS | EQUAL),
+    "SEMVER_EQ": (compile_version, EQUAL),
+    "SEMVER_GT": (compile_version, GREATER),
+    "SEMVER_GTE": (compile_version, GREATER | EQUAL),
+    "SEMVER_LT": (compile_version, LESS),
+    "SEMVER_LTE": (compile_version, LESS | EQUAL),
+    "DATE_AFTER": (compile_moment, GREATER),
+    "DATE_BEFORE": (compile_moment, LESS),
+}
+"""Operator that orders → how it is compiled, and the results that satisfy it."""
+
+
+def compile_constraint(spec: ConstraintSpec | None) -> Predicate:
+    """Return the predicate of one constraint; one that is null holds for nobody."""
+    if spec is None:
+        return Never("a constraint that is null")
+    plain = OPERATORS.get(spec.operator)
+    if plain is not None:
+        return plain(spec)
+    ordering = COMPARISONS.get(spec.operator)
+    if ordering is not None:
+        return ordering[0](spec, ordering[1])
+    return Never(f"unknown operator `{spec.operator}`")

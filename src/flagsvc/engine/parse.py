@@ -1,0 +1,261 @@
+"""From a decoded JSON document to the model (behaviour: Evaluation; Towards the upstream server).
+
+A feature or segment that is malformed is left out as a `Problem` and harms only itself; a document that is not an object with a
+list of features is a DocumentError. What is null counts as absent.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Final
+
+from flagsvc.engine.model import (
+    ConstraintSpec,
+    DependencySpec,
+    DocumentSpec,
+    FeatureSpec,
+    OverrideSpec,
+    Problem,
+    StrategySpec,
+    VariantSpec,
+)
+from flagsvc.engine.values import jsnumber
+from flagsvc.engine.values.text import trim
+from flagsvc.errors import DocumentError
+
+KINDS: Final[dict[type, str]] = {
+    dict: "an object",
+    list: "a list",
+    str: "a text",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+}
+MAX_WEIGHT: Final = 2**31
+
+
+def parse_document(raw: object, project: str | None = None, name_prefix: str | None = None) -> DocumentSpec:
+    """Return the model of a document, with the features of `project` and `name_prefix` only where those are given.
+
+    Raises DocumentError when the document is not an object with a list `features`, or its `segments` are no list.
+    """
+    document = as_object(raw, "")
+    if not isinstance(document.get("features"), list):
+        raise DocumentError("features", wrong("a list", document.get("features")))
+    spec = DocumentSpec()
+    for at, item in enumerate(as_list(document, "segments", "")):
+        add_segment(spec, item, f"segments[{at}]")
+    for at, item in enumerate(as_list(document, "features", "")):
+        if wanted(item, project, name_prefix):
+            add_feature(spec, item, f"features[{at}]")
+    return spec
+
+
+def wanted(raw: object, project: str | None, name_prefix: str | None) -> bool:
+    """Return whether the filters leave this feature in; one that names no project belongs to whoever asked for it."""
+    if not isinstance(raw, dict):
+        return True
+    name = raw.get("name")
+    if name_prefix and isinstance(name, str) and not name.startswith(name_prefix):
+        return False
+    return not project or raw.get("project") in (None, project)
+
+
+def add_feature(spec: DocumentSpec, raw: object, path: str) -> None:
+    """Put one feature into the model, or the problem that kept it out."""
+    try:
+        feature = parse_feature(raw, path)
+    except DocumentError as error:
+        name = raw.get("name") if isinstance(raw, dict) else None
+        spec.problems.append(Problem(error.path, name if isinstance(name, str) else None, error.message))
+        return
+    spec.features[feature.name] = feature
+
+
+def add_segment(spec: DocumentSpec, raw: object, path: str) -> None:
+    """Put one segment into the model, or the problem that kept it out; strategies that refer to it are then false."""
+    try:
+        segment = as_object(raw, path)
+        constraints = parse_all(segment, "constraints", path, parse_constraint)
+        spec.segments[identity(segment.get("id"), f"{path}.id")] = constraints
+    except DocumentError as error:
+        spec.problems.append(Problem(error.path, None, error.message))
+
+
+def parse_feature(raw: object, path: str) -> FeatureSpec:
+    """Return one feature. One with no list of strategies at all is never on, one with an empty list is on when enabled."""
+    feature = as_object(raw, path)
+    name = feature.get("name")
+    if not isinstance(name, str) or not name:
+        raise DocumentError(f"{path}.name", wrong("a text", name))
+    return FeatureSpec(
+        name,
+        as_flag(feature, "enabled", path) and feature.get("strategies") is not None,
+        as_flag(feature, "impressionData", path),
+        [
+            parse_strategy(item, f"{path}.strategies[{at}]")
+            for at, item in enumerate(as_list(feature, "strategies", path))
+        ],
+        parse_variants(feature, path),
+        [
+            parse_dependency(item, f"{path}.dependencies[{at}]")
+            for at, item in enumerate(as_list(feature, "dependencies", path))
+        ],
+    )
+
+
+def parse_strategy(raw: object, path: str) -> StrategySpec:
+    """Return one strategy."""
+    strategy = as_object(raw, path)
+    parameters = strategy.get("parameters")
+    given = {} if parameters is None else as_object(parameters, f"{path}.parameters")
+    return StrategySpec(
+        path,
+        as_text(strategy, "name", path) or "",
+        {name: scalar(value, f"{path}.parameters.{name}") for name, value in given.items() if value is not None},
+        parse_all(strategy, "constraints", path, parse_constraint),
+        [identity(item, f"{path}.segments[{at}]") for at, item in enumerate(as_list(strategy, "segments", path))],
+        parse_variants(strategy, path),
+    )
+
+
+def parse_all(
+    owner: dict[str, object], key: str, path: str, parse: Callable[[object, str], ConstraintSpec]
+) -> list[ConstraintSpec | None]:
+    """Return the parsed items of a list; one that is null stays None."""
+    items = enumerate(as_list(owner, key, path))
+    return [None if item is None else parse(item, f"{path}.{key}[{at}]") for at, item in items]
+
+
+def parse_constraint(raw: object, path: str) -> ConstraintSpec:
+    """Return one constraint: empty values dropped, then the rest trimmed; `value` as the document has it."""
+    constraint = as_object(raw, path)
+    values = [
+        scalar(item, f"{path}.values[{at}]") for at, item in enumerate(as_list(constraint, "values", path)) if item
+    ]
+    value = constraint.get("value", MISSING)
+    if value is not None:
+        scalar(value, f"{path}.value")
+    return ConstraintSpec(
+        path,
+        as_text(constraint, "contextName", path) or "",
+        as_text(constraint, "operator", path) or "",
+        tuple([trim(item) for item in values if item]),
+        value,
+        bool(constraint.get("inverted")),
+        bool(constraint.get("caseInsensitive")),
+    )
+
+
+def parse_variants(owner: dict[str, object], path: str) -> list[VariantSpec]:
+    """Return the variants of a feature or a strategy."""
+    return [parse_variant(item, f"{path}.variants[{at}]") for at, item in enumerate(as_list(owner, "variants", path))]
+
+
+def parse_variant(raw: object, path: str) -> VariantSpec:
+    """Return one variant; its payload's value as a text (specification: Variant)."""
+    variant = as_object(raw, path)
+    name = variant.get("name")
+    if not isinstance(name, str):
+        raise DocumentError(f"{path}.name", wrong("a text", name))
+    weight = variant.get("weight")
+    if (
+        isinstance(weight, bool)
+        or not isinstance(weight, (int, float))
+        or weight != weight // 1
+        or abs(weight) > MAX_WEIGHT
+    ):
+        raise DocumentError(f"{path}.weight", wrong("a whole number", weight))
+    overrides = [
+        parse_override(item, f"{path}.overrides[{at}]") for at, item in enumerate(as_list(variant, "overrides", path))
+    ]
+    return VariantSpec(name, int(weight), as_text(variant, "stickiness", path), parse_payload(variant, path), overrides)
+
+
+def parse_payload(variant: dict[str, object], path: str) -> dict[str, str] | None:
+    """Return type and value of a payload, both as text; a value that is no text as the JSON of it."""
+    raw = variant.get("payload")
+    if raw is None:
+        return None
+    payload = as_object(raw, f"{path}.payload")
+    parts = [(key, payload[key]) for key in ("type", "value") if payload.get(key) is not None]
+    return {key: part if isinstance(part, str) else json.dumps(part, separators=(",", ":")) for key, part in parts}
+
+
+def parse_override(raw: object, path: str) -> OverrideSpec:
+    """Return one override; only texts can equal a context field."""
+    override = as_object(raw, path)
+    values = as_list(override, "values", path)
+    return OverrideSpec(
+        as_text(override, "contextName", path) or "", tuple([item for item in values if isinstance(item, str)])
+    )
+
+
+def parse_dependency(raw: object, path: str) -> DependencySpec:
+    """Return one parent; it must be on unless `enabled` is false."""
+    dependency = as_object(raw, path)
+    variants = tuple(
+        [scalar(item, f"{path}.variants[{at}]") for at, item in enumerate(as_list(dependency, "variants", path))]
+    )
+    return DependencySpec(as_text(dependency, "feature", path) or "", dependency.get("enabled") is not False, variants)
+
+
+MISSING: Final = "\0missing"
+"""Stands for a constraint without `value` (null is another thing: JavaScript reads it as zero)."""
+
+
+def identity(raw: object, path: str) -> str:
+    """Return a segment's id as JSON text, so that the number 1 and the text "1" stay two."""
+    if isinstance(raw, bool) or not isinstance(raw, (int, float, str)):
+        raise DocumentError(path, wrong("a number or a text", raw))
+    return jsnumber.to_text(float(raw)) if not isinstance(raw, str) else json.dumps(raw)
+
+
+def scalar(raw: object, path: str) -> str:
+    """Return a text, number, true or false as the text JavaScript makes of it."""
+    if isinstance(raw, str):
+        return raw
+    if isinstance(raw, bool):
+        return "true" if raw else "false"
+    if isinstance(raw, int) and abs(raw) > 10**308:
+        return "Infinity" if raw > 0 else "-Infinity"
+    if isinstance(raw, (int, float)):
+        return jsnumber.to_text(float(raw))
+    raise DocumentError(path, wrong("a text, a number, true or false", raw))
+
+
+def as_object(raw: object, path: str) -> dict[str, object]:
+    """Return an object, or raise."""
+    if isinstance(raw, dict):
+        return raw
+    raise DocumentError(path, wrong("an object", raw))
+
+
+def as_list(owner: dict[str, object], key: str, path: str) -> list[object]:
+    """Return the list under `key`, empty when it is absent, or raise."""
+    raw = owner.get(key)
+    if raw is None:
+        return []
+    if isinstance(raw, list):
+        return raw
+    raise DocumentError(f"{path}.{key}" if path else key, wrong("a list", raw))
+
+
+def as_text(owner: dict[str, object], key: str, path: str) -> str | None:
+    """Return the text under `key`, None when it is absent, or raise."""
+    raw = owner.get(key)
+    return None if raw is None else scalar(raw, f"{path}.{key}")
+
+
+def as_flag(owner: dict[str, object], key: str, path: str) -> bool:
+    """Return the true or false under `key`, false when it is absent, or raise."""
+    raw = owner.get(key)
+    if raw is None or isinstance(raw, bool):
+        return bool(raw)
+    raise DocumentError(f"{path}.{key}", wrong("true or false", raw))
+
+
+def wrong(expected: str, raw: object) -> str:
+    """Return the complaint about a value of the wrong kind."""
+    return f"must be {expected}, is {'missing' if raw is None else KINDS.get(type(raw), 'something else')}"

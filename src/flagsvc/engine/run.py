@@ -1,0 +1,83 @@
+"""What one evaluation remembers while it runs: memoised predicates, parents' outcomes, identifiers, random draws."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from librt.vecs import vec
+from mypy_extensions import i64
+
+from flagsvc.engine.context import SESSION_ID, USER_ID, Context
+from flagsvc.engine.hashing import M32, Identifier, finish
+
+UNKNOWN: Final = -1
+MAX_FAULTS: Final = 100
+
+
+class Memory:
+    """The sizes and the blank memory that every run of one snapshot starts from."""
+
+    def __init__(self, predicates: int, parents: int, utf8: bool) -> None:
+        self.predicates: vec[i64] = vec[i64]([UNKNOWN] * predicates)
+        self.parents: vec[i64] = vec[i64]([UNKNOWN] * parents)
+        self.utf8 = utf8
+        self.faults: list[tuple[str, Exception]] = []
+
+    def fault(self, name: str, error: Exception) -> None:
+        """Note that something named `name` raised; beyond a bound the note is dropped."""
+        if len(self.faults) < MAX_FAULTS:
+            self.faults.append((name, error))
+
+
+class Run:
+    """One evaluation of one context."""
+
+    def __init__(self, context: Context, memory: Memory) -> None:
+        self.context = context
+        self.memory = memory
+        self.predicates: vec[i64] = memory.predicates[:]
+        self.parents: vec[i64] = memory.parents[:]
+        self.user: Identifier | None = None
+        self.session: Identifier | None = None
+        self.others: dict[str, Identifier] | None = None
+        self.draws: i64 = 0
+
+    def user_or_session(self) -> Identifier | None:
+        """Return the identifier that default stickiness takes: userId, else sessionId, else None."""
+        if self.context.user_id:
+            return self.identify(USER_ID, "userId")
+        return self.identify(SESSION_ID, "sessionId") if self.context.session_id else None
+
+    def identify(self, kind: i64, name: str) -> Identifier | None:
+        """Return the identifier in the field of this kind and name; None when it is absent or empty."""
+        if kind == USER_ID and self.user is not None:
+            return self.user
+        if kind == SESSION_ID and self.session is not None:
+            return self.session
+        text = self.context.read(kind, name)
+        if not text:
+            return None
+        if kind == USER_ID:
+            self.user = Identifier(text, self.memory.utf8)
+            return self.user
+        if kind == SESSION_ID:
+            self.session = Identifier(text, self.memory.utf8)
+            return self.session
+        return self.other(name, text)
+
+    def other(self, name: str, text: str) -> Identifier:
+        """Return the identifier made of any other field."""
+        if self.others is None:
+            self.others = {}
+        known = self.others.get(name)
+        if known is None:
+            known = Identifier(text, self.memory.utf8)
+            self.others[name] = known
+        return known
+
+    def draw(self, total: i64) -> i64:
+        """Return the next random number of this run, 1 to `total`: a counter behind the seed, through murmur's finisher."""
+        self.draws += 1
+        low: i64 = self.context.entropy & M32
+        high: i64 = (self.context.entropy >> 32) & M32
+        return finish(finish((low + self.draws * 0x9E3779B9) & M32) ^ high) % total + 1

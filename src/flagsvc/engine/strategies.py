@@ -1,0 +1,273 @@
+"""Activation strategies: the built-in ones as rows of a table, and custom ones (specification: customStrategies).
+
+A strategy is on for a run when all its conditions hold and its own rule admits the run. A rule never raises.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
+
+from mypy_extensions import i64
+
+from flagsvc.engine.context import FIELDS, PROPERTY, SESSION_ID, USER_ID, Context
+from flagsvc.engine.hashing import STRATEGY_SEED, Identifier, Prefix
+from flagsvc.engine.model import StrategySpec
+from flagsvc.engine.predicates import Predicate
+from flagsvc.engine.run import Run
+from flagsvc.engine.values import jsnumber
+from flagsvc.engine.values.cidr import AddressList
+from flagsvc.engine.values.text import lower, split_list
+from flagsvc.engine.variants import Choice
+
+
+class CustomStrategy(Protocol):
+    """What the engine asks of a custom strategy: its name, and whether it is on for a context."""
+
+    name: str
+
+    def is_enabled(self, parameters: Mapping[str, str], context: Context) -> object:
+        """Return whether the strategy is on, taken by truth."""
+
+
+class Strategy:
+    """A compiled strategy: conditions first, then its own rule; `choice` draws one of its variants, if it has any."""
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.conditions: list[Predicate] = []
+        self.choice: Choice | None = None
+        self.first: i64 = 0
+
+    def admits(self, run: Run) -> bool:
+        """Apply the strategy's own rule."""
+        return False
+
+    def active(self, run: Run) -> bool:
+        """Return whether all conditions hold and the rule admits the run."""
+        for condition in self.conditions:
+            if not condition.holds(run):
+                return False
+        return self.admits(run)
+
+
+class Everyone(Strategy):
+    """A rule that admits everyone."""
+
+    def admits(self, run: Run) -> bool:
+        """Admit."""
+        return True
+
+
+class Nobody(Strategy):
+    """A rule that admits nobody; `reason` says why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__()
+        self.reason = reason
+
+
+class UserIds(Strategy):
+    """userWithId: the user is in the list."""
+
+    def __init__(self, users: frozenset[str]) -> None:
+        super().__init__()
+        self.users = users
+
+    def admits(self, run: Run) -> bool:
+        """Admit the users in the list."""
+        user = run.context.user_id
+        return user is not None and user in self.users
+
+
+class Addresses(Strategy):
+    """remoteAddress: the address is in the list, as text or in one of its networks."""
+
+    def __init__(self, addresses: AddressList) -> None:
+        super().__init__()
+        self.addresses = addresses
+
+    def admits(self, run: Run) -> bool:
+        """Admit the addresses in the list; networks are IPv4 ones only."""
+        address = run.context.remote_address
+        return address is not None and self.addresses.matches(address)
+
+
+class RandomShare(Strategy):
+    """A rule that admits a share of the requests, drawn anew each time."""
+
+    def __init__(self, share: i64) -> None:
+        super().__init__()
+        self.share: i64 = share
+
+    def admits(self, run: Run) -> bool:
+        """Admit `share` of a hundred draws."""
+        return run.draw(100) <= self.share
+
+
+class Rollout(Strategy):
+    """A rule that admits the identifiers whose bucket is within the share: stickiness on one context field."""
+
+    def __init__(self, kind: i64, field: str, prefix: Prefix, share: i64) -> None:
+        super().__init__()
+        self.kind: i64 = kind
+        self.field = field
+        self.prefix = prefix
+        self.share: i64 = share
+
+    def identifier(self, run: Run) -> Identifier | None:
+        """Return the identifier the rollout sticks to."""
+        return run.identify(self.kind, self.field)
+
+    def admits(self, run: Run) -> bool:
+        """Admit the identifiers in the first buckets; nobody where the field is absent."""
+        identifier = self.identifier(run)
+        return identifier is not None and self.prefix.bucket(identifier, 100) <= self.share
+
+
+class OwnFieldRollout(Rollout):
+    """gradualRolloutUserId and gradualRolloutSessionId: the standard field itself, never a property of the same name."""
+
+    def identifier(self, run: Run) -> Identifier | None:
+        """Return the identifier in the standard field."""
+        own = run.context.user_id if self.kind == USER_ID else run.context.session_id
+        return run.identify(self.kind, self.field) if own else None
+
+
+class DefaultRollout(Rollout):
+    """Default stickiness: userId, else sessionId, else a random draw."""
+
+    def admits(self, run: Run) -> bool:
+        """Admit the identifiers in the first buckets; a share of the draws where there is no identifier."""
+        identifier = run.user_or_session()
+        bucket = run.draw(100) if identifier is None else self.prefix.bucket(identifier, 100)
+        return bucket <= self.share
+
+
+class Custom(Strategy):
+    """A custom strategy; one that raises is false, and noted."""
+
+    def __init__(self, implementation: CustomStrategy, parameters: dict[str, str]) -> None:
+        super().__init__()
+        self.implementation = implementation
+        self.parameters = parameters
+
+    def admits(self, run: Run) -> bool:
+        """Ask the custom code."""
+        try:
+            return bool(self.implementation.is_enabled(self.parameters, run.context))
+        except Exception as error:
+            run.memory.fault(self.name, error)
+            return False
+
+
+class StrategyOptions:
+    """What compiling a strategy needs beside the document."""
+
+    def __init__(self, utf8: bool, hostname: str, custom: Mapping[str, CustomStrategy]) -> None:
+        self.utf8 = utf8
+        self.hostname = hostname
+        self.custom = custom
+
+
+def percentage(text: str | None) -> int:
+    """Return the last bucket, 0 to 100, that a percentage lets in; what is no number lets in none."""
+    number = math.nan if text is None else jsnumber.parse(text)
+    if not number > 0:
+        return 0
+    return 100 if number >= 100 else math.floor(number)
+
+
+def compile_default(spec: StrategySpec, options: StrategyOptions) -> Strategy:
+    """default: everyone."""
+    return Everyone()
+
+
+def compile_user_ids(spec: StrategySpec, options: StrategyOptions) -> Strategy:
+    """userWithId: `userIds`, separated by commas."""
+    listed = spec.parameters.get("userIds")
+    return UserIds(frozenset(split_list(listed))) if listed else Nobody("no `userIds` are given")
+
+
+def compile_addresses(spec: StrategySpec, options: StrategyOptions) -> Strategy:
+    """remoteAddress: `IPs`, addresses and networks separated by commas."""
+    listed = spec.parameters.get("IPs")
+    return Addresses(AddressList(listed)) if listed else Nobody("no `IPs` are given")
+
+
+def compile_hostname(spec: StrategySpec, options: StrategyOptions) -> Strategy:
+    """applicationHostname: `hostNames`, separated by commas; where this proxy runs is known when compiling."""
+    listed = spec.parameters.get("hostNames")
+    if listed and options.hostname.lower() in split_list(lower(listed)):
+        return Everyone()
+    return Nobody("this host is not in `hostNames`")
+
+
+def compile_random(spec: StrategySpec, options: StrategyOptions) -> Strategy:
+    """gradualRolloutRandom: a share of the requests."""
+    return share_of_draws(percentage(spec.parameters.get("percentage")))
+
+
+def compile_rollout_user(spec: StrategySpec, options: StrategyOptions) -> Strategy:
+    """gradualRolloutUserId."""
+    return own_field_rollout(spec, options, USER_ID, "userId")
+
+
+def compile_rollout_session(spec: StrategySpec, options: StrategyOptions) -> Strategy:
+    """gradualRolloutSessionId."""
+    return own_field_rollout(spec, options, SESSION_ID, "sessionId")
+
+
+def own_field_rollout(spec: StrategySpec, options: StrategyOptions, kind: int, field: str) -> Strategy:
+    """A rollout on one standard field, with `percentage` and `groupId`."""
+    share = percentage(spec.parameters.get("percentage"))
+    prefix = Prefix(spec.parameters.get("groupId") or "", STRATEGY_SEED, options.utf8)
+    return OwnFieldRollout(kind, field, prefix, share) if share else Nobody("rolled out to 0 %")
+
+
+def compile_flexible(spec: StrategySpec, options: StrategyOptions) -> Strategy:
+    """flexibleRollout: `rollout` percent of `stickiness` within `groupId` (behaviour: Default stickiness)."""
+    share = percentage(spec.parameters.get("rollout"))
+    stickiness = spec.parameters.get("stickiness") or "default"
+    prefix = Prefix(spec.parameters.get("groupId") or "", STRATEGY_SEED, options.utf8)
+    if share == 0:
+        return Nobody("rolled out to 0 %")
+    if stickiness == "random":
+        return share_of_draws(share)
+    if stickiness == "default":
+        return Everyone() if share == 100 else DefaultRollout(USER_ID, "userId", prefix, share)
+    return Rollout(FIELDS.get(stickiness, PROPERTY), stickiness, prefix, share)
+
+
+def share_of_draws(share: int) -> Strategy:
+    """Return the rule that admits a share of random draws."""
+    if share == 0:
+        return Nobody("rolled out to 0 %")
+    return Everyone() if share == 100 else RandomShare(share)
+
+
+STRATEGIES: Final[dict[str, Callable[[StrategySpec, StrategyOptions], Strategy]]] = {
+    "default": compile_default,
+    "applicationHostname": compile_hostname,
+    "gradualRolloutRandom": compile_random,
+    "gradualRolloutUserId": compile_rollout_user,
+    "gradualRolloutSessionId": compile_rollout_session,
+    "userWithId": compile_user_ids,
+    "remoteAddress": compile_addresses,
+    "flexibleRollout": compile_flexible,
+}
+"""The built-in strategies, in the order in which the proxy names them when it registers."""
+
+
+def compile_rule(spec: StrategySpec, options: StrategyOptions) -> Strategy:
+    """Return the strategy without its conditions and variants; custom ones come first, an unknown name admits nobody."""
+    built_in = STRATEGIES.get(spec.name)
+    if spec.name in options.custom:
+        strategy: Strategy = Custom(options.custom[spec.name], spec.parameters)
+    elif built_in is not None:
+        strategy = built_in(spec, options)
+    else:
+        strategy = Nobody(f"unknown strategy `{spec.name}`")
+    strategy.name = spec.name
+    return strategy

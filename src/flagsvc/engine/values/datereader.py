@@ -1,0 +1,248 @@
+"""How a written date is understood: as ISO 8601 where it begins like one, else by the rules of old that every browser shares.
+
+The first is strict and knows what each number is. The second takes numbers, month names, zones, comments and nearly any
+punctuation in nearly any order; it refuses only what contradicts itself (behaviour: Evaluation endpoints, currentTime).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from flagsvc.engine.values.datefields import DateFields
+from flagsvc.engine.values.datetokens import (
+    CLOSE,
+    COLON,
+    END,
+    HALF_DAY,
+    HYPHEN,
+    MONTH,
+    NUMBER,
+    PLUS,
+    POINT,
+    SIGNIFICANT_DIGITS,
+    SPACE,
+    TIME_MARK,
+    WORD,
+    ZONE,
+    Token,
+    tokenize,
+)
+
+VALID: Final = 0
+INVALID: Final = 1
+OTHERWISE: Final = 2
+"""Not ISO 8601 from here on, but perhaps a date by the other rules."""
+
+
+def read(text: str) -> DateFields | None:
+    """Return what the text says of a date, None where it is not one. The numbers may still make no real date."""
+    reader = DateReader(tokenize(text))
+    outcome = reader.iso()
+    if outcome == OTHERWISE:
+        outcome = VALID if reader.otherwise() else INVALID
+    return reader.fields if outcome == VALID else None
+
+
+class DateReader:
+    """A place in the pieces of a date, and the fields read so far."""
+
+    def __init__(self, tokens: list[Token]) -> None:
+        self.tokens = tokens
+        self.at = 0
+        self.fields = DateFields()
+        self.seen_number = False
+
+    def peek(self) -> Token:
+        """Return the next piece without taking it."""
+        return self.tokens[self.at]
+
+    def take(self) -> Token:
+        """Return the next piece and go behind it."""
+        token = self.tokens[self.at]
+        self.at += 1
+        return token
+
+    def skip(self, sign: int) -> bool:
+        """Go behind the sign if it is the next piece; tell whether it was."""
+        found = self.peek().is_sign(sign)
+        if found:
+            self.at += 1
+        return found
+
+    # ISO 8601
+
+    def iso(self) -> int:
+        """Read the form `YYYY[-MM[-DD]][Thh:mm[:ss[.fff]][zone]]`. A day alone is meant in UTC, a time without zone locally."""
+        if not self.iso_year():
+            return OTHERWISE
+        if self.skip(HYPHEN):
+            if not self.iso_day_number(12):
+                return OTHERWISE
+            if self.skip(HYPHEN) and not self.iso_day_number(31):
+                return OTHERWISE
+        if self.peek().kind == TIME_MARK:
+            self.take()
+            if not (self.iso_time() and self.iso_zone() and self.peek().kind == END):
+                return INVALID
+        elif self.peek().kind != END:
+            return OTHERWISE
+        else:
+            self.fields.set_zone(1, 0, 0)
+        self.fields.iso = True
+        return VALID
+
+    def iso_year(self) -> bool:
+        """Read four digits, or a sign and six; minus zero is no year, and is not looked at again."""
+        sign = self.peek()
+        if not sign.is_plus_or_minus():
+            return self.peek().is_number(4, 0, 9999) and self.fields.add_day(self.take().number)
+        year = self.tokens[self.at + 1]
+        if not year.is_number(6, 0, 999_999):
+            return False
+        self.at += 2
+        if sign.number == PLUS:
+            return self.fields.add_day(year.number)
+        return year.number > 0 and self.fields.add_day(-year.number)
+
+    def iso_day_number(self, largest: int) -> bool:
+        """Read a month or a day of two digits."""
+        return self.peek().is_number(2, 1, largest) and self.fields.add_day(self.take().number)
+
+    def iso_time(self) -> bool:
+        """Read `hh:mm[:ss[.fff]]`; of the hour 24 only the very first moment exists."""
+        if not self.iso_time_number(24) or not self.skip(COLON):
+            return False
+        last = self.fields.time[0] == 24
+        if not self.iso_time_number(0 if last else 59):
+            return False
+        if not self.skip(COLON):
+            return True
+        if not self.iso_time_number(0 if last else 59):
+            return False
+        if not self.skip(POINT):
+            return True
+        fraction = self.peek()
+        if fraction.kind != NUMBER or (last and fraction.number > 0):
+            return False
+        return self.fields.add_time(milliseconds(self.take()))
+
+    def iso_time_number(self, largest: int) -> bool:
+        """Read an hour, minute or second of two digits."""
+        return self.peek().is_number(2, 0, largest) and self.fields.add_time(self.take().number)
+
+    def iso_zone(self) -> bool:
+        """Read `Z`, `+hh:mm` or `+hhmm`, if anything."""
+        token = self.peek()
+        if token.is_utc():
+            self.take()
+            self.fields.set_zone(1, 0, 0)
+        elif token.is_plus_or_minus():
+            self.take()
+            return self.iso_offset(1 if token.number == PLUS else -1)
+        return True
+
+    def iso_offset(self, sign: int) -> bool:
+        """Read the hours and minutes of an offset, with a colon between them or none."""
+        token = self.take()
+        if token.is_number(4, 0, 2359):
+            self.fields.set_zone(sign, token.number // 100, token.number % 100)
+            return token.number % 100 < 60
+        if not token.is_number(2, 0, 23) or not self.skip(COLON) or not self.peek().is_number(2, 0, 59):
+            return False
+        self.fields.set_zone(sign, token.number, self.take().number)
+        return True
+
+    # the rules of old
+
+    def otherwise(self) -> bool:
+        """Read everything that is left, piece by piece; false at the first one that cannot be."""
+        self.seen_number = bool(self.fields.day)
+        while self.peek().kind != END:
+            token = self.take()
+            if not self.piece(token):
+                return False
+        return True
+
+    def piece(self, token: Token) -> bool:
+        """Read one piece; blanks, comments and other punctuation mean nothing."""
+        if token.kind == NUMBER:
+            self.seen_number = True
+            return self.number(token.number)
+        if MONTH <= token.kind <= WORD:
+            return self.word(token)
+        if token.is_plus_or_minus() and (self.fields.is_utc() or self.fields.time):
+            self.seen_number = True
+            return self.offset(1 if token.number == PLUS else -1)
+        return not (self.seen_number and (token.is_plus_or_minus() or token.is_sign(CLOSE)))
+
+    def number(self, number: int) -> bool:
+        """Read a number: of the time where a colon follows or a time is under way, of a zone's minutes, else of the day."""
+        if self.skip(COLON):
+            return self.number_before_colon(number)
+        if self.skip(POINT) and self.fields.expects_time(number):
+            return self.number_before_point(number)
+        if self.fields.expects_zone_minute(number):
+            self.fields.zone_minute = number
+            return True
+        if self.fields.expects_time(number):
+            self.fields.add_time(number)
+            self.fields.end_time()
+            return self.may_follow_time(self.peek())
+        added = self.fields.add_day(number)
+        self.skip(HYPHEN)
+        return added
+
+    def number_before_colon(self, number: int) -> bool:
+        """Read the number of a time that more of it follows; two colons leave the minutes out."""
+        if not self.skip(COLON):
+            added = self.fields.add_time(number)
+            self.skip(POINT)
+            return added
+        if self.fields.time:
+            return False
+        return self.fields.add_time(number) and self.fields.add_time(0)
+
+    def number_before_point(self, number: int) -> bool:
+        """Read the seconds of a time and the fraction behind them; where the time is full by then, the fraction is dropped."""
+        self.fields.add_time(number)
+        if self.peek().kind != NUMBER:
+            return False
+        self.fields.add_time(milliseconds(self.take()))
+        self.fields.end_time()
+        return True
+
+    def may_follow_time(self, token: Token) -> bool:
+        """Tell whether this piece may stand right behind a time that is complete."""
+        return token.kind in (END, SPACE) or token.is_utc() or token.is_plus_or_minus()
+
+    def word(self, token: Token) -> bool:
+        """Read a word: am and pm behind a time, a month, a zone behind a number; any other only before the first number."""
+        if token.kind == HALF_DAY and self.fields.time:
+            self.fields.half_day = token.number
+        elif token.kind == MONTH:
+            self.fields.month = token.number
+            self.skip(HYPHEN)
+        elif token.kind == ZONE and self.seen_number:
+            self.fields.set_zone(-1 if token.number < 0 else 1, abs(token.number), 0)
+        else:
+            return not self.seen_number and self.peek().kind != NUMBER
+        return True
+
+    def offset(self, sign: int) -> bool:
+        """Read the offset behind a sign: `+2`, `+02`, `+230`, `+0230`, `+2:30`, or nothing at all."""
+        token = self.take() if self.peek().kind == NUMBER else Token(NUMBER, 0, 0)
+        if self.peek().is_sign(COLON):
+            self.fields.set_zone(sign, token.number, -1)
+        elif 1 <= token.size <= 2:
+            self.fields.set_zone(sign, token.number, 0)
+        elif 3 <= token.size <= 4:
+            self.fields.set_zone(sign, token.number // 100, token.number % 100)
+        else:
+            return False
+        return True
+
+
+def milliseconds(token: Token) -> int:
+    """Return the whole milliseconds in the digits behind the point of the seconds."""
+    size = min(token.size, SIGNIFICANT_DIGITS)
+    return int(token.number * 10 ** (3 - size) if size < 3 else token.number // 10 ** (size - 3))

@@ -1,0 +1,64 @@
+r"""Patterns in RE2's syntax, searched in time linear in the text (behaviour: Evaluation, Regex).
+
+The pattern is found anywhere in the text unless it says otherwise. Nothing is written to standard error, whatever the pattern.
+
+The reference's engine is a JavaScript port of RE2; where it and the C++ library differ:
+
+- `\C` (a single byte), a group name given twice and a group name outside ASCII are errors there, so they are here;
+- `\p{…}` there also knows names that are no scripts or general categories (`\p{LC}`, `\p{Emoji}`); here such a pattern is invalid;
+- a lone surrogate there is a character of the category Cs; here it counts as U+FFFD.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import re2
+
+PIECES: Final = r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|\(\?P?<([^>(]*)>"
+"""What may hold or be a name of a group in a valid pattern: quoted text, an escape, a class, the opening of a named group."""
+
+
+class Regex:
+    """A compiled pattern."""
+
+    def __init__(self, compiled: Any) -> None:
+        self.compiled = compiled
+
+    def search(self, text: str) -> bool:
+        """Tell whether the pattern occurs in the text. A lone surrogate counts as U+FFFD."""
+        return self.compiled.search(encode(text)) is not None
+
+
+def compile_regex(pattern: str, case_insensitive: bool) -> Regex | None:
+    """Return the compiled pattern, None where it is not valid or larger than RE2 allows."""
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = True
+    options.case_sensitive = not case_insensitive
+    try:
+        compiled = re2.compile(encode(pattern), options)
+    except re2.error:
+        return None
+    return Regex(compiled) if is_portable(pattern) else None
+
+
+def is_portable(pattern: str) -> bool:
+    """Tell whether a pattern that the C++ library takes is one for the reference too, as far as names and bytes go."""
+    names: set[str] = set()
+    for piece in re.finditer(PIECES, pattern, re.DOTALL):
+        name: str | None = piece[1]
+        if piece[0] == r"\C" or name in names or not (name or "").isascii():
+            return False
+        if name is not None:
+            names.add(name)
+    return True
+
+
+def encode(text: str) -> bytes:
+    """Return the text in UTF-8: halves of a surrogate pair joined, lone ones replaced by U+FFFD."""
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode("utf-8")

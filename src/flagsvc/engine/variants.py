@@ -1,0 +1,93 @@
+"""Drawing a variant: overrides first, then a bucket over the weights (specification: Variant; behaviour: Evaluation)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from librt.vecs import vec
+from mypy_extensions import i64
+
+from flagsvc.engine.context import FIELDS, PROPERTY, REMOTE_ADDRESS
+from flagsvc.engine.hashing import VARIANT_SEED, Identifier, Prefix
+from flagsvc.engine.model import VariantSpec
+from flagsvc.engine.run import Run
+
+NONE: Final = -1
+
+
+class Override:
+    """Gives the variant at `index` to whoever has one of the values in the field."""
+
+    def __init__(self, field: str, values: frozenset[str], index: int) -> None:
+        self.kind: i64 = FIELDS.get(field, PROPERTY)
+        self.field = field
+        self.values = values
+        self.index: i64 = index
+
+    def matches(self, run: Run) -> bool:
+        """Return whether the field holds one of the values."""
+        value = run.context.read(self.kind, self.field)
+        return value is not None and value in self.values
+
+
+class Choice:
+    """The compiled variants of a feature or a strategy, of which at least one has a weight."""
+
+    def __init__(self, variants: list[VariantSpec], prefix: Prefix, stickiness: str) -> None:
+        weighted = [at for at, variant in enumerate(variants) if variant.weight != 0]
+        self.total: i64 = sum([variant.weight for variant in variants])
+        self.indexes: vec[i64] = vec[i64](weighted)
+        self.limits: vec[i64] = vec[i64](running_sums([variants[at].weight for at in weighted]))
+        self.overrides = [
+            Override(override.field, frozenset(override.values), at)
+            for at, variant in enumerate(variants)
+            for override in variant.overrides
+        ]
+        self.prefix = prefix
+        self.by_default: bool = stickiness == "default"
+        self.kind: i64 = FIELDS.get(stickiness, PROPERTY)
+        self.field = stickiness
+
+    def certain(self) -> int:
+        """Return the index of the variant that everyone gets, or NONE where it is drawn."""
+        return int(self.indexes[0]) if len(self.indexes) == 1 and not self.overrides else NONE
+
+    def identifier(self, run: Run) -> Identifier | None:
+        """Return what the draw sticks to: by default userId, sessionId, remoteAddress; None for a random draw."""
+        if not self.by_default:
+            return run.identify(self.kind, self.field)
+        found = run.user_or_session()
+        if found is None and run.context.remote_address:
+            return run.identify(REMOTE_ADDRESS, "remoteAddress")
+        return found
+
+    def pick(self, run: Run) -> i64:
+        """Return the index of the variant for this run."""
+        for override in self.overrides:
+            if override.matches(run):
+                return override.index
+        identifier = self.identifier(run)
+        target = run.draw(self.total) if identifier is None else self.prefix.bucket(identifier, self.total)
+        # the last limit is the total, so that some limit is always reached
+        limits = self.limits
+        at: i64 = 0
+        while limits[at] < target:
+            at += 1
+        return self.indexes[at]
+
+
+def running_sums(weights: list[int]) -> list[int]:
+    """Return the sums of the first one, two, three … weights."""
+    sums: list[int] = []
+    total = 0
+    for weight in weights:
+        total += weight
+        sums.append(total)
+    return sums
+
+
+def compile_choice(variants: list[VariantSpec], group: str, stickiness: str | None, utf8: bool) -> Choice | None:
+    """Return how one of the variants is drawn, None where no weight is left to draw from; no stickiness is the default one."""
+    if sum([variant.weight for variant in variants]) <= 0:
+        return None
+    return Choice(variants, Prefix(group, VARIANT_SEED, utf8), "default" if stickiness is None else stickiness)

@@ -1,0 +1,61 @@
+"""The errors of flagsvc, one class per cause.
+
+FlagsvcError
+├── ConfigurationError   the options are wrong; carries every problem at once (exit code 2)
+├── ExtensionError       a file of custom strategies or enrichers cannot be used
+├── DocumentError        a configuration document as a whole is not of the right shape
+├── UpstreamError        the upstream server did not answer as hoped
+├── StoreError           a stored configuration cannot be read or written
+└── ListenError          the address to listen on cannot be had (exit code 1)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class FlagsvcError(Exception):
+    """Root of every error this package raises on purpose."""
+
+
+class ConfigurationError(FlagsvcError):
+    """The options do not make a configuration. `problems` holds one line for each (specification: Configuration)."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+class ExtensionError(FlagsvcError):
+    """A custom strategies or enrichers file is missing, does not import, or exports the wrong thing."""
+
+
+class DocumentError(FlagsvcError):
+    """A configuration document is not of the right shape. `path` names the spot, for example `features[3].name`."""
+
+    def __init__(self, path: str, message: str) -> None:
+        self.path = path
+        self.message = message
+        super().__init__(f"{path}: {message}" if path else message)
+
+
+class UpstreamError(FlagsvcError):
+    """The upstream server did not answer as hoped.
+
+    `kind` is one of `network`, `unauthorized`, `not-found`, `throttled`, `server`, `document`, `unexpected`; `status` the HTTP
+    status if one came; `retry_after` the seconds the server asked to wait, if it did.
+    """
+
+    def __init__(self, kind: str, message: str, *, status: int | None = None, retry_after: float | None = None) -> None:
+        self.kind = kind
+        self.status = status
+        self.retry_after = retry_after
+        super().__init__(message)
+
+
+class StoreError(FlagsvcError):
+    """A stored configuration cannot be read or written."""
+
+
+class ListenError(FlagsvcError):
+    """The address to listen on cannot be had, for example because another program is listening there."""

@@ -1,0 +1,25 @@
+"""What a test may need beyond Python; where it is missing: skip with the reason, or fail when REQUIRE_ALL=1."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import NoReturn
+
+import pytest
+
+
+def missing(reason: str) -> NoReturn:
+    """Skip the running test with `reason`; fail it when REQUIRE_ALL=1."""
+    if os.environ.get("REQUIRE_ALL") == "1":
+        pytest.fail(f"REQUIRE_ALL=1 and {reason}", pytrace=False)
+    pytest.skip(reason)
+
+
+def program(*names: str) -> str:
+    """Return the path of the first of the programs that exists."""
+    for name in names:
+        found = shutil.which(name)
+        if found:
+            return found
+    missing(f"none of the programs {', '.join(names)} is installed")

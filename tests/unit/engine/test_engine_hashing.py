@@ -1,0 +1,56 @@
+"""MurmurHash3, split between configuration and request, is MurmurHash3."""
+
+from __future__ import annotations
+
+import mmh3
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flagsvc.engine.hashing import STRATEGY_SEED, VARIANT_SEED, Identifier, Prefix, encode
+
+TEXTS = st.text(st.characters(codec=None), max_size=60)
+SEEDS = st.sampled_from([STRATEGY_SEED, VARIANT_SEED])
+
+
+def low_bytes(text: str) -> bytes:
+    """The slow and obvious way: the low byte of each UTF-16 unit."""
+    units = text.encode("utf-16-le", "surrogatepass")
+    return bytes(units[at] for at in range(0, len(units), 2))
+
+
+@given(group=TEXTS, identifier=TEXTS, seed=SEEDS, utf8=st.booleans())
+def test_a_split_hash_is_the_hash_of_the_whole(group: str, identifier: str, seed: int, utf8: bool) -> None:
+    """For any group, identifier and seed, in both encodings, the result is mmh3's of `group:identifier`."""
+    whole = f"{group}:{identifier}"
+    data = whole.encode("utf-8", "surrogatepass") if utf8 else low_bytes(whole)
+    assert Prefix(group, seed, utf8).hash(Identifier(identifier, utf8)) == mmh3.hash(data, seed, signed=False)
+
+
+@pytest.mark.parametrize("size", range(12))
+@pytest.mark.parametrize("group", ["", "a", "ab", "abc", "abcd", "abcdefg"])
+def test_every_alignment_with_every_short_identifier(group: str, size: int) -> None:
+    """Identifiers shorter than what completes the prefix's last block hash right in each of the four alignments."""
+    identifier = "xyzuvwpqrstm"[:size]
+    expected = mmh3.hash(f"{group}:{identifier}".encode(), 0, signed=False)
+    assert Prefix(group, STRATEGY_SEED, False).hash(Identifier(identifier, False)) == expected
+
+
+def test_one_identifier_serves_many_prefixes() -> None:
+    """An identifier's blocks are computed once for each alignment and stay right for every prefix after."""
+    identifier = Identifier("user-4711", False)
+    for group in ["a", "bb", "ccc", "dddd"] * 2:
+        assert Prefix(group, 0, False).hash(identifier) == mmh3.hash(f"{group}:user-4711", 0, signed=False)
+
+
+def test_the_low_byte_encoding_is_the_reference_s() -> None:
+    """`Ωgrp:u1` falls into bucket 15 by low bytes and into 67 in UTF-8 (behaviour: Evaluation, Hash)."""
+    assert Prefix("Ωgrp", 0, False).bucket(Identifier("u1", False), 100) == 15
+    assert Prefix("Ωgrp", 0, True).bucket(Identifier("u1", True), 100) == 67
+
+
+@given(text=TEXTS)
+def test_encodings(text: str) -> None:
+    """Both encodings take any text, lone surrogates included."""
+    assert encode(text, False) == low_bytes(text)
+    assert encode(text, True) == text.encode("utf-8", "surrogatepass")
