@@ -39,14 +39,20 @@ class Run:
         self.parents: vec[i64] = memory.parents[:]
         self.user: Identifier | None = None
         self.session: Identifier | None = None
+        self.sticky: Identifier | None = None
+        self.sticky_known: bool = False
         self.others: dict[str, Identifier] | None = None
         self.draws: i64 = 0
 
     def user_or_session(self) -> Identifier | None:
         """Return the identifier that default stickiness takes: userId, else sessionId, else None."""
-        if self.context.user_id:
-            return self.identify(USER_ID, "userId")
-        return self.identify(SESSION_ID, "sessionId") if self.context.session_id else None
+        if not self.sticky_known:
+            self.sticky_known = True
+            if self.context.user_id:
+                self.sticky = self.identify(USER_ID, "userId")
+            elif self.context.session_id:
+                self.sticky = self.identify(SESSION_ID, "sessionId")
+        return self.sticky
 
     def identify(self, kind: i64, name: str) -> Identifier | None:
         """Return the identifier in the field of this kind and name; None when it is absent or empty."""

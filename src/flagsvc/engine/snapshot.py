@@ -48,7 +48,7 @@ class Snapshot:
         parts: list[bytes] = []
         for toggle in self.listed:
             piece = toggle.listed[toggle.outcome(run)]
-            if piece:
+            if len(piece) > 0:
                 parts.append(piece)
         return joined(parts)
 

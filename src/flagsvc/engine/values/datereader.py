@@ -28,6 +28,8 @@ from flagsvc.engine.values.datetokens import (
     tokenize,
 )
 
+POWERS_OF_TEN: Final = (1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
+
 VALID: Final = 0
 INVALID: Final = 1
 OTHERWISE: Final = 2
@@ -243,6 +245,6 @@ class DateReader:
 
 
 def milliseconds(token: Token) -> int:
-    """Return the whole milliseconds in the digits behind the point of the seconds."""
+    """Return the whole milliseconds in the digits behind the point of the seconds; of more than nine digits, nine count."""
     size = min(token.size, SIGNIFICANT_DIGITS)
-    return int(token.number * 10 ** (3 - size) if size < 3 else token.number // 10 ** (size - 3))
+    return token.number * POWERS_OF_TEN[SIGNIFICANT_DIGITS - size] // POWERS_OF_TEN[SIGNIFICANT_DIGITS - 3]

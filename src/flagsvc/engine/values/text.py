@@ -6,9 +6,12 @@ file decides; otherwise the string methods of Python are used as they are.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-SPACES: Final = "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+SPACES: Final = (
+    "\t\n\v\f\r \u00a0\u1680"
+    "\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
 """White space and line ends of the ECMAScript standard. Python's own `strip` takes a few more (U+001C, U+0085) and one less."""
 
 
@@ -33,7 +36,7 @@ def split_list(text: str) -> list[str]:
 
 
 def clean_values(values: list[str]) -> list[str]:
-    """Return the values of a list constraint: the empty ones dropped, then the rest trimmed (behaviour: Evaluation, List constraints)."""
+    """Return the values of a list constraint: the empty ones dropped, the rest trimmed (behaviour: Evaluation)."""
     return [trim(value) for value in values if value]
 
 
@@ -43,7 +46,10 @@ def lower(text: str) -> str:
     Python and JavaScript both apply the full mapping of Unicode (`İ` becomes two code points, a final sigma `ς`); they can
     only differ for letters that are newer than the Unicode version of the running interpreter.
     """
-    return text.lower()
+    if text.isascii():
+        return text.lower()
+    anything: Any = text  # called on a `str`, mypyc would put in its own mapping, which knows no final sigma
+    return str(anything.lower())
 
 
 def low_bytes(text: str) -> bytes:

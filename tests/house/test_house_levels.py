@@ -1,0 +1,140 @@
+"""The house's own rules: arrows go one way, files and functions stay small, what is pinned is what is declared."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "flagsvc"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+LEVELS = {
+    "errors": 0,
+    "clock": 0,
+    "version": 0,
+    "log": 1,
+    "engine": 2,
+    "settings": 2,
+    "upstream": 2,
+    "extensions": 3,
+    "repository": 3,
+    "usage": 3,
+    "api": 4,
+    "apps": 5,
+    "testing": 5,
+    "cli": 6,
+    "__main__": 7,
+    "": 6,
+}
+"""Room → level (ARCHITECTURE.md); the package itself only exports."""
+
+PURE = {"engine": {"time", "random", "os", "asyncio", "logging", "socket", "secrets", "httpx", "uvicorn"}}
+"""Room → what it must not know."""
+
+
+def room(path: Path) -> str:
+    """Return the room a module stands in."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return "" if parts == ("__init__",) else parts[0]
+
+
+def imports(path: Path) -> list[str]:
+    """Return the names of the modules that a module imports anywhere in it."""
+    found: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found += [node.module, *[f"{node.module}.{alias.name}" for alias in node.names]]
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_arrows_go_only_to_lower_levels(path: Path) -> None:
+    """A module imports its own room and rooms below; siblings on one level do not know each other."""
+    own = room(path)
+    for name in imports(path):
+        parts = name.split(".")
+        if parts[0] != "flagsvc" or len(parts) < 2 or parts[1] not in LEVELS:
+            continue
+        assert parts[1] == own or LEVELS[parts[1]] < LEVELS[own], f"{own or 'flagsvc'} must not import {name}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_pure_rooms_stay_pure(path: Path) -> None:
+    """The engine imports no clock, no random source, no environment, no async, no log and no web type."""
+    refused = PURE.get(room(path), set())
+    assert not refused & {name.split(".")[0] for name in imports(path)}
+
+
+def test_every_room_has_a_level() -> None:
+    """A new room says where it stands."""
+    assert {room(path) for path in MODULES} <= set(LEVELS)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_files_and_functions_stay_small(path: Path) -> None:
+    """No file of 400 lines, no function of more than 60 lines."""
+    text = path.read_text()
+    assert text.count("\n") < 400
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            assert length <= 60, f"{node.name} has {length} lines"
+
+
+def requirements(text: str) -> set[str]:
+    """Return requirement lines without comments."""
+    return {
+        line.strip().replace('"', "'")
+        for line in text.splitlines()
+        if line.strip() and not line.startswith(("#", "-r"))
+    }
+
+
+def test_what_is_declared_is_what_is_pinned() -> None:
+    """pyproject.toml, runtime.in and the pinned files name the same packages; every pin has a hash and no file a host."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert requirements("\n".join(declared)) == requirements((ROOT / "requirements" / "runtime.in").read_text())
+    for name in ("runtime", "dev"):
+        pinned = (ROOT / "requirements" / f"{name}.txt").read_text()
+        assert "://" not in pinned
+        pins = re.findall(r"^([a-z0-9_.-]+)==", pinned, re.MULTILINE | re.IGNORECASE)
+        assert pins
+        assert len(re.findall(r"^    --hash=sha256:", pinned, re.MULTILINE)) >= len(pins)
+
+
+def test_what_is_compiled_exists() -> None:
+    """Each line of compiled.txt is a module, and every module of the engine is in it."""
+    lines = [line.split("#")[0].strip() for line in (PACKAGE / "compiled.txt").read_text().splitlines()]
+    listed = [line for line in lines if line]
+    assert len(listed) == len(set(listed))
+    assert all((PACKAGE / line).is_file() for line in listed)
+    engine = {
+        str(path.relative_to(PACKAGE)) for path in MODULES if room(path) == "engine" and path.name != "__init__.py"
+    }
+    assert engine <= set(listed)
+
+
+def test_records_of_decisions_are_listed() -> None:
+    """Every record stands in the index, and every line of the index has its record."""
+    folder = ROOT / "docs" / "decisions"
+    records = {path.name for path in folder.glob("[0-9]*.md")}
+    assert set(re.findall(r"\(([0-9][^)]*\.md)\)", (folder / "README.md").read_text())) == records
+
+
+LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
+
+
+@pytest.mark.parametrize(
+    "page", sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]), ids=lambda path: path.name
+)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    """Every relative link of a page names a file that exists."""
+    for target in LINK.findall(page.read_text()):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
