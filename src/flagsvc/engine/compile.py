@@ -122,6 +122,7 @@ class Compiler:
         toggle = Toggle(feature.name, self.outcomes(feature))
         if not feature.enabled:
             toggle.constant = OFF
+            toggle.reason = "the feature is disabled"
             return toggle
         stickiness = feature.variants[0].stickiness if feature.variants else None
         toggle.choice = self.noted(compile_choice(feature.variants, feature.name, stickiness, self.utf8))
@@ -204,7 +205,7 @@ class Compiler:
                 return Never(never.reason)
             if not parts:
                 return Always()
-        return Segment(identity, parts)
+        return Segment(identity, self.spec.segment_names.get(identity, ""), parts)
 
     def depend(self, toggle: Toggle, dependencies: list[DependencySpec]) -> None:
         """Tie a toggle to its parents: one that is missing or has parents itself makes the child off."""
@@ -212,9 +213,11 @@ class Compiler:
             return
         for spec in dependencies:
             parent = self.toggles.get(spec.feature)
-            if parent is None or self.spec.features[spec.feature].dependencies:
-                toggle.parents = []
-                toggle.constant = OFF
+            if parent is None:
+                turn_off(toggle, f"its parent `{spec.feature}` is missing")
+                return
+            if self.spec.features[spec.feature].dependencies:
+                turn_off(toggle, f"its parent `{spec.feature}` has a parent itself")
                 return
             toggle.parents.append(Parent(parent, [accepts(spec, outcome) for outcome in parent.outcomes]))
         settle(toggle, self.options.fold)
@@ -228,6 +231,13 @@ class Compiler:
                     parent.toggle.memo = count
                     count += 1
         return count
+
+
+def turn_off(toggle: Toggle, reason: str) -> None:
+    """Make the toggle off for everyone."""
+    toggle.parents = []
+    toggle.constant = OFF
+    toggle.reason = reason
 
 
 def accepts(spec: DependencySpec, outcome: Outcome) -> bool:
@@ -248,8 +258,7 @@ def settle(toggle: Toggle, folding: bool) -> None:
         if parent.toggle.constant == DYNAMIC:
             undecided.append(parent)
         elif parent.accepts[parent.toggle.constant] == 0:
-            toggle.parents = []
-            toggle.constant = OFF
+            turn_off(toggle, f"its parent `{parent.toggle.name}` never comes out as it must")
             return
     toggle.parents = undecided
     if undecided:

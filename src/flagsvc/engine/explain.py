@@ -104,7 +104,7 @@ def constant_reason(toggle: Toggle) -> str:
     """Return why a toggle can only come out one way."""
     if toggle.constant != OFF:
         return "on for everyone"
-    return "off for everyone: the feature is disabled, or nothing in it can ever admit anyone"
+    return f"off for everyone: {toggle.reason}"
 
 
 def walk_all(toggle: Toggle, run: Run, steps: list[Step]) -> tuple[int, str]:
@@ -145,7 +145,7 @@ def walk_condition(condition: Predicate, run: Run) -> Step:
     """Write down a constraint, or a segment with its constraints."""
     if isinstance(condition, Segment):
         parts = [walk_condition(part, run) for part in condition.parts]
-        return Step("segment", f"segment {condition.identity}", condition.holds(run), parts)
+        return Step("segment", f"{condition.identity} {condition.name}".rstrip(), condition.holds(run), parts)
     return Step("constraint", describe(condition, run), condition.holds(run))
 
 

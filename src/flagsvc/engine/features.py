@@ -49,6 +49,8 @@ class Toggle:
         self.name = name
         self.outcomes = outcomes
         self.constant: i64 = DYNAMIC
+        # why a constant came out off, for an explanation
+        self.reason = "nothing in it can ever admit anyone"
         self.memo: i64 = -1
         self.parents: list[Parent] = []
         self.strategies: list[Strategy] = []

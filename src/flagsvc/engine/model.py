@@ -124,4 +124,5 @@ class DocumentSpec:
     def __init__(self) -> None:
         self.features: dict[str, FeatureSpec] = {}
         self.segments: dict[str, list[ConstraintSpec | None]] = {}
+        self.segment_names: dict[str, str] = {}
         self.problems: list[Problem] = []

@@ -69,11 +69,13 @@ def compile_contains(spec: ConstraintSpec) -> Predicate:
 
 
 def compile_regex_match(spec: ConstraintSpec) -> Predicate:
-    """REGEX: a pattern that does not compile is false."""
-    pattern = compile_regex(text_value(spec), spec.insensitive)
+    """REGEX: a pattern that is no text or does not compile is false, and inverted true."""
+    if not isinstance(spec.value, str) or spec.value == MISSING:
+        return constant(spec.inverted, "no regular expression is given")
+    pattern = compile_regex(spec.value, spec.insensitive)
     if pattern is None:
-        return constant(spec.inverted, f"`{text_value(spec)}` is not a regular expression")
-    return Matches(kind_of(spec.field), spec.field, spec.inverted, pattern, text_value(spec))
+        return constant(spec.inverted, f"`{spec.value}` is not a regular expression")
+    return Matches(kind_of(spec.field), spec.field, spec.inverted, pattern, spec.value)
 
 
 def compile_network(spec: ConstraintSpec) -> Predicate:
@@ -116,7 +118,9 @@ def number_value(spec: ConstraintSpec) -> float:
     """Return the constraint's value as JavaScript's Number has it: nothing given is no number, null is zero."""
     if spec.value == MISSING:
         return float("nan")
-    return 0.0 if spec.value is None else jsnumber.parse(text_value(spec))
+    if spec.value is None or isinstance(spec.value, bool):
+        return 1.0 if spec.value else 0.0
+    return jsnumber.parse(text_value(spec))
 
 
 def date_value(spec: ConstraintSpec) -> float | None:

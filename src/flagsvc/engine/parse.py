@@ -78,7 +78,10 @@ def add_segment(spec: DocumentSpec, raw: object, path: str) -> None:
     try:
         segment = as_object(raw, path)
         constraints = parse_all(segment, "constraints", path, parse_constraint)
-        spec.segments[identity(segment.get("id"), f"{path}.id")] = constraints
+        key = identity(segment.get("id"), f"{path}.id")
+        name = segment.get("name")
+        spec.segments[key] = constraints
+        spec.segment_names[key] = name if isinstance(name, str) else ""
     except DocumentError as error:
         spec.problems.append(Problem(error.path, None, error.message))
 

@@ -68,9 +68,10 @@ class Never(Predicate):
 class Segment(Predicate):
     """Holds when every constraint of the segment holds."""
 
-    def __init__(self, identity: str, parts: list[Predicate]) -> None:
+    def __init__(self, identity: str, name: str, parts: list[Predicate]) -> None:
         super().__init__()
         self.identity = identity
+        self.name = name
         self.parts = parts
 
     def test(self, run: Run) -> bool:

@@ -124,7 +124,7 @@ def test_variants_in_words() -> None:
 
 def test_dependencies_segments_and_what_was_not_reached() -> None:
     """The walk stops where the plain path stops, and says so."""
-    segments: list[object] = [{"id": 1, "constraints": [constraint("IN", values=["eu"])]}]
+    segments: list[object] = [{"id": 1, "name": "europe", "constraints": [constraint("IN", values=["eu"])]}]
     child = feature(
         "child", strategy(segments=[1]), strategy(), strategy("userWithId"), dependencies=[{"feature": "p"}]
     )
@@ -143,7 +143,7 @@ def test_dependencies_segments_and_what_was_not_reached() -> None:
     assert texts(pro[1])[1:] == [
         "yes dependency: toggle `p`",
         "no  strategy: default",
-        "no  segment: segment 1",
+        "no  segment: 1 europe",
         "no  constraint: region in [`eu`]; it is `us`",
         "yes strategy: default",
         "yes rule: admits everyone",
@@ -166,10 +166,25 @@ def test_constants_and_unknown_names() -> None:
     made = snapshot(feature("on"), {"name": "off", "enabled": False, "strategies": []})
     on, off, unknown = explain(made, Context(), ["on", "off", "nobody"])
     assert (on.decided, unknown.decided) == ("on for everyone", "no toggle of this name")
-    assert off.decided.startswith("off for everyone")
+    assert off.decided == "off for everyone: the feature is disabled"
     assert texts(explained(feature("f"), Context()))[1] == "yes strategy: none given, on for everyone"
     none = explained(feature("f", strategy("userWithId")), Context())
     assert none.decided == "no strategy is on"
+
+
+@pytest.mark.parametrize(
+    ("flag", "reason"),
+    [
+        (feature("f", strategy("unknown")), "nothing in it can ever admit anyone"),
+        (feature("f", dependencies=[{"feature": "gone"}]), "its parent `gone` is missing"),
+        (feature("f", dependencies=[{"feature": "child"}]), "its parent `child` has a parent itself"),
+        (feature("f", dependencies=[{"feature": "p", "enabled": False}]), "its parent `p` never comes out as it must"),
+    ],
+)
+def test_why_a_toggle_is_off_for_everyone(flag: dict[str, Any], reason: str) -> None:
+    """What the configuration alone decides is said in words."""
+    made = snapshot(flag, feature("p"), feature("child", dependencies=[{"feature": "p"}]))
+    assert explain(made, Context(), ["f"])[0].decided == f"off for everyone: {reason}"
 
 
 def test_an_explanation_as_json() -> None:
