@@ -65,6 +65,8 @@ TABLE: list[tuple[str, dict[str, Any], str | None, bool]] = [
     ("REGEX", {"value": "B", "caseInsensitive": True}, "abbc", True),
     ("REGEX", {"value": "("}, "(", False),
     ("REGEX", {"value": "b"}, None, False),
+    ("REGEX", {}, "b", False),
+    ("REGEX", {"value": 5}, "5", False),
     ("IN_CIDR", {"values": ["10.0.0.0/8", "nonsense"]}, "10.9.9.9", True),
     ("IN_CIDR", {"values": ["10.0.0.0/8"]}, "11.0.0.1", False),
     ("IN_CIDR", {"values": ["2001:db8::/32"]}, "2001:db8::1", True),

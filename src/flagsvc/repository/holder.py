@@ -1,0 +1,67 @@
+"""The one cell that holds the configuration being served. Requests read it, the poller replaces it, whole."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Generic
+
+from flagsvc.repository.lifecycle import State
+from flagsvc.repository.ports import S
+
+
+@dataclass(frozen=True)
+class ConfigurationDocument:
+    """The document a server-side SDK gets from this proxy, and its strong ETag, quotes included.
+
+    behaviour: Other endpoints, GET /proxy/client/features.
+    """
+
+    body: bytes = field(repr=False)
+    etag: str
+
+
+class Holder(Generic[S]):
+    """What is served now.
+
+    `current` is None until the first configuration is there; read it once per request. `document` belongs to it. `state` is
+    one of `lifecycle.State`; `problems` the number of malformed features left out; `last_fetch_ms` and `last_update_ms` the
+    epoch ms of the upstream's last answer and last new document, 0.0 when never (specification: GET
+    /proxy/internal-backstage/prometheus).
+    """
+
+    def __init__(self) -> None:
+        self.current: S | None = None
+        self.document: ConfigurationDocument | None = None
+        self.state: str = State.COLD
+        self.problems = 0
+        self.last_fetch_ms = 0.0
+        self.last_update_ms = 0.0
+        self._ready = asyncio.Event()
+        self._synchronised = asyncio.Event()
+
+    @property
+    def ready(self) -> bool:
+        """Whether requests can be answered (specification: States and transitions)."""
+        return self.current is not None
+
+    def replace(self, snapshot: S, document: ConfigurationDocument, problems: int) -> None:
+        """Serve another configuration from now on."""
+        self.document = document
+        self.problems = problems
+        self.current = snapshot
+        self._ready.set()
+
+    def mark(self, state: State) -> None:
+        """Note the state; the first one that the upstream stands behind ends `wait_synchronised`."""
+        self.state = state
+        if state is State.FRESH:
+            self._synchronised.set()
+
+    async def wait_ready(self) -> None:
+        """Wait until a configuration is there: synchronised, restored or bootstrapped."""
+        await self._ready.wait()
+
+    async def wait_synchronised(self) -> None:
+        """Wait until the upstream has given or confirmed a configuration."""
+        await self._synchronised.wait()

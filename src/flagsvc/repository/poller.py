@@ -1,0 +1,212 @@
+"""The loop that keeps the configuration current: it asks, lets the table of `lifecycle` decide, and does what the table says.
+
+Implements behaviour: Towards the upstream server; specification: What the service does (1), Configuration (refreshInterval,
+expBootstrap, storageProvider).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic
+
+from flagsvc.clock import Clock
+from flagsvc.errors import DocumentError, FlagsvcError, UpstreamError
+from flagsvc.log import Logger
+from flagsvc.repository.holder import Holder
+from flagsvc.repository.lifecycle import Action, Event, Life, Pace, State, advance, arrival, event_of
+from flagsvc.repository.ports import S, Source
+from flagsvc.repository.prepare import Prepared, Preparer
+from flagsvc.repository.stores import Keeper, Record
+from flagsvc.upstream.pace import ceiling, delay_after_failure, delay_while_refused
+from flagsvc.upstream.supervised import Supervised
+from flagsvc.upstream.trouble import Trouble
+
+WITHOUT_INTERVAL_S = 5.0
+"""Pace of the attempts before the first success where refreshInterval is 0."""
+COLD_S = 1.0
+"""The back-off starts from this many seconds while there is nothing to serve."""
+CHEAP_STEPS = 4
+"""The back-off of a source with a pace of its own grows to this many of its steps."""
+NAMED_PROBLEMS = 20
+FLUSH_S = 2.0
+
+
+@dataclass(frozen=True)
+class Offer(Generic[S]):
+    """A document on the table: prepared, unless its bytes are the ones that are served already; and its ETag."""
+
+    etag: str | None
+    prepared: Prepared[S] | None = None
+
+
+class Poller(Generic[S]):
+    """Fills the holder and keeps it current from `start` to `stop`. `restarts` counts the faults its loop survived."""
+
+    def __init__(
+        self,
+        source: Source,
+        holder: Holder[S],
+        prepare: Preparer[S],
+        keeper: Keeper,
+        *,
+        clock: Clock,
+        log: Logger,
+        draw: Callable[[], float],
+        refresh_ms: int,
+        bootstrap: Source | None = None,
+    ) -> None:
+        """Take the parts; `draw` gives random numbers of [0, 1), `refresh_ms` is refreshInterval (0: until the first success)."""
+        self._source = source
+        self._holder = holder
+        self._prepare = prepare
+        self._keeper = keeper
+        self._clock = clock
+        self._log = log
+        self._draw = draw
+        self._refresh_s = refresh_ms / 1000
+        self._bootstrap = bootstrap
+        self._life = Life()
+        self._etag: str | None = None
+        self._raw: bytes | None = None
+        self._begun = False
+        self._booting: asyncio.Task[None] | None = None
+        self._trouble = Trouble(log, "the configuration could not be fetched", "the configuration is fetched again")
+        self._loop = Supervised("polling", self._run, clock=clock, log=log, draw=draw)
+
+    @property
+    def restarts(self) -> int:
+        """How often the loop failed for a reason nobody thought of and was started again."""
+        return self._loop.restarts
+
+    @property
+    def running(self) -> bool:
+        """Whether the loop is at work; it ends by itself only where refreshInterval is 0."""
+        return self._loop.running
+
+    def start(self) -> None:
+        """Start: storage first, then the bootstrap address beside the upstream."""
+        self._loop.start()
+
+    async def stop(self) -> None:
+        """End the loop, and give what is being stored a moment to reach its place."""
+        await self._loop.stop()
+        if self._booting is not None:
+            self._booting.cancel()
+            await asyncio.wait([self._booting])
+        await self._keeper.flush(FLUSH_S)
+
+    async def _run(self) -> None:
+        if not self._begun:
+            self._begun = True
+            await self._begin()
+        while (delay := await self._round()) is not None:
+            await self._clock.sleep(delay)
+
+    async def _begin(self) -> None:
+        """Look for something to serve until the upstream answers; a holder that was handed over with something has it."""
+        if self._holder.ready:
+            self._life = Life(State.STALE)
+            return self._holder.mark(State.STALE)
+        await self._restore()
+        if self._bootstrap is not None:
+            self._booting = asyncio.create_task(self._boot(self._bootstrap))
+        return None
+
+    async def _restore(self) -> None:
+        """Serve what is stored, if anything usable is."""
+        record = await self._keeper.load()
+        if record is None:
+            return
+        try:
+            prepared = await self._prepare(record.body, None)
+        except DocumentError as error:
+            self._log.warn("the stored configuration cannot be used", error=str(error))
+        else:
+            self._apply(Event.RESTORED, Offer(record.etag, prepared))
+
+    async def _boot(self, source: Source) -> None:
+        """Serve what the bootstrap address gives, unless the upstream was faster (specification: expBootstrap)."""
+        try:
+            fetched = await source.fetch(None)
+            prepared = await self._prepare(fetched.body or b"", self._holder.current)
+        except Exception as error:  # bootstrapping never stops the start, whatever goes wrong
+            self._log.warn("bootstrapping failed", error=str(error) or repr(error))
+            return
+        served = self._holder.current
+        if served is not None and arrival(prepared.snapshot.names, served.names, doubt=False) is Event.EMPTY:
+            self._log.warn("the bootstrap document is empty and is not used")
+        else:
+            self._apply(Event.BOOTSTRAPPED, Offer(None, prepared))
+
+    async def _round(self) -> float | None:
+        """Poll once and return the seconds until the next time, None for never again."""
+        try:
+            event, offer = await self._ask()
+        except (UpstreamError, DocumentError) as error:
+            self._trouble.report(error)
+            return self._delay(self._apply(event_of(error), None), error)
+        self._trouble.over()
+        self._holder.last_fetch_ms = self._clock.now() * 1000
+        return self._delay(self._apply(event, offer), None)
+
+    async def _ask(self) -> tuple[Event, Offer[S] | None]:
+        """Return what a poll brought. Raises UpstreamError and DocumentError."""
+        fetched = await self._source.fetch(self._etag)
+        if fetched.body is None:
+            return Event.NOT_MODIFIED, None
+        if fetched.body == self._raw:
+            return Event.SAME, Offer(fetched.etag)
+        prepared = await self._prepare(fetched.body, self._holder.current)
+        return self._offered(prepared), Offer(fetched.etag, prepared)
+
+    def _offered(self, prepared: Prepared[S]) -> Event:
+        served = self._holder.current
+        return arrival(prepared.snapshot.names, None if served is None else served.names, self._life.doubt)
+
+    def _apply(self, event: Event, offer: Offer[S] | None) -> Pace:
+        """Let the table decide and carry it out. No await in here: nobody sees half of it."""
+        self._life, step = advance(self._life, event)
+        if offer is not None:
+            for action in step.actions:
+                self._carry_out(action, offer)
+        self._holder.mark(step.state)
+        return step.pace
+
+    def _carry_out(self, action: Action, offer: Offer[S]) -> None:
+        if action is Action.REPLACE and offer.prepared is not None:
+            self._replace(offer.prepared)
+        elif action is Action.SAVE and self._raw is not None:
+            self._keeper.save(Record(self._raw, offer.etag))
+        elif action is Action.HOLD_BACK:
+            self._log.warn("an empty configuration is held back until the next poll is empty again")
+        else:
+            self._etag = offer.etag if action is Action.KEEP_ETAG else None
+
+    def _replace(self, prepared: Prepared[S]) -> None:
+        self._raw = prepared.raw
+        self._holder.replace(prepared.snapshot, prepared.document, len(prepared.problems))
+        if self._life.state is State.FRESH:
+            self._holder.last_update_ms = self._clock.now() * 1000
+        names, revision = prepared.snapshot.names, prepared.snapshot.revision
+        self._log.info("configuration replaced", state=str(self._life.state), toggles=len(names), revision=revision)
+        for problem in prepared.problems[:NAMED_PROBLEMS]:
+            self._log.warn("left out", toggle=problem.toggle, path=problem.path, problem=problem.message)
+        if len(prepared.problems) > NAMED_PROBLEMS:
+            self._log.warn("more was left out", problems=len(prepared.problems) - NAMED_PROBLEMS)
+
+    def _delay(self, pace: Pace, error: FlagsvcError | None) -> float | None:
+        cheap = self._source.pace
+        interval = self._refresh_s if cheap is None else min(cheap, self._refresh_s)
+        if pace is Pace.NORMAL and not interval and self._life.state is State.FRESH:
+            return None
+        interval = interval or WITHOUT_INTERVAL_S
+        if pace is Pace.NORMAL:
+            return interval
+        wish = error.retry_after if isinstance(error, UpstreamError) else None
+        if pace is Pace.SLOW:
+            return delay_while_refused(self._draw(), interval, retry_after=wish)
+        first = min(interval, COLD_S) if self._life.state is State.COLD else interval
+        most = ceiling(interval) if cheap is None else CHEAP_STEPS * interval
+        return delay_after_failure(self._life.failures, self._draw(), first, retry_after=wish, most=most)

@@ -1,0 +1,67 @@
+"""What the repository asks of its neighbours: a source of documents, and a function that compiles one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Protocol, TypeVar
+
+from flagsvc.upstream import Fetched
+
+
+class SnapshotLike(Protocol):
+    """What the repository looks at in a compiled configuration; it never evaluates one."""
+
+    @property
+    def revision(self) -> str:
+        """A digest, equal for equal configurations."""
+
+    @property
+    def names(self) -> Mapping[str, Collection[str]]:
+        """The names of the variants of each toggle."""
+
+
+class ProblemLike(Protocol):
+    """One part of a document that was malformed and left out."""
+
+    @property
+    def path(self) -> str:
+        """The spot, for example `features[3].strategies[0]`."""
+
+    @property
+    def toggle(self) -> str | None:
+        """The toggle's name, if that much can be read."""
+
+    @property
+    def message(self) -> str:
+        """What is wrong."""
+
+
+S = TypeVar("S", bound=SnapshotLike)
+S_co = TypeVar("S_co", bound=SnapshotLike, covariant=True)
+
+
+class CompiledLike(Protocol[S_co]):
+    """What compiling gives."""
+
+    @property
+    def snapshot(self) -> S_co:
+        """The compiled configuration."""
+
+    @property
+    def problems(self) -> Sequence[ProblemLike]:
+        """What was left out of it."""
+
+
+Compile = Callable[[object, S | None], CompiledLike[S]]
+"""From a decoded document, and the snapshot it may replace, to what compiling gives; raises DocumentError."""
+
+
+class Source(Protocol):
+    """Where configuration documents come from. One of ours, or one of a test's (`flagsvc.testing.FakeSource`)."""
+
+    @property
+    def pace(self) -> float | None:
+        """Seconds between two fetches where asking costs next to nothing; None: the refresh interval."""
+
+    async def fetch(self, etag: str | None) -> Fetched:
+        """Return the document, or that the one of `etag` is still current. Raises UpstreamError."""

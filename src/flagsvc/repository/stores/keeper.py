@@ -1,0 +1,85 @@
+"""Keeps a configuration in storage: one record a configuration, written beside the requests, never in their way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+
+from flagsvc.errors import StoreError
+from flagsvc.log import Logger
+from flagsvc.repository.stores.provider import StorageProvider, read, write
+from flagsvc.upstream.trouble import Trouble
+
+LOAD_S = 10.0
+"""A provider that takes longer to answer does not hold the start up."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """A document as the upstream gave it, and its ETag. Stored as one line of JSON in front of the document."""
+
+    body: bytes = field(repr=False)
+    etag: str | None = None
+
+    def pack(self) -> bytes:
+        """Return the record as bytes."""
+        return json.dumps({"flagsvc": 1, "etag": self.etag}).encode() + b"\n" + self.body
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Record:
+        """Return the record that was packed; raises StoreError when it is none of ours."""
+        head, separator, body = data.partition(b"\n")
+        try:
+            fields = json.loads(head) if separator else None
+        except ValueError:
+            fields = None
+        if not isinstance(fields, dict) or fields.get("flagsvc") != 1:
+            raise StoreError("the stored data are no configuration")
+        etag = fields.get("etag")
+        return cls(body, etag if isinstance(etag, str) else None)
+
+
+class Keeper:
+    """Reads and writes the record of one configuration. Nothing it meets in the storage provider gets out but as a warning."""
+
+    def __init__(self, provider: StorageProvider, key: str, log: Logger, *, load_s: float = LOAD_S) -> None:
+        """Take the provider and the key (`storage_key`)."""
+        self._provider = provider
+        self._key = key
+        self._log = log
+        self._load_s = load_s
+        self._pending: Record | None = None
+        self._writer: asyncio.Task[None] | None = None
+        self._trouble = Trouble(log, "the configuration could not be stored", "the configuration is stored again")
+
+    async def load(self) -> Record | None:
+        """Return the stored record, None when there is none or it cannot be read."""
+        try:
+            async with asyncio.timeout(self._load_s):
+                data = await read(self._provider, self._key)
+            return None if data is None else Record.unpack(data)
+        except Exception as error:  # a provider may be anybody's code
+            self._log.warn("the stored configuration could not be read", error=str(error) or repr(error))
+            return None
+
+    def save(self, record: Record) -> None:
+        """Have a record written; of several that come while one is being written only the last one is."""
+        self._pending = record
+        if self._writer is None or self._writer.done():
+            self._writer = asyncio.create_task(self._write())
+
+    async def flush(self, seconds: float) -> None:
+        """Wait until everything is written, at most `seconds`."""
+        if self._writer is not None:
+            await asyncio.wait([self._writer], timeout=seconds)
+
+    async def _write(self) -> None:
+        while self._pending is not None:
+            record, self._pending = self._pending, None
+            try:
+                await write(self._provider, self._key, record.pack())
+            except Exception as error:  # a provider may be anybody's code
+                self._trouble.report(error)
+            else:
+                self._trouble.over()

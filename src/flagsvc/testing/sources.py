@@ -1,0 +1,48 @@
+"""A source of configuration documents that does as it is told."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Iterable
+
+from flagsvc.upstream import Fetched
+
+Answer = bytes | Fetched | Exception
+
+
+class FakeSource:
+    """A `flagsvc.repository.Source` that gives one answer of a script after the other, the last one for ever.
+
+    Bytes are a document: they get an ETag of their own, and asking with that gives "not modified". A `Fetched` is given as it is,
+    an exception is raised. `etags` is what was asked with so far; while `gate` is set to an event that has not happened, an answer
+    waits for it.
+    """
+
+    def __init__(self, *script: Answer, pace: float | None = None) -> None:
+        """Take the script, at least one answer, and the pace it wishes to be asked at."""
+        self.etags: list[str | None] = []
+        self.gate: asyncio.Event | None = None
+        self.pace = pace
+        self._script = list(script)
+
+    def then(self, answers: Iterable[Answer]) -> None:
+        """Give these answers from now on."""
+        self._script[:] = answers
+
+    async def fetch(self, etag: str | None) -> Fetched:
+        """Return or raise what the script says."""
+        self.etags.append(etag)
+        if self.gate is not None:
+            await self.gate.wait()
+        answer = self._script.pop(0) if len(self._script) > 1 else self._script[0]
+        if isinstance(answer, Exception):
+            raise answer
+        if isinstance(answer, Fetched):
+            return answer
+        return Fetched(None, etag) if etag == etag_of(answer) else Fetched(answer, etag_of(answer))
+
+
+def etag_of(document: bytes) -> str:
+    """Return the ETag that a FakeSource gives a document."""
+    return f'"{hashlib.sha256(document).hexdigest()[:16]}"'

@@ -1,0 +1,25 @@
+"""One authenticated HTTP session with the upstream flag server, and how to come back to it after a failure.
+
+`outbound` decides about proxies, `answers` what an answer means, `session` speaks the client API, `transport` is HTTP;
+`pace`, `trouble` and `supervised` are what the loops of repository/ and usage/ share: how long to wait, when to speak up,
+and how not to die.
+"""
+
+from flagsvc.upstream.answers import Answer, Fetched, Limits
+from flagsvc.upstream.identity import SDK, SPEC_VERSION, Identity, new_connection_id
+from flagsvc.upstream.outbound import Outbound
+from flagsvc.upstream.session import Upstream, UpstreamOptions, download
+
+__all__ = [
+    "SDK",
+    "SPEC_VERSION",
+    "Answer",
+    "Fetched",
+    "Identity",
+    "Limits",
+    "Outbound",
+    "Upstream",
+    "UpstreamOptions",
+    "download",
+    "new_connection_id",
+]

@@ -1,0 +1,58 @@
+"""URLs towards the upstream: which are usable, how messages name them, and where a redirect may lead. No I/O in here."""
+
+from __future__ import annotations
+
+from urllib.parse import SplitResult, urljoin, urlsplit, urlunsplit
+
+from flagsvc.errors import ConfigurationError, UpstreamError
+from flagsvc.upstream.answers import Answer
+from flagsvc.upstream.outbound import DEFAULT_PORTS
+
+REDIRECTS = (301, 302, 303, 307, 308)
+MOST_REDIRECTS = 5
+
+
+def web_parts(url: str) -> SplitResult | None:
+    """Return the parts of an http or https URL, or None when it is none."""
+    try:
+        parts = urlsplit(url)
+        return parts if parts.scheme in DEFAULT_PORTS and parts.hostname and parts.port != 0 else None
+    except ValueError:
+        return None
+
+
+def base_of(url: str) -> str:
+    """Return a base address without user, query, fragment and slashes at the end.
+
+    Raises ConfigurationError unless it is an http or https URL.
+    """
+    parts = web_parts(url)
+    if parts is None:
+        raise ConfigurationError([f"flagsvcUrl: `{shown(url)}` is not an http or https URL"])
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), "", ""))
+
+
+def shown(url: str) -> str:
+    """Return a URL as messages name it: scheme, host, port and path, never user, password or query."""
+    bare = url.partition("?")[0].partition("#")[0]
+    scheme, separator, rest = bare.rpartition("://")
+    authority, slash, path = rest.partition("/")
+    return f"{scheme}{separator}{authority.rpartition('@')[2]}{slash}{path}"
+
+
+def origin(parts: SplitResult) -> tuple[str, str, int]:
+    """Return scheme, host and port."""
+    return parts.scheme, parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme]
+
+
+def redirected(url: str, answer: Answer) -> str:
+    """Return where a redirect leads, if that is the same origin; raises UpstreamError of kind `unexpected` if it is not."""
+    try:
+        target = urljoin(url, answer.headers.get("location", ""))
+    except ValueError:
+        target = ""
+    parts, before = web_parts(target), web_parts(url)
+    if parts is not None and before is not None and origin(parts) == origin(before):
+        return target
+    message = f"`{shown(url)}` redirects to another origin, where the token is not sent; configure the final address"
+    raise UpstreamError("unexpected", message, status=answer.status)

@@ -1,0 +1,227 @@
+"""One authenticated session with the upstream flag server.
+
+It knows addresses, headers and what a status means; HTTP itself is in `transport`, which is imported with the first request.
+Implements behaviour: Towards the upstream server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlencode
+
+from flagsvc.clock import Clock
+from flagsvc.errors import ConfigurationError, UpstreamError
+from flagsvc.log import Logger
+from flagsvc.upstream.addresses import MOST_REDIRECTS, REDIRECTS, base_of, redirected, shown
+from flagsvc.upstream.answers import Answer, Fetched, Limits, failure
+from flagsvc.upstream.identity import SDK, SPEC_VERSION, Identity
+from flagsvc.upstream.outbound import Outbound
+from flagsvc.version import VERSION
+
+if TYPE_CHECKING:
+    from flagsvc.upstream.transport import Transport
+
+FEATURES = "/client/features"
+REGISTER = "/client/register"
+METRICS = "/client/metrics"
+Header = tuple[str, bytes]
+USER_AGENT = f"flagsvc/{VERSION}"
+
+
+@dataclass(frozen=True)
+class UpstreamOptions:
+    """Where the upstream is and what is asked of it; the options of the specification's table, intervals in ms.
+
+    `url` is the API address without `/client/features`. The token is in no repr.
+    """
+
+    url: str
+    token: str = field(repr=False)
+    identity: Identity
+    refresh_interval: int = 5000
+    metrics_interval: int = 30000
+    project: str | None = None
+    name_prefix: str | None = None
+    tags: Sequence[tuple[str, str]] = ()
+    reject_unauthorized: bool = True
+    outbound: Outbound = field(default_factory=Outbound)
+    limits: Limits = field(default_factory=Limits)
+
+    def filters(self) -> list[tuple[str, str]]:
+        """Return the query parameters of a features request: project, namePrefix, one `tag=name:value` for each tag."""
+        single = (("project", self.project), ("namePrefix", self.name_prefix))
+        tags = (("tag", f"{name}:{value}") for name, value in self.tags)
+        return [*((name, value) for name, value in single if value), *tags]
+
+
+class Upstream:
+    """The upstream's client API: `get_features`, `register`, `send_metrics`.
+
+    Every failure is an UpstreamError without the token in it. The address is used as it was given; where that answers 404
+    or with a web page, `/api` is appended and tried once, and whichever of the two worked first is kept for good.
+    """
+
+    def __init__(self, options: UpstreamOptions, *, clock: Clock, log: Logger) -> None:
+        """Take the options; nothing is opened yet. Raises ConfigurationError for a URL or token that no request can carry."""
+        self._options = options
+        self._clock = clock
+        self._log = log
+        self._given = base_of(options.url)
+        self._base: str | None = None
+        self._proxy = options.outbound.proxy_for(self._given)
+        self._headers = common_headers(options.token, options.identity)
+        self._transport: asyncio.Task[Transport] | None = None
+
+    async def get_features(self, etag: str | None) -> Fetched:
+        """Return the configuration document, or that the one of `etag` is still current. Raises UpstreamError."""
+        query = urlencode(self._options.filters(), quote_via=quote, safe="")
+        headers = [("unleash-interval", b"%d" % self._options.refresh_interval)]
+        if etag is not None:
+            headers.append(("if-none-match", header_value(etag)))
+        answer, url = await self._ask("GET", f"{FEATURES}?{query}" if query else FEATURES, headers)
+        if answer.status == 304 and etag is not None:
+            return Fetched(None, etag)
+        if answer.status != 200 or answer.html:
+            raise self._failure(answer, url)
+        return Fetched(answer.body, answer.headers.get("etag"))
+
+    async def register(self, payload: Mapping[str, object]) -> None:
+        """Send a registration. Raises UpstreamError unless the upstream took it."""
+        await self._post(REGISTER, payload)
+
+    async def send_metrics(self, payload: Mapping[str, object]) -> None:
+        """Send usage metrics. Raises UpstreamError unless the upstream took them."""
+        await self._post(METRICS, payload)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        made, self._transport = self._transport, None
+        if made is not None:
+            await asyncio.wait([made])
+            if not broken(made):
+                await made.result().aclose()
+
+    async def _post(self, path: str, payload: Mapping[str, object]) -> None:
+        content = json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        headers = [("unleash-interval", b"%d" % self._options.metrics_interval), ("content-type", b"application/json")]
+        answer, url = await self._ask("POST", path, headers, content)
+        if not answer.worked:
+            raise self._failure(answer, url)
+
+    def _failure(self, answer: Answer, url: str) -> UpstreamError:
+        """Return the error of an answer; some flag servers answer 403 beside their API, so an address without `/api` is doubted."""
+        doubted = answer.status == 403 and len(self._bases()) > 1
+        hint = "; if the token is right, the address may lack `/api`" if doubted else ""
+        return failure(answer, shown(url), self._clock.now(), hint)
+
+    async def _ask(
+        self, method: str, path: str, headers: Sequence[Header], content: bytes | None = None
+    ) -> tuple[Answer, str]:
+        """Return the answer and the address it came from, and settle which base address is the API's."""
+        transport, every = await self._open(), [*self._headers, *headers]
+        for base in self._bases():
+            url = base + path
+            answer = await follow(transport, method, url, every, content)
+            if not answer.astray:
+                break
+        if answer.worked and self._base is None:
+            self._settle(base)
+        return answer, url
+
+    def _bases(self) -> tuple[str, ...]:
+        """Return the base addresses to try, the likely one first."""
+        if self._base is not None:
+            return (self._base,)
+        return (self._given,) if self._given.endswith("/api") else (self._given, f"{self._given}/api")
+
+    def _settle(self, base: str) -> None:
+        self._base = base
+        write = self._log.info if base == self._given else self._log.warn
+        write("the upstream answers", url=base)
+
+    async def _open(self) -> Transport:
+        """Return the transport; the first caller has it made in a thread, for importing httpx takes its time."""
+        if self._transport is None or broken(self._transport):
+            options = self._options
+            making = asyncio.to_thread(
+                open_transport, self._given, self._proxy, options.reject_unauthorized, options.limits
+            )
+            self._transport = asyncio.create_task(making)
+        return await asyncio.shield(self._transport)
+
+
+def broken(making: asyncio.Task[Transport]) -> bool:
+    """Return whether a transport will not be made: an event loop that ends cancels it, and the last metrics come after that."""
+    return making.cancelling() > 0 or (making.done() and making.exception() is not None)
+
+
+async def follow(
+    transport: Transport, method: str, url: str, headers: Sequence[Header], content: bytes | None = None
+) -> Answer:
+    """Send a request and return the answer, following the redirects of a GET as long as they stay on the same origin.
+
+    Anything else would hand the token to a stranger: raises UpstreamError of kind `unexpected`. A POST is never sent on.
+    """
+    answer = await transport.send(method, url, headers, content)
+    for _ in range(MOST_REDIRECTS if method == "GET" else 0):
+        if answer.status not in REDIRECTS:
+            break
+        url = redirected(url, answer)
+        answer = await transport.send(method, url, headers)
+    return answer
+
+
+async def download(
+    url: str, *, authorization: str | None, reject_unauthorized: bool, outbound: Outbound, clock: Clock
+) -> bytes:
+    """Return the body that one GET of `url` gives. Raises UpstreamError, and ConfigurationError for a URL that is not http.
+
+    `authorization` is the value of an Authorization header (specification: Configuration, expBootstrap).
+    """
+    proxy = outbound.proxy_for(base_of(url))
+    transport = await asyncio.to_thread(open_transport, url, proxy, reject_unauthorized, Limits())
+    headers = [("accept", b"application/json"), ("accept-encoding", b"gzip"), ("user-agent", USER_AGENT.encode())]
+    if authorization:
+        headers.append(("authorization", header_value(authorization)))
+    try:
+        answer = await follow(transport, "GET", url, headers)
+    finally:
+        await transport.aclose()
+    if answer.status != 200 or answer.html:
+        raise failure(answer, shown(url), clock.now())
+    return answer.body
+
+
+def open_transport(url: str, proxy: str | None, reject_unauthorized: bool, limits: Limits) -> Transport:
+    """Return the connections to the origin of `url`. The first call imports httpx: call it in a thread."""
+    from flagsvc.upstream.transport import Transport
+
+    return Transport(shown(url), proxy=proxy, reject_unauthorized=reject_unauthorized, limits=limits)
+
+
+def common_headers(token: str, identity: Identity) -> list[Header]:
+    """Return the headers of every request; raises ConfigurationError when the token has a character that no header can carry."""
+    if any(ord(character) < 32 or ord(character) == 127 for character in token):
+        raise ConfigurationError(["flagsvcApiToken: holds a control character, which no HTTP header can carry"])
+    return [
+        ("authorization", token.encode()),
+        ("accept", b"application/json"),
+        ("accept-encoding", b"gzip"),
+        ("user-agent", USER_AGENT.encode()),
+        ("unleash-appname", header_value(identity.app_name)),
+        ("unleash-instanceid", header_value(identity.instance_id)),
+        ("unleash-connection-id", header_value(identity.connection_id)),
+        ("unleash-sdk", SDK.encode()),
+        ("unleash-client-spec", SPEC_VERSION.encode()),
+    ]
+
+
+def header_value(text: str) -> bytes:
+    """Return a text as a header value: UTF-8, without control characters and blanks at the ends, which HTTP forbids."""
+    return (
+        "".join(character if character.isprintable() else " " for character in text).strip().encode("utf-8", "replace")
+    )

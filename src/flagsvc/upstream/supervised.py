@@ -1,0 +1,54 @@
+"""A loop that lives as long as the proxy: it cannot end unseen, and a fault in it costs one round, not the loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from flagsvc.clock import Clock
+from flagsvc.log import Logger
+from flagsvc.upstream.pace import delay_after_failure
+
+FIRST_PAUSE_S = 1.0
+
+
+class Supervised:
+    """Runs `body` as a task and starts it again, after a growing pause, whenever it raises. `restarts` counts how often it did."""
+
+    def __init__(
+        self, name: str, body: Callable[[], Awaitable[None]], *, clock: Clock, log: Logger, draw: Callable[[], float]
+    ) -> None:
+        """Take what to run; `draw` gives random numbers of [0, 1)."""
+        self.restarts = 0
+        self._name = name
+        self._body = body
+        self._clock = clock
+        self._log = log
+        self._draw = draw
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether the loop was started and has neither finished nor been stopped."""
+        return self._task is not None and not self._task.done()
+
+    def start(self) -> None:
+        """Start the task; does nothing when it runs already."""
+        if not self.running:
+            self._task = asyncio.create_task(self._run(), name=self._name)
+
+    async def stop(self) -> None:
+        """Cancel the task and wait until it is gone."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                return await self._body()
+            except Exception as error:  # whatever a bug raises: the loop goes on, and says so
+                self.restarts += 1
+                self._log.error(f"{self._name} failed and starts again", error=repr(error), restarts=self.restarts)
+            await self._clock.sleep(delay_after_failure(self.restarts, self._draw(), FIRST_PAUSE_S))

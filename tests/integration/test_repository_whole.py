@@ -1,0 +1,178 @@
+"""Upstream, poller, engine, storage and usage together: real sockets, real files, the real engine, the real clock."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from aio import asynchronous, until
+from flagsvc.clock import SystemClock
+from flagsvc.engine.compile import Compiled, CompileOptions, compile_document
+from flagsvc.engine.context import Context
+from flagsvc.engine.parse import wanted
+from flagsvc.engine.snapshot import Snapshot
+from flagsvc.repository import Holder, Poller, Preparer
+from flagsvc.repository.sources import FileSource, HttpSource
+from flagsvc.repository.stores import FileStore, Keeper
+from flagsvc.testing import RecordingLog
+from flagsvc.upstream import Identity, Limits, Upstream, UpstreamOptions
+from flagsvc.usage import Reporter, UsageCounters
+from loopback import Loopback, Request, loopback, reply, silence, then_close, then_reset
+
+OPTIONS = CompileOptions(hostname="some-host")
+FAULTS = [
+    reply(401),
+    reply(403),
+    reply(404),
+    reply(429, retry_after="0"),
+    reply(500),
+    reply(503),
+    reply(200, b"<html>", content_type="text/html"),
+    reply(200, b"[]"),
+    reply(200, b"\x1f\x8b rubbish", content_encoding="gzip"),
+    reply(302, location="http://elsewhere.invalid/"),
+    then_close(reply(200, b'{"version":2', content_length="500")),
+    then_close(b""),
+    then_reset(),
+    silence,
+]
+
+
+def document(*names: str) -> bytes:
+    """Return a document of toggles that are on for everybody."""
+    features = [{"name": name, "enabled": True, "strategies": [{"name": "default"}], "project": "p"} for name in names]
+    return json.dumps({"version": 2, "features": features}).encode()
+
+
+def compiled(raw: object, previous: Snapshot | None) -> Compiled:
+    """Compile with the real engine."""
+    return compile_document(raw, OPTIONS, previous)
+
+
+@dataclass
+class Proxy:
+    """A proxy without its front."""
+
+    holder: Holder[Snapshot]
+    poller: Poller[Snapshot]
+    counters: UsageCounters
+    reporter: Reporter
+
+    @property
+    def serves(self) -> list[str]:
+        """The names of the toggles that are on."""
+        current = self.holder.current
+        body = b'{"toggles":[]}' if current is None else current.enabled(Context())
+        return [toggle["name"] for toggle in json.loads(body)["toggles"]]
+
+
+@asynccontextmanager
+async def proxy(url: str, folder: Path, interval_ms: int = 20) -> AsyncIterator[Proxy]:
+    """Run everything against an upstream."""
+    clock, log, holder = SystemClock(), RecordingLog(), Holder[Snapshot]()
+    identity = Identity("some-app", "some-instance")
+    options = UpstreamOptions(url, "some-token", identity, interval_ms, interval_ms, limits=Limits(0.2, 0.2))
+    upstream = Upstream(options, clock=clock, log=log)
+    draw = Random(1).random
+    keeper = Keeper(FileStore(folder), "0123", log)
+    ports = {"clock": clock, "log": log, "draw": draw}
+    poller = Poller(HttpSource(upstream), holder, Preparer(compiled), keeper, **ports, refresh_ms=interval_ms)  # type: ignore[arg-type]
+    counters = UsageCounters(lambda name: holder.current and holder.current.names.get(name), clock.now)
+    reporter = Reporter(
+        counters, upstream, identity, **ports, interval_ms=interval_ms, synchronised=holder.wait_synchronised
+    )  # type: ignore[arg-type]
+    poller.start()
+    reporter.start()
+    try:
+        yield Proxy(holder, poller, counters, reporter)
+    finally:
+        await poller.stop()
+        await reporter.stop()
+        await upstream.aclose()
+
+
+def posted(server: Loopback, path: str) -> list[Request]:
+    """Return what was posted to a path so far."""
+    return [seen for seen in server.requests if (seen.method, seen.path) == ("POST", f"/api/client/{path}")]
+
+
+@asynchronous
+async def test_every_fault_of_an_upstream_is_survived(tmp_path: Path) -> None:
+    """After each the old configuration is served, and the first good answer brings the new one."""
+    async with loopback() as server:
+        server.script(reply(200, document("start")))
+        async with proxy(f"{server.url}/api", tmp_path, 10) as running:
+            await running.holder.wait_ready()
+            for number, fault in enumerate(FAULTS):
+                before = running.serves
+                seen = len(server.requests)
+                server.script(fault)
+                await until(lambda: running.holder.state == "stale")
+                assert running.serves == before and len(server.requests) > seen
+                server.script(reply(200, document(f"after-{number}")))
+                await until(lambda number=number: running.serves == [f"after-{number}"])
+                assert running.holder.state == "fresh"
+            assert running.poller.restarts == running.reporter.restarts == 0
+
+
+@asynchronous
+async def test_a_restart_with_the_upstream_down_is_ready_from_storage(tmp_path: Path) -> None:
+    """With the flags it had; and without them where the folder is another."""
+    async with loopback() as server:
+        server.script(reply(200, document("kept"), etag='"e"'))
+        url = f"{server.url}/api"
+        async with proxy(url, tmp_path) as running:
+            await running.holder.wait_synchronised()
+    async with proxy(url, tmp_path) as running:
+        await asyncio.wait_for(running.holder.wait_ready(), 5)
+        assert (running.serves, running.holder.state) == (["kept"], "restored")
+    async with proxy(url, tmp_path / "other") as running:
+        await until(lambda: running.poller.running)
+        assert not running.holder.ready
+
+
+@asynchronous
+async def test_registration_and_usage_reach_the_upstream_with_nothing_about_anybody(tmp_path: Path) -> None:
+    """Names that are no toggles, however they got there, are in no byte that is sent (specification: What the service does, 6)."""
+    async with loopback() as server:
+        server.script(reply(200, document("flag")), reply(200, document("flag")))
+        async with proxy(f"{server.url}/api", tmp_path) as running:
+            await until(lambda: posted(server, "register"))
+            for name in ("flag", "flag", "someone@example.com", "10.1.2.3"):
+                running.counters.count(name, name == "flag")
+            await until(lambda: posted(server, "metrics"))
+            running.counters.count("flag", False)
+        registration = json.loads(posted(server, "register")[0].body)
+        assert registration["appName"] == "some-app" and registration["interval"] == 20
+        toggles = [json.loads(seen.body)["bucket"]["toggles"] for seen in posted(server, "metrics")]
+        assert sum(each["flag"]["yes"] for each in toggles) == 2
+        assert sum(each["flag"]["no"] for each in toggles) == 1
+        assert {name for each in toggles for name in each} == {"flag"}
+        sent = b"".join(repr(seen).encode() for seen in server.requests)
+        assert b"someone" not in sent and b"10.1.2.3" not in sent
+        assert running.counters.dropped == 2
+
+
+@asynchronous
+async def test_a_large_configuration_from_a_file_in_a_thread(tmp_path: Path) -> None:
+    """The event loop goes on while thousands of toggles are compiled; the filter holds for what SDKs are given."""
+    path = tmp_path / "flags.json"
+    path.write_bytes(document(*(f"flag-{number}" for number in range(3000))))
+    clock, log, holder = SystemClock(), RecordingLog(), Holder[Snapshot]()
+    prepare = Preparer(compiled, lambda feature: wanted(feature, "p", "flag-29"))
+    source = FileSource(path, clock=clock, refresh_ms=50)
+    keeper = Keeper(FileStore(tmp_path / "store"), "0123", log)
+    poller = Poller(source, holder, prepare, keeper, clock=clock, log=log, draw=lambda: 0.5, refresh_ms=50)
+    poller.start()
+    await holder.wait_ready()
+    assert holder.current is not None and len(holder.current.names) == 3000
+    assert holder.document is not None and len(json.loads(holder.document.body)["features"]) == 111
+    path.write_bytes(document("few"))
+    await until(lambda: holder.current is not None and list(holder.current.names) == ["few"])
+    await poller.stop()
+    assert log.at("error") == []

@@ -1,0 +1,581 @@
+"""The upstream session over real sockets: what it sends, and what it makes of every bad answer."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import ssl
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, NoReturn
+
+import pytest
+import trustme
+
+from aio import asynchronous
+from flagsvc.clock import SystemClock
+from flagsvc.errors import ConfigurationError, UpstreamError
+from flagsvc.testing import FakeClock, RecordingLog
+from flagsvc.upstream import SDK, SPEC_VERSION, Fetched, Identity, Limits, Outbound, Upstream, UpstreamOptions, download
+from flagsvc.upstream import session as session_module
+from loopback import Loopback, drip, loopback, reply, silence, then_close, then_reset, tunnel
+
+TOKEN = "*:development.very-hidden-token"
+DOCUMENT = b'{"version":2,"features":[]}'
+LIMITS = Limits(step_s=5.0, total_s=10.0, max_bytes=1_000_000)
+IDENTITY = Identity("some-app", "some-instance", "some-connection")
+
+
+def options(url: str, **changes: Any) -> UpstreamOptions:
+    """Return options for an upstream at `url`."""
+    return UpstreamOptions(**{"url": url, "token": TOKEN, "identity": IDENTITY, "limits": LIMITS, **changes})
+
+
+@asynccontextmanager
+async def session(
+    path: str = "/api", *, tls: ssl.SSLContext | None = None, **changes: Any
+) -> AsyncIterator[tuple[Loopback, Upstream]]:
+    """Run a server and a session with it."""
+    async with loopback(tls) as server:
+        upstream = Upstream(options(server.url + path, **changes), clock=FakeClock(), log=RecordingLog())
+        try:
+            yield server, upstream
+        finally:
+            await upstream.aclose()
+
+
+async def fault(upstream: Upstream, etag: str | None = None) -> UpstreamError:
+    """Return the error that asking for the document gives; it never holds the token."""
+    with pytest.raises(UpstreamError) as caught:
+        await upstream.get_features(etag)
+    assert "hidden" not in str(caught.value) + repr(caught.value)
+    return caught.value
+
+
+# ---- what is sent
+
+
+@asynchronous
+async def test_the_document_is_asked_for_with_filters_and_identity() -> None:
+    """The request is the reference's: path, filters in order with repeated tags, and headers that name us."""
+    changes = {"project": "shop", "name_prefix": "a b&", "tags": (("team", "x:y"), ("ü", "1"))}
+    async with session(refresh_interval=1234, **changes) as (server, upstream):
+        server.script(reply(200, DOCUMENT, etag='"one"', content_type="application/json"))
+        assert await upstream.get_features(None) == Fetched(DOCUMENT, '"one"')
+    (request,) = server.requests
+    assert (request.method, request.path) == ("GET", "/api/client/features")
+    assert request.query == [("project", "shop"), ("namePrefix", "a b&"), ("tag", "team:x:y"), ("tag", "ü:1")]
+    expected = {
+        "authorization": TOKEN,
+        "unleash-appname": "some-app",
+        "unleash-instanceid": "some-instance",
+        "unleash-connection-id": "some-connection",
+        "unleash-interval": "1234",
+        "unleash-sdk": SDK,
+        "unleash-client-spec": SPEC_VERSION,
+        "accept": "application/json",
+        "accept-encoding": "gzip",
+        "user-agent": SDK.replace(":", "/"),
+    }
+    assert {name: request.headers.get(name) for name in expected} == expected
+    assert set(request.headers) == {*expected, "host"}
+
+
+@asynchronous
+async def test_an_etag_is_sent_and_a_304_is_not_modified() -> None:
+    """The ETag goes out as it came in."""
+    async with session() as (server, upstream):
+        server.script(reply(304, etag='W/"one"'))
+        assert await upstream.get_features('W/"one"') == Fetched(None, 'W/"one"')
+    assert server.requests[0].headers["if-none-match"] == 'W/"one"'
+
+
+@asynchronous
+async def test_a_304_that_nobody_asked_for_is_an_error() -> None:
+    """Without If-None-Match there is no document it could mean."""
+    async with session() as (server, upstream):
+        server.script(reply(304))
+        assert (await fault(upstream)).kind == "unexpected"
+
+
+@asynchronous
+async def test_posts_carry_json_and_the_metrics_interval() -> None:
+    """Registration and metrics go to their addresses; any 2xx means taken."""
+    async with session(metrics_interval=777) as (server, upstream):
+        server.script(reply(202), reply(200, b"OK"))
+        await upstream.register({"appName": "ü"})
+        await upstream.send_metrics({"bucket": {}, "odd": "\ud800"})
+    assert [(seen.method, seen.path) for seen in server.requests] == [
+        ("POST", "/api/client/register"),
+        ("POST", "/api/client/metrics"),
+    ]
+    assert [json.loads(seen.body) for seen in server.requests] == [{"appName": "ü"}, {"bucket": {}, "odd": "?"}]
+    for seen in server.requests:
+        assert (seen.headers["content-type"], seen.headers["unleash-interval"]) == ("application/json", "777")
+        assert seen.headers["authorization"] == TOKEN
+
+
+@asynchronous
+async def test_one_connection_serves_many_requests() -> None:
+    """Polls and posts share a kept connection, 304s and small answers to posts included."""
+    async with session() as (server, upstream):
+        server.script(reply(200, DOCUMENT), reply(304), reply(202, b"taken"), reply(304))
+        await upstream.get_features(None)
+        await upstream.get_features('"x"')
+        await upstream.send_metrics({})
+        await upstream.get_features('"x"')
+    assert (len(server.requests), server.connections) == (4, 1)
+
+
+@asynchronous
+async def test_a_transport_that_could_not_be_made_is_made_again() -> None:
+    """Whatever stood in the way, a later request may succeed; closing in between is no error."""
+    with pytest.MonkeyPatch.context() as patch:
+        async with session() as (server, upstream):
+            server.script(reply(200, DOCUMENT))
+            patch.setattr(session_module, "open_transport", no_memory)
+            with pytest.raises(OSError, match="no memory"):
+                await upstream.get_features(None)
+            patch.undo()
+            assert (await upstream.get_features(None)).body == DOCUMENT
+        patch.setattr(session_module, "open_transport", no_memory)
+        async with session() as (_, upstream):
+            with pytest.raises(OSError, match="no memory"):
+                await upstream.get_features(None)
+
+
+def no_memory(*_: object) -> NoReturn:
+    """Stand in the way of a transport."""
+    raise OSError("no memory")
+
+
+@asynchronous
+async def test_a_transport_whose_making_was_cancelled_is_made_again() -> None:
+    """An event loop that ends cancels every task; the last metrics are sent after that."""
+    async with session() as (server, upstream):
+        server.script(reply(202))
+        before = asyncio.all_tasks()
+        first = asyncio.create_task(upstream.send_metrics({}))
+        await asyncio.sleep(0)
+        for task in asyncio.all_tasks() - before:
+            task.cancel()
+        await asyncio.wait([first])
+        assert first.cancelled()
+        await upstream.send_metrics({})
+    assert len(server.requests) == 1
+
+
+@asynchronous
+async def test_requests_at_the_same_time_open_one_transport() -> None:
+    """The first requests of a poller and a reporter may coincide."""
+    async with session() as (server, upstream):
+        server.script(reply(200, DOCUMENT))
+        await asyncio.gather(*(upstream.get_features(None) for _ in range(4)))
+    assert len(server.requests) == 4
+
+
+@asynchronous
+async def test_a_kept_connection_that_was_closed_meanwhile_costs_nothing() -> None:
+    """A server that closes an idle connection just when it is used again is asked once more, at once, for a document."""
+    async with session() as (server, upstream):
+        server.script(reply(200, DOCUMENT), then_reset(), reply(200, DOCUMENT))
+        await upstream.get_features(None)
+        assert (await upstream.get_features(None)).body == DOCUMENT
+        server.script(then_reset())
+        assert (await fault(upstream)).kind == "network"
+
+
+@asynchronous
+async def test_a_post_is_never_sent_twice_by_itself() -> None:
+    """Nobody knows whether counts arrived when the connection broke; that is the sender's to decide."""
+    async with session() as (server, upstream):
+        server.script(reply(200, DOCUMENT), then_reset())
+        await upstream.get_features(None)
+        with pytest.raises(UpstreamError):
+            await upstream.send_metrics({})
+    assert [seen.method for seen in server.requests] == ["GET", "POST"]
+
+
+@asynchronous
+async def test_names_beyond_ascii_are_sent_as_utf8_and_control_characters_are_not_sent() -> None:
+    """An application name is free text; a line break in it must not become a header of its own."""
+    async with loopback() as server:
+        identity = Identity("größe\r\nx-evil: 1", " i ", "c")
+        upstream = Upstream(options(server.url, identity=identity), clock=FakeClock(), log=RecordingLog())
+        await upstream.get_features(None)
+        await upstream.aclose()
+    headers = server.requests[0].headers
+    assert headers["unleash-appname"].encode("latin-1").decode() == "größe  x-evil: 1"
+    assert headers["unleash-instanceid"] == "i" and "x-evil" not in headers
+
+
+def test_a_token_that_no_header_can_carry_stops_the_start() -> None:
+    """The message names the option and not the token."""
+    with pytest.raises(ConfigurationError, match="flagsvcApiToken") as caught:
+        Upstream(options("http://flags.example", token="hidden\nx"), clock=FakeClock(), log=RecordingLog())
+    assert "hidden" not in str(caught.value)
+
+
+def test_no_repr_holds_the_token() -> None:
+    """Options end up in tracebacks and debuggers."""
+    assert "hidden" not in repr(options("http://flags.example"))
+
+
+def test_the_connection_id_is_a_uuid_unless_given() -> None:
+    """One for each running proxy."""
+    assert uuid.UUID(Identity("a", "i").connection_id).version == 4
+
+
+# ---- where the API is
+
+
+@asynchronous
+async def test_api_is_appended_when_the_address_given_is_not_it() -> None:
+    """404 or a web page at the address as given: `/api` is tried, kept, logged; a later 404 does not start the search again."""
+    for wrong in (reply(404), reply(200, b"<html>", content_type="text/html")):
+        async with loopback() as server:
+            log = RecordingLog()
+            upstream = Upstream(options(f"{server.url}/"), clock=FakeClock(), log=log)
+            server.script(wrong, reply(200, DOCUMENT), reply(404))
+            assert (await upstream.get_features(None)).body == DOCUMENT
+            assert (await fault(upstream)).kind == "not-found"
+            await upstream.aclose()
+        paths = ["/client/features", "/api/client/features", "/api/client/features"]
+        assert [seen.path for seen in server.requests] == paths
+        assert log.at("warn") == ["the upstream answers"]
+        assert log.lines[0].fields == {"url": f"{server.url}/api"}
+
+
+@asynchronous
+async def test_the_address_as_given_is_kept_when_it_works() -> None:
+    """No `/api` is tried after the first success, whatever the answers are then."""
+    async with session("/flags") as (server, upstream):
+        server.script(reply(200, DOCUMENT), reply(404))
+        await upstream.get_features(None)
+        await fault(upstream)
+    assert [seen.path for seen in server.requests] == ["/flags/client/features"] * 2
+
+
+@asynchronous
+async def test_an_address_that_ends_in_api_is_not_doubled() -> None:
+    """`/api/api` would be nobody's address."""
+    async with session("/api") as (server, upstream):
+        server.script(reply(404))
+        assert (await fault(upstream)).kind == "not-found"
+    assert len(server.requests) == 1
+
+
+@asynchronous
+async def test_where_neither_address_works_the_search_goes_on_next_time() -> None:
+    """An upstream that is being rolled out answers 404 everywhere for a while."""
+    async with session("") as (server, upstream):
+        server.script(reply(404), reply(404), reply(200, DOCUMENT))
+        assert (await fault(upstream)).kind == "not-found"
+        await upstream.get_features(None)
+    assert [seen.path for seen in server.requests] == ["/client/features", "/api/client/features", "/client/features"]
+
+
+@asynchronous
+async def test_a_refusal_at_the_api_is_a_refusal() -> None:
+    """404 at the address given and 401 at `/api`: the token is wrong, not the address."""
+    async with session("") as (server, upstream):
+        server.script(reply(404), reply(401))
+        assert (await fault(upstream)).kind == "unauthorized"
+
+
+@asynchronous
+async def test_a_403_beside_the_api_is_a_refusal_with_a_hint() -> None:
+    """unleash-server answers 403 to a good token at its root; only 404 and web pages start the search, but the message helps."""
+    for path, hinted in (("", True), ("/api", False)):
+        async with session(path) as (server, upstream):
+            server.script(reply(403))
+            error = await fault(upstream)
+        assert error.kind == "unauthorized" and len(server.requests) == 1
+        assert ("the address may lack `/api`" in str(error)) is hinted
+
+
+@asynchronous
+async def test_posts_search_for_the_api_as_well() -> None:
+    """A restored proxy may report before its first poll went well."""
+    async with session("") as (server, upstream):
+        server.script(reply(404), reply(202))
+        await upstream.send_metrics({})
+        await upstream.send_metrics({})
+    paths = ["/client/metrics", "/api/client/metrics", "/api/client/metrics"]
+    assert [seen.path for seen in server.requests] == paths
+
+
+# ---- what bad answers are
+
+FAULTS = [
+    (reply(401), "unauthorized", 401, None),
+    (reply(403), "unauthorized", 403, None),
+    (reply(404), "not-found", 404, None),
+    (reply(429, retry_after="17"), "throttled", 429, 17.0),
+    (reply(500), "server", 500, None),
+    (reply(503, retry_after="3"), "server", 503, 3.0),
+    (reply(418), "unexpected", 418, None),
+    (reply(204), "unexpected", 204, None),
+    (reply(200, b"<!doctype html>", content_type="text/html; charset=utf-8"), "document", 200, None),
+    (then_close(reply(200, DOCUMENT, content_length="100")), "document", None, None),
+    (
+        then_close(reply(200, b"5\r\nabcde\r\n", content_length="-", transfer_encoding="chunked")),
+        "document",
+        None,
+        None,
+    ),
+    (reply(200, b"no gzip", content_encoding="gzip"), "document", None, None),
+    (reply(200, gzip.compress(DOCUMENT)[:-3], content_encoding="gzip"), "document", None, None),
+    (reply(200, DOCUMENT, content_encoding="br"), "document", None, None),
+    (reply(200, b"x" * 1_000_001), "document", None, None),
+    (reply(200, gzip.compress(bytes(50_000_000)), content_encoding="gzip"), "document", None, None),
+    (then_reset(reply(200, DOCUMENT, content_length="100")), "network", None, None),
+    (then_reset(), "network", None, None),
+    (then_close(b""), "network", None, None),
+    (then_close(b"SSH-2.0-something\r\n"), "network", None, None),
+]
+
+
+@pytest.mark.parametrize(("answer", "kind", "status", "wait"), FAULTS)
+@asynchronous
+async def test_every_bad_answer_has_its_kind(answer: Any, kind: str, status: int | None, wait: float | None) -> None:
+    """Each is an UpstreamError of the right kind, with the status and Retry-After that came, and the session goes on."""
+    async with session() as (server, upstream):
+        server.script(answer, reply(200, DOCUMENT))
+        error = await fault(upstream)
+        assert (error.kind, error.status, error.retry_after) == (kind, status, wait)
+        assert (await upstream.get_features(None)).body == DOCUMENT
+
+
+@asynchronous
+async def test_retry_after_may_be_a_date() -> None:
+    """It counts from the clock's now."""
+    async with session() as (server, upstream):
+        server.script(reply(429, retry_after="Sun, 15 Jun 2025 15:07:20 GMT"))
+        assert (await fault(upstream)).retry_after == 40.0
+
+
+@asynchronous
+async def test_a_good_packed_document_is_unpacked() -> None:
+    """Gzip is what is asked for."""
+    async with session() as (server, upstream):
+        server.script(reply(200, gzip.compress(DOCUMENT), content_encoding="gzip"))
+        assert (await upstream.get_features(None)).body == DOCUMENT
+
+
+@asynchronous
+async def test_a_slow_drip_ends_at_the_time_limit() -> None:
+    """Each byte comes in time, the whole does not: the exchange is given up after its total time."""
+    limits = Limits(step_s=5.0, total_s=0.3)
+    async with session(limits=limits) as (server, upstream):
+        server.script(drip(reply(200, DOCUMENT), 0.05))
+        error = await fault(upstream)
+    assert error.kind == "network" and "0.3 s" in str(error)
+
+
+@asynchronous
+async def test_a_server_that_says_nothing_ends_at_the_step_limit() -> None:
+    """No answer at all is a network error."""
+    async with session(limits=Limits(step_s=0.2, total_s=5.0)) as (server, upstream):
+        server.script(silence)
+        error = await fault(upstream)
+    assert error.kind == "network" and "no answer within the time limit" in str(error)
+
+
+@asynchronous
+async def test_a_post_is_taken_even_if_the_rest_of_its_answer_never_comes() -> None:
+    """The status has said all there is to know."""
+    async with session() as (server, upstream):
+        server.script(then_close(reply(202, b"half", content_length="100")))
+        await upstream.send_metrics({})
+        server.script(reply(202, b"x" * 200_000))
+        await upstream.send_metrics({})
+
+
+@asynchronous
+async def test_nobody_listening_is_a_network_error() -> None:
+    """The message names the address."""
+    async with loopback() as server:
+        url = server.url
+    upstream = Upstream(options(url), clock=FakeClock(), log=RecordingLog())
+    error = await fault(upstream)
+    assert error.kind == "network" and f"`{url}`" in str(error)
+    await upstream.aclose()
+
+
+@asynchronous
+async def test_a_refused_post_is_an_error() -> None:
+    """Registration and metrics share the error map."""
+    async with session() as (server, upstream):
+        for answer, kind in (
+            (reply(400), "unexpected"),
+            (reply(307, location="/x"), "unexpected"),
+            (reply(429), "throttled"),
+        ):
+            server.script(answer)
+            with pytest.raises(UpstreamError) as caught:
+                await upstream.register({})
+            assert caught.value.kind == kind
+    assert len(server.requests) == 3
+
+
+# ---- redirects
+
+
+@asynchronous
+async def test_a_redirect_on_the_same_origin_is_followed_for_a_document() -> None:
+    """Token and ETag go along, for it is the same server."""
+    async with session() as (server, upstream):
+        server.script(reply(307, location="/v2/features?x=1"), reply(200, DOCUMENT))
+        assert (await upstream.get_features('"x"')).body == DOCUMENT
+    assert server.requests[1].target == "/v2/features?x=1"
+    assert server.requests[1].headers["authorization"] == TOKEN
+
+
+@asynchronous
+async def test_the_token_never_goes_to_another_origin() -> None:
+    """A redirect elsewhere is an error, and the other server is not even asked."""
+    async with loopback() as other, session() as (server, upstream):
+        server.script(reply(302, location=f"{other.url}/api/client/features"))
+        error = await fault(upstream)
+    assert error.kind == "unexpected" and not other.requests
+
+
+@asynchronous
+async def test_a_circle_of_redirects_ends() -> None:
+    """After five steps it is an error."""
+    async with session() as (server, upstream):
+        server.script(reply(302, location="/api/client/features"))
+        assert (await fault(upstream)).status == 302
+    assert len(server.requests) == 6
+
+
+# ---- TLS and outbound proxies
+
+
+def authority() -> tuple[trustme.CA, ssl.SSLContext]:
+    """Return an authority nobody trusts and the settings of a server it vouches for."""
+    ca = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    ca.issue_cert("127.0.0.1").configure_cert(context)
+    return ca, context
+
+
+@asynchronous
+async def test_a_certificate_nobody_vouches_for_is_refused() -> None:
+    """Unless rejectUnauthorized is off (specification: httpOptions.rejectUnauthorized)."""
+    _, tls = authority()
+    async with session(tls=tls) as (_, upstream):
+        error = await fault(upstream)
+        assert error.kind == "network" and "certificate" in str(error)
+    async with session(tls=tls, reject_unauthorized=False) as (server, upstream):
+        server.script(reply(200, DOCUMENT))
+        assert (await upstream.get_features(None)).body == DOCUMENT
+
+
+@asynchronous
+async def test_an_authority_of_the_system_is_trusted() -> None:
+    """SSL_CERT_FILE names authorities for every program on OpenSSL, this one included."""
+    ca, tls = authority()
+    with ca.cert_pem.tempfile() as path, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", path)
+        async with session(tls=tls) as (server, upstream):
+            server.script(reply(200, DOCUMENT))
+            assert (await upstream.get_features(None)).body == DOCUMENT
+
+
+@asynchronous
+async def test_http_goes_through_the_outbound_proxy() -> None:
+    """The proxy gets the whole address and the request as it is; the upstream is not asked directly."""
+    async with loopback() as proxy, loopback() as server:
+        outbound = Outbound(http=f"http://user:pw@127.0.0.1:{proxy.port}")
+        upstream = Upstream(options(f"{server.url}/api", outbound=outbound), clock=FakeClock(), log=RecordingLog())
+        proxy.script(reply(200, DOCUMENT))
+        assert (await upstream.get_features(None)).body == DOCUMENT
+        await upstream.aclose()
+    (request,) = proxy.requests
+    assert request.target == f"{server.url}/api/client/features" and not server.requests
+    assert request.headers["proxy-authorization"].startswith("Basic ")
+
+
+@asynchronous
+async def test_https_goes_through_a_tunnel_that_never_sees_the_token() -> None:
+    """The proxy gets a CONNECT, the upstream the request."""
+    _, tls = authority()
+    async with loopback() as proxy, loopback(tls) as server:
+        outbound = Outbound(https=f"http://127.0.0.1:{proxy.port}")
+        chosen = options(f"{server.url}/api", outbound=outbound, reject_unauthorized=False)
+        upstream = Upstream(chosen, clock=FakeClock(), log=RecordingLog())
+        proxy.script(tunnel)
+        server.script(reply(200, DOCUMENT))
+        assert (await upstream.get_features(None)).body == DOCUMENT
+        await upstream.aclose()
+    (request,) = proxy.requests
+    assert (request.method, request.target) == ("CONNECT", f"127.0.0.1:{server.port}")
+    assert "authorization" not in request.headers
+
+
+@asynchronous
+async def test_an_outbound_proxy_may_itself_be_spoken_to_over_tls() -> None:
+    """`HTTP_PROXY=https://…`."""
+    _, tls = authority()
+    async with loopback(tls) as proxy:
+        chosen = options("http://flags.invalid/api", outbound=Outbound(http=proxy.url), reject_unauthorized=False)
+        upstream = Upstream(chosen, clock=FakeClock(), log=RecordingLog())
+        proxy.script(reply(200, DOCUMENT))
+        assert (await upstream.get_features(None)).body == DOCUMENT
+        await upstream.aclose()
+
+
+@asynchronous
+async def test_no_proxy_and_the_environment() -> None:
+    """An exempt upstream is reached directly, and proxy variables of the process count for nothing here."""
+    async with loopback() as proxy, loopback() as server:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("HTTP_PROXY", proxy.url)
+            patch.setenv("http_proxy", proxy.url)
+            for outbound in (Outbound(http=proxy.url, exempt=("127.0.0.0/8",)), Outbound()):
+                upstream = Upstream(options(server.url, outbound=outbound), clock=FakeClock(), log=RecordingLog())
+                server.script(reply(200, DOCUMENT))
+                await upstream.get_features(None)
+                await upstream.aclose()
+    assert len(server.requests) == 2 and not proxy.requests
+
+
+# ---- a document from elsewhere
+
+
+@asynchronous
+async def test_a_download_sends_its_own_authorization_and_nothing_about_us() -> None:
+    """Bootstrapping may go to a stranger: no token, no instance id."""
+    async with loopback() as server:
+        server.script(reply(302, location="/there"), reply(200, gzip.compress(DOCUMENT), content_encoding="gzip"))
+        body = await get(f"{server.url}/flags.json?x=1", "Bearer abc")
+    assert body == DOCUMENT
+    assert [seen.target for seen in server.requests] == ["/flags.json?x=1", "/there"]
+    assert server.requests[0].headers["authorization"] == "Bearer abc"
+    assert not any(name.startswith("unleash") for name in server.requests[0].headers)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [(reply(404), "not-found"), (reply(200, b"<p>", content_type="text/html"), "document"), (then_reset(), "network")],
+)
+@asynchronous
+async def test_a_download_fails_with_a_kind(answer: Any, kind: str) -> None:
+    """As the session does."""
+    async with loopback() as server:
+        server.script(answer)
+        with pytest.raises(UpstreamError) as caught:
+            await get(server.url, None)
+    assert caught.value.kind == kind
+    assert "authorization" not in server.requests[0].headers
+
+
+async def get(url: str, authorization: str | None) -> bytes:
+    """Download directly."""
+    return await download(
+        url, authorization=authorization, reject_unauthorized=True, outbound=Outbound(), clock=SystemClock()
+    )

@@ -1,0 +1,181 @@
+"""Configurations in a folder."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from flagsvc.errors import StoreError
+from flagsvc.repository.stores import FileStore
+from flagsvc.repository.stores.file import ABANDONED_S, frame, unframe
+
+KEY = "0123abc"
+
+
+def files(folder: Path) -> list[str]:
+    """Return the names in a folder."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("cut_previous", [False, True])
+def test_every_kill_point_leaves_the_old_or_the_new_generation(tmp_path: Path, cut_previous: bool) -> None:
+    """The newest file cut off at every byte gives the previous generation, the previous one cut off never hides the newest."""
+    store = FileStore(tmp_path)
+    store.set(KEY, b"old generation")
+    store.set(KEY, b"new generation")
+    path = tmp_path / (f"{KEY}.previous" if cut_previous else f"{KEY}.flags")
+    whole = path.read_bytes()
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        assert store.get(KEY) == (b"new generation" if cut_previous else b"old generation")
+
+
+def test_both_generations_cut_off_is_an_error_and_never_half_a_document(tmp_path: Path) -> None:
+    """At every pair of lengths that are short of the whole."""
+    store = FileStore(tmp_path)
+    store.set(KEY, b"old")
+    store.set(KEY, b"new")
+    newest, previous = tmp_path / f"{KEY}.flags", tmp_path / f"{KEY}.previous"
+    one, two = newest.read_bytes(), previous.read_bytes()
+    for length in range(len(one)):
+        newest.write_bytes(one[:length])
+        previous.write_bytes(two[:length])
+        with pytest.raises(StoreError, match="no generation"):
+            store.get(KEY)
+
+
+def test_every_single_changed_byte_is_noticed(tmp_path: Path) -> None:
+    """The digest covers the data, the frame covers the digest."""
+    store = FileStore(tmp_path)
+    store.set(KEY, b"old")
+    store.set(KEY, b"new")
+    newest = tmp_path / f"{KEY}.flags"
+    whole = newest.read_bytes()
+    for at in range(len(whole)):
+        newest.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        assert store.get(KEY) == b"old"
+
+
+@pytest.mark.parametrize("step", ["write", "fsync", "replace-1", "replace-2"])
+def test_a_stop_at_every_step_of_writing_leaves_a_whole_generation(
+    tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever step the machine fails at, the last generation that was in place is found, and no temporary file stays."""
+    store = FileStore(tmp_path)
+    store.set(KEY, b"old")
+    calls = []
+
+    def fail(*_: object) -> None:
+        raise OSError("the machine stopped")
+
+    def replace(path: Path, target: Path) -> None:
+        calls.append(target)
+        if step == f"replace-{len(calls)}":
+            fail()
+        os.replace(path, target)
+
+    if step.startswith("replace"):
+        monkeypatch.setattr(Path, "replace", replace)
+    else:
+        monkeypatch.setattr(os, "fsync" if step == "fsync" else "fdopen", fail)
+    with pytest.raises(OSError, match="stopped"):
+        store.set(KEY, b"new")
+    monkeypatch.undo()
+    assert store.get(KEY) == b"old"
+    assert not [name for name in files(tmp_path) if name.endswith(".tmp")]
+    store.set(KEY, b"newer")
+    assert store.get(KEY) == b"newer"
+
+
+def test_a_damaged_generation_never_becomes_the_previous_one(tmp_path: Path) -> None:
+    """The good one behind it is kept instead."""
+    store = FileStore(tmp_path)
+    store.set(KEY, b"good")
+    store.set(KEY, b"later")
+    (tmp_path / f"{KEY}.flags").write_bytes(b"damaged")
+    store.set(KEY, b"new")
+    (tmp_path / f"{KEY}.flags").write_bytes(b"damaged again")
+    assert store.get(KEY) == b"good"
+
+
+def test_nothing_stored_is_none(tmp_path: Path) -> None:
+    """In an empty folder and in one that is not there."""
+    assert FileStore(tmp_path).get(KEY) is None
+    assert FileStore(tmp_path / "missing").get(KEY) is None
+
+
+def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
+    """0600 in a folder of 0700, whatever the umask."""
+    folder = tmp_path / "state" / "flagsvc"
+    before = os.umask(0)
+    try:
+        store = FileStore(folder)
+        store.set(KEY, b"one")
+        store.set(KEY, b"two")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert files(folder) == [f"{KEY}.flags", f"{KEY}.previous"]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
+
+
+def test_keys_do_not_see_each_other(tmp_path: Path) -> None:
+    """Another environment's flags are another file."""
+    store = FileStore(tmp_path)
+    store.set("one", b"1")
+    store.set("two", b"2")
+    assert (store.get("one"), store.get("two"), store.get("three")) == (b"1", b"2", None)
+
+
+def test_another_process_may_write_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between looking at the newest generation and moving it, somebody else moved it."""
+    store = FileStore(tmp_path)
+    store.set(KEY, b"old")
+    real = Path.replace
+
+    def replace(path: Path, target: Path) -> Path:
+        if target.name.endswith(".previous"):
+            path.unlink()
+        return real(path, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    store.set(KEY, b"new")
+    assert store.get(KEY) == b"new"
+
+
+def test_temporary_files_of_killed_processes_are_swept_away(tmp_path: Path) -> None:
+    """Old ones of this key; not those that somebody may be writing now, nor anybody else's."""
+    old, young, foreign = (tmp_path / name for name in (f".{KEY}.aa.tmp", f".{KEY}.bb.tmp", ".other.aa.tmp"))
+    for path in (old, young, foreign):
+        path.write_bytes(b"x")
+    long_ago = time.time() - ABANDONED_S - 60
+    for path in (old, foreign):
+        os.utime(path, (long_ago, long_ago))
+    FileStore(tmp_path).set(KEY, b"data")
+    assert files(tmp_path) == sorted([young.name, foreign.name, f"{KEY}.flags"])
+
+
+def test_a_folder_that_cannot_be_made_is_an_os_error(tmp_path: Path) -> None:
+    """The keeper turns it into a warning."""
+    (tmp_path / "file").write_bytes(b"")
+    store = FileStore(tmp_path / "file" / "folder")
+    with pytest.raises(OSError, match="folder"):
+        store.set(KEY, b"data")
+
+
+@pytest.mark.parametrize("data", [b"", b"\n", b"x\ny", bytes(range(256))])
+def test_any_data_comes_back(tmp_path: Path, data: bytes) -> None:
+    """Line breaks and nothing at all included."""
+    assert unframe(frame(data)) == data
+    FileStore(tmp_path).set(KEY, data)
+    assert FileStore(tmp_path).get(KEY) == data
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\n", b"other\n", frame(b"x") + b"y", frame(b"x\n")[:-1]])
+def test_what_was_not_written_by_us_is_nothing(content: bytes | None) -> None:
+    """No file, other files, appended bytes."""
+    assert unframe(content) is None

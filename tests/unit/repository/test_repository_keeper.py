@@ -1,0 +1,172 @@
+"""What reads and writes the stored configuration."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from aio import asynchronous, until
+from flagsvc.errors import StoreError
+from flagsvc.repository.stores import FileStore, Keeper, NoStore, Record, StorageProvider, storage_key
+from flagsvc.testing import MemoryStore, RecordingLog, turns
+
+RECORD = Record(b'{"features":[]}\nmore', 'W/"one"')
+IDENTITY = {"url": "u", "token": "t", "project": None, "name_prefix": None, "tags": ()}
+
+
+@pytest.mark.parametrize("record", [RECORD, Record(b"", None), Record(b"\n\n", '"ü"')])
+def test_a_record_comes_back(record: Record) -> None:
+    """Document and ETag, with or without line breaks."""
+    assert Record.unpack(record.pack()) == record
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"{}\n", b"[]\nx", b"rubbish\nx", b"\xff\nx", b'{"flagsvc":2}\nx'])
+def test_other_data_are_no_record(data: bytes) -> None:
+    """Somebody else's, or a later version's."""
+    with pytest.raises(StoreError):
+        Record.unpack(data)
+
+
+def test_an_etag_of_the_wrong_kind_is_none() -> None:
+    """It would end up in a header."""
+    assert Record.unpack(b'{"flagsvc":1,"etag":7}\nx') == Record(b"x", None)
+
+
+def test_the_key_depends_on_everything_that_decides_the_answer() -> None:
+    """URL, token, project, prefix and tags, each; and on nothing else, over restarts."""
+    changes = [
+        {},
+        {"url": "v"},
+        {"token": "s"},
+        {"project": "p"},
+        {"name_prefix": "p"},
+        {"tags": (("p", ""),)},
+        {"tags": (("", "p"),)},
+        {"url": "ut", "token": ""},
+    ]
+    keys = [storage_key(**{**IDENTITY, **change}) for change in changes]
+    assert len(set(keys)) == len(changes)
+    assert storage_key(**IDENTITY) == keys[0] == "fcde99e1f97c333ba83983a7694ff06594595c2b"
+    assert all(set(key) <= set("0123456789abcdef") for key in keys)
+
+
+@asynchronous
+async def test_what_is_saved_is_loaded() -> None:
+    """By a keeper of the same key only."""
+    store = MemoryStore()
+    keeper = Keeper(store, "key", RecordingLog())
+    keeper.save(RECORD)
+    await keeper.flush(5)
+    assert await Keeper(store, "key", RecordingLog()).load() == RECORD
+    assert await Keeper(store, "other", RecordingLog()).load() is None
+
+
+@asynchronous
+async def test_flushing_nothing_is_nothing() -> None:
+    """A proxy that never got a document stops at once."""
+    await Keeper(MemoryStore(), "key", RecordingLog()).flush(5)
+
+
+class SlowStore(MemoryStore):
+    """Writes when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = asyncio.Event()
+        self.written: list[bytes] = []
+
+    async def set(self, key: str, data: bytes) -> None:
+        """Wait, then store."""
+        await self.gate.wait()
+        self.written.append(data)
+        await super().set(key, data)
+
+
+@asynchronous
+async def test_of_many_records_only_the_last_is_written() -> None:
+    """A store that is slower than the upstream changes must not fall behind for ever."""
+    store = SlowStore()
+    keeper = Keeper(store, "key", RecordingLog())
+    records = [Record(str(number).encode(), None) for number in range(5)]
+    for record in records:
+        keeper.save(record)
+        await turns()
+    await keeper.flush(0.01)
+    assert store.written == []
+    store.gate.set()
+    await keeper.flush(5)
+    assert store.written == [records[0].pack(), records[-1].pack()]
+    keeper.save(RECORD)
+    await keeper.flush(5)
+    assert store.data["key"] == RECORD.pack()
+
+
+@asynchronous
+async def test_trouble_with_a_store_is_told_once() -> None:
+    """Two failures of the same kind, then success: two lines."""
+    store, log = MemoryStore(), RecordingLog()
+    keeper = Keeper(store, "key", log)
+    for fault in (OSError("full"), OSError("still full"), None):
+        store.fault = fault
+        keeper.save(RECORD)
+        await keeper.flush(5)
+    assert log.at("warn") == ["the configuration could not be stored", "the configuration is stored again"]
+
+
+@asynchronous
+async def test_a_store_that_hangs_does_not_hold_the_start_up() -> None:
+    """Loading is given up after its time."""
+
+    class HangingStore(MemoryStore):
+        async def get(self, key: str) -> bytes | None:
+            await asyncio.Event().wait()
+            return None
+
+    log = RecordingLog()
+    assert await Keeper(HangingStore(), "key", log, load_s=0.01).load() is None
+    assert log.lines[0].fields["error"] == "TimeoutError()"
+
+
+@asynchronous
+async def test_plain_methods_are_called_in_a_thread() -> None:
+    """So that a provider may block."""
+    threads = []
+
+    class PlainStore:
+        def get(self, key: str) -> bytes | None:
+            threads.append(threading.current_thread())
+            return RECORD.pack()
+
+        def set(self, key: str, data: bytes) -> None:
+            threads.append(threading.current_thread())
+
+    keeper = Keeper(PlainStore(), "key", RecordingLog())
+    assert await keeper.load() == RECORD
+    keeper.save(RECORD)
+    await keeper.flush(5)
+    assert len(threads) == 2 and threading.main_thread() not in threads
+
+
+@asynchronous
+async def test_a_folder_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
+    """The start goes on (specification: storageProvider)."""
+    (tmp_path / "file").write_bytes(b"")
+    log = RecordingLog()
+    keeper = Keeper(FileStore(tmp_path / "file" / "folder"), "key", log)
+    assert await keeper.load() is None
+    keeper.save(RECORD)
+    await until(lambda: "the configuration could not be stored" in log.at("warn"))
+    await keeper.flush(5)
+
+
+@asynchronous
+async def test_storing_nothing() -> None:
+    """`none` takes everything and has nothing."""
+    store: StorageProvider = NoStore()
+    keeper = Keeper(store, "key", RecordingLog())
+    keeper.save(RECORD)
+    await keeper.flush(5)
+    assert await keeper.load() is None

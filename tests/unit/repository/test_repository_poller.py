@@ -1,0 +1,475 @@
+"""The loop that keeps the configuration current."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from aio import asynchronous, until
+from flagsvc.errors import UpstreamError
+from flagsvc.repository import Holder, Poller, Preparer
+from flagsvc.repository.prepare import IN_THREAD_BYTES
+from flagsvc.repository.stores import Keeper, Record
+from flagsvc.testing import FakeClock, FakeSource, MemoryStore, RecordingLog, turns
+from flagsvc.testing.sources import etag_of
+from flagsvc.upstream import Fetched
+from tiny_engine import TinyCompiled, TinySnapshot, document, tiny_compile
+
+ONE, TWO, EMPTY = document("one"), document("two"), document()
+DOWN = UpstreamError("network", "nobody there")
+REFUSED = UpstreamError("unauthorized", "no", status=401)
+
+
+@dataclass
+class World:
+    """A poller and everything around it."""
+
+    source: FakeSource
+    bootstrap: FakeSource | None = None
+    store: MemoryStore = field(default_factory=MemoryStore)
+    clock: FakeClock = field(default_factory=FakeClock)
+    log: RecordingLog = field(default_factory=RecordingLog)
+    refresh_ms: int = 5000
+    compile: Callable[[object, TinySnapshot | None], TinyCompiled] = tiny_compile
+
+    def __post_init__(self) -> None:
+        self.holder: Holder[TinySnapshot] = Holder()
+        self.poller = Poller(
+            self.source,
+            self.holder,
+            Preparer(self.compile),
+            Keeper(self.store, "key", self.log),
+            clock=self.clock,
+            log=self.log,
+            draw=lambda: 0.0,
+            refresh_ms=self.refresh_ms,
+            bootstrap=self.bootstrap,
+        )
+
+    @property
+    def serves(self) -> list[str] | None:
+        """The names of the toggles that are served, None when there is no configuration."""
+        return None if self.holder.current is None else list(self.holder.current.names)
+
+    async def round(self) -> float:
+        """Wait until a poll is over and return the seconds to the next; then let them pass, so that the next has begun."""
+        delay = await self.clock.next_sleep()
+        await self.clock.advance(delay)
+        return delay
+
+
+def stored(body: bytes, etag: str | None) -> MemoryStore:
+    """Return a store that holds a configuration."""
+    store = MemoryStore()
+    store.data["key"] = Record(body, etag).pack()
+    return store
+
+
+@asynccontextmanager
+async def running(*script: Any, **changes: Any) -> AsyncIterator[World]:
+    """Run a poller over a source's script."""
+    world = World(changes.pop("source", None) or FakeSource(*script), **changes)
+    world.poller.start()
+    try:
+        yield world
+    finally:
+        await world.poller.stop()
+        assert not world.poller.running
+
+
+# ---- the ordinary life
+
+
+@asynchronous
+async def test_the_first_document_makes_the_proxy_ready() -> None:
+    """Served, saved, dated; the ETag goes with the next poll, one refresh interval later."""
+    async with running(ONE) as world:
+        began = world.clock.now() * 1000
+        assert await world.round() == 5.0
+        assert (world.serves, world.holder.state) == (["one"], "fresh")
+        assert world.holder.last_update_ms == world.holder.last_fetch_ms - 5000 == began
+        assert world.source.etags == [None, etag_of(ONE)]
+        assert Record.unpack(world.store.data["key"]) == Record(ONE, etag_of(ONE))
+        assert world.log.at("info") == ["configuration replaced"]
+
+
+@asynchronous
+async def test_not_modified_changes_the_date_of_the_check_only() -> None:
+    """Snapshot and document stay the very same objects."""
+    async with running(ONE) as world:
+        await world.clock.next_sleep()
+        before = world.holder.current, world.holder.document, world.holder.last_update_ms
+        await world.clock.advance(5)
+        after = world.holder.current, world.holder.document, world.holder.last_update_ms
+        assert all(old is new for old, new in zip(before, after, strict=True))
+        assert world.holder.last_fetch_ms == world.holder.last_update_ms + 5000
+
+
+@asynchronous
+async def test_a_change_is_served() -> None:
+    """With the poll that brings it."""
+    async with running(ONE, TWO) as world:
+        await world.round()
+        assert (world.serves, world.source.etags) == (["two"], [None, etag_of(ONE)])
+        assert world.holder.last_update_ms == world.clock.now() * 1000
+        assert Record.unpack(world.store.data["key"]).body == TWO
+
+
+@asynchronous
+async def test_the_same_bytes_without_an_etag_are_no_change() -> None:
+    """An upstream that knows no ETags does not cause a new snapshot every five seconds."""
+    compiled = []
+
+    def counting(raw: object, previous: TinySnapshot | None) -> TinyCompiled:
+        compiled.append(raw)
+        return tiny_compile(raw, previous)
+
+    async with running(Fetched(ONE), Fetched(bytes(bytearray(ONE)), '"new"'), compile=counting) as world:
+        await world.round()
+        await world.round()
+        assert (len(compiled), world.holder.state) == (1, "fresh")
+        assert world.source.etags == [None, None, '"new"']
+
+
+@asynchronous
+async def test_a_refresh_interval_of_0_polls_until_the_first_success_and_never_again() -> None:
+    """Failures before it are retried (specification: refreshInterval)."""
+    async with running(DOWN, DOWN, ONE, TWO, refresh_ms=0) as world:
+        for _ in range(2):
+            assert 0 < await world.round() <= 10
+        await until(lambda: not world.poller.running)
+        await world.clock.advance(100_000)
+        assert (world.serves, len(world.source.etags), world.poller.restarts) == (["one"], 3, 0)
+
+
+@asynchronous
+async def test_a_refresh_interval_of_0_still_confirms_an_empty_document() -> None:
+    """What was held back is no success yet."""
+    async with running(EMPTY, EMPTY, refresh_ms=0, store=stored(ONE, None)) as world:
+        assert await world.clock.next_sleep() == 5.0
+        assert world.serves == ["one"]
+        await world.clock.advance(5)
+        assert world.serves == []
+        await until(lambda: not world.poller.running)
+
+
+# ---- trouble
+
+
+@asynchronous
+async def test_failures_back_off_and_the_first_success_ends_it() -> None:
+    """The last good configuration is served throughout; then the pace is the normal one at once."""
+    async with running(ONE, *[DOWN] * 6, ONE) as world:
+        assert await world.round() == 5.0
+        delays = []
+        for _ in range(6):
+            assert (world.serves, world.holder.state) == (["one"], "stale")
+            delays.append(await world.round())
+        assert delays == sorted(delays) and delays[0] >= 5 and delays[-1] == 25.0
+        assert world.holder.state == "fresh"
+        assert await world.clock.next_sleep() == 5.0
+        assert world.log.at("warn") == ["the configuration could not be fetched", "the configuration is fetched again"]
+
+
+@asynchronous
+async def test_failures_do_not_count_as_checks() -> None:
+    """An operator must see by the date of the last check that the upstream is away."""
+    async with running(ONE, DOWN) as world:
+        await world.round()
+        await world.round()
+        assert world.holder.last_fetch_ms == world.holder.last_update_ms
+
+
+@asynchronous
+async def test_a_cold_start_retries_soon() -> None:
+    """A proxy that starts a moment before its upstream does not make callers wait for a refresh interval."""
+    async with running(DOWN, DOWN, DOWN, ONE) as world:
+        assert [await world.round() for _ in range(3)] == [1.0, 2.0, 4.0]
+        assert world.serves == ["one"]
+
+
+@asynchronous
+async def test_retry_after_is_obeyed() -> None:
+    """The next poll is not before."""
+    async with running(UpstreamError("throttled", "slow down", status=429, retry_after=100)) as world:
+        assert await world.clock.next_sleep() == 100.0
+
+
+@asynchronous
+async def test_a_refused_token_is_retried_slowly_for_ever_and_logged_once() -> None:
+    """The last good configuration is served; a token that works again is noticed without a restart."""
+    async with running(ONE, *[REFUSED] * 30, TWO) as world:
+        await world.round()
+        assert {await world.round() for _ in range(30)} == {25.0}
+        assert (world.serves, world.holder.state) == (["two"], "fresh")
+        assert world.log.at("error") == ["the configuration could not be fetched"]
+        assert await world.clock.next_sleep() == 5.0
+
+
+@pytest.mark.parametrize("bad", [b"{", b"[]", b'{"features":{}}', b"", UpstreamError("document", "cut off")])
+@asynchronous
+async def test_a_bad_document_never_replaces_a_good_one(bad: bytes | UpstreamError) -> None:
+    """Its ETag is never sent, nothing of it is stored."""
+    async with running(ONE, bad, bad, ONE) as world:
+        await world.round()
+        for _ in range(2):
+            assert (world.serves, world.holder.state) == (["one"], "stale")
+            await world.round()
+        assert world.source.etags == [None] + [etag_of(ONE)] * 3
+        assert Record.unpack(world.store.data["key"]).body == ONE
+        assert world.holder.state == "fresh"
+
+
+@asynchronous
+async def test_an_empty_document_counts_when_the_next_poll_is_empty_too() -> None:
+    """Held back once, with a warning, at the normal pace; the ETag of what is held back is not sent."""
+    async with running(ONE, EMPTY, EMPTY) as world:
+        await world.round()
+        assert world.serves == ["one"]
+        assert world.log.at("warn") == ["an empty configuration is held back until the next poll is empty again"]
+        assert await world.round() == 5.0
+        assert world.serves == []
+        await world.round()
+        assert world.source.etags == [None, etag_of(ONE), etag_of(ONE), etag_of(EMPTY)]
+
+
+@asynchronous
+async def test_an_empty_document_followed_by_a_full_one_never_counted() -> None:
+    """And the next empty one is held back again."""
+    async with running(ONE, EMPTY, TWO, EMPTY, ONE) as world:
+        served = []
+        for _ in range(4):
+            await world.round()
+            served.append(world.serves)
+        assert served == [["one"], ["two"], ["two"], ["one"]]
+
+
+@asynchronous
+async def test_an_outage_between_two_empty_documents_changes_nothing() -> None:
+    """The second empty answer confirms the first."""
+    async with running(ONE, EMPTY, DOWN, EMPTY) as world:
+        for _ in range(3):
+            assert world.serves in (None, ["one"])
+            await world.round()
+        assert world.serves == []
+
+
+@asynchronous
+async def test_an_empty_document_at_a_cold_start_is_accepted() -> None:
+    """A new project has no toggles yet, and its proxy is ready. A second empty document is nothing special then."""
+    async with running(EMPTY, document(version=3)) as world:
+        await world.round()
+        assert (world.serves, world.holder.state) == ([], "fresh")
+        assert world.log.at("warn") == []
+
+
+@asynchronous
+async def test_malformed_features_are_named_and_counted() -> None:
+    """The rest is served; a flood of them is cut short in the log."""
+    odd = json.dumps({"features": [{"name": "good"}, *range(25)]}).encode()
+    async with running(odd) as world:
+        await world.clock.next_sleep()
+        assert (world.serves, world.holder.problems) == (["good"], 25)
+        lines = [line for line in world.log.lines if line.level == "warn"]
+        assert len(lines) == 21
+        assert lines[0].fields["path"] == "features[1]" and "`0`" in str(lines[0].fields["problem"])
+        assert lines[-1].fields == {"problems": 5}
+
+
+@asynchronous
+async def test_a_fault_nobody_thought_of_does_not_end_the_loop() -> None:
+    """It is counted and logged, what is served stays, and polling goes on."""
+    faults = [RuntimeError("bug")]
+
+    def faulty(raw: object, previous: TinySnapshot | None) -> TinyCompiled:
+        if previous is not None and faults:
+            raise faults.pop()
+        return tiny_compile(raw, previous)
+
+    async with running(ONE, TWO, compile=faulty) as world:
+        await world.round()
+        assert (world.poller.restarts, world.poller.running, world.serves) == (1, True, ["one"])
+        assert world.log.at("error") == ["polling failed and starts again"]
+        await world.round()
+        assert (world.poller.restarts, world.serves) == (1, ["two"])
+
+
+@asynchronous
+async def test_a_large_document_is_served_as_well() -> None:
+    """It is compiled in a thread."""
+    async with running(document("large", filler="x" * IN_THREAD_BYTES)) as world:
+        await world.holder.wait_ready()
+        assert world.serves == ["large"]
+
+
+@asynchronous
+async def test_a_source_that_is_cheap_to_ask_is_asked_at_its_own_pace() -> None:
+    """Never slower than the refresh interval, and with a back-off of a few steps only."""
+    async with running(source=FakeSource(ONE, *[DOWN] * 9, pace=0.5)) as world:
+        assert await world.round() == 0.5
+        assert [await world.round() for _ in range(4)] == [0.5, 1.0, 1.0, 1.0]
+    async with running(source=FakeSource(ONE, pace=60.0)) as world:
+        assert await world.round() == 5.0
+
+
+# ---- storage and bootstrap
+
+
+@asynchronous
+async def test_what_was_stored_is_served_while_the_upstream_is_away() -> None:
+    """A restart is ready at once; a synchronisation it is not."""
+    async with running(DOWN, store=stored(ONE, '"old"')) as world:
+        await world.holder.wait_ready()
+        assert (world.serves, world.holder.state) == (["one"], "restored")
+        await world.round()
+        assert (world.holder.last_fetch_ms, world.holder.last_update_ms) == (0.0, 0.0)
+        assert world.source.etags[0] == '"old"'
+
+
+@asynchronous
+async def test_the_upstream_may_confirm_what_was_stored() -> None:
+    """With the stored ETag a 304 is enough; nothing is stored again."""
+    store = stored(ONE, etag_of(ONE))
+    before = dict(store.data)
+    async with running(ONE, store=store) as world:
+        await world.holder.wait_synchronised()
+        assert (world.serves, world.holder.state, store.data) == (["one"], "fresh", before)
+
+
+@pytest.mark.parametrize("data", [b"", b"rubbish", Record(b"{", None).pack(), Record(b"[]", None).pack()])
+@asynchronous
+async def test_unusable_storage_is_a_warning(data: bytes) -> None:
+    """The start goes on as if nothing were stored."""
+    store = MemoryStore()
+    store.data["key"] = data
+    async with running(ONE, store=store) as world:
+        await world.round()
+        assert (world.serves, len(world.log.at("warn"))) == (["one"], 1)
+        assert world.source.etags[0] is None
+
+
+@asynchronous
+async def test_bootstrap_replaces_what_was_stored_until_the_upstream_answers() -> None:
+    """While it stands no ETag is sent; the upstream's document replaces it, and only that is stored."""
+    async with running(DOWN, TWO, store=stored(ONE, '"old"'), bootstrap=FakeSource(document("boot"))) as world:
+        await turns()
+        assert (world.serves, world.holder.state) == (["boot"], "bootstrapped")
+        assert Record.unpack(world.store.data["key"]).body == ONE
+        await world.round()
+        assert (world.serves, world.holder.state) == (["two"], "fresh")
+        assert world.source.etags[1:] == [None]
+        await turns()
+        assert Record.unpack(world.store.data["key"]).body == TWO
+
+
+@asynchronous
+async def test_a_bootstrap_that_comes_late_is_ignored() -> None:
+    """The upstream's word is last, whatever is still on its way."""
+    bootstrap = FakeSource(document("boot"))
+    bootstrap.gate = asyncio.Event()
+    async with running(ONE, bootstrap=bootstrap) as world:
+        await world.clock.next_sleep()
+        bootstrap.gate.set()
+        await turns()
+        assert (world.serves, world.holder.state) == (["one"], "fresh")
+
+
+@asynchronous
+async def test_a_304_about_what_was_stored_does_not_confirm_the_bootstrap() -> None:
+    """It was asked before the bootstrap replaced what the ETag belongs to."""
+    source, bootstrap = FakeSource(ONE), FakeSource(document("boot"))
+    source.gate = asyncio.Event()
+    async with running(source=source, store=stored(ONE, etag_of(ONE)), bootstrap=bootstrap) as world:
+        await turns()
+        assert world.serves == ["boot"]
+        source.gate.set()
+        await world.clock.next_sleep()
+        assert world.holder.state == "bootstrapped"
+        await world.clock.advance(5)
+        assert (world.serves, world.holder.state, source.etags) == (["one"], "fresh", [etag_of(ONE), None])
+
+
+@asynchronous
+async def test_the_upstream_may_give_the_bootstrap_document() -> None:
+    """Then it is the upstream's from now on: stored, and its ETag sent."""
+    source, boot = FakeSource(document("boot")), document("boot")
+    source.gate = asyncio.Event()
+    async with running(source=source, bootstrap=FakeSource(boot)) as world:
+        await world.holder.wait_ready()
+        source.gate.set()
+        await world.round()
+        assert (world.holder.state, source.etags) == ("fresh", [None, etag_of(boot)])
+        assert Record.unpack(world.store.data["key"]) == Record(boot, etag_of(boot))
+
+
+@pytest.mark.parametrize("answer", [DOWN, b"{", Fetched(None), RuntimeError("bug"), RuntimeError()])
+@asynchronous
+async def test_a_failed_bootstrap_is_a_warning(answer: Any) -> None:
+    """It never stops the start."""
+    async with running(ONE, bootstrap=FakeSource(answer)) as world:
+        await world.round()
+        assert world.serves == ["one"]
+        (line,) = [line for line in world.log.lines if line.level == "warn"]
+        assert line.event == "bootstrapping failed" and line.fields["error"]
+
+
+@asynchronous
+async def test_an_empty_bootstrap_does_not_turn_everything_off() -> None:
+    """Where something is served it is ignored; where nothing is, it makes the proxy ready."""
+    async with running(DOWN, store=stored(ONE, None), bootstrap=FakeSource(EMPTY)) as world:
+        await turns()
+        assert (world.serves, world.holder.state) == (["one"], "restored")
+        assert "the bootstrap document is empty and is not used" in world.log.at("warn")
+    async with running(DOWN, bootstrap=FakeSource(EMPTY)) as world:
+        await turns()
+        assert (world.serves, world.holder.state) == ([], "bootstrapped")
+
+
+@asynchronous
+async def test_a_holder_that_was_handed_over_is_not_set_back() -> None:
+    """Neither by storage nor by bootstrapping nor by one empty document: it may hold something newer than the first two."""
+    world = World(FakeSource(EMPTY, TWO), bootstrap=FakeSource(ONE), store=stored(ONE, etag_of(ONE)))
+    handed_over = Preparer(tiny_compile).prepare(document("newer"), None)
+    world.holder.replace(handed_over.snapshot, handed_over.document, 0)
+    world.poller.start()
+    await world.clock.next_sleep()
+    assert (world.serves, world.holder.state, world.source.etags) == (["newer"], "stale", [None])
+    await world.clock.advance(5)
+    assert (world.serves, world.holder.state) == (["two"], "fresh")
+    await world.poller.stop()
+
+
+@asynchronous
+async def test_stopping_ends_a_bootstrap_that_hangs() -> None:
+    """And whatever else is on its way."""
+    bootstrap, source = FakeSource(ONE), FakeSource(ONE)
+    bootstrap.gate = source.gate = asyncio.Event()
+    async with running(source=source, bootstrap=bootstrap) as world:
+        await turns()
+        assert bootstrap.etags == source.etags == [None]
+    assert not world.holder.ready
+
+
+@asynchronous
+async def test_a_store_that_fails_is_a_warning_and_nothing_more() -> None:
+    """Serving goes on; the end of the trouble is told."""
+    store = MemoryStore()
+    store.fault = OSError("read-only")
+    async with running(ONE, TWO, ONE, store=store) as world:
+        await world.round()
+        await turns()
+        assert world.log.at("warn")[:2] == [
+            "the stored configuration could not be read",
+            "the configuration could not be stored",
+        ]
+        store.fault = None
+        await world.round()
+        await turns()
+        assert Record.unpack(store.data["key"]).body == ONE
+        assert world.log.at("warn")[2:] == ["the configuration is stored again"]

@@ -1,0 +1,144 @@
+"""From the bytes of a document to what is served."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aio import asynchronous
+from flagsvc.errors import DocumentError
+from flagsvc.repository.prepare import IN_THREAD_BYTES, Preparer, decode
+from tiny_engine import TinyCompiled, TinySnapshot, document, tiny_compile
+
+
+def only_a(feature: object) -> bool:
+    """Tell whether a feature's name begins with a; what is no feature is kept for the engine to complain about."""
+    return not isinstance(feature, dict) or str(feature["name"]).startswith("a")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[1,2",
+        b"\xff",
+        b"<html>",
+        b"nan",
+        b'{"features":[]}x',
+        b"[" * 200_000,
+        b'{"features":[{"name":"\xc3',
+    ],
+)
+def test_what_is_not_json_is_a_document_error(body: bytes) -> None:
+    """Truncated, other formats, wrong UTF-8, nesting without end."""
+    with pytest.raises(DocumentError, match="not JSON"):
+        decode(body)
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_json_or_a_document_error(body: bytes) -> None:
+    """Nothing else may come out of decoding."""
+    try:
+        decode(body)
+    except DocumentError:
+        return
+
+
+@pytest.mark.parametrize(
+    ("body", "decoded"),
+    [(rb'{"a": "\ud800"}', {"a": "\ud800"}), (b"[1e999]", [float("inf")]), (b"[-1E400]", [float("-inf")])],
+)
+def test_what_the_strict_decoder_alone_refuses_is_still_json(body: bytes, decoded: object) -> None:
+    """An escaped lone surrogate or a huge number in one toggle does not cost the others; what is no JSON still does."""
+    assert decode(body) == decoded
+    with pytest.raises(DocumentError, match="not JSON"):
+        decode(body[:-1])
+    with pytest.raises(DocumentError, match="not JSON"):
+        decode(b"[1e999, NaN]")
+
+
+def test_a_document_that_utf_8_cannot_say_is_passed_on_escaped() -> None:
+    """A filter that leaves features out writes the rest again, lone surrogates included."""
+    body = rb'{"features":[{"name":"a\ud800","enabled":true,"strategies":[]},{"name":"b","enabled":true,"strategies":[]}]}'
+    prepared = Preparer(tiny_compile, only_a).prepare(body, None)
+    assert json.loads(prepared.document.body)["features"] == [{"name": "a\ud800", "enabled": True, "strategies": []}]
+
+
+def test_a_byte_order_mark_is_skipped() -> None:
+    """Editors on some systems write one."""
+    assert decode(b'\xef\xbb\xbf{"a":1}') == {"a": 1}
+
+
+def test_json_of_the_wrong_shape_is_a_document_error() -> None:
+    """The engine decides about the shape."""
+    with pytest.raises(DocumentError, match="features"):
+        Preparer(tiny_compile).prepare(b"[]", None)
+
+
+def test_without_a_filter_the_document_is_passed_on_byte_for_byte() -> None:
+    """Its ETag is strong and depends on nothing but the bytes."""
+    body = b'{ "features" : [ {"name":"a"} ] }'
+    prepared = Preparer(tiny_compile).prepare(body, None)
+    assert prepared.raw is body and prepared.document.body is body
+    assert prepared.document.etag == Preparer(tiny_compile).prepare(bytes(bytearray(body)), None).document.etag
+    assert prepared.document.etag != Preparer(tiny_compile).prepare(body + b" ", None).document.etag
+    assert prepared.document.etag.startswith('"') and prepared.document.etag.endswith('"')
+
+
+def test_with_a_filter_only_what_is_wanted_is_passed_on() -> None:
+    """Project and name prefix hold for server-side SDKs too; everything but the features stays."""
+    body = document("apple", "berry", segments=[{"id": 1}])
+    prepared = Preparer(tiny_compile, only_a).prepare(body, None)
+    assert json.loads(prepared.document.body) == {
+        "version": 2,
+        "features": [{"name": "apple"}],
+        "segments": [{"id": 1}],
+    }
+    assert prepared.raw is body
+
+
+def test_a_filter_that_keeps_everything_changes_nothing() -> None:
+    """Byte for byte."""
+    body = document("apple", "avocado")
+    assert Preparer(tiny_compile, only_a).prepare(body, None).document.body is body
+
+
+@pytest.mark.parametrize("body", [b"[]", b'{"features":{}}', b"{}"])
+def test_a_filter_leaves_what_it_does_not_understand_to_the_engine(body: bytes) -> None:
+    """A compile function may be more lenient than ours."""
+    lenient = Preparer(lambda *_: TinyCompiled(TinySnapshot("", {})), only_a)
+    assert lenient.prepare(body, None).document.body == body
+
+
+@asynchronous
+async def test_a_large_document_is_compiled_in_a_thread_and_a_small_one_on_the_spot() -> None:
+    """The event loop answers requests meanwhile; a hop to a thread for a small one would cost more than it saves."""
+    threads = []
+
+    def compile_noting(raw: object, previous: TinySnapshot | None) -> TinyCompiled:
+        threads.append(threading.current_thread() is threading.main_thread())
+        return tiny_compile(raw, previous)
+
+    prepare = Preparer(compile_noting)
+    await prepare(document("a"), None)
+    await prepare(document("a", filler="x" * IN_THREAD_BYTES), None)
+    assert threads == [True, False]
+
+
+@asynchronous
+async def test_compiling_is_told_what_it_replaces() -> None:
+    """So that an equal configuration can stay the same snapshot."""
+    seen = []
+
+    def compile_noting(raw: object, previous: TinySnapshot | None) -> TinyCompiled:
+        seen.append(previous)
+        return tiny_compile(raw, previous)
+
+    old = TinySnapshot("old", {})
+    await Preparer(compile_noting)(document("a"), old)
+    assert seen == [old]
