@@ -23,6 +23,7 @@ from flagsvc.engine.run import Memory
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.engine.strategies import CustomStrategy, Everyone, Nobody, Strategy, StrategyOptions, compile_rule
 from flagsvc.engine.variants import Choice, compile_choice
+from flagsvc.errors import DocumentError
 
 
 class CompileOptions:
@@ -72,11 +73,14 @@ class Compiled:
 def compile_document(document: object, options: CompileOptions, previous: Snapshot | None = None) -> Compiled:
     """Return the snapshot of a decoded client-features document.
 
-    Raises DocumentError when the document as a whole is not of the right shape. When `previous` is of the same revision it is
-    returned as it is.
+    Raises DocumentError when the document as a whole is not of the right shape or nested too deeply. When `previous` is of the
+    same revision it is returned as it is.
     """
-    revision = digest(document, options)
-    spec = parse_document(document, options.project, options.name_prefix)
+    try:
+        revision = digest(document, options)
+        spec = parse_document(document, options.project, options.name_prefix)
+    except RecursionError:
+        raise DocumentError("", "the document is nested too deeply") from None
     if previous is not None and previous.revision == revision:
         return Compiled(previous, spec.problems)
     return Compiled(Compiler(spec, options).snapshot(revision), spec.problems)

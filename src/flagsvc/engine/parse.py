@@ -162,18 +162,22 @@ def parse_variant(raw: object, path: str) -> VariantSpec:
     name = variant.get("name")
     if not isinstance(name, str):
         raise DocumentError(f"{path}.name", wrong("a text", name))
-    weight = variant.get("weight")
-    if (
-        isinstance(weight, bool)
-        or not isinstance(weight, (int, float))
-        or weight != weight // 1
-        or abs(weight) > MAX_WEIGHT
-    ):
-        raise DocumentError(f"{path}.weight", wrong("a whole number", weight))
+    weight = whole_number(variant.get("weight"))
+    if weight is None:
+        raise DocumentError(f"{path}.weight", wrong("a whole number", variant.get("weight")))
     overrides = [
         parse_override(item, f"{path}.overrides[{at}]") for at, item in enumerate(as_list(variant, "overrides", path))
     ]
-    return VariantSpec(name, int(weight), as_text(variant, "stickiness", path), parse_payload(variant, path), overrides)
+    return VariantSpec(name, weight, as_text(variant, "stickiness", path), parse_payload(variant, path), overrides)
+
+
+def whole_number(raw: object) -> int | None:
+    """Return a weight; None for what is no whole number, or an absurd one."""
+    if isinstance(raw, int) and not isinstance(raw, bool):
+        return raw if -MAX_WEIGHT <= raw <= MAX_WEIGHT else None
+    if isinstance(raw, float) and -MAX_WEIGHT <= raw <= MAX_WEIGHT and raw == raw // 1:
+        return int(raw)
+    return None
 
 
 def parse_payload(variant: dict[str, object], path: str) -> dict[str, str] | None:
@@ -212,7 +216,7 @@ def identity(raw: object, path: str) -> str:
     """Return a segment's id as JSON text, so that the number 1 and the text "1" stay two."""
     if isinstance(raw, bool) or not isinstance(raw, (int, float, str)):
         raise DocumentError(path, wrong("a number or a text", raw))
-    return jsnumber.to_text(float(raw)) if not isinstance(raw, str) else json.dumps(raw)
+    return json.dumps(raw) if isinstance(raw, str) else scalar(raw, path)
 
 
 def scalar(raw: object, path: str) -> str:

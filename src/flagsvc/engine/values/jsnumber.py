@@ -57,7 +57,7 @@ def parse_radix(text: str) -> float:
 
 
 def from_int(number: int) -> float:
-    """Return the double nearest to an integer, an infinity where it is too large for one."""
+    """Return the double that JavaScript reads an integer as: the nearest one, an infinity where it is too large."""
     try:
         return float(number)
     except OverflowError:
@@ -113,11 +113,6 @@ def to_text(number: float) -> str:
     if number in (math.inf, -math.inf):
         return "Infinity" if number > 0 else "-Infinity"
     return lay_out(number)
-
-
-def int_to_text(number: int) -> str:
-    """Return the text JavaScript makes of an integer in a JSON text, which it reads as a double (2**53 + 1 → 9007199254740992)."""
-    return str(number) if -EXACT_INTEGERS <= number <= EXACT_INTEGERS else to_text(from_int(number))
 
 
 def lay_out(number: float) -> str:

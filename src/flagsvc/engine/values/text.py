@@ -35,11 +35,6 @@ def split_list(text: str) -> list[str]:
     return parts
 
 
-def clean_values(values: list[str]) -> list[str]:
-    """Return the values of a list constraint: the empty ones dropped, the rest trimmed (behaviour: Evaluation)."""
-    return [trim(value) for value in values if value]
-
-
 def lower(text: str) -> str:
     """Return the text in lower case, as `toLocaleLowerCase` in a locale without special rules.
 

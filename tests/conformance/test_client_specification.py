@@ -1,0 +1,134 @@
+"""All suites of the npm package `@unleash/client-specification`, one case for each of its tests, on our engine.
+
+Each case is what the data asks: a document, a context, the name of a toggle, and what must come of it (behaviour: Evaluation).
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import needs
+import peers
+from flagsvc.engine.compile import CompileOptions, compile_document
+from flagsvc.engine.context import Context
+from flagsvc.engine.document import DocumentBuilder
+from flagsvc.engine.snapshot import Snapshot
+
+PACKAGE = "@unleash/client-specification"
+SUITES = 22
+STANDARD = {
+    "appName": "app_name",
+    "environment": "environment",
+    "userId": "user_id",
+    "sessionId": "session_id",
+    "remoteAddress": "remote_address",
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One test of one suite. `kind` is `tests` (enabled or not) or `variantTests`."""
+
+    suite: str
+    kind: str
+    number: int
+    content: dict[str, Any]
+
+
+@functools.cache
+def suites() -> dict[str, dict[str, Any]] | str:
+    """Return the suites by file name, or the reason why they cannot be had."""
+    folder = peers.find(PACKAGE)
+    if isinstance(folder, str):
+        return folder
+    names = json.loads((folder / "specifications" / "index.json").read_text())
+    return {name.removesuffix(".json"): json.loads((folder / "specifications" / name).read_text()) for name in names}
+
+
+def cases() -> list[Any]:
+    """Return every case, or one that has no content where the package is not there."""
+    loaded = suites()
+    if isinstance(loaded, str):
+        return [pytest.param(None, id="absent")]
+    return [
+        pytest.param(Case(name, kind, number, content), id=f"{name}-{kind}-{number}")
+        for name, suite in loaded.items()
+        for kind in ("tests", "variantTests")
+        for number, content in enumerate(suite.get(kind, ()))
+    ]
+
+
+@functools.cache
+def snapshot(suite: str) -> Snapshot:
+    """Return the compiled configuration of a suite: a document, or the events that make one."""
+    loaded = suites()
+    assert not isinstance(loaded, str)
+    state = loaded[suite]["state"]
+    compiled = compile_document(from_events(state["events"]) if "events" in state else state, options())
+    assert compiled.problems == []
+    return compiled.snapshot
+
+
+def options() -> CompileOptions:
+    """Return options under which a variant says the state of its feature, as the suites expect it."""
+    return CompileOptions(hostname="some-host", variant_feature_state=True)
+
+
+def from_events(events: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the document that a sequence of delta events makes."""
+    builder = DocumentBuilder()
+    for event in events:
+        builder.apply(event)
+    return builder.document()
+
+
+def context_of(content: dict[str, Any]) -> Context:
+    """Return the engine's context for one in the data; a property that is null is absent."""
+    time = content.get("currentTime")
+    properties = {name: value for name, value in content.get("properties", {}).items() if value is not None}
+    standard = {attribute: content.get(name) or None for name, attribute in STANDARD.items()}
+    stamp = datetime.fromisoformat(time).timestamp() * 1000 if time else None
+    return Context(current_time=stamp, properties=properties, **standard)
+
+
+def evaluate(suite: str, content: dict[str, Any]) -> dict[str, Any]:
+    """Return the toggle that a case asks for, as a caller of the proxy would see it."""
+    body, enabled = snapshot(suite).named(context_of(content["context"]), [content["toggleName"]])
+    (toggle,) = json.loads(body)["toggles"]
+    assert enabled == [toggle["enabled"]]
+    return dict(toggle)
+
+
+def shape(variant: dict[str, Any]) -> dict[str, Any]:
+    """Return a variant with the older of the two names of its feature's state only."""
+    return {name: value for name, value in variant.items() if name != "featureEnabled"}
+
+
+@pytest.mark.parametrize("case", cases())
+def test_case(case: Case | None) -> None:
+    """The toggle is on or off, or has the variant, that the specification's data expects."""
+    if case is None:
+        needs.missing(str(suites()))
+    toggle = evaluate(case.suite, case.content)
+    expected = case.content["expectedResult"]
+    told = (case.content["description"], case.content["context"], toggle)
+    if case.kind == "tests":
+        assert toggle["enabled"] is expected, told
+    else:
+        assert shape(toggle["variant"]) == shape(expected), told
+
+
+def test_every_suite_is_there() -> None:
+    """The package has the suites it is known to have, so that none is left out without notice."""
+    loaded = suites()
+    if isinstance(loaded, str):
+        needs.missing(loaded)
+    folder = Path(str(peers.find(PACKAGE))) / "specifications"
+    assert len(loaded) == SUITES == len([path for path in folder.iterdir() if path.name != "index.json"])

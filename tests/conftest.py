@@ -1,0 +1,58 @@
+"""Which form of the package the tests run, compiled modules or Python sources, and what the closing lines say."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+
+import pytest
+
+import forms
+
+COUNTED = {"test_client_specification.py::test_case": "client specification"}  # test → what its cases are called
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Put the sources first on the path, and the hook before all other finders where the sources are to be run."""
+    if str(forms.SOURCES) not in sys.path:
+        sys.path.insert(0, str(forms.SOURCES))
+    if forms.interpreted():
+        sys.meta_path.insert(0, forms.InterpretedOnly("flagsvc", forms.SOURCES))
+    lacking = [name for name, found in forms.compiled_modules().items() if not found]
+    if os.environ.get("REQUIRE_ALL") == "1" and lacking and not forms.interpreted():
+        raise pytest.UsageError(f"REQUIRE_ALL=1 and these modules are not compiled: {', '.join(lacking)}")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Check that the hook did its work: an interpreted run has imported nothing that is compiled."""
+    if forms.interpreted() and forms.loaded_compiled():
+        raise pytest.UsageError(f"asked for the sources, but these are compiled: {', '.join(forms.loaded_compiled())}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Say which form runs; the usual header is left out of quiet runs."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and not hasattr(session.config, "workerinput"):
+        reporter.write_line(f"flagsvc runs {forms.form()}")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many cases of each counted suite passed in which form of the package, and what tests recorded as summary."""
+    for test, title in COUNTED.items():
+        passed = _count(terminalreporter, "passed", test)
+        others = {outcome: _count(terminalreporter, outcome, test) for outcome in ("failed", "skipped", "error")}
+        rest = "".join(f", {number} {outcome}" for outcome, number in others.items() if number)
+        if passed or rest:
+            terminalreporter.write_line(f"{title}: {passed} cases passed{rest}; flagsvc {forms.form()}")
+
+    for report in terminalreporter.stats.get("passed", []) + terminalreporter.stats.get("failed", []):
+        for name, value in getattr(report, "user_properties", ()):
+            if name == "summary":
+                terminalreporter.write_line(f"{report.nodeid.partition('::')[0]}: {value}")
+
+
+def _count(reporter: pytest.TerminalReporter, outcome: str, test: str) -> int:
+    inside = re.compile(rf"(^|/){re.escape(test)}(\[|$)")
+    return sum(1 for report in reporter.stats.get(outcome, ()) if inside.search(getattr(report, "nodeid", "")))
