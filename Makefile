@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help install compile demo test test-long lint types docs lock wheel clean
+.PHONY: help install compile demo test test-interpreted test-long lint types docs lock wheel clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit("flagsvc needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
@@ -36,8 +36,11 @@ compile: $(VENV)/.compiled ## compile the engine again if a source of it changed
 demo: install ## start a proxy on an example document and show a first answer
 	@$(BIN)/python examples/demo.py
 
-test: install ## run the whole test suite (REQUIRE_ALL=1: nothing may skip)
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+test: test-interpreted ## run the whole test suite, what is missing is skipped (REQUIRE_ALL=1: nothing may skip)
+	$(BIN)/python -m pytest -n 2 --dist loadfile -rs $(ARGS)
+
+test-interpreted: install ## run the tests of the engine on its Python sources, as where there is no C compiler
+	FLAGSVC_INTERPRETED=1 $(BIN)/python -m pytest -n 2 -rs tests/unit/engine tests/conformance
 
 test-long: install ## the long runs: differential, fuzzing, soak
 	$(BIN)/python -m pytest -m long $(ARGS)
@@ -49,11 +52,12 @@ types: install ## mypy, strict
 	$(BIN)/mypy
 
 docs: install ## write the generated reference pages
-	$(BIN)/flagsvc config --docs > docs/reference/options.md
+	$(BIN)/python docs/generate.py
 
 lock: | $(BIN)/python ## pin the requirements again, with hashes
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -o requirements/runtime.txt requirements/runtime.in
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -c requirements/runtime.txt -o requirements/dev.txt requirements/dev.in
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -c requirements/dev.txt -o requirements/build.txt requirements/build.in
 
 wheel: install ## build the wheel with the compiled engine into dist/
 	$(BIN)/python -m build --wheel --no-isolation

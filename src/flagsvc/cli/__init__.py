@@ -1,0 +1,94 @@
+"""The command `flagsvc`: finds the row of the command, lets it add its arguments, runs it, turns errors into exit codes.
+
+0    done, or the proxy is ready
+1    it did not work, or the proxy is not ready
+2    the usage or the configuration is wrong: every problem is on standard error
+130  stopped by Ctrl-C
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from flagsvc.cli.commands import BY_NAME, Command
+from flagsvc.cli.parser import Parser, UsageError, overview
+from flagsvc.errors import ConfigurationError, ExtensionError, FlagsvcError
+from flagsvc.settings.parse import nearest, printable
+from flagsvc.version import VERSION
+
+__all__ = ["main"]
+
+EXIT_CODES: dict[type[FlagsvcError], int] = {UsageError: 2, ConfigurationError: 2, ExtensionError: 2}
+"""What is for the person who called to put right; any other of our errors is 1."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line `argv`, by default the process's own, and return the exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    program = " ".join(["flagsvc", *(word for word in arguments[:1] if word in BY_NAME)])
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+        return code
+    except FlagsvcError as error:
+        return _complain(program, str(error).splitlines(), EXIT_CODES.get(type(error), 1))
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        _silence()
+        return 1
+
+
+def _run(arguments: list[str]) -> int:
+    """Run the command that the first argument names."""
+    first, rest = (arguments or [""])[0], arguments[1:]
+    if first in ("--version", "-V"):
+        print(f"flagsvc {VERSION}")
+        return 0
+    if first in ("--help", "-h"):
+        print(overview())
+        return 0
+    if not first:
+        print(overview(), file=sys.stderr)
+        return 2
+    command = BY_NAME.get(first)
+    if command is None:
+        raise UsageError(f"unknown command `{printable(first)}`; {_hint(first)}")
+    return _dispatch(command, rest)
+
+
+def _hint(word: str) -> str:
+    """Return the nearest command, or all of them."""
+    return nearest(word, list(BY_NAME)) or f"the commands are {', '.join(BY_NAME)}"
+
+
+def _dispatch(command: Command, arguments: list[str]) -> int:
+    """Import the module of a command, parse its arguments and run it."""
+    module = import_module(command.module)
+    parser = Parser(prog=f"flagsvc {command.name}", description=module.__doc__)
+    module.add_arguments(parser)
+    try:
+        parsed = parser.parse_args(arguments)
+    except SystemExit as helped:  # after --help
+        return int(helped.code or 0)
+    code: int = module.run(parsed)
+    return code
+
+
+def _complain(program: str, problems: Sequence[str], code: int) -> int:
+    """Print what is wrong to standard error: one problem in a line, several as a list."""
+    if len(problems) == 1:
+        print(f"{program}: {problems[0]}", file=sys.stderr)
+    else:
+        lines = [f"{program}: {len(problems)} problems", *(f"  - {problem}" for problem in problems)]
+        print("\n".join(lines), file=sys.stderr)
+    return code
+
+
+def _silence() -> None:
+    """Let nobody complain that nobody reads standard output any more."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,23 @@
+"""The commands, one row each. A command is a module with `add_arguments(parser)` and `run(args) -> int`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """One command: its name, its module (imported only when it runs), and what it does in a line."""
+
+    name: str
+    module: str
+    summary: str
+
+
+COMMANDS = (
+    Command("proxy", "flagsvc.cli.proxy", "run the proxy"),
+    Command("config", "flagsvc.cli.config", "show the configuration in effect and where each value came from"),
+    Command("evaluate", "flagsvc.cli.evaluate", "evaluate a document of flags without a server"),
+    Command("health", "flagsvc.cli.health", "tell by exit code whether the proxy of this configuration is ready"),
+)
+
+BY_NAME = {command.name: command for command in COMMANDS}

@@ -1,0 +1,56 @@
+"""Show the configuration in effect, each value with where it came from, secrets masked.
+
+Takes the same options as `flagsvc proxy`. Lists every problem there is and then exits with 2.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+
+from flagsvc.cli.parser import add_config_argument
+from flagsvc.errors import ConfigurationError, ExtensionError
+from flagsvc.settings.load import Resolved, resolve
+from flagsvc.settings.render import add_options, as_json, given_flags, in_effect, reference
+
+EXTENSIONS = {"customStrategies": "load_strategies", "expCustomEnrichers": "load_enrichers"}
+"""The options that name files of code, and what loads them: imported only where such a file is given."""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the choice of output, `--config` and the flag of every option."""
+    parser.add_argument("--docs", action="store_true", help="print the reference page of the options (Markdown)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_config_argument(parser)
+    add_options(parser)
+
+
+def run(args: Namespace) -> int:
+    """Print what is in effect and return 0; raises `ConfigurationError` with every problem at once."""
+    if args.docs:
+        print(reference(), end="")
+        return 0
+    resolved = resolve(os.environ, args.config, given_flags(vars(args)))
+    _check_extensions(resolved)
+    print(as_json(resolved) if args.json else in_effect(resolved))
+    if not args.json:
+        for text in resolved.warnings:
+            print(f"\nwarning: {text}")
+    if resolved.problems:
+        sys.stdout.flush()
+        raise ConfigurationError(tuple(resolved.problems.values()))
+    return 0
+
+
+def _check_extensions(resolved: Resolved) -> None:
+    """Load the files of custom strategies and enrichers as the proxy would, and note what is wrong with them."""
+    for name, function in EXTENSIONS.items():
+        if not resolved.values[name]:
+            continue
+        from flagsvc import extensions
+
+        try:
+            getattr(extensions, function)(resolved.values[name])
+        except ExtensionError as error:
+            resolved.problems[name] = f"{name} ({resolved.sources[name]}): {error}"

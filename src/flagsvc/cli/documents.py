@@ -1,0 +1,81 @@
+"""A client-features document from wherever the command line says: a file, standard input, a URL."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from urllib.parse import unquote
+
+from flagsvc.errors import ConfigurationError, UpstreamError
+from flagsvc.version import VERSION
+
+SECONDS = 10.0
+ENDPOINTS = "a flag server's /api/client/features, a proxy's /proxy/client/features"
+REFUSALS = {
+    401: "the token was refused: give another one with --token or FLAGSVC_API_TOKEN",
+    403: "the token was refused: give another one with --token or FLAGSVC_API_TOKEN",
+    404: f"nothing is there; a client-features endpoint is {ENDPOINTS}",
+    503: "it is not ready",
+}
+
+
+def read_document(where: str, *, token: str, header: str) -> object:
+    """Return the decoded document at `where`: a path, `-`, or a URL that is asked with `token` in the header of that name.
+
+    Raises ConfigurationError when there is no such file or it holds no JSON, UpstreamError when a URL gives no document.
+    """
+    scheme = where.partition("://")[0].lower()
+    if scheme in ("http", "https"):
+        return decoded(fetch(where, token, header), masked(where))
+    if where == "-":
+        return decoded(sys.stdin.buffer.read(), "standard input")
+    return decoded(from_file(unquote(where[7:]) if scheme == "file" else where), where)
+
+
+def from_file(path: str) -> bytes:
+    """Return the bytes of a file."""
+    try:
+        return Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+        raise ConfigurationError([f"cannot read `{path}`: {reason.lower()}"]) from None
+
+
+def fetch(url: str, token: str, header: str) -> bytes:
+    """Return the body that one GET of `url` gives; redirects are not followed, for the token is meant for this address."""
+    import httpx
+
+    headers = {"Accept": "application/json", "User-Agent": f"flagsvc/{VERSION}"} | ({header: token} if token else {})
+    try:
+        response = httpx.get(url, headers=headers, timeout=SECONDS)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        reason = re.sub(r"\[errno .*?\] ", "", str(error).lower()) or type(error).__name__
+        raise UpstreamError("network", f"cannot reach `{masked(url)}`: {reason}") from None
+    if response.status_code == 200:
+        return response.content
+    reason = REFUSALS.get(response.status_code, f"it redirects to `{response.headers.get('location')}`, ask there")
+    if response.status_code not in REFUSALS and not response.is_redirect:
+        reason = "no document came"
+    raise UpstreamError("unexpected", f"`{masked(url)}` answered with status {response.status_code}: {reason}")
+
+
+def masked(url: str) -> str:
+    """Return `url` without the user and password it may carry."""
+    return re.sub(r"//[^/@]*@", "//", url)
+
+
+def decoded(content: bytes, where: str) -> object:
+    """Return the document that `content` is as JSON."""
+    try:
+        return json.loads(content)
+    except json.JSONDecodeError as error:
+        if content.lstrip()[:1] == b"<":
+            raise ConfigurationError([f"`{where}` is a web page, not a document; {ENDPOINTS} give one"]) from None
+        place = f"line {error.lineno}, column {error.colno}"
+        raise ConfigurationError([f"`{where}` is not JSON: {error.msg.lower()} at {place}"]) from None
+    except UnicodeDecodeError:
+        raise ConfigurationError([f"`{where}` is not JSON: not UTF-8"]) from None
+    except RecursionError:
+        raise ConfigurationError([f"`{where}` is not JSON: nested too deeply"]) from None

@@ -1,0 +1,226 @@
+"""Evaluate a client-features document for a context, without a server, and say why each toggle comes out as it does.
+
+DOCUMENT is a file, - for standard input, or the URL of a client-features endpoint: a flag server's /api/client/features
+or a running proxy's /proxy/client/features, with a token it accepts. A context field is one of those of the proxy's query
+string; any other name is a property.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import secrets
+import sys
+import time
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+from urllib.parse import quote
+
+from flagsvc.api.http import Refused
+from flagsvc.api.query import read_query
+from flagsvc.cli.documents import read_document
+from flagsvc.cli.parser import Formatter as Columns
+from flagsvc.engine.compile import CompileOptions, compile_document
+from flagsvc.engine.context import FIELDS, Context
+from flagsvc.engine.explain import explain
+from flagsvc.engine.snapshot import Snapshot
+from flagsvc.errors import ConfigurationError, DocumentError
+from flagsvc.extensions import enrich, load_enrichers, load_strategies
+from flagsvc.settings.defaults import host_name
+from flagsvc.settings.load import Resolved, resolve
+from flagsvc.settings.table import BY_NAME
+
+OWN = {
+    "flagsvcApiToken": ("--token", "token that the URL accepts, else what FLAGSVC_API_TOKEN holds"),
+    "clientKeysHeaderName": ("--client-keys-header-name", "name of the header in which the token is sent"),
+}
+"""Option → its flag and help where they are others than the proxy's."""
+OPTIONS = ("flagsvcApiToken", "clientKeysHeaderName", "customStrategies", "expCustomEnrichers", "hashEncoding")
+"""The options of the proxy that an evaluation depends on; flags and environment variables are theirs."""
+
+REPEATED = (
+    ("--context", "NAME=VALUE", "a context field or property"),
+    ("--toggle", "NAME", "only this toggle, on or off"),
+)
+EPILOG = """\
+examples
+  flagsvc evaluate document.json --context userId=7 --context properties.region=eu
+  flagsvc evaluate document.json --context userId=7 --toggle new-checkout --explain
+  flagsvc evaluate http://localhost:3000/proxy/client/features --token TOKEN --all
+
+exit code: 0; 1 when a URL gives no document; 2 when something given is wrong
+"""
+
+
+class Formatter(Columns, argparse.RawDescriptionHelpFormatter):
+    """Help whose description and examples keep their lines."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Put the arguments of the command on its parser."""
+    parser.epilog, parser.formatter_class = EPILOG, Formatter
+    parser.add_argument("document", metavar="DOCUMENT", help="file, - or URL")
+    for flag, metavar, text in REPEATED:
+        parser.add_argument(flag, metavar=metavar, help=f"{text}; repeatable", action="append", default=[])
+    parser.add_argument("--all", action="store_true", help="also the toggles that are off")
+    parser.add_argument("--explain", action="store_true", help="say for each toggle what decided")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    for name in OPTIONS:
+        option = BY_NAME[name]
+        flag, text = OWN.get(name, (option.flag, option.help))
+        parser.add_argument(flag, dest=name, metavar=option.kind.metavar, help=text.replace("%", "%%"))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read the document, evaluate it for the context, print; return 0.
+
+    Raises ConfigurationError and ExtensionError for what is given wrong, UpstreamError when a URL gives no document.
+    """
+    settings = chosen(args)
+    context = asyncio.run(enrich(given_context(args.context), load_enrichers(settings["expCustomEnrichers"]).functions))
+    token, header = settings["flagsvcApiToken"], settings["clientKeysHeaderName"]
+    snapshot = compiled(read_document(args.document, token=token, header=header), args, settings)
+    names = known(args.toggle, snapshot)
+    print(explained(snapshot, context, names, args) if args.explain else listed(snapshot, context, names, args))
+    for name, error in snapshot.take_faults():
+        warn(f"custom strategy `{name}` raised {type(error).__name__}: {error}, which counts as off")
+    return 0
+
+
+def warn(text: str) -> None:
+    """Print a warning to standard error."""
+    print(f"flagsvc evaluate: {text}", file=sys.stderr)
+
+
+def chosen(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of the proxy that count here, from flags and environment."""
+    flags = {name: value for name in OPTIONS if (value := getattr(args, name)) is not None}
+    resolved = resolve(os.environ, None, flags)
+    wrong = [resolved.problems[name] for name in OPTIONS if name in resolved.problems and was_given(name, resolved)]
+    if wrong:
+        raise ConfigurationError(wrong)
+    return {name: resolved.values[name] for name in OPTIONS}
+
+
+def was_given(name: str, resolved: Resolved) -> bool:
+    """Return whether an option has a value from somewhere; here none is required."""
+    return resolved.sources[name] != "default"
+
+
+def compiled(document: object, args: argparse.Namespace, settings: dict[str, Any]) -> Snapshot:
+    """Return the document's snapshot; what is malformed in it is told on standard error."""
+    strategies = load_strategies(settings["customStrategies"])
+    options = CompileOptions(
+        hash_encoding=settings["hashEncoding"],
+        hostname=host_name(os.environ),
+        custom_strategies=strategies.by_name,
+        code_digest=strategies.digest,
+        fold=not args.explain,
+    )
+    try:
+        result = compile_document(document, options)
+    except DocumentError as error:
+        raise ConfigurationError([f"`{args.document}` is no client-features document: {error}"]) from None
+    for problem in result.problems:
+        warn(f"left out: {problem}")
+    return result.snapshot
+
+
+def given_context(pairs: Sequence[str]) -> Context:
+    """Return the context of `name=value` pairs; they mean what they mean in a query string of the proxy."""
+    problems = [
+        f"--context `{pair}`: expected NAME=VALUE" for pair in pairs if not pair.partition("=")[1] or pair[0] == "="
+    ]
+    names = [pair.partition("=")[0] for pair in pairs]
+    problems += [f"--context `{name}` is given twice" for name in sorted(FIELDS) if names.count(name) > 1]
+    if problems:
+        raise ConfigurationError(problems)
+    try:
+        context = read_query("&".join(as_parameter(pair) for pair in pairs).encode())
+    except Refused as error:
+        wrong = ((place.removeprefix("/query/"), rule) for place, rule in error.problems)
+        raise ConfigurationError([f"--context `{place}`: {rule}" for place, rule in wrong]) from None
+    if context.current_time is None and any(pair.startswith("currentTime=") and pair[12:] for pair in pairs):
+        raise ConfigurationError(
+            ["--context `currentTime`: expected a date, such as 2026-12-24 or 2026-12-24T18:00:00Z"]
+        )
+    context.environment = context.environment or "default"
+    context.app_name = context.app_name or BY_NAME["flagsvcAppName"].default  # type: ignore[assignment]
+    context.now, context.entropy = time.time() * 1000, secrets.randbits(62)
+    return context
+
+
+def as_parameter(pair: str) -> str:
+    """Return `name=value` as a query parameter; `properties.region` is the property of that name."""
+    name, _, value = pair.partition("=")
+    inside = name.removeprefix("properties.")
+    shown = quote(name, safe="[]") if inside == name else f"properties[{quote(inside, safe='')}]"
+    return f"{shown}={quote(value, safe='')}"
+
+
+def known(names: Sequence[str], snapshot: Snapshot) -> list[str] | None:
+    """Return the toggles asked for, None for all; raises ConfigurationError for one the document does not have."""
+    problems = []
+    for name in names:
+        if name not in snapshot.names:
+            near = get_close_matches(name, snapshot.names, n=1)
+            problems.append(f"no toggle `{name}`" + (f", did you mean `{near[0]}`?" if near else ""))
+    if problems:
+        raise ConfigurationError(problems)
+    return list(names) or None
+
+
+def explained(snapshot: Snapshot, context: Context, names: list[str] | None, args: argparse.Namespace) -> str:
+    """Return why each toggle comes out as it does, as text or as JSON."""
+    explanations = explain(snapshot, context, names)
+    if args.json:
+        return as_json({"toggles": [explanation.to_json() for explanation in explanations]})
+    return "\n\n".join(explanation.to_text() for explanation in explanations)
+
+
+def listed(snapshot: Snapshot, context: Context, names: list[str] | None, args: argparse.Namespace) -> str:
+    """Return the toggles as a table, or as the answer of the proxy."""
+    if names is not None:
+        body, _ = snapshot.named(context, names)
+    else:
+        body = snapshot.all(context) if args.all else snapshot.enabled(context)
+    toggles = json.loads(body)["toggles"]
+    if args.json:
+        return as_json({"toggles": toggles})
+    return (
+        table(toggles)
+        if names is not None
+        else f"{summary(toggles, snapshot, args.context)}\n\n{table(toggles)}".strip()
+    )
+
+
+def summary(toggles: Sequence[dict[str, Any]], snapshot: Snapshot, pairs: Sequence[str]) -> str:
+    """Return how many toggles are on, and for whom."""
+    on = sum(1 for toggle in toggles if toggle["enabled"])
+    return f"{on} of {len(snapshot.names)} toggles are on" + (f" for {', '.join(pairs)}" if pairs else "")
+
+
+def table(toggles: Sequence[dict[str, Any]]) -> str:
+    """Return one line for each toggle: name, on or off, variant, payload."""
+    width = max((len(toggle["name"]) for toggle in toggles), default=0)
+    lines = (
+        f"{toggle['name']:<{width}}  {'on ' if toggle['enabled'] else 'off'}  {variant_text(toggle['variant'])}"
+        for toggle in toggles
+    )
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def variant_text(variant: dict[str, Any]) -> str:
+    """Return a variant and its payload in words, nothing where there is none."""
+    if not variant["enabled"]:
+        return ""
+    payload = variant.get("payload")
+    return f"variant {variant['name']}" + (f" ({payload['type']}) {payload['value']}" if payload else "")
+
+
+def as_json(value: object) -> str:
+    """Return `value` as JSON for a person or a program."""
+    return json.dumps(value, indent=2, ensure_ascii=False)

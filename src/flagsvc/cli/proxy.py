@@ -1,0 +1,41 @@
+"""Run the proxy: evaluates flags of the upstream server for the applications that hold a client key.
+
+An option comes from its flag, else from its variable, else from the file of --config, else it has its default. Every
+variable that starts with FLAGSVC_ also answers with UNLEASH_ in its place.
+"""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser, Namespace
+
+from flagsvc.cli.parser import add_config_argument
+from flagsvc.log import build_logger
+from flagsvc.settings.load import Loaded, load
+from flagsvc.settings.render import add_options, given_flags
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add `--config` and the flag of every option."""
+    add_config_argument(parser)
+    add_options(parser)
+
+
+def run(args: Namespace) -> int:
+    """Load the options, warn of what is odd in them, serve until stopped, and return the exit code.
+
+    Raises `ConfigurationError` with every problem at once (behaviour: Drop-in).
+    """
+    loaded = load(os.environ, args.config, given_flags(vars(args)))
+    _warn(loaded)
+    from flagsvc.apps.serve import serve
+
+    return serve(loaded.options)
+
+
+def _warn(loaded: Loaded) -> None:
+    """Log the warnings as the options want it."""
+    options = loaded.options
+    logger = build_logger(level=options.log_level, as_json=options.use_json_logger)
+    for text in loaded.warnings:
+        logger.warn(f"configuration: {text}")

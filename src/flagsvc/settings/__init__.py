@@ -1,0 +1,8 @@
+"""Settings: a mapping in, a frozen object out, all complaints at once (specification: Configuration).
+
+    options.py   the options table, OPTIONS, and what it makes: ProxyOptions
+    load.py      from flags, environment and file to ProxyOptions, each value with where it came from
+    render.py    the rows as help, as reference page, as masked dump
+
+This room reads the files it is pointed at (configuration, secrets) and nothing else: no network, no global state.
+"""

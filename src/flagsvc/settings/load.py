@@ -1,0 +1,229 @@
+"""From flags, environment and file to `ProxyOptions`: precedence, provenance, every problem at once.
+
+Flags win over the environment, the environment over the file, the file over the defaults. A value of nothing but
+blanks is not given.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from flagsvc.errors import ConfigurationError
+from flagsvc.settings.names import SETTABLE, flatten
+from flagsvc.settings.option import ALIAS, FILE_FLAG, FILE_NAME, PREFIX, Option
+from flagsvc.settings.options import ProxyOptions
+from flagsvc.settings.parse import is_blank, nearest, printable, quoted
+from flagsvc.settings.settle import Given, advice_on, settle
+from flagsvc.settings.table import BY_NAME, OPTIONS
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+CONFIG_VARIABLES = (f"{PREFIX}CONFIG", f"{ALIAS}CONFIG")
+"""The variables that name the configuration file where no --config does."""
+
+UNREADABLE = "<file>"
+"""The name under which the problem of a configuration file that cannot be read stands."""
+
+LARGEST_SECRET = 65_536
+"""The most bytes that are read of a file that holds a secret."""
+
+INJECTED = re.compile(r".+_SERVICE_(HOST|PORT(_\w+)?)|.+_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?")
+"""Variables that Kubernetes sets for a service whose name starts with one of our prefixes: nobody meant an option."""
+
+
+class Loaded(NamedTuple):
+    """Valid options, where each came from (by option name), and what to warn of."""
+
+    options: ProxyOptions
+    sources: dict[str, str]
+    warnings: list[str]
+
+
+class Resolved(NamedTuple):
+    """What was found, valid or not: values and sources by option name, each problem under the name it is about.
+
+    A refused value stands at its default. Problems about no option (UNREADABLE, an unknown key or flag) stand under a
+    name in angle brackets.
+    """
+
+    values: dict[str, Any]
+    sources: dict[str, str]
+    problems: dict[str, str]
+    warnings: list[str]
+
+
+class _Candidate(NamedTuple):
+    """One place where an option may be given; `holds_path` when it names a file with the value."""
+
+    value: object
+    source: str
+    layer: str
+    holds_path: bool
+
+
+def load(environment: Mapping[str, str], file: PathLike[str] | str | None, flags: Mapping[str, str]) -> Loaded:
+    """Return the options of `flags` (by option name), `environment` and a TOML `file` (specification: Configuration).
+
+    Raises `ConfigurationError` with every problem at once: none holds a secret.
+    """
+    resolved = resolve(environment, file, flags)
+    if resolved.problems:
+        raise ConfigurationError(tuple(resolved.problems.values()))
+    options = ProxyOptions(**{BY_NAME[name].field: value for name, value in resolved.values.items()})
+    return Loaded(options, resolved.sources, resolved.warnings)
+
+
+def resolve(environment: Mapping[str, str], file: PathLike[str] | str | None, flags: Mapping[str, str]) -> Resolved:
+    """Return what flags, environment and file say, with the problems instead of an error."""
+    resolved = Resolved({}, {}, _unknown_flags(flags), [])
+    tables, source = _tables(environment, file, resolved)
+    given = {}
+    for option in OPTIONS:
+        candidates = _candidates(option, environment, flags, (tables, source))
+        entry = _choose(option, [one for one in candidates if not is_blank(one.value)], resolved)
+        if entry is not None:
+            given[option.name] = entry
+    settled = settle(given, environment)
+    resolved.values.update(settled.values)
+    resolved.problems.update({name: text for name, text in settled.problems.items() if name not in resolved.problems})
+    resolved.sources.update({option.name: _source(option, given) for option in OPTIONS if not option.in_code_only})
+    resolved.warnings.extend(chain(settled.deprecations, _unread(environment), advice_on(settled.values)))
+    return resolved
+
+
+def _source(option: Option, given: Mapping[str, Given]) -> str:
+    """Return where the value of an option came from."""
+    if option.name == "clientKeys" and option.name not in given and "proxySecrets" in given:
+        return given["proxySecrets"].source
+    return given[option.name].source if option.name in given else "default"
+
+
+def _candidates(
+    option: Option,
+    environment: Mapping[str, str],
+    flags: Mapping[str, str],
+    file: tuple[Mapping[str, object], str],
+) -> Iterator[_Candidate]:
+    """Give the places of one option in their order of precedence."""
+    file_name = option.name + FILE_NAME
+    yield _Candidate(flags.get(option.name), f"flag {option.flag}", "flag", False)
+    yield _Candidate(flags.get(file_name), f"flag {option.flag}{FILE_FLAG}", "flag", True)
+    for variable, holds_path in option.variables:
+        yield _Candidate(environment.get(variable), f"environment {variable}", "environment", holds_path)
+    tables, source = file
+    yield _Candidate(tables.get(option.name), source, "file", False)
+    yield _Candidate(tables.get(file_name), f"{source}, {file_name}", "file", True)
+
+
+def _choose(option: Option, candidates: list[_Candidate], resolved: Resolved) -> Given | None:
+    """Return the first place's value; warn of a file of the same layer that is passed over."""
+    if not candidates:
+        return None
+    first, *others = candidates
+    for other in others:
+        if other.holds_path and other.layer == first.layer and not first.holds_path:
+            resolved.warnings.append(f"{option.name} ({other.source}) is ignored: {first.source} is given")
+    if not first.holds_path:
+        return Given(first.value, first.source)
+    try:
+        return Given(_read_secret(first.value), first.source)
+    except ValueError as error:
+        resolved.problems[option.name] = f"{option.name} ({first.source}): {error}"
+        return None
+
+
+def _read_secret(path: object) -> str:
+    """Return what a file holds that a secret is given by; raise ValueError with what is wrong with it."""
+    if not isinstance(path, str):
+        raise ValueError("expected the path of a file that holds the value")
+    path = path.strip()
+    shown = quoted(path) if _is_surely_a_path(path) else "the file it names"
+    try:
+        with open(path, "rb") as file:
+            text = file.read(LARGEST_SECRET + 1).decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise ValueError(f"cannot read {shown}: {_reason(error)}") from None
+    if is_blank(text):
+        raise ValueError(f"{shown} is empty")
+    if len(text) > LARGEST_SECRET:
+        raise ValueError(f"{shown} is longer than {LARGEST_SECRET} bytes")
+    return text.strip()
+
+
+def _is_surely_a_path(text: str) -> bool:
+    """Return whether `text` lies in a folder that exists, other than the root: a secret put there by mistake does not."""
+    folder = os.path.dirname(text)
+    return os.path.isabs(text) and os.path.isdir(folder) and os.path.realpath(folder).strip("/") != ""
+
+
+def _reason(error: Exception) -> str:
+    """Return why a file could not be read, in lower case, without its content."""
+    if isinstance(error, OSError):
+        return (error.strerror or type(error).__name__).lower()
+    return "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else "it is no path"
+
+
+def _tables(
+    environment: Mapping[str, str], file: PathLike[str] | str | None, resolved: Resolved
+) -> tuple[Mapping[str, object], str]:
+    """Return the values of the configuration file by option name, and how it is named as a source."""
+    named = (environment.get(variable, "").strip() for variable in CONFIG_VARIABLES)
+    path = str(file or next((name for name in named if name), ""))
+    if not path:
+        return {}, ""
+    source = f"file {printable(path)}"
+    try:
+        found, problems = flatten(_parse_toml(path), source)
+    except ValueError as error:
+        resolved.problems[UNREADABLE] = f"configuration {source}: {error}"
+        return {}, source
+    resolved.problems.update({f"<key {number}>": text for number, text in enumerate(problems)})
+    return found, source
+
+
+def _parse_toml(path: str) -> dict[str, object]:
+    """Return the tables of a TOML file; raise ValueError with what is wrong with it."""
+    import tomllib
+
+    try:
+        with open(path, "rb") as file:
+            text = file.read().decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise ValueError(f"cannot read it: {_reason(error)}") from None
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        message = str(error)
+        raise ValueError(f"not TOML: {message[:1].lower()}{message[1:]}") from None
+    except RecursionError:
+        raise ValueError("not TOML: nested too deeply") from None
+    except ValueError:
+        raise ValueError("not TOML: a number is too long") from None
+
+
+def _unknown_flags(flags: Mapping[str, str]) -> dict[str, str]:
+    """Return a problem for each flag that is given under a name no option has."""
+    unknown = [name for name in flags if name not in SETTABLE]
+    return {f"<flag {name}>": f"unknown option {quoted(name)} (flag)" for name in unknown}
+
+
+def _unread(environment: Mapping[str, str]) -> Iterator[str]:
+    """Give a warning for each variable with one of our prefixes that no option reads (behaviour: Drop-in)."""
+    known = {variable.name for option in OPTIONS for variable in option.variables} | set(CONFIG_VARIABLES)
+    for name in sorted(environment):
+        if name.startswith((PREFIX, ALIAS)) and name not in known and not _is_injected(name, environment[name]):
+            text = (
+                f"environment {(quoted(name) or '').strip('`')}: no option reads this variable; {nearest(name, known)}"
+            )
+            yield text.removesuffix("; ")
+
+
+def _is_injected(name: str, value: str) -> bool:
+    """Return whether Kubernetes set this variable for a service, such as UNLEASH_PORT=tcp://10.0.0.1:4242."""
+    link = name.endswith("_PORT") and re.match(r"(tcp|udp|sctp)://", value)
+    return bool(link or INJECTED.fullmatch(name))

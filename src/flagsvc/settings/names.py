@@ -1,0 +1,72 @@
+"""The option names as they stand in nested tables, of a TOML file or of a mapping in code."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from flagsvc.settings.option import ALIAS, FILE_NAME, PREFIX
+from flagsvc.settings.parse import nearest, quoted
+from flagsvc.settings.table import BY_NAME, OPTIONS
+
+
+def _settable() -> Iterator[str]:
+    """Give the names a table may hold: those of the options that are not for code only, and of files of secrets."""
+    for option in OPTIONS:
+        if not option.in_code_only:
+            yield option.name
+            if option.secret:
+                yield option.name + FILE_NAME
+
+
+def _tables() -> Iterator[str]:
+    """Give the names of the tables that dotted option names lie in."""
+    for option in OPTIONS:
+        parts = option.name.split(".")
+        yield from (".".join(parts[:depth]) for depth in range(1, len(parts)))
+
+
+SETTABLE = frozenset(_settable())
+TABLES = frozenset(_tables())
+
+
+def flatten(
+    tree: Mapping[str, object], source: str, names: Collection[str] = SETTABLE, table: str = ""
+) -> tuple[dict[str, object], list[str]]:
+    """Return the values of nested tables by option name, and a problem for each key that is none of `names`.
+
+    `source` says in the problems where the tables stand.
+    """
+    found: dict[str, object] = {}
+    problems: list[str] = []
+    for key, value in tree.items():
+        name = f"{table}.{key}" if table else str(key)
+        if name in TABLES and isinstance(value, Mapping):
+            inner, complaints = flatten(value, source, names, name)
+            found |= inner
+            problems += complaints
+        elif name in names and name not in TABLES:
+            found[name] = value
+        else:
+            problems.append(_wrong_key(name, source, names))
+    return found, problems
+
+
+def _wrong_key(name: str, source: str, names: Collection[str]) -> str:
+    """Return what is wrong with a key that holds no option's value."""
+    if name in TABLES:
+        keys = sorted(known.removeprefix(f"{name}.") for known in names if known.startswith(f"{name}."))
+        return f"{name} ({source}): expected a table with {', '.join(keys)}"
+    if name in BY_NAME:
+        return f"{name} ({source}) can be given in code only"
+    return f"unknown option {quoted(name)} ({source}); {nearest(name, _spellings(names))}".removesuffix("; ")
+
+
+def _spellings(names: Collection[str]) -> dict[str, str]:
+    """Return what a person may have written for an option: its last part, its variable or its name in code."""
+    spellings: dict[str, str] = {}
+    for option in OPTIONS:
+        if not option.in_code_only:
+            others = (option.name.rpartition(".")[2], option.field, *(variable.name for variable in option.variables))
+            reference = option.name.replace(PREFIX[:-1].lower(), ALIAS[:-1].lower())
+            spellings.update(dict.fromkeys((*others, reference), option.name))
+    return spellings | {name: name for name in names if name not in TABLES}

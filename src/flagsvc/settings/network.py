@@ -1,0 +1,257 @@
+"""The shapes of value that have to do with the network: URLs, addresses, header names, origins, the storage folder.
+
+Same law as `parse.py`: a parser knows no option and no source, and reads its own results unchanged.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Iterable
+from typing import TypeAlias
+from urllib.parse import SplitResult, quote, unquote, urlsplit
+
+from flagsvc.settings.parse import BOOLEANS, Kind, RefusedError, as_text, parse_text, quoted, several, split
+
+TrustProxy: TypeAlias = bool | tuple[str, ...]
+"""Whose X-Forwarded-* headers count: everybody's, nobody's, or those of these addresses, CIDRs and names."""
+
+TRUST_NAMES = {
+    "loopback": ("127.0.0.0/8", "::1/128"),
+    "linklocal": ("169.254.0.0/16", "fe80::/10"),
+    "uniquelocal": ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"),
+}
+"""The names of well-known networks that trustProxy takes (behaviour: Evaluation endpoints, `remoteAddress`)."""
+
+TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+HOST_NAME = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?")
+PATH = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:@%/-]*")
+ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(\[[0-9a-f:.]+\]|[^\s/?#@:\[\]]+)(:([0-9]{1,5}|\*))?")
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+def hide_credentials(text: str) -> str:
+    """Return a URL without its user name, password and query, where a signature may stand.
+
+    All up to the last `@` goes: in a password with a slash the parts of the URL cannot be told apart.
+    """
+    text = re.sub(r"^([A-Za-z][A-Za-z0-9+.-]*://)?.*@", r"\1***@", text, count=1, flags=re.DOTALL)
+    return re.sub(r"\?.*", "?***", text, count=1, flags=re.DOTALL)
+
+
+def safe_url(url: str | None) -> str | None:
+    """Return a URL as it may be shown: credentials and query masked."""
+    return url and hide_credentials(url)
+
+
+def echo_url(text: str) -> str | None:
+    """Return a refused URL without what may be secret; None for a text that is no URL at all: it may be a token."""
+    return quoted(hide_credentials(text)) if re.match(r"[A-Za-z][A-Za-z0-9+.-]{1,9}://", text) else None
+
+
+def _parts(text: str) -> SplitResult:
+    """Return the parts of a URL, its port checked."""
+    try:
+        parts = urlsplit(text)
+        parts.port  # noqa: B018 - reading it is the check
+    except ValueError:
+        raise RefusedError("its host or its port is not one") from None
+    return parts
+
+
+def parse_url(value: object) -> str:
+    """Return an absolute http or https URL, or a `file:` URL with an absolute path, without a slash at the end."""
+    text = parse_text(value)
+    if text.lower().startswith("file:"):
+        return parse_file_url(text)
+    parts = _parts(text)
+    if parts.scheme not in ("http", "https") or " " in text:
+        raise RefusedError
+    if not parts.hostname:
+        raise RefusedError("it has no host")
+    return text.rstrip("/")
+
+
+def parse_base_url(value: object) -> str:
+    """Return the URL of an API, to which paths are appended: one without query and fragment."""
+    url = parse_url(value)
+    if "?" in url or "#" in url:
+        raise RefusedError("paths are appended to it, so it cannot end in a query or a fragment")
+    return url
+
+
+def parse_file_url(value: object) -> str:
+    """Return a `file:` URL with an absolute path; a relative one starts at the working directory."""
+    text = parse_text(value)
+    if not text.lower().startswith("file:"):
+        raise RefusedError
+    path = text[len("file:") :]
+    if path.startswith("//"):
+        host, slash, rest = path[2:].partition("/")
+        if host not in ("", "localhost") or not slash:
+            raise RefusedError("the path of a file: URL starts with a slash: file:///folder/name")
+        path = slash + rest
+    return file_url(unquote(path))
+
+
+def file_url(path: str) -> str:
+    """Return the `file:` URL of a path; a relative one starts at the working directory."""
+    path = parse_text(path)
+    if not path:
+        raise RefusedError("it names no path")
+    try:
+        return "file://" + quote(os.path.abspath(path))
+    except OSError:
+        raise RefusedError("it is relative, and the working directory is gone") from None
+
+
+def file_path(url: str) -> str:
+    """Return the path that a normalised `file:` URL names."""
+    return unquote(url.removeprefix("file://"))
+
+
+def parse_outbound_proxy(value: object) -> str:
+    """Return the http or https URL of an outbound proxy; `host:port` alone means http."""
+    text = parse_text(value)
+    url = text if "://" in text else f"http://{text}"
+    parts = _parts(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or " " in url:
+        raise RefusedError
+    return url.rstrip("/")
+
+
+def parse_host(value: object) -> str:
+    """Return a host name or an IP address to listen on, the address without brackets."""
+    text = parse_text(value).removeprefix("[").removesuffix("]")
+    if ":" in text:
+        if not _is_address(socket.AF_INET6, text.partition("%")[0]):
+            raise RefusedError
+    elif re.fullmatch(r"[0-9.]+", text):
+        if not _is_address(socket.AF_INET, text):
+            raise RefusedError
+    elif not HOST_NAME.fullmatch(text):
+        raise RefusedError
+    return text
+
+
+def _is_address(family: int, text: str) -> bool:
+    """Return whether `text` is an IP address of `family`."""
+    try:
+        socket.inet_pton(family, text)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def parse_base_path(value: object) -> str:
+    """Return a base path with a slash in front and none behind; the root is the empty text."""
+    text = parse_text(value)
+    if not PATH.fullmatch(text):
+        raise RefusedError
+    path = "/".join(part for part in text.split("/") if part)
+    return f"/{path}" if path else ""
+
+
+def parse_header_name(value: object) -> str:
+    """Return the name of a header in lower case."""
+    return parse_token(value).lower()
+
+
+def parse_token(value: object) -> str:
+    """Return a token as HTTP defines it: the name of a header or of a method."""
+    text = parse_text(value)
+    if not TOKEN.fullmatch(text):
+        raise RefusedError
+    return text
+
+
+def parse_method(value: object) -> str:
+    """Return the name of an HTTP method in upper case."""
+    return parse_token(value).upper()
+
+
+def parse_trust(value: object) -> TrustProxy:
+    """Return whose X-Forwarded-* headers count: True, False, or addresses, CIDRs and names of TRUST_NAMES."""
+    if isinstance(value, bool):
+        return value
+    items = [parse_text(item).lower() for item in split(value)]
+    if len(items) == 1 and items[0] in BOOLEANS and items[0] != "1":
+        return BOOLEANS[items[0]]
+    return tuple(dict.fromkeys(_network(item) for item in items))
+
+
+def _network(item: str) -> str:
+    """Return an address or CIDR without host bits, IPv4 mapped in IPv6 as IPv4, or one of the names."""
+    from ipaddress import IPv6Address, ip_network
+
+    if item in TRUST_NAMES:
+        return item
+    if item.isdigit():
+        raise RefusedError("a number of proxies cannot be trusted, their addresses can; write `true` to trust all")
+    try:
+        network = ip_network(item.replace("%", "?"), strict=False)  # a zone has no meaning beyond this machine
+    except ValueError:
+        raise RefusedError(f"{quoted(item)} is neither an address nor a CIDR nor a name of networks") from None
+    address, bits = network.network_address, network.prefixlen
+    if isinstance(address, IPv6Address) and address.ipv4_mapped and bits >= 96:
+        address, bits = address.ipv4_mapped, bits - 96
+    return str(address) if bits == address.max_prefixlen else f"{address}/{bits}"
+
+
+def trusted_networks(trust: Iterable[str]) -> tuple[str, ...]:
+    """Return the addresses and CIDRs of a normalised list, the names of TRUST_NAMES replaced by what they stand for."""
+    return tuple(network for item in trust for network in TRUST_NAMES.get(item, (item,)))
+
+
+Origin: TypeAlias = str | tuple[str, ...]
+"""`*` or one origin (always sent), or a list of origins and patterns (sent back when the request's is in it)."""
+
+
+def parse_origin(value: object) -> Origin:
+    """Return the allowed origins: `*`, one, or a tuple of several or of patterns (behaviour: CORS).
+
+    One origin given as text stays a text; one followed by a comma, or in a list, is a list of one.
+    """
+    origins = tuple(dict.fromkeys(_origin(item) for item in split(value)))
+    if "*" in origins:
+        return "*"
+    alone = isinstance(value, str) and "," not in value and len(origins) == 1 and "*" not in origins[0]
+    return origins[0] if alone else origins
+
+
+def _origin(item: object) -> str:
+    """Return one origin as a browser writes it: scheme, host and port in lower case, no path."""
+    origin = parse_text(item).lower().removesuffix("/")
+    if origin not in ("*", "null") and not ORIGIN.fullmatch(origin):
+        raise RefusedError("an origin is a scheme, a host and, if it is not the usual one, a port")
+    return origin
+
+
+def show_origin(origin: Origin) -> str:
+    """Return the allowed origins as text that reads as the same again."""
+    lone = isinstance(origin, tuple) and len(origin) == 1 and "*" not in origin[0]
+    return f"{origin[0]}," if lone else as_text(origin)
+
+
+def parse_storage(value: object) -> str:
+    """Return `none`, or the folder of the stored configuration as a `file:` URL; in code a path is taken too."""
+    if isinstance(value, os.PathLike):
+        return file_url(str(value))
+    text = parse_text(value)
+    return "none" if text.lower() == "none" else parse_file_url(text)
+
+
+URL = Kind("an http://, https:// or file: URL", "URL", parse_url, safe_url, echo=echo_url)
+BASE_URL = URL._replace(parse=parse_base_url)
+OUTBOUND_PROXY = Kind("an http:// or https:// URL", "URL", parse_outbound_proxy, safe_url, echo=echo_url)
+HOST = Kind("a host name or an IP address", "HOST", parse_host)
+BASE_PATH = Kind("a path such as /base/path", "PATH", parse_base_path)
+HEADER_NAME = Kind("the name of a header", "NAME", parse_header_name)
+HEADER_NAMES = several(parse_token, "names of headers, with commas between", "NAMES")
+METHODS = several(parse_method, "HTTP methods, with commas between", "METHODS")
+TRUST = Kind("true, false, or a list of addresses, CIDRs, loopback, linklocal, uniquelocal", "TRUST", parse_trust)
+ORIGINS = Kind(
+    "`*`, or origins such as https://example.com or https://*.example.com", "ORIGINS", parse_origin, show=show_origin
+)
+STORAGE = Kind("a file:///folder URL or `none`", "STORAGE", parse_storage, safe_url)

@@ -1,0 +1,190 @@
+"""The rows as text: the flags and their help, the reference page, and the masked dump of what is in effect."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from flagsvc.settings.load import CONFIG_VARIABLES, Resolved
+from flagsvc.settings.option import ALIAS, FILE_FLAG, FILE_NAME, FILE_VARIABLE, PREFIX, Option, Section
+from flagsvc.settings.parse import BOOLEAN
+from flagsvc.settings.table import BY_NAME, OPTIONS
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, _ArgumentGroup
+
+NOTES = {
+    Section.EXPERIMENTAL: "May change or vanish at any time, outside the semantic versioning.",
+}
+
+WIDEST = 44
+"""Values longer than this do not push the column of sources further to the right."""
+
+
+def sections(options: Iterable[Option]) -> Iterator[tuple[Section, list[Option]]]:
+    """Give each section that has any of `options`, with them."""
+    options = list(options)
+    for section in Section:
+        rows = [option for option in options if option.section is section]
+        if rows:
+            yield section, rows
+
+
+def in_effect(resolved: Resolved) -> str:
+    """Return every option with its value, secrets masked, and where the value came from, as aligned text."""
+    rows = [_row(option, resolved) for option in OPTIONS if _is_shown(option, resolved)]
+    name_width = max(len(name) for name, _, _ in rows)
+    value_width = max(len(value) for _, value, _ in rows if len(value) <= WIDEST)
+    lines = {name: f"  {name:{name_width}}  {value:{value_width}}  {source}".rstrip() for name, value, source in rows}
+    blocks = []
+    for section, options in sections(option for option in OPTIONS if option.name in lines):
+        blocks.append("\n".join([section.value, *(lines[option.name] for option in options)]))
+    return "\n\n".join(blocks)
+
+
+def _is_shown(option: Option, resolved: Resolved) -> bool:
+    """Return whether an option is part of the dump: one for code only, or deprecated and not given, is not."""
+    return not option.in_code_only and not (option.deprecated and resolved.sources[option.name] == "default")
+
+
+def _row(option: Option, resolved: Resolved) -> tuple[str, str, str]:
+    """Return the name, the value as text and the source of one option."""
+    source = resolved.sources[option.name]
+    if option.name in resolved.problems:
+        return (option.name, "(missing)", "") if source == "default" else (option.name, "(refused)", source)
+    value = option.render(resolved.values[option.name])
+    return option.name, f"({option.default_text})" if value == "-" and option.default_text else value, source
+
+
+def as_json(resolved: Resolved) -> str:
+    """Return the same as one JSON object: options with value and source, warnings, problems."""
+    import json
+
+    options = {
+        option.name: {
+            "value": None if option.name in resolved.problems else option.masked(resolved.values[option.name]),
+            "source": resolved.sources[option.name],
+        }
+        for option in OPTIONS
+        if _is_shown(option, resolved)
+    }
+    found = {"options": options, "warnings": resolved.warnings, "problems": list(resolved.problems.values())}
+    return json.dumps(found, indent=2, ensure_ascii=False)
+
+
+def default_text(option: Option) -> str:
+    """Return the default as the documentation tells it, the same on every machine."""
+    if option.default_text or option.required:
+        return option.default_text or "none, required"
+    text = option.render(option.default)
+    return "unset" if text == "-" else text
+
+
+def variable_names(option: Option) -> list[str]:
+    """Return the variables as the documentation names them: without the aliases, and without those of files."""
+    return [name for name, holds_path in option.variables if not holds_path and not name.startswith(ALIAS)]
+
+
+def add_options(parser: ArgumentParser, names: Collection[str] | None = None) -> None:
+    """Add the flags of all options, or of those of `names`, in groups; `given_flags` reads them from the result."""
+    chosen = [option for option in OPTIONS if not option.in_code_only and (names is None or option.name in names)]
+    for section, options in sections(chosen):
+        group = parser.add_argument_group(section.value.lower(), NOTES.get(section))
+        for option in options:
+            _add_flags(group, option)
+
+
+def _add_flags(group: _ArgumentGroup, option: Option) -> None:
+    """Add the flag of one option, and for a secret the flag of the file that holds it."""
+    extra: dict[str, Any] = {"nargs": "?", "const": "true"} if option.kind is BOOLEAN else {}
+    text = f"{option.help} [{'; '.join(_facts(option))}]".replace("%", "%%")
+    group.add_argument(option.flag, dest=option.name, metavar=option.kind.metavar, help=text, **extra)
+    if option.secret:
+        text = f"file that holds it [{option.reads[0]}{FILE_VARIABLE}]"
+        group.add_argument(option.flag + FILE_FLAG, dest=option.name + FILE_NAME, metavar="FILE", help=text)
+
+
+def _facts(option: Option) -> Iterator[str]:
+    """Give what the help of a flag ends in: the variables, and the default where there is one."""
+    yield ", ".join(variable_names(option))
+    default = default_text(option)
+    if option.required:
+        yield "required"
+    elif default != "unset":
+        yield f"default: {default}"
+
+
+def given_flags(arguments: Mapping[str, object]) -> dict[str, str]:
+    """Return the flags that were given, by option name, of parsed arguments."""
+    names = {name for option in OPTIONS for name in (option.name, option.name + FILE_NAME)}
+    return {name: value for name, value in arguments.items() if name in names and isinstance(value, str)}
+
+
+def reference() -> str:
+    """Return the reference page of every option, as Markdown (specification: Configuration)."""
+    return "\n".join([INTRODUCTION, *(line for section, rows in sections(OPTIONS) for line in _chapter(section, rows))])
+
+
+def _chapter(section: Section, options: list[Option]) -> Iterator[str]:
+    """Give the lines of one section of the reference page."""
+    yield f"## {section.value}\n"
+    if section in NOTES:
+        yield f"{NOTES[section]}\n"
+    yield "| Option | Variable | Flag | Default | Takes | Meaning |"
+    yield "|---|---|---|---|---|---|"
+    for option in options:
+        yield f"| {' | '.join(_cells(option))} |"
+    yield ""
+
+
+def _cells(option: Option) -> tuple[str, ...]:
+    """Return the cells of one option's row of the reference page."""
+    variables = ", ".join(f"`{name}`" for name in variable_names(option))
+    flag = f"`{option.flag}`" if option.flag else ""
+    has_text = option.default_text or option.required or default_text(option) == "unset"
+    default = default_text(option) if has_text else f"`{default_text(option)}`"
+    takes = "a secret: " * option.secret + option.kind.expects
+    meaning = f"{option.help[:1].upper()}{option.help[1:]}"
+    cells = (f"`{option.name}`", variables or "in code only", flag, default, takes, meaning)
+    return tuple(_escaped(cell) for cell in cells)
+
+
+def _escaped(cell: str) -> str:
+    """Return text that stays in its cell of a table and is not taken for emphasis; code spans are left as they are."""
+    parts = cell.replace("|", "\\|").split("`")
+    return "`".join(part if index % 2 else part.replace("*", "\\*") for index, part in enumerate(parts))
+
+
+EXAMPLE = BY_NAME["clientKeys"]
+
+INTRODUCTION = f"""# Options
+
+Every option of `flagsvc proxy`, one row each. This page is written by `flagsvc config --docs`.
+
+A value is looked for in this order: the flag, the environment variable, the file of `--config`, the default. A value of
+nothing but blanks is not given. `flagsvc config` shows what is in effect, and where each value came from.
+
+- **Environment.** Every variable that starts with `{PREFIX}` also answers with `{ALIAS}` in its place, as the reference
+  proxy names it; `{PREFIX}` wins. Where a row names two variables, the first wins. A variable with one of the two
+  prefixes that no option reads is named in a warning at start.
+- **Secrets.** Beside each variable of a secret stands one that ends in `_FILE` and names a file that holds it
+  (`{EXAMPLE.reads[0]}_FILE`); so it is with flags (`{EXAMPLE.flag}{FILE_FLAG}`) and names in the file
+  (`{EXAMPLE.name}{FILE_NAME}`). The value itself wins over the file.
+- **File.** TOML, under the option's name; a dot in a name is a table. `{CONFIG_VARIABLES[0]}` names the file where
+  `--config` does not.
+- **In code.** `flagsvc.ProxyOptions` takes the same names in snake_case: `{EXAMPLE.field}`, `cors_max_age`.
+- **Lists** are cut at commas; blanks around an item do not count. In the file and in code a list is a list.
+- **Booleans** are `true`/`false`, `1`/`0`, `t`/`f`, `yes`/`no` or `on`/`off`, any letter case; a flag alone is `true`.
+- **Sizes** are bytes, or kB and MB of 1024 and 1024 x 1024 bytes.
+
+A value that does not parse stops the start with exit code 2 and a list of every problem.
+
+```toml
+flagsvcUrl = "https://flags.example.com/api"
+flagsvcApiTokenFile = "/run/secrets/flagsvc-api-token"
+clientKeys = ["web-app", "ios-app"]
+
+[cors]
+origin = ["https://www.example.com", "https://*.example.org"]
+```
+"""

@@ -1,0 +1,132 @@
+"""From what was given to normalised values and problems: the one core of the loader and of `ProxyOptions` in code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from flagsvc.settings.option import Option
+from flagsvc.settings.parse import RefusedError, as_text, is_blank
+from flagsvc.settings.table import BY_NAME, OPTIONS
+
+CODE = ""
+"""The source of a value given in code."""
+
+TYPE_NAMES = {
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    list: "a list",
+    tuple: "a list",
+    dict: "a table",
+    str: "a text",
+}
+
+
+class Given(NamedTuple):
+    """A value as it was given and where: `environment PORT`, `file flagsvc.toml`, `flag --port`; CODE in code."""
+
+    value: object
+    source: str
+
+
+class Settled(NamedTuple):
+    """The normalised values by option name, the default where one was refused; a problem by the name it is about."""
+
+    values: dict[str, Any]
+    problems: dict[str, str]
+    deprecations: list[str]
+
+
+def settle(given: Mapping[str, Given], environment: Mapping[str, str], *, in_code: bool = False) -> Settled:
+    """Return the values of every option, from those given (by option name) and the defaults for `environment`."""
+    settled = Settled({}, {}, [])
+    for option in OPTIONS:
+        entry = given.get(option.name)
+        if entry is None or is_blank(entry.value):
+            settled.values[option.name] = option.default_for(environment)
+        else:
+            _take(option, entry, environment, settled)
+    _replace_deprecated(given, settled)
+    for option in OPTIONS:
+        if option.name not in settled.problems and _is_missing(option, settled.values):
+            settled.problems[option.name] = required_text(option, in_code=in_code)
+    return settled
+
+
+def _take(option: Option, entry: Given, environment: Mapping[str, str], settled: Settled) -> None:
+    """Read one given value; where it is refused, note the problem and go on with the default."""
+    try:
+        settled.values[option.name] = option.parse(entry.value)
+    except RefusedError as refusal:
+        settled.values[option.name] = option.default_for(environment)
+        settled.problems[option.name] = refused_text(option, entry, str(refusal))
+
+
+def _replace_deprecated(given: Mapping[str, Given], settled: Settled) -> None:
+    """Let proxySecrets stand for clientKeys where those are not given (behaviour: Drop-in)."""
+    secrets = settled.values["proxySecrets"]
+    settled.values["proxySecrets"] = ()
+    if not secrets:
+        return
+    text = f"{label(BY_NAME['proxySecrets'], given['proxySecrets'].source)} is deprecated"
+    if "clientKeys" in given:
+        settled.deprecations.append(f"{text} and ignored: clientKeys is given")
+    else:
+        settled.values["clientKeys"] = secrets
+        settled.deprecations.append(f"{text}: give the same keys as clientKeys (FLAGSVC_PROXY_CLIENT_KEYS)")
+
+
+def _is_missing(option: Option, values: Mapping[str, Any]) -> bool:
+    """Return whether a required value is not there; a document in a file needs no token."""
+    if not option.required or values[option.name] not in (None, "", ()):
+        return False
+    return option.name != "flagsvcApiToken" or not str(values["flagsvcUrl"]).startswith("file:")
+
+
+def label(option: Option, source: str) -> str:
+    """Return how a problem names an option: `port (environment PORT)`, in code `port`."""
+    return f"{option.name} ({source})" if source else option.field
+
+
+def refused_text(option: Option, entry: Given, hint: str) -> str:
+    """Return the problem of a value that was refused: option, source, what was expected, and the value if it may be."""
+    got = describe(option, entry.value)
+    return (
+        f"{label(option, entry.source)}: expected {option.kind.expects}"
+        + (f", got {got}" if got else "")
+        + (f"; {hint}" if hint else "")
+    )
+
+
+def describe(option: Option, value: object) -> str:
+    """Return a refused value as it may be shown: a text or a number where it is no secret, else only its type."""
+    if isinstance(value, str):
+        return option.kind.echo(value) or ""
+    small = isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**63)
+    shown = option.kind.echo(as_text(value)) if small else None
+    return shown or TYPE_NAMES.get(type(value), f"a value of type {type(value).__name__}")
+
+
+def required_text(option: Option, *, in_code: bool = False) -> str:
+    """Return the problem of a required option that was not given: every way to give it."""
+    if in_code:
+        return f"{option.field} is required"
+    return f"{option.name} is required: set {option.reads[0]}, {option.flag} or {option.name} in a --config file"
+
+
+ADVICE: tuple[tuple[Callable[[Mapping[str, Any]], bool], str], ...] = (
+    (
+        lambda values: values["cors.credentials"] and values["cors.origin"] == "*",
+        "cors.credentials with cors.origin `*`: browsers refuse that, name the origins",
+    ),
+    (
+        lambda values: 0 < values["metricsInterval"] < values["metricsJitter"],
+        "metricsJitter is longer than metricsInterval: posts may follow one another at once",
+    ),
+)
+
+
+def advice_on(values: Mapping[str, Any]) -> list[str]:
+    """Return a warning for each combination of values that is valid and hardly meant (behaviour: CORS)."""
+    return [text for applies, text in ADVICE if applies(values)]

@@ -1,0 +1,21 @@
+"""What the tests of the command line share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+class Called(NamedTuple):
+    """The exit code and what was printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+Flagsvc = Callable[..., Called]
+"""A call of `flagsvc` with arguments and, as `env`, the only options in the environment."""
+
+ENOUGH = {"FLAGSVC_URL": "http://127.0.0.1:9/api", "FLAGSVC_API_TOKEN": "t0ken", "FLAGSVC_PROXY_CLIENT_KEYS": "k3y"}
+"""An environment that is enough for a start."""

@@ -1,0 +1,29 @@
+"""Calling the command in this process, with an environment that holds only what a test gives."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+import pytest
+from cli_helpers import Called, Flagsvc
+
+
+@pytest.fixture
+def flagsvc(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Flagsvc:
+    """Return a function that calls `flagsvc` with arguments and, as `env`, the only options in the environment."""
+
+    from flagsvc.cli import main  # not above: this file is read before the sources are on the path
+    from flagsvc.settings.table import OPTIONS
+
+    def call(*arguments: str, env: Mapping[str, str] | None = None) -> Called:
+        read = {variable.name for option in OPTIONS for variable in option.variables}
+        for name in os.environ:
+            if name in read or name.startswith(("FLAGSVC_", "UNLEASH_")):
+                monkeypatch.delenv(name)
+        for name, value in (env or {}).items():
+            monkeypatch.setenv(name, value)
+        code = main(list(arguments))
+        return Called(code, *capsys.readouterr())
+
+    return call

@@ -1,0 +1,89 @@
+"""`flagsvc config`: what is in effect, every problem, the reference page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli_helpers import ENOUGH, Flagsvc
+
+from flagsvc.settings.render import reference
+from flagsvc.settings.table import OPTIONS
+
+STRATEGIES = """
+from flagsvc import Strategy
+
+class Odd(Strategy):
+    name = "odd"
+
+    def is_enabled(self, parameters, context):
+        return True
+
+strategies = [Odd()]
+"""
+
+
+def test_what_is_in_effect(flagsvc: Flagsvc, tmp_path: Path) -> None:
+    """A good configuration is a table with values and sources, secrets masked, and exit code 0."""
+    file = tmp_path / "flagsvc.toml"
+    file.write_text("[cors]\nmaxAge = 5\n")
+    called = flagsvc("config", "--config", str(file), "--port", "8080", env=ENOUGH)
+    assert (called.code, called.err) == (0, "")
+    for words in (
+        ["port", "8080", "flag", "--port"],
+        ["cors.maxAge", "5", "file", str(file)],
+        ["flagsvcUrl", "http://127.0.0.1:9/api", "environment", "FLAGSVC_URL"],
+        ["flagsvcApiToken", "***", "environment", "FLAGSVC_API_TOKEN"],
+        ["logLevel", "warn", "default"],
+    ):
+        assert words in [line.split() for line in called.out.splitlines()]
+    assert "t0ken" not in called.out and "k3y" not in called.out
+
+
+def test_every_problem_at_once(flagsvc: Flagsvc) -> None:
+    """What is wrong is listed, exit code 2; the table still tells where everything comes from."""
+    called = flagsvc("config", "--port", "x", env={"FLAGSVC_URL": "http://h", "FLAGSVC_ULR": "y"})
+    assert called.code == 2
+    assert called.err.splitlines()[0] == "flagsvc config: 3 problems"
+    assert [line.split()[1] for line in called.err.splitlines()[1:]] == ["port", "flagsvcApiToken", "clientKeys"]
+    assert "warning: environment FLAGSVC_ULR" in called.out
+    assert ["port", "(refused)", "flag", "--port"] in [line.split() for line in called.out.splitlines()]
+
+
+def test_json(flagsvc: Flagsvc) -> None:
+    """The same for a program: JSON on standard output whether or not there are problems."""
+    good = flagsvc("config", "--json", env=ENOUGH)
+    assert good.code == 0 and json.loads(good.out)["problems"] == []
+    bad = flagsvc("config", "--json", env={"FLAGSVC_URL": "http://h", "FLAGSVC_ULR": "y"})
+    assert bad.code == 2
+    assert len(json.loads(bad.out)["problems"]) == 2 and len(json.loads(bad.out)["warnings"]) == 1
+
+
+def test_docs(flagsvc: Flagsvc) -> None:
+    """The reference page needs no configuration."""
+    assert flagsvc("config", "--docs") == (0, reference(), "")
+
+
+@pytest.mark.parametrize("variable", ["FLAGSVC_CUSTOM_STRATEGIES_FILE", "EXP_CUSTOM_ENRICHERS_FILE"])
+def test_files_of_code_are_tried(variable: str, flagsvc: Flagsvc, tmp_path: Path) -> None:
+    """A file of strategies or enrichers that does not load is a problem like any other."""
+    called = flagsvc("config", env=ENOUGH | {variable: str(tmp_path / "no.py"), "PORT": "x"})
+    assert called.code == 2 and called.err.splitlines()[0] == "flagsvc config: 2 problems"
+    assert f"(environment {variable})" in called.err and "does not exist" in called.err
+
+
+def test_files_of_code_that_load(flagsvc: Flagsvc, tmp_path: Path) -> None:
+    """A good file is no problem."""
+    path = tmp_path / "custom.py"
+    path.write_text(STRATEGIES)
+    called = flagsvc("config", "--custom-strategies", str(path), env=ENOUGH)
+    assert (called.code, called.err) == (0, "") and str(path) in called.out
+
+
+def test_help_tells_every_option(flagsvc: Flagsvc) -> None:
+    """Help is made from the rows."""
+    out = flagsvc("config", "--help").out
+    for option in OPTIONS:
+        assert option.in_code_only or option.flag in out
+    assert "--docs" in out and "--json" in out and "--config FILE" in out

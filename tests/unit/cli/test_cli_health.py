@@ -1,0 +1,162 @@
+"""`flagsvc health`: asks the proxy of this configuration, tells by one line and by exit code."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from cli_helpers import Flagsvc
+
+from flagsvc.cli import health
+from flagsvc.cli.health import LOOPBACK
+
+
+class Proxy(ThreadingHTTPServer):
+    """Stands for a proxy: answers `/base/proxy/health` with the statuses of `script`, the last one for ever."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Answer)
+        self.script = [200]
+        self.paths: list[str] = []
+        self.port = str(self.server_address[1])
+
+
+class Answer(BaseHTTPRequestHandler):
+    """Answers by the script of the server."""
+
+    server: Proxy
+
+    def do_GET(self) -> None:
+        """Answer with the next status."""
+        script = self.server.script
+        self.server.paths.append(self.path)
+        self.send_response(script.pop(0) if len(script) > 1 else script[0])
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def proxy() -> Iterator[Proxy]:
+    """Return something that answers like a proxy."""
+    with Proxy() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def free_port() -> str:
+    """Return a port nobody listens on."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return str(taken.getsockname()[1])
+
+
+def test_ready(flagsvc: Flagsvc, proxy: Proxy) -> None:
+    """A ready proxy is exit code 0; no other option is needed or looked at."""
+    called = flagsvc("health", env={"PORT": proxy.port, "LOG_LEVEL": "wrong"})
+    assert called == (0, f"ready: http://127.0.0.1:{proxy.port}/proxy/health\n", "")
+    assert proxy.paths == ["/proxy/health"]
+
+
+def test_the_base_path(flagsvc: Flagsvc, proxy: Proxy) -> None:
+    """The base path of the configuration is asked, from wherever it comes."""
+    assert flagsvc("health", "--port", proxy.port, env={"PROXY_BASE_PATH": "a/b/"}).code == 0
+    assert proxy.paths == ["/a/b/proxy/health"]
+
+
+def test_the_configuration_file(flagsvc: Flagsvc, proxy: Proxy, tmp_path: Path) -> None:
+    """A file that the proxy uses serves the probe, named by flag or variable."""
+    file = tmp_path / "flagsvc.toml"
+    file.write_text(f'port = {proxy.port}\nhost = "0.0.0.0"\n[cors]\norgin = "typo"\n')
+    assert flagsvc("health", "--config", str(file)).code == 0
+    assert flagsvc("health", env={"FLAGSVC_CONFIG": str(file)}).code == 0
+
+
+def test_not_ready(flagsvc: Flagsvc, proxy: Proxy) -> None:
+    """A proxy without a configuration answers 503: exit code 1, and the status is told."""
+    proxy.script = [503]
+    called = flagsvc("health", "--port", proxy.port)
+    assert called == (1, f"not ready: http://127.0.0.1:{proxy.port}/proxy/health: it answers 503\n", "")
+    assert len(proxy.paths) == 1
+
+
+def test_waiting(flagsvc: Flagsvc, proxy: Proxy) -> None:
+    """With --wait it asks until the proxy is ready."""
+    proxy.script = [503, 503, 200]
+    assert flagsvc("health", "--port", proxy.port, "--wait", "20").code == 0
+    assert len(proxy.paths) == 3
+
+
+def test_waiting_for_a_start(flagsvc: Flagsvc, free_port: str) -> None:
+    """Waiting ends when the time is over; nobody listening is told as that."""
+    called = flagsvc("health", "--port", free_port, "--wait", "0.3")
+    assert called == (1, f"not ready: http://127.0.0.1:{free_port}/proxy/health: nothing listens there\n", "")
+
+
+def test_no_answer(flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A port that accepts and says nothing does not hold the probe up."""
+    monkeypatch.setattr(health, "PATIENCE_S", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        called = flagsvc("health", "--port", str(silent.getsockname()[1]))
+    assert called.code == 1 and called.out.endswith(": no answer in time\n")
+
+
+def test_no_http(flagsvc: Flagsvc) -> None:
+    """Something else on the port is no proxy."""
+
+    def answer(server: socket.socket) -> None:
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(1000)
+            connection.sendall(b"220 mail ready\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=answer, args=(server,))
+        thread.start()
+        called = flagsvc("health", "--port", str(server.getsockname()[1]))
+        thread.join()
+    assert called.code == 1 and called.out.endswith(": no http answer\n")
+
+
+def test_an_unknown_host(flagsvc: Flagsvc) -> None:
+    """A host name nobody knows is told in the system's words."""
+    called = flagsvc("health", "--host", "no-such-host.invalid")
+    assert called.code == 1 and called.out.startswith("not ready: http://no-such-host.invalid:3000/proxy/health: ")
+
+
+@pytest.mark.parametrize(
+    ("host", "asked"),
+    [(None, "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("::", "[::1]"), ("::1", "[::1]"), ("10.9.8.7", "10.9.8.7")],
+)
+def test_which_address_is_asked(
+    host: str | None, asked: str, flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All addresses means the loopback one; a certain address is asked itself."""
+    monkeypatch.setattr(health, "_ask", lambda target, timeout: (True, ""))
+    called = flagsvc("health", env={"FLAGSVC_HOST": host} if host else {})
+    assert called.out == f"ready: http://{asked}:3000/proxy/health\n"
+    assert LOOPBACK.get(host, host) == asked.strip("[]")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("--port", "x"), "port (flag --port): expected a port number"),
+        (("--port", "0"), "port (flag --port): 0 is any free port"),
+        (("--host", "a b"), "host (flag --host): expected a host name or an IP address"),
+        (("--config", "/no/such.toml"), "configuration file /no/such.toml: cannot read it: no such file or directory"),
+    ],
+)
+def test_a_configuration_that_does_not_say_where(arguments: tuple[str, ...], problem: str, flagsvc: Flagsvc) -> None:
+    """Where the proxy listens must be known: exit code 2."""
+    called = flagsvc("health", *arguments)
+    assert called.code == 2 and called.err.startswith(f"flagsvc health: {problem}")

@@ -1,0 +1,147 @@
+"""`flagsvc` itself: finds the command, one clear message for bad usage, exit codes, a light start."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from cli_helpers import Flagsvc
+
+from flagsvc.cli.commands import COMMANDS
+from flagsvc.errors import ConfigurationError, ExtensionError, ListenError
+from flagsvc.version import VERSION
+
+HEAVY = {
+    "asyncio",
+    "httpx",
+    "msgspec",
+    "uvicorn",
+    "json",
+    "http.client",
+    "logging",
+    "ssl",
+    "tomllib",
+    "difflib",
+}
+"""Modules that no help, version or usage message needs."""
+
+
+def raising(error: BaseException) -> object:
+    """Return a function that raises."""
+
+    def run(args: object) -> int:
+        raise error
+
+    return run
+
+
+def test_version(flagsvc: Flagsvc) -> None:
+    """The version is one line."""
+    assert flagsvc("--version") == (0, f"flagsvc {VERSION}\n", "")
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("-h",), ()])
+def test_overview(arguments: tuple[str, ...], flagsvc: Flagsvc) -> None:
+    """Help names every command; no command at all is bad usage, told by the same text."""
+    called = flagsvc(*arguments)
+    text = called.out if arguments else called.err
+    assert called.code == (0 if arguments else 2)
+    for command in COMMANDS:
+        assert f"  {command.name}" in text and command.summary in text
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_every_command_has_help(command: object, flagsvc: Flagsvc) -> None:
+    """Every row is a command that adds its arguments and tells them."""
+    name = command.name  # type: ignore[attr-defined]
+    called = flagsvc(name, "--help")
+    assert called.code == 0 and called.err == ""
+    assert called.out.startswith(f"usage: flagsvc {name}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("prxy",), "flagsvc: unknown command `prxy`; did you mean `proxy`?"),
+        (("zzz",), "flagsvc: unknown command `zzz`; the commands are proxy, config, evaluate, health"),
+        (("proxy", "--prot", "1"), "flagsvc proxy: unknown option `--prot`; did you mean `--port`?"),
+        (("proxy", "--prot=1"), "flagsvc proxy: unknown option `--prot`; did you mean `--port`?"),
+        (("proxy", "--flagsvc-url", "x"), "flagsvc proxy: unknown option `--flagsvc-url`"),
+        (("proxy", "--zzz"), "flagsvc proxy: unknown option `--zzz`"),
+        (("proxy", "--port"), "flagsvc proxy: `--port` needs a value"),
+        (("proxy", "--po", "1"), "flagsvc proxy: unknown option `--po`"),
+        (("config", "extra"), "flagsvc config: unexpected argument: every option starts with --"),
+        (("health", "--wait", "soon"), "flagsvc health: `--wait`: expected a number of seconds from 0 to 86400"),
+        (("health", "--wait", "-1"), "flagsvc health: `--wait`: expected a number of seconds from 0 to 86400"),
+        (("health", "--wait", "nan"), "flagsvc health: `--wait`: expected a number of seconds from 0 to 86400"),
+        (("evaluate",), "flagsvc evaluate: missing: DOCUMENT"),
+    ],
+)
+def test_bad_usage(arguments: tuple[str, ...], message: str, flagsvc: Flagsvc) -> None:
+    """Bad usage is exit code 2 and one line that names the nearest known name; nothing on standard output."""
+    called = flagsvc(*arguments)
+    assert (called.code, called.out) == (2, "")
+    assert called.err.startswith(message) and called.err.count("\n") == 1
+
+
+def test_bad_usage_repeats_no_value(flagsvc: Flagsvc) -> None:
+    """A mistyped flag may have carried a secret."""
+    for arguments in (("--api-tokn", "s3cret"), ("--api-tokn=s3cret",), ("--api-token", "t", "s3cret")):
+        called = flagsvc("proxy", *arguments)
+        assert called.code == 2 and "s3cret" not in called.err
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (ConfigurationError(["one"]), 2, "flagsvc health: one\n"),
+        (ConfigurationError(["one", "two"]), 2, "flagsvc health: 2 problems\n  - one\n  - two\n"),
+        (ExtensionError("one\ntwo"), 2, "flagsvc health: 2 problems\n  - one\n  - two\n"),
+        (ListenError("cannot listen"), 1, "flagsvc health: cannot listen\n"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_exit_codes(
+    error: BaseException, code: int, message: str, flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Our errors are messages and exit codes, never a trace."""
+    monkeypatch.setattr("flagsvc.cli.health.run", raising(error))
+    assert flagsvc("health") == (code, "", message)
+
+
+def run_python(*arguments: str, **given: object) -> subprocess.CompletedProcess[str]:
+    """Run Python as a process that finds this package."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env=environment,
+        text=True,
+        stderr=subprocess.PIPE,
+        timeout=30,
+        check=False,
+        **given,
+    )  # type: ignore[call-overload,no-any-return]
+
+
+@pytest.mark.parametrize("argument", ["--version", "--help", "config"])
+def test_nobody_reads(argument: str) -> None:
+    """`flagsvc config | head -1` ends quietly when the reader is gone."""
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        done = run_python("-c", "import sys; from flagsvc.cli import main; sys.exit(main())", argument, stdout=write)
+    finally:
+        os.close(write)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.parametrize("arguments", ["['--version']", "['proxy', '--help']", "['config', '--port=1', '--nonsense']"])
+def test_a_light_start(arguments: str) -> None:
+    """Help and usage import nothing that takes long to import."""
+    program = f"import sys; from flagsvc.cli import main; main({arguments}); print('\\n', *sys.modules)"
+    done = run_python("-c", program, stdout=subprocess.PIPE)
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "flagsvc.cli" in loaded
+    assert HEAVY & loaded - ({"difflib"} if "nonsense" in arguments else set()) == set()

@@ -1,0 +1,73 @@
+"""The two defaults that depend on the machine."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import socket
+
+import pytest
+
+from flagsvc.settings import defaults
+
+
+def no_entry(uid: int) -> None:
+    """Stand for a user that the machine does not know, as in many containers."""
+    raise KeyError(uid)
+
+
+def test_instance_id_is_user_and_host() -> None:
+    """An instance is called by its user and its host (behaviour: Drop-in)."""
+    assert defaults.instance_id({}) == f"{pwd.getpwuid(os.getuid()).pw_name}-{socket.gethostname()}"
+
+
+@pytest.mark.parametrize(
+    ("environment", "user"),
+    [
+        ({"LOGNAME": "ann", "USER": "ben"}, "ann"),
+        ({"USER": "ben"}, "ben"),
+        ({}, str(os.getuid())),
+        ({"USER": "ä\n"}, "__"),
+    ],
+)
+def test_instance_id_of_a_user_without_entry(
+    environment: dict[str, str], user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a container whose user has no entry there is still a name, fit for a header."""
+    monkeypatch.setattr(pwd, "getpwuid", no_entry)
+    monkeypatch.setattr(socket, "gethostname", lambda: "")
+    assert defaults.instance_id(environment) == f"{user}-localhost"
+
+
+@pytest.mark.parametrize(
+    ("environment", "url"),
+    [
+        ({"XDG_STATE_HOME": "/state", "HOME": "/home/ann"}, "file:///state/flagsvc"),
+        ({"XDG_STATE_HOME": "relative", "HOME": "/home/ann"}, "file:///home/ann/.local/state/flagsvc"),
+        ({"HOME": "/home/ann b"}, "file:///home/ann%20b/.local/state/flagsvc"),
+        ({"HOME": "relative"}, "none"),
+        ({"HOME": "/a\nb"}, "none"),
+        ({"HOME": "/a\udcff"}, "none"),
+    ],
+)
+def test_storage_is_in_the_state_folder(environment: dict[str, str], url: str) -> None:
+    """State is kept where the XDG rules say; where no path makes sense, nowhere."""
+    assert defaults.storage(environment) == url
+
+
+def test_storage_without_home_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service manager may set no HOME: the user's entry knows it, and where there is none nothing is kept."""
+    home = pwd.getpwuid(os.getuid()).pw_dir
+    assert defaults.storage({}) == f"file://{home.rstrip('/')}/.local/state/flagsvc"
+    monkeypatch.setattr(pwd, "getpwuid", no_entry)
+    assert defaults.storage({}) == "none"
+
+
+def test_the_host_name_is_what_hostname_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The strategy applicationHostname compares with HOSTNAME; where that is unset or empty, with the machine's name."""
+    monkeypatch.setattr(socket, "gethostname", lambda: "machine")
+    assert [defaults.host_name(each) for each in ({"HOSTNAME": "named"}, {"HOSTNAME": ""}, {})] == [
+        "named",
+        "machine",
+        "machine",
+    ]

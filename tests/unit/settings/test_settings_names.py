@@ -1,0 +1,65 @@
+"""Option names in nested tables: found, unknown, of the wrong shape."""
+
+from __future__ import annotations
+
+import pytest
+
+from flagsvc.settings.names import SETTABLE, TABLES, flatten
+from flagsvc.settings.table import OPTIONS
+
+
+def test_what_a_table_may_hold() -> None:
+    """Everything but what only code can give, and for each secret the file that holds it."""
+    assert {option.name for option in OPTIONS if not option.in_code_only} <= SETTABLE
+    assert {name for name in SETTABLE if name.endswith("File")} == {
+        "flagsvcApiTokenFile",
+        "clientKeysFile",
+        "proxySecretsFile",
+        "expBootstrap.urlHeaders.AuthorizationFile",
+        "expServerSideSdkConfig.tokensFile",
+    }
+    assert {"cors", "httpOptions", "expBootstrap", "expBootstrap.urlHeaders", "expServerSideSdkConfig"} == TABLES
+
+
+def test_nested_and_dotted() -> None:
+    """A dot in a name is a table; the full name as one key reads the same."""
+    tree = {
+        "port": 1,
+        "cors": {"maxAge": 2},
+        "cors.origin": "*",
+        "expBootstrap": {"urlHeaders": {"Authorization": "x"}},
+    }
+    assert flatten(tree, "file f") == (
+        {"port": 1, "cors.maxAge": 2, "cors.origin": "*", "expBootstrap.urlHeaders.Authorization": "x"},
+        [],
+    )
+
+
+@pytest.mark.parametrize(
+    ("tree", "problem"),
+    [
+        ({"flagscvUrl": 1}, "unknown option `flagscvUrl` (file f); did you mean `flagsvcUrl`?"),
+        ({"unleashUrl": 1}, "unknown option `unleashUrl` (file f); did you mean `flagsvcUrl`?"),
+        ({"UNLEASH_URL": 1}, "unknown option `UNLEASH_URL` (file f); did you mean `flagsvcUrl`?"),
+        ({"client_keys": 1}, "unknown option `client_keys` (file f); did you mean `clientKeys`?"),
+        ({"maxAge": 1}, "unknown option `maxAge` (file f); did you mean `cors.maxAge`?"),
+        ({"cors": {"orgin": 1}}, "unknown option `cors.orgin` (file f); did you mean `cors.origin`?"),
+        ({"nothingLikeIt": 1}, "unknown option `nothingLikeIt` (file f)"),
+        ({"bad\nname": {}}, "unknown option `bad\\nname` (file f)"),
+        (
+            {"cors": "*"},
+            "cors (file f): expected a table with allowedHeaders, credentials, exposedHeaders, maxAge, methods, "
+            "optionsSuccessStatus, origin, preflightContinue",
+        ),
+        ({"logger": "x"}, "logger (file f) can be given in code only"),
+        ({"expBootstrap": "http://x"}, None),
+    ],
+)
+def test_wrong_keys(tree: dict[str, object], problem: str | None) -> None:
+    """A key that is no option is a problem that names the nearest; its value is never shown."""
+    found, problems = flatten(tree, "file f")
+    assert found == {} and len(problems) == 1
+    if problem is None:
+        assert problems[0].startswith("expBootstrap (file f): expected a table with url")
+    else:
+        assert problems == [problem]

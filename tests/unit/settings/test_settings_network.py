@@ -1,0 +1,308 @@
+"""URLs, addresses, header names, origins and the storage folder: read, refused, shown."""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+
+import pytest
+
+from flagsvc.settings import network as net
+from flagsvc.settings.parse import RefusedError
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("http://localhost:4242/api", "http://localhost:4242/api"),
+        ("http://localhost:4242/api/", "http://localhost:4242/api"),
+        ("HTTPS://Example.com", "HTTPS://Example.com"),
+        ("http://[::1]:80/x", "http://[::1]:80/x"),
+        ("http://u:p@h", "http://u:p@h"),
+        ("file:///etc/flags.json", "file:///etc/flags.json"),
+        ("file:/etc/flags.json", "file:///etc/flags.json"),
+        ("FILE://localhost/etc/flags.json", "file:///etc/flags.json"),
+        ("file:///with%20blank", "file:///with%20blank"),
+        ("file:///with blank", "file:///with%20blank"),
+        ("file:///a/../b", "file:///b"),
+    ],
+)
+def test_base_urls(value: str, expected: str) -> None:
+    """The upstream is an http or https API, or a document in a file."""
+    assert net.parse_base_url(value) == expected
+    assert net.parse_base_url(expected) == expected
+
+
+def test_a_relative_file_url_starts_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """`file:flags.json` means the one in the working directory, from then on by its full path."""
+    monkeypatch.chdir(tmp_path)
+    url = net.parse_url("file:flags.json")
+    assert net.file_path(url) == str(tmp_path / "flags.json")
+
+
+def test_a_relative_file_url_without_a_working_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where the working directory is gone a relative path is refused, not a crash."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(RefusedError, match="working directory"):
+        net.parse_url("file:flags.json")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "localhost:4242/api",
+        "ftp://h",
+        "http://",
+        "http:///x",
+        "http://h:port",
+        "http://h:99999",
+        "http://[::1",
+        "http://h/a b",
+        "file://relative/path",
+        "file://only-a-host",
+        "file:",
+        "file:%00",
+        "*:development.token",
+        "http://h/api?x=1",
+        "http://h/api#x",
+        5,
+        None,
+    ],
+)
+def test_no_base_urls(value: object) -> None:
+    """Anything else is refused."""
+    with pytest.raises(RefusedError):
+        net.parse_base_url(value)
+
+
+def test_a_bootstrap_url_may_carry_a_signature() -> None:
+    """Nothing is appended to it, so a query is fine."""
+    assert net.parse_url("https://cdn/flags.json?sig=abc") == "https://cdn/flags.json?sig=abc"
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        (None, None),
+        ("", ""),
+        ("http://h:1/api", "http://h:1/api"),
+        ("http://user:pass@h:1/api", "http://***@h:1/api"),
+        ("https://h/x?sig=abc", "https://h/x?***"),
+        ("http://u:/pass@h", "http://***@h"),
+        ("none", "none"),
+    ],
+)
+def test_urls_are_shown_without_credentials(url: str | None, shown: str | None) -> None:
+    """User, password and query stay hidden, the rest is needed to find a mistake."""
+    assert net.safe_url(url) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "echo"),
+    [
+        ("http://user:pa/ss@word@h:port", "`http://***@h:port`"),
+        ("socks5://h:1", "`socks5://h:1`"),
+        ("ftp://h/x?sig=abc", "`ftp://h/x?***`"),
+        ("*:development.token", None),
+        ("localhost:4242/api", None),
+        ("", None),
+    ],
+)
+def test_refused_urls_are_quoted_with_care(text: str, echo: str | None) -> None:
+    """What has no scheme may be a token in the wrong place, and is not quoted at all."""
+    assert net.echo_url(text) == echo
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("http://p:3128", "http://p:3128"),
+        ("https://p/", "https://p"),
+        ("p:3128", "http://p:3128"),
+        ("u:w@p:3128", "http://u:w@p:3128"),
+    ],
+)
+def test_outbound_proxies(value: str, expected: str) -> None:
+    """An outbound proxy is a URL, or as with curl host and port."""
+    assert net.parse_outbound_proxy(value) == expected
+    assert net.parse_outbound_proxy(expected) == expected
+
+
+@pytest.mark.parametrize("value", ["socks5://p:1080", "http://", "http://p:x", "a b", 5])
+def test_no_outbound_proxies(value: object) -> None:
+    """Other schemes are refused."""
+    with pytest.raises(RefusedError):
+        net.parse_outbound_proxy(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("127.0.0.1", "127.0.0.1"),
+        ("0.0.0.0", "0.0.0.0"),
+        ("::", "::"),
+        ("[::1]", "::1"),
+        ("fe80::1%eth0", "fe80::1%eth0"),
+        ("localhost", "localhost"),
+        ("web-1.internal", "web-1.internal"),
+    ],
+)
+def test_hosts(value: str, expected: str) -> None:
+    """A host is a name or an address, in brackets or not."""
+    assert net.parse_host(value) == expected
+
+
+@pytest.mark.parametrize(
+    "value", ["1.2.3", "256.1.1.1", "::1::", "a b", "http://h", "-x", "h/x", "a" * 254, 5, "::\udcff"]
+)
+def test_no_hosts(value: object) -> None:
+    """What cannot be listened on is refused."""
+    with pytest.raises(RefusedError):
+        net.parse_host(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("base/path", "/base/path"), ("/base/path/", "/base/path"), ("//a//b//", "/a/b"), ("/", ""), ("a", "/a")],
+)
+def test_base_paths(value: str, expected: str) -> None:
+    """However it is written, the base path has a slash in front and none behind."""
+    assert net.parse_base_path(value) == expected
+
+
+@pytest.mark.parametrize("value", ["a b", "a?b", "a#b", "ä", 5])
+def test_no_base_paths(value: object) -> None:
+    """What no path of a URL can hold is refused."""
+    with pytest.raises(RefusedError):
+        net.parse_base_path(value)
+
+
+@pytest.mark.parametrize("value", ["", "a b", "a:b", "ä", 5, "a,b"])
+def test_no_header_names(value: object) -> None:
+    """The name of a header is a token."""
+    with pytest.raises(RefusedError):
+        net.parse_header_name(value)
+
+
+def test_header_names_and_methods() -> None:
+    """Header names lose their case, methods get theirs."""
+    assert net.parse_header_name("X-Client-Key") == "x-client-key"
+    assert net.METHODS.parse("get, Post") == ("GET", "POST")
+    assert net.HEADER_NAMES.parse("*") == ("*",)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (True, True),
+        (False, False),
+        ("true", True),
+        ("TRUE", True),
+        ("no", False),
+        ("0", False),
+        ("127.0.0.1", ("127.0.0.1",)),
+        ("127.0.0.1,192.168.1.1/24", ("127.0.0.1", "192.168.1.0/24")),
+        ("10.0.0.0/255.0.0.0", ("10.0.0.0/8",)),
+        ("Loopback, linklocal, uniquelocal", ("loopback", "linklocal", "uniquelocal")),
+        ("::1", ("::1",)),
+        ("2001:db8::/32", ("2001:db8::/32",)),
+        ("::ffff:10.1.2.3", ("10.1.2.3",)),
+        ("::ffff:10.0.0.0/104", ("10.0.0.0/8",)),
+        ("::ffff:0:0/90", ("::ffc0:0:0/90",)),
+        ("10.0.0.0/32, 10.0.0.0", ("10.0.0.0",)),
+        (["loopback", "10.0.0.1"], ("loopback", "10.0.0.1")),
+        ([], ()),
+    ],
+)
+def test_trust(value: object, expected: object) -> None:
+    """trustProxy takes booleans, addresses, CIDRs and names, alone or in a list (behaviour: Evaluation endpoints)."""
+    assert net.parse_trust(value) == expected
+    assert net.parse_trust(expected) == expected
+
+
+@pytest.mark.parametrize(
+    "value", ["1", "2", "true,10.0.0.1", "10.0.0.0/99", "example.com", "fe80::1%eth0", 5, [True], None]
+)
+def test_no_trust(value: object) -> None:
+    """A number of hops, a host name and a mixture with booleans are refused: each could trust the wrong caller."""
+    with pytest.raises(RefusedError):
+        net.parse_trust(value)
+
+
+def test_a_number_of_hops_is_told_apart() -> None:
+    """Who writes 1 may mean a hop or true; neither is guessed."""
+    with pytest.raises(RefusedError, match="write `true`"):
+        net.parse_trust("1")
+
+
+def test_names_of_networks_stand_for_networks() -> None:
+    """What the names stand for are networks without host bits, and addresses pass through."""
+    networks = net.trusted_networks(("loopback", "linklocal", "uniquelocal", "10.0.0.1"))
+    assert [str(ipaddress.ip_network(each)) for each in networks][:-1] == list(networks[:-1])
+    assert ipaddress.ip_address("127.1.2.3") in ipaddress.ip_network(networks[0])
+    assert networks[-1] == "10.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("*", "*"),
+        ("https://a.com,*", "*"),
+        ("https://a.com", "https://a.com"),
+        ("HTTPS://A.com:8443/", "https://a.com:8443"),
+        ("https://a.com,", ("https://a.com",)),
+        (["https://a.com"], ("https://a.com",)),
+        (("https://a.com", "null"), ("https://a.com", "null")),
+        ("https://*.example.com", ("https://*.example.com",)),
+        ("http://localhost:*", ("http://localhost:*",)),
+        ("capacitor://localhost", "capacitor://localhost"),
+        ("http://[::1]:3000", "http://[::1]:3000"),
+        ([], ()),
+    ],
+)
+def test_origins(value: object, expected: object) -> None:
+    """One origin is one, a list is a list even of one, and a pattern is a list (behaviour: CORS)."""
+    assert net.parse_origin(value) == expected
+    assert net.parse_origin(expected) == expected
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["example.com", "https://a.com/path", "https://", "true", "https://a b", "https://a@b", 5, [5], "https://a.com:x"],
+)
+def test_no_origins(value: object) -> None:
+    """What no browser ever sends as an origin is refused."""
+    with pytest.raises(RefusedError):
+        net.parse_origin(value)
+
+
+@pytest.mark.parametrize("origin", ["*", "https://a", ("https://a",), ("https://a", "null"), ("https://*.a",)])
+def test_origins_are_shown_as_they_are_written(origin: net.Origin) -> None:
+    """The text of origins reads as the same: one in a list keeps its comma."""
+    assert net.parse_origin(net.show_origin(origin)) == origin
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("none", "none"),
+        ("NONE", "none"),
+        ("file:///var/lib/flags", "file:///var/lib/flags"),
+        (Path("/var/lib/my flags"), "file:///var/lib/my%20flags"),
+        (Path("/a%20b"), "file:///a%2520b"),
+    ],
+)
+def test_storage(value: object, expected: str) -> None:
+    """Storage is a folder or none; in code a path will do."""
+    assert net.parse_storage(value) == expected
+    assert net.parse_storage(expected) == expected
+
+
+@pytest.mark.parametrize("value", ["/var/lib/flags", "s3://bucket", "file:", 5, "", Path("\x00")])
+def test_no_storage(value: object) -> None:
+    """Other places are refused."""
+    with pytest.raises(RefusedError):
+        net.parse_storage(value)
