@@ -1,0 +1,36 @@
+# flagsvc proxy: evaluated flags for clients, results only. See docs/how-to/container.md.
+# tests/integration/test_container.py runs the RUN steps of both stages and the entry point, without a container engine.
+
+FROM python:3.13-slim AS build
+RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev
+RUN mkdir /state
+WORKDIR /source
+COPY requirements ./requirements
+RUN python -m venv /tools
+RUN /tools/bin/python -m pip install --no-cache-dir --require-hashes -r requirements/runtime.txt
+RUN /tools/bin/python -m pip install --no-cache-dir --require-hashes -r requirements/build.txt
+RUN python -m venv --without-pip /opt/flagsvc
+RUN /tools/bin/python -m pip --python /opt/flagsvc/bin/python install --no-cache-dir --require-hashes -r requirements/runtime.txt
+COPY pyproject.toml setup.py README.md LICENSE ./
+COPY src ./src
+RUN /tools/bin/python -m build --wheel --no-isolation --outdir /wheels
+RUN /tools/bin/python -m pip --python /opt/flagsvc/bin/python install --no-cache-dir --no-deps --no-index --find-links /wheels flagsvc
+
+FROM python:3.13-slim
+LABEL org.opencontainers.image.title="flagsvc" \
+      org.opencontainers.image.description="Feature-flag evaluation proxy" \
+      org.opencontainers.image.licenses="Apache-2.0"
+COPY --from=build /opt/flagsvc /opt/flagsvc
+COPY --chown=65532:65532 --from=build /state /state
+ENV PATH=/opt/flagsvc/bin:/usr/local/bin:/usr/bin:/bin \
+    PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    FLAGSVC_STORAGE=file:///state \
+    PORT=3000
+USER 65532:65532
+WORKDIR /
+EXPOSE 3000
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=5s --retries=3 CMD ["flagsvc", "health"]
+ENTRYPOINT ["flagsvc"]
+CMD ["proxy"]

@@ -1,0 +1,255 @@
+"""The container without a container engine: the Dockerfile's own steps are run, one by one, on this machine.
+
+What a step may not do here (install packages of the system, write outside a folder) is replaced, and each replacement is a
+row below; a step that no row covers runs as it stands.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import needs
+from fake_upstream import fake_upstream
+from processes import ROOT, answers, clean_environment, free_port, proxy_environment, running, scratch
+
+SECONDS = 240
+NOT_HERE = {
+    "apt-get": "the C compiler is here",
+    "python -m venv /tools": "the environment of the tests has the tools",
+    "/tools/bin/python -m pip install": "the environment of the tests has the tools",
+}
+"""How a RUN step begins that is not run → why not."""
+
+
+class Step(NamedTuple):
+    """One instruction of the Dockerfile."""
+
+    instruction: str
+    text: str
+
+
+def steps() -> list[list[Step]]:
+    """The instructions of the Dockerfile, stage by stage, without the FROM that begins each."""
+    text = re.sub(r"\\\n\s*", "", (ROOT / "Dockerfile").read_text())
+    stages: list[list[Step]] = []
+    for line in text.splitlines():
+        instruction, _, rest = line.partition(" ")
+        if instruction == "FROM":
+            stages.append([])
+        elif line and not line.startswith("#"):
+            stages[-1].append(Step(instruction, rest.strip()))
+    return stages
+
+
+def of(stage: list[Step], instruction: str) -> list[str]:
+    """The texts of all instructions of one kind."""
+    return [step.text for step in stage if step.instruction == instruction]
+
+
+BUILD, FINAL = steps()
+
+
+class Machine:
+    """A folder that stands for the builder's root. Paths of the Dockerfile are moved into it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.work = root
+        self.ran: list[str] = []
+
+    def moved(self, text: str) -> str:
+        """A command line with the Dockerfile's folders in this one, and its tools replaced by the tests' own."""
+        text = text.replace("/tools/bin/python", sys.executable)
+        text = re.sub(r"^python\b", sys.executable, text)
+        return re.sub(r"(?<![\w.])/(opt|wheels|state|source)\b", rf"{self.root}/\1", text)
+
+    def do(self, step: Step) -> None:
+        """Carry out one instruction of the build stage."""
+        if step.instruction == "WORKDIR":
+            self.work = Path(self.moved(step.text))
+            self.work.mkdir(parents=True, exist_ok=True)
+        elif step.instruction == "COPY":
+            self.copy(step.text)
+        elif step.instruction == "RUN" and not any(step.text.startswith(begin) for begin in NOT_HERE):
+            self.run(self.moved(step.text))
+            self.ran.append(step.text)
+
+    def copy(self, text: str) -> None:
+        """Copy from the repository, what .dockerignore lets through."""
+        *sources, target = text.split()
+        for source in sources:
+            destination = self.work / target / (source if len(sources) > 1 else "")
+            if (ROOT / source).is_dir():
+                ignored = shutil.ignore_patterns("__pycache__", "*.so", "*.egg-info", "*.in")
+                shutil.copytree(ROOT / source, destination, ignore=ignored)
+            else:
+                shutil.copy(ROOT / source, destination)
+
+    def run(self, command: str) -> None:
+        """Run a command line as the builder's shell would."""
+        keep = {
+            name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_", "HTTP", "NO_PROXY"))
+        }
+        env = clean_environment(self.root) | keep | {"FLAGSVC_OPT": "1", "PYTHONPATH": ""}
+        done = subprocess.run(
+            ["sh", "-ec", command], cwd=self.work, env=env, capture_output=True, text=True, timeout=SECONDS
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+
+
+@pytest.fixture(scope="module")
+def image() -> Iterator[Machine]:
+    """A folder in which the build stage has run; nothing in it can be written by its owner or anybody else."""
+    needs.program("cc", "gcc", "clang")
+    if not all((ROOT / name).exists() for name in ("README.md", "LICENSE")):
+        needs.missing("README.md and LICENSE are not written yet")
+    with scratch() as folder:
+        folder.chmod(0o755)
+        machine = Machine(folder)
+        for step in BUILD:
+            machine.do(step)
+        for path in [folder, *folder.rglob("*")]:
+            if not path.is_symlink():
+                path.chmod(path.stat().st_mode & ~0o222)
+        yield machine
+        for path in [folder, *folder.rglob("*")]:
+            if path.is_dir() and not path.is_symlink():
+                path.chmod(0o755)
+
+
+def installed(image: Machine) -> Path:
+    """The folder of the installed package."""
+    [package] = (image.root / "opt" / "flagsvc" / "lib").glob("python*/site-packages/flagsvc")
+    return package
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the container is a Linux one")
+class TestTheImage:
+    """What the build stage leaves is what the final stage needs."""
+
+    def test_every_step_was_run_or_is_excused(self, image: Machine) -> None:
+        """No RUN step of the Dockerfile was left out but those with a reason, and every reason has a step."""
+        excused = [text for text in of(BUILD, "RUN") if text not in image.ran]
+        assert len(image.ran) >= 5
+        for text in excused:
+            assert any(text.startswith(begin) for begin in NOT_HERE), text
+        for begin in NOT_HERE:
+            assert any(text.startswith(begin) for text in excused), begin
+
+    def test_the_engine_is_compiled(self, image: Machine) -> None:
+        """Every module that is meant to be compiled is there as machine code."""
+        lines = (ROOT / "src/flagsvc/compiled.txt").read_text().splitlines()
+        meant = [line.partition("#")[0].strip() for line in lines if line.partition("#")[0].strip()]
+        assert meant, "nothing is listed in compiled.txt"
+        missing = [name for name in meant if not list((installed(image) / name).parent.glob(f"{Path(name).stem}.*.so"))]
+        assert missing == []
+
+    def test_only_what_runs_is_installed(self, image: Machine) -> None:
+        """The environment has the pinned requirements and this package, and no tools: no pip, no compiler, no tests."""
+        packages = {path.name.partition("-")[0].lower() for path in installed(image).parent.glob("*.dist-info")}
+        pinned = re.findall(r"^([\w-]+)==", (ROOT / "requirements/runtime.txt").read_text(), re.MULTILINE)
+        assert packages == {name.lower().replace("-", "_") for name in pinned} | {"flagsvc"}
+        assert (installed(image) / "py.typed").exists()
+
+    def test_it_runs_as_somebody_else_on_a_read_only_tree(self, image: Machine) -> None:
+        """A user without a name or a home runs it from a tree that nobody can write; the health check passes; SIGTERM ends it."""
+        as_nobody = other_user()
+        command = image.root / "opt/flagsvc/bin/flagsvc"
+        port = free_port()
+        with fake_upstream({"features": [{"name": "first", "enabled": True}]}) as upstream, scratch() as folder:
+            folder.chmod(0o755)
+            env = image_environment(image) | proxy_environment(upstream.url, port, {})
+            env |= {"PORT": str(port), "HOME": "/nonexistent", "TMPDIR": "/nonexistent", "XDG_STATE_HOME": ""}
+            entry = [*as_nobody, str(command), *json.loads(of(FINAL, "CMD")[0])]
+            with running("image", entry, env=env, folder=folder) as program:
+                program.wait(lambda: answers(f"http://127.0.0.1:{port}/proxy/health"), "ready")
+                [check] = of(FINAL, "HEALTHCHECK")
+                words = [*as_nobody, str(command), *json.loads(check.partition("CMD ")[2])[1:]]
+                done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=30)
+                assert (done.returncode, done.stderr) == (0, "")
+                program.wait(lambda: "could not be stored" in program.output(), "warning of the storage")
+                assert program.stop() == 0
+                assert "Traceback" not in program.output()
+            done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=30)
+            assert done.returncode == 1
+
+    def test_it_runs_compiled(self, image: Machine) -> None:
+        """The modules that are imported are the compiled ones."""
+        code = "import flagsvc.engine.snapshot as s; print(s.__file__)"
+        python = image.root / "opt/flagsvc/bin/python"
+        done = subprocess.run([python, "-c", code], env=image_environment(image), capture_output=True, text=True)
+        assert done.stdout.strip().endswith(".so"), done.stderr
+
+
+def other_user() -> list[str]:
+    """What to put before a command so that it runs as the image's user; nothing where this is not root."""
+    if os.geteuid() != 0:
+        return []
+    uid, gid = of(FINAL, "USER")[0].split(":")
+    words = [needs.program("setpriv"), "--reuid", uid, "--regid", gid, "--clear-groups", "--no-new-privs"]
+    if subprocess.run([*words, sys.executable, "-c", ""], capture_output=True, env={}).returncode:
+        needs.missing(f"user {uid} cannot run {Path(sys.executable).resolve()}")
+    return words
+
+
+def image_environment(image: Machine) -> dict[str, str]:
+    """The variables that the image sets."""
+    words = shlex.split(" ".join(of(FINAL, "ENV")))
+    return {name: image.moved(value) for name, _, value in (word.partition("=") for word in words)}
+
+
+def test_the_final_stage() -> None:
+    """It runs as a numeric user that is not root, needs no shell, listens on 3000, and has a health check."""
+    uid, gid = of(FINAL, "USER")[0].split(":")
+    assert uid.isdigit() and gid.isdigit() and "0" not in (uid, gid)
+    assert of(FINAL, "EXPOSE") == ["3000"]
+    assert "PORT=3000" in of(FINAL, "ENV")[0]
+    assert json.loads(of(FINAL, "ENTRYPOINT")[0]) == ["flagsvc"]
+    assert json.loads(of(FINAL, "CMD")[0]) == ["proxy"]
+    assert json.loads(of(FINAL, "HEALTHCHECK")[0].partition("CMD ")[2]) == ["flagsvc", "health"]
+    assert of(FINAL, "RUN") == []
+    assert all("--from=build" in text for text in of(FINAL, "COPY"))
+
+
+def test_what_goes_to_the_builder() -> None:
+    """.dockerignore lets through what the Dockerfile copies, and nothing else."""
+    let_through = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    copied = {source for text in of(BUILD, "COPY") for source in text.split()[:-1]}
+    assert {name.partition("/")[0] for name in let_through} == copied
+
+
+def test_the_build_requirements_are_pinned_as_in_development() -> None:
+    """What builds the wheel in the container is what builds it here, version by version."""
+    pins = {name: pinned(f"requirements/{name}.txt") for name in ("build", "dev", "runtime")}
+    assert pins["build"].items() <= pins["dev"].items()
+    assert pins["runtime"].items() <= pins["dev"].items()
+    text = (ROOT / "requirements/build.txt").read_text()
+    assert text.count("==") <= text.count("--hash=sha256:")
+
+
+def pinned(path: str) -> dict[str, str]:
+    """The versions in a file of requirements by name."""
+    return dict(re.findall(r"^([\w-]+)==(\S+)", (ROOT / path).read_text(), re.MULTILINE))
+
+
+def test_the_compose_file() -> None:
+    """The proxy of the compose file is built here, read-only, without capabilities, and meets its upstream by its token."""
+    yaml = pytest.importorskip("yaml")
+    services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
+    proxy, server = services["proxy"], services["flag-server"]
+    assert proxy["build"] == "." and proxy["read_only"] is True and proxy["cap_drop"] == ["ALL"]
+    assert proxy["environment"]["FLAGSVC_API_TOKEN"] == server["environment"]["INIT_BACKEND_API_TOKENS"]
+    assert proxy["environment"]["FLAGSVC_URL"] == "http://flag-server:4242/api"
+    assert proxy["volumes"] == ["proxy-state:/state"]
+    assert "FLAGSVC_STORAGE=file:///state" in of(FINAL, "ENV")[0]

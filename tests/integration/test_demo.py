@@ -1,0 +1,157 @@
+"""Every example runs: the demo with each line it tells a newcomer to try, the configuration file, the strategies, the enrichers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import needs
+from flagsvc import Context
+from flagsvc.extensions import enrich, load_enrichers, load_strategies
+from flagsvc.settings.load import load
+from processes import ROOT, Program, clean_environment, flagsvc, running, scratch
+
+EXAMPLES = ROOT / "examples"
+
+
+@contextmanager
+def demo(folder: Path, **env: str) -> Iterator[Program]:
+    """Run the demo until it has told everything."""
+    with running("demo", [sys.executable, EXAMPLES / "demo.py"], env=env, folder=folder) as program:
+        program.wait(lambda: "Ctrl-C ends it" in program.output(), "telling what to try")
+        yield program
+
+
+def port_of(program: Program) -> int:
+    """The port that the demo's proxy listens on."""
+    found = re.search(r"flagsvc listening on http://localhost:(\d+)/proxy", program.output())
+    assert found is not None
+    return int(found[1])
+
+
+def refused(port: int) -> bool:
+    """Whether nobody listens on a port."""
+    with closing(socket.socket()) as client:
+        return client.connect_ex(("127.0.0.1", port)) != 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_the_demo(number: int) -> None:
+    """It shows a first answer and keeps running; a signal ends it and its proxy, with exit code 0 and nothing left."""
+    with scratch() as folder, demo(folder) as program:
+        text = program.output()
+        for line in ("flagsvc ready: 13 toggles", "new-checkout", "express-payment", "variant vector", "GET http://"):
+            assert line in text
+        assert "opening-hours-chat" in text or "gold-support" in text, "custom code took part"
+        assert program.process.poll() is None and not refused(port_of(program))
+        assert program.stop(number) == 0
+        assert refused(port_of(program))
+        assert program.output().endswith("the demo proxy has ended\n") and "Traceback" not in program.output()
+        assert [path.name for path in folder.iterdir()] == ["demo.log"]
+
+
+def test_two_demos() -> None:
+    """The second one takes another port, whatever options are in its environment for another proxy."""
+    other = {"PORT": "1", "FLAGSVC_PROJECT_NAME": "none", "UNLEASH_URL": "http://127.0.0.1:1", "PROXY_BASE_PATH": "/x"}
+    with scratch() as one, scratch() as two, demo(one) as first, demo(two, **other) as second:
+        assert port_of(first) != port_of(second)
+        assert "13 toggles" in second.output()
+
+
+def test_what_the_demo_tells_to_try() -> None:
+    """Each command line it prints works as it stands, typed into a shell in the folder of the repository."""
+    needs.program("curl")
+    with scratch() as folder, demo(folder) as program:
+        told = program.output().partition("Go on with:")[2].partition("Edit examples")[0]
+        steps = re.findall(r"  # (.*)\n((?:    .*\n)+)", told)
+        assert len(steps) == 6
+        answers = {title: shell(lines) for title, lines in steps if not lines.strip().startswith("http")}
+        [page] = [lines.strip() for _, lines in steps if lines.strip().startswith("http")]
+        assert "<html" in shell(f"curl --fail {page}").lower()
+        key = re.search(r"-H 'Authorization: demo-key' '(\S+?)\?", told)
+        assert key is not None
+    christmas = toggles(answers["another user, in Australia, at Christmas"])
+    assert "new-checkout" in christmas and "winter-sale" not in christmas
+    named = toggles(answers["two flags by name, with a context as JSON"])
+    assert named["free-shipping"]["enabled"] and named["banner-text"]["variant"]["payload"]
+    assert len(toggles(answers["every flag, on or off"])) == 13
+    assert len(json.loads(answers["the configuration, for server-side SDKs"])["features"]) == 13
+    assert "bucket 3 by userId" in answers["why a flag is on or off"]
+
+
+def shell(line: str) -> str:
+    """Run a command line and return what it prints."""
+    with scratch() as folder:
+        env = clean_environment(folder)
+        done = subprocess.run(["sh", "-ec", line], cwd=ROOT, env=env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, (line, done.stderr)
+    return done.stdout
+
+
+def toggles(answer: str) -> dict[str, Any]:
+    """The toggles of an answer by name."""
+    return {toggle["name"]: toggle for toggle in json.loads(answer)["toggles"]}
+
+
+def test_the_configuration_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example file is a whole configuration without problems, warnings or unknown names."""
+    monkeypatch.chdir(ROOT)
+    loaded = load({}, EXAMPLES / "flagsvc.toml", {})
+    assert loaded.warnings == []
+    assert loaded.options.client_keys == ("some-client-key", "another-client-key")
+    assert loaded.options.cors_max_age == 3600
+    assert load_strategies(loaded.options.custom_strategies).by_name
+    assert len(tomllib.loads((EXAMPLES / "flagsvc.toml").read_text())) > 10
+
+
+def test_the_configuration_file_by_command() -> None:
+    """`flagsvc config` shows it with where each value came from, secrets masked."""
+    with scratch() as folder:
+        command = [str(part) for part in (*flagsvc(), "config", "--config", "examples/flagsvc.toml")]
+        env = clean_environment(folder)
+        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "some-client-key" not in done.stdout
+    assert re.search(r"cors\.maxAge +3600 +file examples/flagsvc\.toml", done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "parameters", "context", "enabled"),
+    [
+        ("openingHours", {"from": "09:00", "to": "17:00"}, Context(current_time=1_793_613_600_000.0), True),
+        ("openingHours", {"from": "09:00", "to": "17:00"}, Context(now=1_793_649_600_000.0), False),
+        ("emailDomain", {"domains": "a.example, B.example"}, Context(user_id="someone@b.example"), True),
+        ("emailDomain", {"domains": "a.example"}, Context(user_id="someone@b.example"), False),
+        ("emailDomain", {}, Context(), False),
+    ],
+)
+def test_the_strategies(strategy: str, parameters: dict[str, str], context: Context, enabled: bool) -> None:
+    """The example strategies decide as their descriptions say."""
+    loaded = load_strategies([EXAMPLES / "custom_strategies.py"])
+    assert loaded.by_name[strategy].is_enabled(parameters, context) is enabled
+
+
+@pytest.mark.parametrize(
+    ("context", "properties"),
+    [
+        (Context(user_id="7"), {"tier": "gold"}),
+        (Context(user_id="8", properties={"tier": "gold"}), {}),
+        (Context(user_id="Someone@Shop.Example"), {"mailDomain": "shop.example"}),
+    ],
+)
+def test_the_enrichers(context: Context, properties: dict[str, str]) -> None:
+    """The example enrichers add what they say, and take away what a caller must not claim."""
+    functions = load_enrichers([EXAMPLES / "enrichers.py"]).functions
+    assert asyncio.run(enrich(context, functions)).properties == properties

@@ -1,0 +1,385 @@
+"""The proxy inside other applications: flags arrive, the last usage metrics leave, two of them share nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from fastapi import FastAPI
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+from fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, Reply, fake_upstream
+from flagsvc import ProxyApp, ProxyOptions, create_app
+from processes import ROOT, Answer, answers, ask, free_port, running, scratch
+
+KEY = {"Authorization": "some-client-key"}
+NEVER = 3_600_000
+
+
+def document(*names: str) -> dict[str, Any]:
+    """A document with these toggles, on for everyone."""
+    features = [{"name": name, "enabled": True, "strategies": [{"name": "default"}]} for name in names]
+    return {"version": 2, "features": features}
+
+
+@pytest.fixture
+def upstream() -> Iterator[FakeUpstream]:
+    """A flag server with two toggles."""
+    with fake_upstream(document("first", "second")) as server:
+        yield server
+
+
+def options(upstream: FakeUpstream, **given: Any) -> ProxyOptions:
+    """Options for a proxy of this upstream that keeps nothing and posts no metrics before it stops."""
+    usual = {"client_keys": "some-client-key", "storage": "none", "refresh_interval": 50, "metrics_interval": NEVER}
+    return ProxyOptions(flagsvc_url=upstream.url, flagsvc_api_token="some-token", **usual | given)  # type: ignore[arg-type]
+
+
+def in_starlette(proxy: ProxyApp, *, lifespan: bool) -> Starlette:
+    """A Starlette application with the proxy under /flags."""
+    return Starlette(routes=[Mount("/flags", proxy)], lifespan=proxy.lifespan if lifespan else None)
+
+
+def in_fastapi(proxy: ProxyApp, *, lifespan: bool) -> FastAPI:
+    """A FastAPI application with the proxy under /flags."""
+    app = FastAPI(lifespan=proxy.lifespan) if lifespan else FastAPI()
+    app.mount("/flags", proxy)
+    return app
+
+
+def alone(proxy: ProxyApp, *, lifespan: bool) -> ProxyApp:
+    """The proxy with nothing around it; its own base path is the prefix."""
+    return proxy
+
+
+@contextmanager
+def served(app: Any) -> Iterator[str]:
+    """Run an application under uvicorn in a thread; end it as uvicorn ends for itself."""
+    port = free_port()
+    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="error", ws="none"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        wait_for(lambda: server.started)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(20)
+    assert not thread.is_alive()
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 20.0) -> None:
+    """Return when `condition` holds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
+
+
+def look_up(url: str, *names: str) -> Answer:
+    """Ask for toggles by name, which counts them."""
+    return ask(url, method="POST", headers=KEY, body={"toggles": list(names), "context": {"userId": "7"}})
+
+
+def counts(upstream: FakeUpstream) -> list[dict[str, Any]]:
+    """What each metrics post counted."""
+    return [post.json()["bucket"]["toggles"] for post in upstream.received(METRICS)]
+
+
+def names(answer: Answer) -> list[str]:
+    """The toggles of a list answer."""
+    assert answer.status == 200, answer
+    return [toggle["name"] for toggle in answer.json()["toggles"]]
+
+
+@pytest.mark.parametrize("lifespan", [False, True], ids=["on its own", "with its parent's lifespan"])
+@pytest.mark.parametrize("mounted", [in_starlette, in_fastapi])
+def test_mounted(upstream: FakeUpstream, mounted: Callable[..., Any], lifespan: bool) -> None:
+    """Under a prefix flags arrive with the first request, a change arrives, and the last metrics leave once at the end."""
+    with served(mounted(create_app(options(upstream)), lifespan=lifespan)) as url:
+        if lifespan:
+            wait_for(lambda: answers(f"{url}/flags/proxy/health"))
+        assert names(ask(f"{url}/flags/proxy", headers=KEY)) == ["first", "second"]
+        upstream.replace(document("third"))
+        wait_for(lambda: names(ask(f"{url}/flags/proxy", headers=KEY)) == ["third"])
+        assert look_up(f"{url}/flags/proxy", "third", "unknown").status == 200
+        upstream.wait(lambda: upstream.received(REGISTER))
+        assert counts(upstream) == []
+    assert counts(upstream) == [{"third": {"yes": 1, "no": 0, "variants": {}}}]
+
+
+def test_with_a_lifespan_it_starts_before_the_first_request(upstream: FakeUpstream) -> None:
+    """A parent that passes the lifespan on has its flags before anybody asks; without it nothing runs until then."""
+    with served(in_starlette(create_app(options(upstream)), lifespan=True)):
+        upstream.wait(lambda: upstream.received(FEATURES))
+    upstream.requests.clear()
+    with served(in_starlette(create_app(options(upstream)), lifespan=False)):
+        pass
+    assert upstream.requests == []
+
+
+def test_served_alone(upstream: FakeUpstream) -> None:
+    """As the application itself it follows the server's lifespan events."""
+    with served(create_app(options(upstream, proxy_base_path="base"))) as url:
+        upstream.wait(lambda: upstream.received(REGISTER))
+        assert look_up(f"{url}/base/proxy", "first").status == 200
+    assert counts(upstream) == [{"first": {"yes": 1, "no": 0, "variants": {}}}]
+
+
+def test_the_path_is_answered_below_the_prefix_only(upstream: FakeUpstream) -> None:
+    """The prefix is the parent's: keys are checked below it, and its own paths stay its own."""
+    with served(in_fastapi(create_app(options(upstream)), lifespan=True)) as url:
+        wait_for(lambda: answers(f"{url}/flags/proxy/health"))
+        assert ask(f"{url}/flags/proxy").status == 401
+        assert ask(f"{url}/proxy", headers=KEY).status == 404
+        assert ask(f"{url}/flags/nothing", headers=KEY).json()["error"] == "there is nothing at `/nothing`"
+
+
+def test_not_ready(upstream: FakeUpstream) -> None:
+    """While there is no configuration a mounted proxy says so, and the request that starts it does not wait for ever."""
+    upstream.replace(b"no document")
+    with served(in_starlette(create_app(options(upstream)), lifespan=False)) as url:
+        started = time.monotonic()
+        assert ask(f"{url}/flags/proxy", headers=KEY).status == 503
+        assert time.monotonic() - started < 10
+        assert ask(f"{url}/flags/proxy/live").status == 200
+        upstream.replace(document("first"))
+        wait_for(lambda: ask(f"{url}/flags/proxy", headers=KEY).status == 200)
+
+
+class Shouting:
+    """A strategy that is on for a word of its own."""
+
+    name = "shouting"
+
+    def __init__(self, word: str) -> None:
+        self.word = word
+
+    def is_enabled(self, parameters: object, context: Any) -> bool:
+        """Return whether the caller says the word."""
+        return bool(context.get("word") == self.word)
+
+
+def test_two_in_one_process() -> None:
+    """Two proxies with other upstreams, keys, strategies of one name and base paths answer each for itself."""
+    shouting = {"name": "loud", "enabled": True, "strategies": [{"name": "shouting"}]}
+    with fake_upstream({"features": [shouting]}) as one, fake_upstream({"features": [shouting]}) as other:
+        first = create_app(
+            options(one, client_keys="one", custom_strategies=[Shouting("hey")], enable_all_endpoint=True)
+        )
+        second = create_app(options(other, client_keys="two", custom_strategies=[Shouting("ho")]))
+        app = Starlette(routes=[Mount("/one", first), Mount("/two", second)])
+        with served(app) as url:
+            loud, quiet = ask_as("one", f"{url}/one/proxy?word=hey"), ask_as("two", f"{url}/two/proxy?word=hey")
+            assert (names(loud), names(quiet)) == (["loud"], [])
+            assert names(ask_as("two", f"{url}/two/proxy?word=ho")) == ["loud"]
+            assert ask_as("one", f"{url}/two/proxy").status == 401
+            assert ask_as("one", f"{url}/one/proxy/all").status == 200
+            assert ask_as("two", f"{url}/two/proxy/all").status == 501
+            assert ask_as("one", f"{url}/one/proxy", {"toggles": ["loud"]}).status == 200
+        assert counts(one) == [{"loud": {"yes": 0, "no": 1, "variants": {}}}]
+        assert counts(other) == []
+
+
+def ask_as(key: str, url: str, body: object = None) -> Answer:
+    """Ask with a client key."""
+    return ask(url, method="GET" if body is None else "POST", headers={"Authorization": key}, body=body)
+
+
+def test_by_hand(upstream: FakeUpstream) -> None:
+    """`async with` runs it, `ready` waits, a call without a socket is answered, and metrics leave at the end of the block."""
+    proxy = create_app(options(upstream))
+
+    async def main() -> None:
+        async with proxy:
+            await proxy.ready(20)
+            sent: list[Any] = []
+            await proxy(a_get("/proxy"), nothing_more, collect(sent))
+            assert sent[0]["status"] == 200
+            assert [toggle["name"] for toggle in json.loads(sent[1]["body"])["toggles"]] == ["first", "second"]
+            proxy._world.counters.count("first", True)
+        assert len(counts(upstream)) == 1
+        await proxy(a_get("/proxy"), nothing_more, collect(sent))
+        assert sent[2]["status"] == 200, "requests that come late are answered from memory"
+
+    asyncio.run(main())
+    assert counts(upstream) == [{"first": {"yes": 1, "no": 0, "variants": {}}}]
+
+
+def a_get(path: str) -> dict[str, Any]:
+    """The ASGI scope of a GET with the client key."""
+    headers = [(b"authorization", b"some-client-key")]
+    return {
+        "type": "http",
+        "method": "GET",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "headers": headers,
+    }
+
+
+async def nothing_more() -> dict[str, Any]:
+    """A caller that sends no body."""
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+def collect(messages: list[Any]) -> Callable[[Any], Any]:
+    """Return an ASGI send that keeps what is sent."""
+
+    async def send(message: Any) -> None:
+        messages.append(message)
+
+    return send
+
+
+def test_another_loop(upstream: FakeUpstream) -> None:
+    """In a new loop, as test clients make one for each request, it begins anew, warm, and its counts are not lost."""
+    app = in_starlette(create_app(options(upstream)), lifespan=False)
+    for _ in range(3):
+        assert in_a_loop_of_its_own(app, "POST", {"toggles": ["first"]}) == 200
+    assert sum(count["first"]["yes"] for count in counts(upstream)) == 3
+    upstream.replace(b"no document")
+    assert in_a_loop_of_its_own(app, "GET", None) == 200, "what was served last is served in a new loop too"
+
+
+def in_a_loop_of_its_own(app: Any, method: str, body: object) -> int:
+    """Send one request the way a test client without a lifespan does; return the status."""
+
+    async def main() -> int:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
+            return (await client.request(method, "/flags/proxy", headers=KEY, json=body)).status_code
+
+    return asyncio.run(main())
+
+
+def test_a_loop_that_ends_while_metrics_are_on_their_way(upstream: FakeUpstream) -> None:
+    """What a post that was cut off carried is sent again at the end, together with what came after it."""
+    proxy = create_app(options(upstream, metrics_interval=50))
+    holding, usual = threading.Event(), upstream.answer
+
+    def slow(method: str, target: str, headers: dict[str, str], body: bytes) -> Reply:
+        reply = usual(method, target, headers, body)
+        if target.endswith(METRICS):
+            holding.wait(20)
+        return reply
+
+    async def main() -> None:
+        await proxy.ready(20)
+        upstream.answer = slow  # type: ignore[method-assign]
+        proxy._world.counters.count("first", True)
+        await asyncio.to_thread(upstream.wait, lambda: upstream.received(METRICS))
+        proxy._world.counters.count("second", True)
+        upstream.answer = usual  # type: ignore[method-assign]
+
+    asyncio.run(main())
+    holding.set()
+    assert [sorted(count) for count in counts(upstream)] == [["first"], ["first", "second"]]
+
+
+def test_stopping_when_the_upstream_does_not_answer(upstream: FakeUpstream) -> None:
+    """An upstream that takes the last metrics and never answers delays the end by a few seconds, not for ever."""
+    proxy = create_app(options(upstream))
+    silent = threading.Event()
+
+    async def main() -> float:
+        await proxy.ready(20)
+        proxy._world.counters.count("first", True)
+        original = upstream.answer
+        upstream.answer = lambda *request: (silent.wait(30), original(*request))[1]  # type: ignore[method-assign]
+        started = time.monotonic()
+        await proxy.aclose()
+        return time.monotonic() - started
+
+    try:
+        assert asyncio.run(main()) < 9
+    finally:
+        silent.set()
+
+
+def test_a_failed_start_leaves_nothing(upstream: FakeUpstream, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When a part cannot start, those that had started are stopped, and the next attempt works."""
+    proxy = create_app(options(upstream))
+
+    def broken() -> None:
+        raise RuntimeError("no threads left")
+
+    async def main() -> None:
+        reporter = proxy._world.reporter
+        assert reporter is not None
+        with monkeypatch.context() as patch:
+            patch.setattr(reporter, "start", broken)
+            with pytest.raises(RuntimeError, match="no threads left"):
+                await proxy.start()
+        assert len(asyncio.all_tasks()) == 1
+        await proxy.ready(20)
+        await proxy.aclose()
+
+    asyncio.run(main())
+
+
+def test_websockets(upstream: FakeUpstream) -> None:
+    """A WebSocket is refused, and starts nothing."""
+    sent: list[Any] = []
+    asyncio.run(create_app(options(upstream))({"type": "websocket", "path": "/"}, nothing_more, collect(sent)))
+    assert [message["type"] for message in sent] == ["websocket.close"]
+    assert upstream.requests == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_example_in_a_process(upstream: FakeUpstream, number: int) -> None:
+    """examples/mount_fastapi.py under uvicorn's own command: its flags arrive and its last metrics leave on both signals."""
+    port = free_port()
+    env = {"FLAGSVC_URL": upstream.url, "FLAGSVC_API_TOKEN": "t", "FLAGSVC_PROXY_CLIENT_KEYS": "some-client-key"}
+    env |= {"PYTHONPATH": str(ROOT / "src"), "FLAGSVC_METRICS_INTERVAL": str(NEVER)}
+    command = [sys.executable, "-m", "uvicorn", "--factory", "mount_fastapi:application", "--port", str(port)]
+    with scratch() as folder:
+        command += ["--app-dir", str(ROOT / "examples"), "--log-level", "error"]
+        with running("mounted", command, env=env, folder=folder) as program:
+            program.wait(lambda: answers(f"http://127.0.0.1:{port}/flags/proxy/health"), "ready")
+            assert ask(f"http://127.0.0.1:{port}/").json() == {"flags": "/flags/proxy"}
+            assert look_up(f"http://127.0.0.1:{port}/flags/proxy", "first").status == 200
+            program.stop(number)
+            assert "Traceback" not in program.output()
+    assert counts(upstream) == [{"first": {"yes": 1, "no": 0, "variants": {}}}]
+
+
+WITHOUT_LIFESPAN = """
+import os, uvicorn
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from flagsvc import ProxyOptions, create_app
+
+given = ProxyOptions(flagsvc_url=os.environ["UPSTREAM"], flagsvc_api_token="t", client_keys="some-client-key", storage="none")
+uvicorn.run(Starlette(routes=[Mount("/flags", create_app(given))]), port=int(os.environ["PORT"]), log_level="error")
+"""
+
+
+@pytest.mark.parametrize(("number", "posts"), [(signal.SIGINT, 1), (signal.SIGTERM, 0)])
+def test_without_a_lifespan_in_a_process(upstream: FakeUpstream, number: int, posts: int) -> None:
+    """Ctrl-C lets the loop end, so the last metrics leave. After SIGTERM uvicorn kills the process before the loop ends.
+
+    The page docs/how-to/mount-in-an-application.md says so; should the second row ever fail, that page is better news.
+    """
+    port = free_port()
+    env = {"UPSTREAM": upstream.url, "PORT": str(port), "PYTHONPATH": str(ROOT / "src")}
+    with (
+        scratch() as folder,
+        running("bare", [sys.executable, "-c", WITHOUT_LIFESPAN], env=env, folder=folder) as program,
+    ):
+        program.wait(lambda: answers(f"http://127.0.0.1:{port}/flags/proxy/health"), "ready")
+        assert look_up(f"http://127.0.0.1:{port}/flags/proxy", "first").status == 200
+        program.stop(number)
+        assert "Traceback" not in program.output()
+    assert len(counts(upstream)) == posts

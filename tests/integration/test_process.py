@@ -1,0 +1,257 @@
+"""`flagsvc proxy` as a process: what it prints, how it starts and ends, and what it does about what is wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fake_upstream import FEATURES, METRICS, FakeUpstream, fake_upstream
+from processes import (
+    Proxy,
+    answers,
+    ask,
+    clean_environment,
+    flagsvc,
+    free_port,
+    our_proxy,
+    proxy_environment,
+    running,
+)
+
+DOCUMENT: dict[str, Any] = {
+    "version": 2,
+    "features": [{"name": name, "enabled": True, "strategies": [{"name": "default"}]} for name in ("first", "second")],
+}
+QUICK = {"FLAGSVC_FETCH_INTERVAL": "100"}
+
+
+@pytest.fixture
+def upstream() -> Iterator[FakeUpstream]:
+    """A flag server with two toggles."""
+    with fake_upstream(DOCUMENT) as server:
+        yield server
+
+
+def lines(proxy: Proxy) -> list[str]:
+    """What the proxy has printed."""
+    return proxy.program.output().splitlines()
+
+
+def listening(port: int) -> str:
+    """The line a proxy prints when it listens on all addresses."""
+    return f"flagsvc listening on http://localhost:{port}/proxy (all addresses, IPv6 and IPv4)"
+
+
+def test_what_it_prints(upstream: FakeUpstream) -> None:
+    """Two lines, one when it listens and one when it is ready, and nothing else until its end, which is 0."""
+    with our_proxy(upstream.url, **QUICK) as proxy:
+        proxy.program.wait(lambda: len(lines(proxy)) == 2, "telling that it is ready")
+        assert lines(proxy) == [listening(proxy.port), f"flagsvc ready: 2 toggles from {upstream.url}"]
+        assert list(proxy.toggles()) == ["first", "second"]
+        assert proxy.program.stop() == 0
+        assert len(lines(proxy)) == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_last_metrics_leave(upstream: FakeUpstream, number: int) -> None:
+    """A signal to end lets the last usage metrics leave once, and the exit code is 0, also with idle connections open."""
+    with our_proxy(upstream.url) as proxy:
+        assert proxy.post("", {"toggles": ["first", "second", "unknown"]}).status == 200
+        with socket.create_connection(("127.0.0.1", proxy.port)) as idle:
+            idle.sendall(b"GET /proxy/health HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert idle.recv(65536).startswith(b"HTTP/1.1 200")
+            started = time.monotonic()
+            assert proxy.program.stop(number) == 0
+            assert time.monotonic() - started < 5
+    [post] = upstream.received(METRICS)
+    counted = {"yes": 1, "no": 0, "variants": {}}
+    assert post.json()["bucket"]["toggles"] == {"first": counted, "second": counted}
+
+
+def test_answers_on_their_way_are_finished(upstream: FakeUpstream, tmp_path: Path) -> None:
+    """A request that is being answered when the signal comes gets its answer; new connections are refused."""
+    slow = tmp_path / "slow.py"
+    slow.write_text(
+        "import asyncio, pathlib\nasync def wait(context):\n"
+        f"    pathlib.Path({str(tmp_path / 'seen')!r}).touch()\n    await asyncio.sleep(1)\n    return context\n"
+        "enrichers = [wait]\n"
+    )
+    with our_proxy(upstream.url, EXP_CUSTOM_ENRICHERS_FILE=str(slow)) as proxy:
+        got: list[int] = []
+        asking = threading.Thread(target=lambda: got.append(proxy.get().status))
+        asking.start()
+        proxy.program.wait((tmp_path / "seen").exists, "answering")
+        proxy.program.process.send_signal(signal.SIGTERM)
+        proxy.program.wait(lambda: refuses(proxy.port), "refusing connections")
+        asking.join(20)
+        assert got == [200]
+        assert proxy.program.process.wait(20) == 0
+
+
+def refuses(port: int) -> bool:
+    """Whether nobody listens on a port."""
+    with contextlib.closing(socket.socket()) as client:
+        return client.connect_ex(("127.0.0.1", port)) != 0
+
+
+def test_the_upstream_comes_later() -> None:
+    """Before the upstream is there every request gets 503 but liveness; when it comes, the proxy becomes ready by itself."""
+    port = free_port()
+    with our_proxy(f"http://127.0.0.1:{port}/api", wait_ready=False, **QUICK) as proxy:
+        proxy.program.wait(lambda: answers(f"{proxy.url}/live"), "listening")
+        first = proxy.get()
+        assert (first.status, first.body, first.headers["retry-after"]) == (503, b"Not Ready", "1")
+        assert proxy.get("/health").status == 503
+        assert sum(line.startswith("flagsvc ready") for line in lines(proxy)) == 0
+        with fake_upstream(DOCUMENT, port):
+            proxy.program.wait(lambda: answers(f"{proxy.url}/health"), "ready")
+            assert list(proxy.toggles()) == ["first", "second"]
+            proxy.program.wait(lambda: lines(proxy)[-1].startswith("flagsvc ready: 2 toggles from"), "saying so")
+
+
+def test_a_restart_while_the_upstream_is_down(upstream: FakeUpstream, tmp_path: Path) -> None:
+    """From storage a restart is ready at once and says where its flags are from; without storage it is not."""
+    kept = {"FLAGSVC_STORAGE": tmp_path.as_uri(), **QUICK}
+    with our_proxy(upstream.url, **kept) as proxy:
+        proxy.program.wait(lambda: list(tmp_path.glob("*.flags")), "storing the configuration")
+    gone = f"http://127.0.0.1:{free_port()}/api"
+    upstream.replies[FEATURES] = upstream.answer("GET", "/nowhere", {}, b"")
+    started = time.monotonic()
+    with our_proxy(upstream.url, **kept) as proxy:
+        assert time.monotonic() - started < 5
+        assert list(proxy.toggles()) == ["first", "second"]
+        storage = "flagsvc ready: 2 toggles from storage, the upstream has not answered yet"
+        proxy.program.wait(lambda: storage in lines(proxy), "saying where its flags are from")
+    with our_proxy(gone, wait_ready=False, **kept) as proxy:
+        proxy.program.wait(lambda: answers(f"{proxy.url}/live"), "listening")
+        assert proxy.get().status == 503, "another upstream's flags are not used"
+
+
+def test_storage_that_cannot_be_written(upstream: FakeUpstream, tmp_path: Path) -> None:
+    """A storage folder that cannot be had is a warning, and the proxy starts."""
+    (tmp_path / "file").write_text("")
+    with our_proxy(upstream.url, FLAGSVC_STORAGE=(tmp_path / "file" / "folder").as_uri()) as proxy:
+        proxy.program.wait(lambda: "could not be stored" in proxy.program.output(), "warning")
+        assert proxy.get().status == 200
+        assert "Traceback" not in proxy.program.output()
+
+
+def start(folder: Path, *arguments: str, **env: str) -> tuple[int, list[str]]:
+    """Run `flagsvc proxy` until it ends by itself; return its exit code and what it printed."""
+    with running("proxy", [*flagsvc(), "proxy", *arguments], env=env, folder=folder) as program:
+        return program.process.wait(20), program.output().splitlines()
+
+
+def test_a_port_in_use(upstream: FakeUpstream, tmp_path: Path) -> None:
+    """A port that somebody else has is one clear line and exit code 1."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        code, printed = start(tmp_path, **proxy_environment(upstream.url, port, {}))
+    assert (code, printed) == (1, [f"flagsvc proxy: cannot listen on port {port}: another program is listening there"])
+    assert upstream.requests == []
+
+
+def test_wrong_options(tmp_path: Path) -> None:
+    """Every problem is told at once, none with a trace or a secret, and the exit code is 2."""
+    secret = "abc\x01def-some-secret"
+    env = {"LOG_LEVEL": "loud", "PORT": "no", "FLAGSVC_API_TOKEN": secret, "CORS_MAX_AGE": "soon"}
+    code, printed = start(tmp_path, "--refresh-interval", "-1", **env)
+    text = "\n".join(printed)
+    assert code == 2
+    for name in ("logLevel", "port", "flagsvcApiToken", "cors.maxAge", "refreshInterval", "flagsvcUrl", "clientKeys"):
+        assert name in text, name
+    assert "Traceback" not in text and "some-secret" not in text
+
+
+def test_wrong_extensions(upstream: FakeUpstream, tmp_path: Path) -> None:
+    """What is wrong with files of strategies and of enrichers is told together, and the exit code is 2."""
+    (tmp_path / "broken.py").write_text("strategies = [1 / 0]")
+    files = {"FLAGSVC_CUSTOM_STRATEGIES_FILE": "broken.py, none.py", "EXP_CUSTOM_ENRICHERS_FILE": "gone.py"}
+    code, printed = start(tmp_path, **proxy_environment(upstream.url, free_port(), files))
+    assert code == 2
+    assert printed == [
+        "flagsvc proxy: 3 problems",
+        "  - custom strategies file `broken.py` does not import: ZeroDivisionError on line 1: division by zero",
+        "  - custom strategies file `none.py` does not exist",
+        "  - context enrichers file `gone.py` does not exist",
+    ]
+
+
+def test_one_address(upstream: FakeUpstream) -> None:
+    """FLAGSVC_HOST is the only address that is listened on."""
+    with our_proxy(upstream.url, FLAGSVC_HOST="127.0.0.1") as proxy:
+        assert lines(proxy)[0] == f"flagsvc listening on http://127.0.0.1:{proxy.port}/proxy"
+        with (
+            contextlib.closing(socket.socket(socket.AF_INET6)) as client,
+            pytest.raises(OSError, match=r"refused|assign"),
+        ):
+            client.connect(("::1", proxy.port))
+
+
+def test_the_access_log(upstream: FakeUpstream) -> None:
+    """With the option each request is a line at any log level, as JSON where that is asked for, and nothing of the user."""
+    with our_proxy(upstream.url, FLAGSVC_ACCESS_LOG="true", JSON_LOGGER="true", LOG_LEVEL="error") as proxy:
+        assert proxy.get("?userId=some-person").status == 200
+        proxy.program.wait(lambda: '"route": "/proxy"' in proxy.program.output(), "logging")
+        [line] = [json.loads(line) for line in lines(proxy) if '"route": "/proxy"' in line]
+        assert (line["level"], line["message"], line["method"], line["status"]) == ("info", "request", "GET", 200)
+        assert "some-person" not in proxy.program.output()
+
+
+def test_without_an_access_log(upstream: FakeUpstream) -> None:
+    """Without it requests leave no trace."""
+    with our_proxy(upstream.url, LOG_LEVEL="debug") as proxy:
+        assert proxy.get("?userId=some-person").status == 200
+        assert ask(proxy.url).status == 401
+        assert proxy.program.stop() == 0
+        assert "some-person" not in proxy.program.output()
+        assert "request" not in [line.split()[2] for line in lines(proxy) if line[:2] == "20"]
+
+
+def test_no_server_header(upstream: FakeUpstream) -> None:
+    """An answer does not tell which server software gave it."""
+    with our_proxy(upstream.url) as proxy:
+        assert "server" not in proxy.get().headers
+
+
+def test_custom_code_in_files(upstream: FakeUpstream, tmp_path: Path) -> None:
+    """Strategies and enrichers of files decide together; a built-in name is replaced, and a warning says so."""
+    (tmp_path / "code.py").write_text(
+        "class Default:\n    name = 'default'\n    def is_enabled(self, parameters, context):\n"
+        "        return context.get('tier') == 'gold'\n"
+        "def tier(context):\n    return context.replace(properties={'tier': 'gold' if context.user_id == '7' else 'tin'})\n"
+        "strategies = [Default()]\nenrichers = [tier]\n"
+    )
+    path = str(tmp_path / "code.py")
+    with our_proxy(upstream.url, FLAGSVC_CUSTOM_STRATEGIES_FILE=path, EXP_CUSTOM_ENRICHERS_FILE=path) as proxy:
+        assert list(proxy.toggles("?userId=7")) == ["first", "second"]
+        assert list(proxy.toggles("?userId=8&tier=gold")) == []
+        assert "takes the place of the built-in one" in proxy.program.output()
+
+
+def test_nobody_reads_the_output(upstream: FakeUpstream, tmp_path: Path) -> None:
+    """A standard output that nobody reads any more is no reason to end, nor to fail at the end."""
+    port = free_port()
+    env = clean_environment(tmp_path) | proxy_environment(upstream.url, port, QUICK)
+    command = [str(part) for part in (*flagsvc(), "proxy")]
+    process = subprocess.Popen(command, env=env, cwd=tmp_path, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.close()
+    try:
+        deadline = time.monotonic() + 20
+        while not answers(f"http://127.0.0.1:{port}/proxy/health"):
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.02)
+    finally:
+        process.terminate()
+        assert process.wait(20) == 0

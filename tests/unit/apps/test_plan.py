@@ -1,0 +1,139 @@
+"""From options to the lasting parts of an application."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flagsvc.api.settings import ServiceSettings
+from flagsvc.apps.plan import RENAMED, make_plan
+from flagsvc.errors import ExtensionError
+from flagsvc.settings.options import ProxyOptions
+from flagsvc.testing import RecordingLog
+
+
+class Named:
+    """A strategy of any name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def is_enabled(self, parameters: object, context: object) -> bool:
+        """Return True."""
+        return True
+
+
+def options(**given: Any) -> ProxyOptions:
+    """Options with what is required."""
+    return ProxyOptions(flagsvc_url="http://127.0.0.1:1/api", flagsvc_api_token="token", client_keys="key", **given)
+
+
+def test_every_setting_of_the_contract_has_an_option() -> None:
+    """Each field of ServiceSettings is an option of the same name, or one that RENAMED names; none is left at its default."""
+    given = {field.name for field in fields(ProxyOptions)}
+    for field in fields(ServiceSettings):
+        assert RENAMED.get(field.name, field.name) in given | {"custom_strategies"}
+    changed = options(
+        proxy_base_path="base",
+        environment="production",
+        trust_proxy=True,
+        enable_oas=True,
+        enable_all_endpoint=True,
+        access_log=True,
+        client_keys_header_name="x-key",
+        flagsvc_app_name="app",
+        cors_allowed_headers="x-one",
+        cors_credentials=True,
+        cors_exposed_headers="x-two",
+        cors_max_age=1,
+        cors_methods="PUT",
+        cors_options_success_status=200,
+        cors_origin="https://example.com",
+        cors_preflight_continue=True,
+        body_limit=1,
+        metrics_body_limit=2,
+        header_limit=3,
+        query_limit=4,
+        exp_server_side_sdk_config_tokens="server",
+        custom_strategies=[Named("mine")],
+    )
+    plain, other = make_plan(options()).serving, make_plan(changed).serving
+    same = [field.name for field in fields(ServiceSettings) if getattr(plain, field.name) == getattr(other, field.name)]
+    assert same == ["client_keys"]
+    assert (other.base_path, other.server_tokens, other.app_name) == ("/base", ("server",), "app")
+
+
+def test_compiling_knows_the_options() -> None:
+    """The engine gets the hash encoding, the filters, the shape of variants and the custom code with its digest."""
+    given = options(
+        hash_encoding="utf8",
+        project_name="shop",
+        name_prefix="a.",
+        variant_feature_state=True,
+        custom_strategies=[Named("mine")],
+    )
+    compiling = make_plan(given).compiling
+    assert (compiling.hash_encoding, compiling.project, compiling.name_prefix) == ("utf8", "shop", "a.")
+    assert compiling.variant_feature_state and list(compiling.custom_strategies) == ["mine"]
+    assert compiling.code_digest and compiling.code_digest != make_plan(options()).compiling.code_digest
+    assert compiling.hostname
+
+
+def test_a_built_in_name_is_warned_of() -> None:
+    """A custom strategy may take a built-in one's place, and the log says so."""
+    log = RecordingLog()
+    make_plan(options(logger=log, custom_strategies=[Named("default"), Named("mine")]))
+    [line] = log.lines
+    assert (line.level, line.fields) == ("warn", {"strategy": "default"})
+
+
+def test_all_extensions_are_tried() -> None:
+    """What is wrong with strategies and with enrichers is told in one go."""
+    with pytest.raises(ExtensionError) as caught:
+        make_plan(options(custom_strategies="a.py,b.py", exp_custom_enrichers="c.py"))
+    assert len(str(caught.value).splitlines()) == 3
+
+
+def test_secrets_do_not_reach_the_log() -> None:
+    """Whatever is logged, none of the secrets in the options is in it."""
+    log = RecordingLog()
+    given = ProxyOptions(
+        flagsvc_url="http://127.0.0.1:1/api",
+        flagsvc_api_token="the-api-token",
+        client_keys="first-client-key,other-client-key",
+        exp_server_side_sdk_config_tokens="the-server-token",
+        exp_bootstrap_url="http://127.0.0.1:1/b",
+        exp_bootstrap_authorization="the-bootstrap-secret",
+        logger=log,
+    )
+    plan = make_plan(given)
+    text = "the-api-token first-client-key other-client-key the-server-token the-bootstrap-secret"
+    plan.log.warn(text, field=text)
+    assert log.lines[0].event == "*** *** *** *** ***"
+    assert log.lines[0].fields == {"field": "*** *** *** *** ***"}
+    assert "the-api-token" not in repr(plan.options)
+
+
+@pytest.mark.parametrize(("level", "written"), [("warn", True), ("fatal", True), ("debug", True)])
+def test_the_access_log_has_a_level_of_its_own(capsys: pytest.CaptureFixture[str], level: str, written: bool) -> None:
+    """The contract may write at level info where an access log is wanted, whatever the other rooms may."""
+    plan = make_plan(options(access_log=True, log_level=level))
+    plan.serving_log.info("request")
+    assert ("request" in capsys.readouterr().err) is written
+    plan.log.info("something else")
+    assert ("something else" in capsys.readouterr().err) is (level == "debug")
+    plain = make_plan(options(log_level=level))
+    assert plain.serving_log is plain.log
+
+
+def test_two_plans_share_nothing(tmp_path: Path) -> None:
+    """Two plans of one file of strategies have two instances, and two names towards the upstream."""
+    file = tmp_path / "a.py"
+    file.write_text("class A:\n    name = 'a'\n    def is_enabled(self, p, c): ...\nstrategies = [A()]\n")
+    one, two = (make_plan(options(custom_strategies=str(file))) for _ in range(2))
+    assert one.strategies.by_name["a"] is not two.strategies.by_name["a"]
+    assert one.strategies.digest == two.strategies.digest
+    assert one.identity.connection_id != two.identity.connection_id

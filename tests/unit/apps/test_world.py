@@ -1,0 +1,188 @@
+"""Which parts a proxy is made of, how they stop, and what a new loop inherits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flagsvc.apps import world as module
+from flagsvc.apps.plan import make_plan
+from flagsvc.apps.world import World, make_bootstrap, make_storage, make_storage_key
+from flagsvc.repository import State
+from flagsvc.repository.sources import BootstrapSource
+from flagsvc.repository.stores import FileStore, NoStore
+from flagsvc.settings.options import ProxyOptions
+from flagsvc.testing import MemoryStore, RecordingLog
+
+
+def options(**given: Any) -> ProxyOptions:
+    """Options with what is required."""
+    usual = {
+        "flagsvc_url": "http://127.0.0.1:1/api",
+        "flagsvc_api_token": "token",
+        "client_keys": "key",
+        "log_level": "fatal",
+    }
+    return ProxyOptions(**usual | given)
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> Path:
+    """A document with one toggle, in a file."""
+    path = tmp_path / "document.json"
+    path.write_text(json.dumps({"features": [{"name": "first", "enabled": True, "strategies": [{"name": "default"}]}]}))
+    return path
+
+
+def warm(document: Path, **given: Any) -> World:
+    """A world that has read its file and stopped."""
+    made = World(make_plan(options(flagsvc_url=document.as_uri(), **given)))
+
+    async def main() -> None:
+        made.start()
+        async with asyncio.timeout(20):
+            await made.holder.wait_ready()
+        await made.stop()
+
+    asyncio.run(main())
+    return made
+
+
+def test_a_file_has_no_one_to_report_to(document: Path) -> None:
+    """With a file in the upstream's place nothing is registered, sent or stored."""
+    plan = make_plan(options(flagsvc_url=document.as_uri()))
+    made = World(plan)
+    assert (made.upstream, made.reporter) == (None, None)
+    assert isinstance(make_storage(plan.options), NoStore)
+    assert isinstance(World(make_plan(options())).reporter, object)
+
+
+def test_where_configurations_are_stored(tmp_path: Path) -> None:
+    """A provider given in code wins over the folder; `none` stores nothing."""
+    provider = MemoryStore()
+    assert make_storage(options(storage_provider=provider, storage=tmp_path.as_uri())) is provider
+    assert isinstance(make_storage(options(storage=tmp_path.as_uri())), FileStore)
+    assert isinstance(make_storage(options(storage="none")), NoStore)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"flagsvc_url": "http://127.0.0.1:2/api"},
+        {"flagsvc_api_token": "other"},
+        {"project_name": "other"},
+        {"name_prefix": "other"},
+        {"tags": "a:b"},
+    ],
+)
+def test_nobody_reads_another_configuration(other: dict[str, Any]) -> None:
+    """Whatever decides which toggles the upstream gives is part of the name they are stored under."""
+    assert make_storage_key(options()) == make_storage_key(options(port=1))
+    assert make_storage_key(options()) != make_storage_key(options(**other))
+
+
+def test_the_bootstrap_address() -> None:
+    """A bootstrap source is there when its address is."""
+    assert make_bootstrap(make_plan(options())) is None
+    assert isinstance(make_bootstrap(make_plan(options(exp_bootstrap_url="http://127.0.0.1:1/b"))), BootstrapSource)
+
+
+def test_a_new_world_inherits(document: Path) -> None:
+    """A world made after another serves what that one served, and has the counts it did not send."""
+    old = warm(document)
+    old.counters.count("first", True)
+    new = World(make_plan(options()), old)
+    assert new.holder.ready and new.holder.current is old.holder.current
+    bucket = new.counters.drain()
+    assert bucket is not None and bucket.toggles["first"].yes == 1
+    assert World(make_plan(options()), new).counters.drain() is None
+
+
+def test_a_new_world_after_a_cold_one() -> None:
+    """There may be nothing to inherit."""
+    assert not World(make_plan(options()), World(make_plan(options()))).holder.ready
+
+
+def test_what_counts_as_known(document: Path) -> None:
+    """Names are counted only once the configuration knows them."""
+    made = World(make_plan(options(flagsvc_url=document.as_uri())))
+    made.counters.count("first", True)
+    assert made.counters.drain() is None
+    made = warm(document)
+    made.counters.count("first", True)
+    made.counters.count("someone@example.com", True)
+    bucket = made.counters.drain()
+    assert bucket is not None and list(bucket.toggles) == ["first"]
+
+
+def test_the_filters_hold_for_a_file(document: Path) -> None:
+    """Project and name prefix also choose among the toggles of a file."""
+    assert list(warm(document, name_prefix="other").holder.current.names) == []  # type: ignore[union-attr]
+    assert list(warm(document, name_prefix="fi").holder.current.names) == ["first"]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        (State.FRESH, "1 toggle from {url}"),
+        (State.STALE, "1 toggle from {url}"),
+        (State.RESTORED, "1 toggle from storage, the upstream has not answered yet"),
+        (State.BOOTSTRAPPED, "1 toggle from the bootstrap document, the upstream has not answered yet"),
+    ],
+)
+def test_the_summary(document: Path, state: State, text: str) -> None:
+    """It tells how many toggles there are, and where they came from."""
+    made = warm(document)
+    made.holder.mark(state)
+    assert made.summary() == text.format(url=document.as_uri())
+
+
+def test_the_summary_repeats_no_secret(document: Path) -> None:
+    """User and password of the upstream's address are not shown."""
+    old = warm(document)
+    made = World(make_plan(options(flagsvc_url="http://user:some-password@127.0.0.1:1/api")), old)
+    made.holder.mark(State.FRESH)
+    assert made.summary() == "1 toggle from http://127.0.0.1:1/api"
+
+
+@pytest.mark.parametrize(("status", "text"), [(431, b"1000 bytes"), (400, b"not an HTTP request")])
+def test_early_refusals(status: int, text: bytes) -> None:
+    """What a server refuses by itself is answered in the contract's own words, with CORS headers, and is not to be kept."""
+    response = World(make_plan(options(header_limit=1000))).early_refusal(status)
+    assert response.status == status and text in response.body
+    assert (b"access-control-allow-origin", b"*") in response.headers()
+    assert (b"cache-control", b"no-store") in response.headers()
+
+
+def test_stopping_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part that hangs or fails does not keep the others from their end, the connections are closed, and it is told."""
+    monkeypatch.setattr(module, "STOP_S", 0.05)
+    log = RecordingLog()
+    made = World(make_plan(options(logger=log)))
+    closed: list[bool] = []
+
+    async def hang() -> None:
+        await asyncio.sleep(60)
+
+    async def fail() -> None:
+        raise RuntimeError("some-person")
+
+    async def close() -> None:
+        closed.append(True)
+
+    monkeypatch.setattr(made.poller, "stop", hang)
+    monkeypatch.setattr(made.reporter, "stop", fail)
+    monkeypatch.setattr(made.upstream, "aclose", close)
+
+    async def main() -> None:
+        async with asyncio.timeout(20):
+            await made.stop()
+
+    asyncio.run(main())
+    assert closed == [True]
+    assert log.at("warn", "error") == ["stopping took too long and was cut short", "stopping failed"]
+    assert "some-person" not in repr(log.lines)
