@@ -28,6 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv`, by default the process's own, and return the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     program = " ".join(["flagsvc", *(word for word in arguments[:1] if word in BY_NAME)])
+    _take_any_character()
     try:
         code = _run(arguments)
         sys.stdout.flush()
@@ -85,6 +86,13 @@ def _complain(program: str, problems: Sequence[str], code: int) -> int:
         lines = [f"{program}: {len(problems)} problems", *(f"  - {problem}" for problem in problems)]
         print("\n".join(lines), file=sys.stderr)
     return code
+
+
+def _take_any_character() -> None:
+    """Let standard output show a character that its encoding does not have as an escape, as standard error does."""
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")
 
 
 def _silence() -> None:

@@ -157,8 +157,13 @@ def as_parameter(pair: str) -> str:
     """Return `name=value` as a query parameter; `properties.region` is the property of that name."""
     name, _, value = pair.partition("=")
     inside = name.removeprefix("properties.")
-    shown = quote(name, safe="[]") if inside == name else f"properties[{quote(inside, safe='')}]"
-    return f"{shown}={quote(value, safe='')}"
+    shown = escaped(name, "[]") if inside == name else f"properties[{escaped(inside)}]"
+    return f"{shown}={escaped(value)}"
+
+
+def escaped(text: str, safe: str = "") -> str:
+    """Return a text with percent escapes; bytes of the command line that are no UTF-8 stay the bytes they are."""
+    return quote(text, safe=safe, errors="surrogateescape")
 
 
 def known(names: Sequence[str], snapshot: Snapshot) -> list[str] | None:
@@ -222,5 +227,6 @@ def variant_text(variant: dict[str, Any]) -> str:
 
 
 def as_json(value: object) -> str:
-    """Return `value` as JSON for a person or a program."""
-    return json.dumps(value, indent=2, ensure_ascii=False)
+    """Return `value` as JSON for a person or a program; with escapes where standard output cannot take every character."""
+    encoding = (sys.stdout.encoding or "utf-8").lower().replace("-", "")
+    return json.dumps(value, indent=2, ensure_ascii=encoding != "utf8")

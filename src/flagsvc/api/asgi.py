@@ -1,0 +1,124 @@
+"""The contract for ASGI servers: a thin adapter that decides nothing. What to answer is the Service's.
+
+Mounted in another application it serves below the place it is mounted at (`root_path`), and gets no lifespan events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any, TypeAlias
+
+from flagsvc.api.call import Call
+from flagsvc.api.http import Headers, Request, Response
+from flagsvc.api.service import Service
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+Step: TypeAlias = Callable[[], Awaitable[None]]
+
+
+class AsgiApp:
+    """An ASGI application around a Service. `startup` and `shutdown` are awaited at the ends of the lifespan."""
+
+    def __init__(self, service: Service, startup: Step, shutdown: Step) -> None:
+        self._service = service
+        self._startup = startup
+        self._shutdown = shutdown
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one scope: an HTTP request or the lifespan; a WebSocket is refused."""
+        kind = scope["type"]
+        if kind == "http":
+            await self._http(scope, receive, send)
+        elif kind == "lifespan":
+            await self._lifespan(receive, send)
+        elif kind == "websocket":
+            await send({"type": "websocket.close", "code": 1000})
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; a caller that is gone before its body arrived gets nothing."""
+        admitted = self._service.admit(request_of(scope))
+        if not isinstance(admitted, Response):
+            body = await read_body(receive, admitted.limit) if admitted.limit else b""
+            if body is None:
+                return
+            admitted = await self._answer(admitted, body)
+        headers = admitted.headers()
+        if admitted.close and scope.get("http_version", "1.1") < "2":
+            headers.append((b"connection", b"close"))
+        try:
+            await send({"type": "http.response.start", "status": admitted.status, "headers": headers})
+            await send({"type": "http.response.body", "body": admitted.body})
+        except OSError:  # how ASGI servers say that the caller is gone
+            return
+
+    async def _answer(self, call: Call, body: bytes) -> Response:
+        """Return the service's answer."""
+        answer = self._service.answer(call, body)
+        return answer if isinstance(answer, Response) else await answer
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        """Start and stop what is behind the service when the server says so."""
+        while True:
+            event = (await receive())["type"].removeprefix("lifespan.")
+            step = self._startup if event == "startup" else self._shutdown
+            try:
+                await step()
+            except Exception as error:
+                await send({"type": f"lifespan.{event}.failed", "message": str(error)})
+                return
+            await send({"type": f"lifespan.{event}.complete"})
+            if event == "shutdown":
+                return
+
+
+def request_of(scope: Scope) -> Request:
+    """Return the head of the request in a scope."""
+    root = scope.get("root_path", "").rstrip("/").encode()
+    client = scope.get("client")
+    return Request(
+        scope["method"].encode("latin-1"),
+        path_below(scope, root),
+        scope["query_string"],
+        headers_of(scope["headers"]),
+        peer=client[0] if client else "",
+        scheme=scope.get("scheme", "http"),
+        root=root,
+    )
+
+
+def path_below(scope: Scope, root: bytes) -> bytes:
+    """Return the path below where the application is mounted: as it was sent, where the server tells that."""
+    path: bytes = scope.get("raw_path") or scope["path"].encode()
+    if b"?" in path:
+        path = path.partition(b"?")[0]
+    if not root:
+        return path
+    if not path.startswith(root):
+        path = scope["path"].encode()
+    return path[len(root) :] if path.startswith(root + b"/") or path == root else path
+
+
+def headers_of(headers: Iterable[Any]) -> Headers:
+    """Return the headers as a list of pairs, the server's own where it is one."""
+    if isinstance(headers, list) and (not headers or isinstance(headers[0], tuple)):
+        return headers
+    return [(name, value) for name, value in headers]
+
+
+async def read_body(receive: Receive, limit: int) -> bytes | None:
+    """Return the body, no more of it than tells that it is over the limit; None when the caller is gone."""
+    parts: list[bytes] = []
+    size = 0
+    while size <= limit:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        part = message.get("body", b"")
+        parts.append(part)
+        size += len(part)
+        if not message.get("more_body", False):
+            break
+    return b"".join(parts)

@@ -1,0 +1,170 @@
+"""The JSON body of a POST and the evaluation context in it (behaviour: Evaluation endpoints, Context, POST)."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple, NoReturn
+
+import msgspec
+
+from flagsvc.api.http import Refused, invalid
+from flagsvc.api.media import UTF8, Media, to_text, unpack
+from flagsvc.engine.context import Context
+from flagsvc.engine.values import jsdate, jsnumber
+
+MUST_BE_TEXT = "must be string"
+MUST_BE_OBJECT = "must be object"
+MUST_BE_ARRAY = "must be array"
+MAX_DEPTH = 100
+"""Lists in lists that are joined; the parser has a bound of its own."""
+
+TEXT_FIELDS = {
+    "appName": "app_name",
+    "environment": "environment",
+    "userId": "user_id",
+    "sessionId": "session_id",
+    "remoteAddress": "remote_address",
+}
+"""Wire name of each standard text field → the attribute of Context."""
+
+
+class Lookup(NamedTuple):
+    """What POST /proxy asks: the context, and the names of toggles (none: a list of all that are on)."""
+
+    context: Context
+    toggles: list[str]
+
+
+def read_json(body: bytes, media: Media, limit: int) -> object:
+    """Return the JSON value in a body, `{}` for no body; raises Refused (413, 400 with the parser's position)."""
+    body = unpack(body, media.window, limit)
+    if not body:
+        return {}
+    try:
+        return msgspec.json.decode(body if media.codec == UTF8 else to_text(body, media.codec))
+    except RecursionError:
+        raise too_deep() from None
+    except ValueError:
+        return read_unusual(to_text(body, media.codec))
+
+
+def read_unusual(text: str) -> object:
+    """Return the JSON value in a text that the fast parser refuses: half a surrogate pair, `1e400`; or say where it is wrong."""
+    if not text.strip(" \t\r\n"):
+        raise Refused(400, "the body is not JSON: it is empty", [])
+    try:
+        return whole(json.loads(text, parse_constant=refuse_constant))
+    except RecursionError:
+        raise too_deep() from None
+    except json.JSONDecodeError as error:
+        reason = error.msg[:1].lower() + error.msg[1:]
+        where = f"line {error.lineno} column {error.colno} (position {error.pos})"
+        raise Refused(400, f"the body is not JSON: {reason} at {where}", []) from None
+    except ValueError:
+        raise Refused(400, "the body is not JSON: a number has too many digits", []) from None
+
+
+def too_deep() -> Refused:
+    """Return the 400 for a body nested beyond all measure."""
+    return Refused(400, "the body is nested too deeply", [])
+
+
+def refuse_constant(name: str) -> NoReturn:
+    """Raise for `NaN` and `Infinity`, which the parser of the standard library would take."""
+    raise Refused(400, f"the body is not JSON: `{name}` is no value", [])
+
+
+def whole(value: object) -> object:
+    """Return a JSON value with every half of a surrogate pair replaced by U+FFFD."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [whole(each) for each in value]
+    if isinstance(value, dict):
+        return {whole(key): whole(each) for key, each in value.items()}
+    return value
+
+
+def read_lookup(value: object) -> Lookup:
+    """Return the toggles and the context of a POST /proxy body; raises Refused (400). Anything else in it is ignored."""
+    if not isinstance(value, dict):
+        raise invalid("/body", None, MUST_BE_OBJECT)
+    toggles = value.get("toggles", [])
+    if not isinstance(toggles, list):
+        raise invalid("/body", "toggles", MUST_BE_ARRAY)
+    names = [text("/body/toggles", str(index), each) or "" for index, each in enumerate(toggles)]
+    context = value.get("context", {})
+    if not isinstance(context, dict):
+        raise invalid("/body", "context", MUST_BE_OBJECT)
+    return Lookup(read_context(context), names)
+
+
+def read_context(fields: dict[str, object]) -> Context:
+    """Return the context in the `context` object of a body; raises Refused (400)."""
+    context = Context()
+    explicit = fields.get("properties", {})
+    if not isinstance(explicit, dict):
+        raise invalid("/body/context", "properties", MUST_BE_OBJECT)
+    for name, value in fields.items():
+        attribute = TEXT_FIELDS.get(name)
+        if attribute is not None:
+            setattr(context, attribute, text("/body/context", name, value) or None)
+        elif name == "currentTime":
+            context.current_time = read_time(value)
+        elif name != "properties" and value is not None:
+            context.properties[name] = loose_text(value)
+    for name, value in explicit.items():
+        context.properties[name] = text("/body/context/properties", name, value) or ""
+    return context
+
+
+def text(place: str, name: str, value: object) -> str | None:
+    """Return a scalar as JavaScript writes it, None for null; raises Refused (400) for an array or an object."""
+    if isinstance(value, str) or value is None:
+        return value
+    if isinstance(value, list | dict):
+        raise invalid(place, name, MUST_BE_TEXT)
+    return scalar_text(value)
+
+
+def scalar_text(value: object) -> str:
+    """Return a boolean or a number as JavaScript writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return jsnumber.to_text(number(value))
+
+
+def number(value: object) -> float:
+    """Return a JSON number as the double that JavaScript reads."""
+    if isinstance(value, int):
+        return jsnumber.from_int(value)
+    return value if isinstance(value, float) else float("nan")
+
+
+def loose_text(value: object, depth: int = 0) -> str:
+    """Return the text JavaScript makes of any value: a list is joined with commas, an object says only that it is one.
+
+    Raises Refused (400) for lists in lists beyond all measure.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        if depth == MAX_DEPTH:
+            raise too_deep()
+        return ",".join(["" if each is None else loose_text(each, depth + 1) for each in value])
+    return "[object Object]" if isinstance(value, dict) else scalar_text(value)
+
+
+def read_time(value: object) -> float | None:
+    """Return `currentTime` in epoch milliseconds: a number, or a text that JavaScript's Date reads; None for no date.
+
+    Raises Refused (400) for an array or an object. Zero is absent, as everything that JavaScript takes for false.
+    """
+    if isinstance(value, str):
+        return jsdate.parse(value)
+    if isinstance(value, list | dict):
+        raise invalid("/body/context", "currentTime", MUST_BE_TEXT)
+    if value is None:
+        return None
+    milliseconds = number(value)
+    return jsdate.from_number(milliseconds) if milliseconds else None

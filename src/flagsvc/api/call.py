@@ -1,0 +1,178 @@
+"""One request on its way through the contract: what its head says, and the endpoint it found. Compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Final, TypeAlias
+
+from mypy_extensions import i64, mypyc_attr
+
+from flagsvc.api.http import HEAD, Refused, Request, Response
+from flagsvc.api.keys import KeyRing
+from flagsvc.api.media import PLAIN, Media
+
+KEY: Final = 1
+ORIGIN: Final = 2
+IF_NONE_MATCH: Final = 3
+ACCEPT_ENCODING: Final = 4
+FORWARDED_FOR: Final = 5
+CONTENT_TYPE: Final = 6
+CONTENT_LENGTH: Final = 7
+CONTENT_ENCODING: Final = 8
+TRANSFER_ENCODING: Final = 9
+REQUESTED_HEADERS: Final = 10
+
+MAX_DIGITS: Final = 16
+MAX_LENGTH: Final = 10**15
+"""A Content-Length with more digits is over any limit; how many thousands of them there are does not matter."""
+
+HEADERS: Final[dict[bytes, int]] = {
+    b"origin": ORIGIN,
+    b"if-none-match": IF_NONE_MATCH,
+    b"accept-encoding": ACCEPT_ENCODING,
+    b"x-forwarded-for": FORWARDED_FOR,
+    b"content-type": CONTENT_TYPE,
+    b"content-length": CONTENT_LENGTH,
+    b"content-encoding": CONTENT_ENCODING,
+    b"transfer-encoding": TRANSFER_ENCODING,
+    b"access-control-request-headers": REQUESTED_HEADERS,
+}
+"""The headers the contract reads; the client key's has a name of its own."""
+
+
+class Tally:
+    """How often one method of one route was answered with each status. The labels come from the route table, never from callers."""
+
+    def __init__(self, method: str, route: str) -> None:
+        self.method = method
+        self.route = route
+        self.statuses: dict[int, int] = {}
+
+    def add(self, status: int) -> None:
+        """Count one answer."""
+        self.statuses[status] = self.statuses.get(status, 0) + 1
+
+
+class Call:
+    """One request: the facts of its head, and where it goes.
+
+    The header attributes are None where the header is missing; a list header that came in several lines is joined with commas, of
+    any other the first line counts. `limit` is the most bytes of body to read, 0 for none: what a caller sends along with a GET
+    is never waited for. `huge` tells of a body so large that the connection is better closed than drained.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.endpoint: Endpoint | None = None
+        self.media: Media = PLAIN
+        self.limit: int = 0
+        self.huge: bool = False
+        self.size: i64 = 0
+        self.started: float = 0.0
+        self.key: bytes | None = None
+        self.origin: bytes | None = None
+        self.if_none_match: bytes | None = None
+        self.accept_encoding: bytes | None = None
+        self.forwarded: bytes | None = None
+        self.content_type: bytes | None = None
+        self.content_length: bytes | None = None
+        self.content_encoding: bytes | None = None
+        self.chunked: bool = False
+        self.requested_headers: bytes | None = None
+
+    def read(self, table: dict[bytes, int]) -> None:
+        """Take what the contract needs from the headers; `table` has the kind of each header's name."""
+        size: i64 = 0
+        for name, value in self.request.headers:
+            size += len(name) + len(value) + 4
+            kind = table.get(name)
+            if kind is not None:
+                self.put(kind, value)
+        self.size = size
+
+    def put(self, kind: i64, value: bytes) -> None:
+        """Take one header."""
+        if kind == KEY:
+            self.key = value if self.key is None else self.key
+        elif kind == ACCEPT_ENCODING:
+            self.accept_encoding = joined(self.accept_encoding, value)
+        elif kind == ORIGIN:
+            self.origin = value
+        elif kind == IF_NONE_MATCH:
+            self.if_none_match = joined(self.if_none_match, value)
+        elif kind == FORWARDED_FOR:
+            self.forwarded = joined(self.forwarded, value)
+        elif kind == REQUESTED_HEADERS:
+            self.requested_headers = joined(self.requested_headers, value)
+        else:
+            self.put_content(kind, value)
+
+    def put_content(self, kind: i64, value: bytes) -> None:
+        """Take one header that describes the body."""
+        if kind == CONTENT_TYPE:
+            self.content_type = value if self.content_type is None else self.content_type
+        elif kind == CONTENT_LENGTH:
+            self.content_length = value
+        elif kind == CONTENT_ENCODING:
+            self.content_encoding = joined(self.content_encoding, value)
+        else:
+            self.chunked = True
+
+    def has_body(self) -> bool:
+        """Return whether the head announces a body; raises Refused (400) for a length that is none."""
+        return self.announced() > 0 or self.chunked
+
+    def announced(self) -> int:
+        """Return the Content-Length, 0 without one, at most `MAX_LENGTH`; raises Refused (400) for one that is no number."""
+        length = self.content_length
+        if length is None:
+            return 0
+        if not length.isdigit():
+            raise Refused(400, "the Content-Length is not a number", [])
+        digits = length.lstrip(b"0")
+        return MAX_LENGTH if len(digits) >= MAX_DIGITS else int(digits or b"0")
+
+    def is_head(self) -> bool:
+        """Return whether the method is HEAD."""
+        return self.request.method == HEAD
+
+
+def joined(before: bytes | None, value: bytes) -> bytes:
+    """Return a list header with one more line."""
+    return value if before is None else before + b", " + value
+
+
+Answer: TypeAlias = Response | Awaitable[Response]
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Handler:
+    """What answers the calls of one endpoint once every check of the head is passed."""
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return the response, or an awaitable of it; raises Refused."""
+        raise Refused(404, "there is nothing here", [])
+
+
+class Endpoint:
+    """One method of one route: who may call it, what body it takes, who answers.
+
+    `ring` holds the keys that open it, None where no key is needed; `limit` the most bytes of body, 0 where none is read;
+    `off` says how to switch the endpoint on, empty where it is on.
+    """
+
+    def __init__(self, handler: Handler, ring: KeyRing | None, limit: int, off: str, tally: Tally) -> None:
+        self.handler = handler
+        self.ring = ring
+        self.limit = limit
+        self.off = off
+        self.tally = tally
+
+
+class Resource:
+    """One path: its endpoints by method, and whether it answers before the first configuration is there."""
+
+    def __init__(self, always: bool) -> None:
+        self.always = always
+        self.endpoints: dict[bytes, Endpoint] = {}
+        self.allow: bytes = b""

@@ -1,0 +1,118 @@
+"""The OpenAPI document, made of the route rows (specification: GET /docs/openapi.json)."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from flagsvc.api.routes import ROUTES, Auth, Documented, Row, answers_of
+from flagsvc.api.schemas import CONTEXT_FIELDS, SCHEMAS, TEXT, ref
+from flagsvc.api.settings import ServiceSettings
+from flagsvc.version import VERSION
+
+Json: TypeAlias = dict[str, Any]
+
+CLIENT_KEY = "clientKey"
+SERVER_TOKEN = "serverToken"  # noqa: S105  (the name of a scheme, not a secret)
+SCHEMES = {
+    Auth.NONE: (),
+    Auth.CLIENT: (CLIENT_KEY,),
+    Auth.SERVER: (SERVER_TOKEN,),
+    Auth.EITHER: (CLIENT_KEY, SERVER_TOKEN),
+}
+ABOUT = {CLIENT_KEY: "One of the client keys.", SERVER_TOKEN: "One of the server-side tokens, in the same header."}
+CACHE = {"Cache-Control": "How long the answer may be kept.", "ETag": "Equal where the answer is."}
+HEADERS = {
+    200: {"Vary": "What the answer depends on.", **CACHE},
+    304: {"Vary": "What the answer depends on.", **CACHE},
+    503: {"Retry-After": "Seconds after which to ask again.", "Cache-Control": "Never kept."},
+}
+
+
+def document(settings: ServiceSettings, root: str) -> Json:
+    """Return the OpenAPI 3.1 document of the routes that are on; `root` is where the application is mounted."""
+    paths: dict[str, Json] = {}
+    for row in ROUTES:
+        if row.listed and row.on(settings):
+            paths.setdefault(settings.base_path + row.path, {})[row.method.lower()] = operation(row)
+    content: Json = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "flagsvc proxy",
+            "version": VERSION,
+            "description": "Evaluates feature flags for client-side applications.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": paths,
+        "components": {"schemas": SCHEMAS, "securitySchemes": schemes(settings)},
+    }
+    if root:
+        content["servers"] = [{"url": root}]
+    return content
+
+
+def schemes(settings: ServiceSettings) -> Json:
+    """Return how callers authenticate: both kinds of key come in the same header."""
+    header = {"type": "apiKey", "in": "header", "name": settings.client_keys_header_name}
+    return {name: {**header, "description": text} for name, text in ABOUT.items()}
+
+
+def operation(row: Row) -> Json:
+    """Return what one method of one route takes and gives."""
+    content: Json = {
+        "operationId": identifier(row),
+        "summary": row.summary,
+        "tags": [row.tag],
+        "security": [{name: []} for name in SCHEMES[row.auth]],
+        "responses": {"200": success(row)} | {str(each.status): failure(each) for each in answers_of(row)},
+    }
+    if row.description:
+        content["description"] = row.description
+    if row.query:
+        content["parameters"] = parameters()
+    if row.body:
+        body = {"application/json": {"schema": ref(row.body)}}
+        content["requestBody"] = {"required": row.body_needed, "content": body}
+    return content
+
+
+def identifier(row: Row) -> str:
+    """Return a name for an operation that stays the same: `get_proxy_all`."""
+    return "_".join([row.method.lower(), *row.path.replace("-", "/").replace(".", "/").strip("/").split("/")])
+
+
+def success(row: Row) -> Json:
+    """Return the description of a 200."""
+    schema = ref(row.schema) if row.schema else TEXT
+    return {"description": "OK", "headers": headers(200), "content": {row.media: {"schema": schema}}}
+
+
+def failure(answer: Documented) -> Json:
+    """Return the description of any other answer."""
+    content: Json = {"description": answer.description}
+    if answer.media:
+        content["content"] = {answer.media: {"schema": ref(answer.schema) if answer.schema else TEXT}}
+    found = headers(answer.status)
+    return content | ({"headers": found} if found else {})
+
+
+def headers(status: int) -> Json:
+    """Return the headers that are worth a word at a status."""
+    found = HEADERS.get(status, {})
+    return {name: {"description": text, "schema": TEXT} for name, text in found.items() if name != "Cache-Control"}
+
+
+def parameters() -> list[Json]:
+    """Return the parameters that make a context."""
+    fields = [
+        {"name": name, "in": "query", "description": text, "schema": TEXT} for name, text in CONTEXT_FIELDS.items()
+    ]
+    time = {"name": "currentTime", "in": "query", "description": "A date as JavaScript reads it.", "schema": TEXT}
+    properties = {
+        "name": "properties",
+        "in": "query",
+        "description": "Further fields: `properties[region]=eu`. A parameter of any other name is a property too.",
+        "style": "deepObject",
+        "explode": True,
+        "schema": {"type": "object", "additionalProperties": TEXT, "propertyNames": {"pattern": r"^[^\[\]]+$"}},
+    }
+    return [*fields, time, properties]

@@ -1,0 +1,85 @@
+"""What the HTTP contract asks of the rooms below it, each as small as it uses it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from flagsvc.engine.context import Context
+
+
+class Snapshot(Protocol):
+    """A compiled configuration (`flagsvc.engine.snapshot.Snapshot`)."""
+
+    @property
+    def uses_time(self) -> bool:
+        """Whether `Context.now` is ever read."""
+
+    @property
+    def uses_random(self) -> bool:
+        """Whether `Context.entropy` is ever read."""
+
+    def enabled(self, context: Context) -> bytes:
+        """Return the JSON list of the toggles that are on."""
+
+    def all(self, context: Context) -> bytes:
+        """Return the JSON list of every toggle."""
+
+    def named(self, context: Context, names: list[str]) -> tuple[bytes, list[bool]]:
+        """Return the JSON list of the toggles asked for, and whether each is on."""
+
+    def take_faults(self) -> list[tuple[str, Exception]]:
+        """Return what custom strategies raised since the last call."""
+
+
+class Document(Protocol):
+    """The configuration document that is served to server-side SDKs."""
+
+    @property
+    def body(self) -> bytes:
+        """The JSON."""
+
+    @property
+    def etag(self) -> str:
+        """Its entity tag, quotes included."""
+
+
+class Holder(Protocol):
+    """The cell that holds the configuration (`flagsvc.repository.Holder`)."""
+
+    @property
+    def current(self) -> Snapshot | None:
+        """The snapshot to answer from; None until the first configuration is there."""
+
+    @property
+    def document(self) -> Document | None:
+        """The document it was made of."""
+
+    @property
+    def last_fetch_ms(self) -> float:
+        """Epoch milliseconds of the last check for updates, 0.0 when never."""
+
+    @property
+    def last_update_ms(self) -> float:
+        """Epoch milliseconds of the last update received, 0.0 when never."""
+
+    @property
+    def state(self) -> str:
+        """Where the configuration came from: cold, restored, bootstrapped, fresh or stale."""
+
+    @property
+    def problems(self) -> int:
+        """The number of malformed features that were left out."""
+
+
+class Usage(Protocol):
+    """The counters of usage metrics (`flagsvc.usage.UsageCounters`)."""
+
+    @property
+    def dropped(self) -> int:
+        """How many counts were left out so far: of names the configuration does not know, or over a bound."""
+
+    def count(self, name: str, enabled: bool) -> None:
+        """Count one look-up of a toggle, if the configuration knows it."""
+
+    def add(self, name: str, yes: int, no: int, variants: dict[str, int]) -> None:
+        """Count what an SDK reports of a toggle, as far as the configuration knows its name and variants."""

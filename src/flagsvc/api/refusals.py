@@ -1,0 +1,52 @@
+"""The errors that do not depend on a body, in words (specification: Errors; behaviour: Order of checks)."""
+
+from __future__ import annotations
+
+from flagsvc.api.http import Refused
+
+MAX_SHOWN = 200
+
+
+def not_ready() -> Refused:
+    """Return the 503 before the first configuration is there."""
+    return Refused(503, "Not Ready", [])
+
+
+def unauthorized() -> Refused:
+    """Return the 401 for a missing or wrong client key."""
+    return Refused(401, "Unauthorized", [])
+
+
+def unknown_path(path: bytes) -> Refused:
+    """Return the 404 for a path that is no route."""
+    return Refused(404, f"there is nothing at `{shown(path)}`", [])
+
+
+def wrong_method(method: bytes, path: bytes) -> Refused:
+    """Return the 405 for a known path."""
+    return Refused(405, f"`{shown(path)}` does not take `{shown(method)}`", [])
+
+
+def switched_off(hint: str) -> Refused:
+    """Return the 501 for an endpoint that an option switches on."""
+    return Refused(501, hint, [])
+
+
+def query_too_long(limit: int) -> Refused:
+    """Return the 414 for a long query string."""
+    return Refused(414, f"the query string is longer than {limit} bytes", [])
+
+
+def headers_too_large(limit: int) -> Refused:
+    """Return the 431 for a large header block."""
+    return Refused(431, f"the header block is larger than {limit} bytes", [])
+
+
+def unexpected() -> Refused:
+    """Return the 500 that tells nothing of its cause."""
+    return Refused(500, "an unexpected error occurred", [])
+
+
+def shown(text: bytes) -> str:
+    """Return what a caller sent, fit for a message."""
+    return text[:MAX_SHOWN].decode("ascii", "backslashreplace")

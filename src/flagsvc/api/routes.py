@@ -1,0 +1,252 @@
+"""The routes, one row each (specification: Endpoints; behaviour: Other endpoints real clients call).
+
+The service, the OpenAPI document and the tests of the wire read these rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from flagsvc.api.settings import ServiceSettings
+
+
+class Auth(Enum):
+    """Which keys open a route: none is needed, client keys, server-side tokens, or either."""
+
+    NONE = "none"
+    CLIENT = "client"
+    SERVER = "server"
+    EITHER = "either"
+
+
+class Limit(Enum):
+    """The limit that holds for a body: none is read, the common one, or that of usage metrics."""
+
+    NONE = ""
+    BODY = "body_limit"
+    METRICS = "metrics_body_limit"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What switches a route on: a field of ServiceSettings; `status` is the answer while it is off, `hint` its text."""
+
+    field: str
+    status: int
+    hint: str
+
+    def holds(self, settings: ServiceSettings) -> bool:
+        """Return whether the route is on."""
+        return bool(getattr(settings, self.field))
+
+
+DOCS = Condition("enable_oas", 404, "")
+ALL = Condition(
+    "enable_all_endpoint",
+    501,
+    "/proxy/all is switched off: set the option `enableAllEndpoint` (variable `ENABLE_ALL_ENDPOINT`) to true",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One method of one route. `path` is below the base path; a GET row answers HEAD too.
+
+    `handler` names who answers, `query` tells that a context is read from the query string, `body` the schema of the JSON body
+    and `body_needed` that it may not be missing, `media` and `schema` the type and the schema of a 200. `always` marks what
+    answers before the first configuration is there, `listed` what the OpenAPI document tells.
+    """
+
+    path: str
+    method: str = "GET"
+    handler: str
+    summary: str
+    description: str = ""
+    auth: Auth = Auth.NONE
+    query: bool = False
+    body: str = ""
+    body_needed: bool = False
+    limit: Limit = Limit.NONE
+    media: str = "application/json"
+    schema: str = ""
+    condition: Condition | None = None
+    always: bool = False
+    listed: bool = True
+    tag: str = "operations"
+
+    def on(self, settings: ServiceSettings) -> bool:
+        """Return whether the route is switched on."""
+        return self.condition is None or self.condition.holds(settings)
+
+    @property
+    def template(self) -> str:
+        """The label that stands for the route in metrics and logs."""
+        return self.path
+
+
+LISTED = "The toggles that are on for the context; nothing of their configuration."
+NAMED = "With `toggles`: every named toggle with its state. Without: the toggles that are on."
+
+ROUTES: tuple[Row, ...] = (
+    Row(
+        path="/proxy",
+        handler="enabled",
+        summary="Evaluate the toggles for a context in the query string",
+        description=LISTED,
+        auth=Auth.CLIENT,
+        query=True,
+        schema="Toggles",
+        tag="evaluation",
+    ),
+    Row(
+        path="/proxy",
+        method="POST",
+        handler="lookup",
+        summary="Evaluate toggles for a context in the body",
+        description=NAMED,
+        auth=Auth.CLIENT,
+        body="Lookup",
+        limit=Limit.BODY,
+        schema="Toggles",
+        tag="evaluation",
+    ),
+    Row(
+        path="/proxy/all",
+        handler="all",
+        summary="Evaluate every toggle, on or off, for a context in the query string",
+        auth=Auth.CLIENT,
+        query=True,
+        schema="Toggles",
+        condition=ALL,
+        tag="evaluation",
+    ),
+    Row(
+        path="/proxy/all",
+        method="POST",
+        handler="lookup-all",
+        summary="Evaluate every toggle, on or off, for a context in the body",
+        auth=Auth.CLIENT,
+        body="Lookup",
+        limit=Limit.BODY,
+        schema="Toggles",
+        condition=ALL,
+        tag="evaluation",
+    ),
+    Row(
+        path="/proxy/client/metrics",
+        method="POST",
+        handler="metrics",
+        summary="Report how often toggles were used",
+        description="Names of toggles and variants that the configuration does not know are dropped and counted.",
+        auth=Auth.EITHER,
+        body="Metrics",
+        body_needed=True,
+        limit=Limit.METRICS,
+        media="text/plain",
+        tag="clients",
+    ),
+    Row(
+        path="/proxy/all/client/metrics",
+        method="POST",
+        handler="metrics",
+        summary="Report how often toggles were used, for SDKs that are set to /proxy/all",
+        auth=Auth.EITHER,
+        body="Metrics",
+        body_needed=True,
+        limit=Limit.METRICS,
+        media="text/plain",
+        tag="clients",
+    ),
+    Row(
+        path="/proxy/client/register",
+        method="POST",
+        handler="register",
+        summary="Register an SDK",
+        auth=Auth.EITHER,
+        body="Registration",
+        body_needed=True,
+        limit=Limit.BODY,
+        media="text/plain",
+        tag="clients",
+    ),
+    Row(
+        path="/proxy/client/features",
+        handler="features",
+        summary="Read the configuration document, for server-side SDKs and other proxies",
+        auth=Auth.SERVER,
+        schema="Features",
+        tag="clients",
+    ),
+    Row(
+        path="/proxy/health",
+        handler="health",
+        summary="Tell whether the proxy is ready",
+        media="text/html",
+    ),
+    Row(
+        path="/proxy/live",
+        handler="health",
+        summary="Tell whether the proxy runs, ready or not",
+        media="text/html",
+        always=True,
+    ),
+    Row(
+        path="/proxy/internal-backstage/prometheus",
+        handler="prometheus",
+        summary="Read metrics in Prometheus text format",
+        media="text/plain",
+    ),
+    Row(
+        path="/docs/openapi.json",
+        handler="openapi",
+        summary="Read this document",
+        schema="Document",
+        condition=DOCS,
+        tag="documentation",
+    ),
+    Row(
+        path="/docs/openapi",
+        handler="page",
+        summary="Try the endpoints in a browser",
+        media="text/html",
+        condition=DOCS,
+        tag="documentation",
+    ),
+    *(
+        Row(path=f"/docs/openapi/{name}", handler=name, summary="A file of the page", condition=DOCS, listed=False)
+        for name in ("swagger_bundle.js", "swagger_preset.js", "swagger_style.css", "init.js", "page.css")
+    ),
+)
+"""Every route, in the order of the documentation."""
+
+
+@dataclass(frozen=True)
+class Documented:
+    """An answer that some rows can give besides a 200. `schema` is empty where the body is a text or none."""
+
+    status: int
+    description: str
+    applies: Callable[[Row], bool]
+    media: str = "application/json"
+    schema: str = "Error"
+
+
+ANSWERS: tuple[Documented, ...] = (
+    Documented(304, "The caller has this answer already (If-None-Match)", lambda row: row.method == "GET", "", ""),
+    Documented(400, "The query string or the body does not fit", lambda row: row.query or bool(row.body)),
+    Documented(401, "The key is missing or wrong", lambda row: row.auth is not Auth.NONE, "text/plain", ""),
+    Documented(413, "The body is too large", lambda row: bool(row.body)),
+    Documented(414, "The query string is too long", lambda _: True),
+    Documented(415, "The media type, charset or content coding is not read", lambda row: bool(row.body)),
+    Documented(431, "The header block is too large", lambda _: True),
+    Documented(500, "Something unexpected happened", lambda _: True),
+    Documented(503, "There is no configuration yet", lambda row: not row.always, "text/plain", ""),
+)
+"""The answers besides 200, each with the rows that can give it."""
+
+
+def answers_of(row: Row) -> list[Documented]:
+    """Return the answers a row can give besides a 200."""
+    return [answer for answer in ANSWERS if answer.applies(row)]

@@ -1,0 +1,220 @@
+"""The one place of the HTTP contract: which checks, in which order, and who answers (behaviour: Order of checks). Compiled.
+
+A transport makes a Request of a head and calls `admit`. A Response is the answer, and the body need not be read. A Call names
+in `limit` how much body to read (at most one byte more: the excess is the service's to refuse) and goes to `answer` with
+what was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from random import Random
+from typing import Final
+
+from flagsvc.api import refusals
+from flagsvc.api.build import Ports, build
+from flagsvc.api.call import Answer, Call, Resource
+from flagsvc.api.enrich import EnricherError
+from flagsvc.api.http import HEAD, OPTIONS, Headers, Refused, Request, Response
+from flagsvc.api.log import where
+from flagsvc.api.media import media, too_large
+from flagsvc.api.ports import Holder, Usage
+from flagsvc.api.settings import ServiceSettings
+from flagsvc.clock import Clock
+from flagsvc.extensions import ContextEnricher
+from flagsvc.log import Logger
+
+RETRY_SECONDS: Final = b"1"
+DISCARDED_DIGITS: Final = 7
+"""A body whose length has no more digits is left to the transport to discard, so that its sender gets to see the answer."""
+
+
+class Service:
+    """The contract of one application.
+
+    `holder` is read once per request, `usage` counts look-ups, `log` takes an event with fields, `clock` tells the time,
+    `random` draws sessions and seeds (by default seeded by the system), `enrichers` change the context before it is
+    evaluated.
+    """
+
+    def __init__(
+        self,
+        settings: ServiceSettings,
+        *,
+        holder: Holder,
+        usage: Usage,
+        log: Logger,
+        clock: Clock,
+        enrichers: Sequence[ContextEnricher] = (),
+        random: Random | None = None,
+    ) -> None:
+        ports = Ports(holder, usage, clock, log, Random() if random is None else random)
+        parts = build(settings, ports, enrichers)
+        self.settings = settings
+        self.holder = holder
+        self.log = log
+        self.clock = clock
+        self.cors = parts.cors
+        self.answers = parts.answers
+        self.headers = parts.headers
+        self.resources = parts.resources
+        self.preflights = parts.preflights
+        self.rest = parts.rest
+        self.header_limit = settings.header_limit
+        self.query_limit = settings.query_limit
+        self.access_log = settings.access_log
+
+    def admit(self, request: Request) -> Call | Response:
+        """Return the call a request becomes, or the answer that its head already decides. Raises nothing."""
+        call = Call(request)
+        if self.access_log:
+            call.started = self.clock.monotonic()
+        try:
+            call.read(self.headers)
+            call.huge = call.content_length is not None and len(call.content_length) > DISCARDED_DIGITS
+            if request.method == OPTIONS:
+                return self.preflight(call)
+            self.check(call)
+        except Refused as refused:
+            return self.refuse(call, refused)
+        except Exception as error:  # the last resort: a caller gets an answer whatever happens
+            return self.fail(call, error)
+        return call
+
+    def check(self, call: Call) -> None:
+        """Make every check that needs only the head; raises Refused."""
+        request = call.request
+        self.check_size(call)
+        resource = self.find(request.path)
+        endpoint = None if resource is None else resource.endpoints.get(request.method)
+        call.endpoint = endpoint
+        if self.holder.current is None and (resource is None or not resource.always):
+            raise refusals.not_ready()
+        if resource is None:
+            raise refusals.unknown_path(request.path)
+        if endpoint is None:
+            raise refusals.wrong_method(request.method, request.path)
+        ring = endpoint.ring
+        if ring is not None and (call.key is None or not ring.holds(call.key)):
+            raise refusals.unauthorized()
+        if endpoint.off:
+            raise refusals.switched_off(endpoint.off)
+        if endpoint.limit:
+            self.check_body(call, endpoint.limit)
+
+    def check_size(self, call: Call) -> None:
+        """Refuse a head that is larger than the limits."""
+        if call.size > self.header_limit:
+            raise refusals.headers_too_large(self.header_limit)
+        if len(call.request.query) > self.query_limit:
+            raise refusals.query_too_long(self.query_limit)
+
+    def check_body(self, call: Call, limit: int) -> None:
+        """Refuse a body by what its head says of it, else note how to read it."""
+        if not call.has_body():
+            return
+        call.media = media(call.content_type, call.content_encoding)
+        if call.announced() > limit:
+            raise too_large(limit)
+        call.limit = limit
+
+    def find(self, path: bytes) -> Resource | None:
+        """Return the resource at a path; a slash at the end and the case of letters do not matter."""
+        resource = self.resources.get(path)
+        if resource is None:
+            resource = self.resources.get(path.lower().rstrip(b"/"))
+        return resource
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return the response to an admitted call, or an awaitable of it where an enricher is configured. Raises nothing."""
+        endpoint = call.endpoint
+        if endpoint is None:
+            return self.refuse(call, refusals.unknown_path(call.request.path))
+        try:
+            if call.limit and len(body) > call.limit:
+                raise too_large(call.limit)
+            answer = endpoint.handler.answer(call, body)
+        except Refused as refused:
+            return self.refuse(call, refused)
+        except Exception as error:  # as in admit
+            return self.fail(call, error)
+        return self.finish(call, answer) if isinstance(answer, Response) else self.later(call, answer)
+
+    async def later(self, call: Call, answer: Awaitable[Response]) -> Response:
+        """Return the response that an enricher is still working on."""
+        try:
+            response = await answer
+        except Refused as refused:
+            return self.refuse(call, refused)
+        except EnricherError:  # it has been logged
+            return self.refuse(call, refusals.unexpected())
+        except Exception as error:  # as in admit
+            return self.fail(call, error)
+        return self.finish(call, response)
+
+    def preflight(self, call: Call) -> Response:
+        """Return the answer to OPTIONS on any path (behaviour: CORS)."""
+        self.check_size(call)
+        status = self.settings.cors_options_success_status
+        own = self.cors.preflight_own(call.origin, call.requested_headers)
+        own.append((b"content-length", b"0"))
+        if self.settings.cors_preflight_continue:
+            resource = self.find(call.request.path)
+            if resource is None:
+                raise refusals.unknown_path(call.request.path)
+            own.append((b"allow", resource.allow))
+            status = 200
+        self.preflights.add(status)
+        response = Response(status, self.cors.preflight_fixed, own, b"")
+        response.close = call.huge
+        return response
+
+    def refuse(self, call: Call, refused: Refused) -> Response:
+        """Return the error that a refusal stands for."""
+        own: Headers = []
+        if refused.status == 503:
+            own.append((b"retry-after", RETRY_SECONDS))
+        elif refused.status == 405:
+            resource = self.find(call.request.path)
+            own.append((b"allow", b"" if resource is None else resource.allow))
+        return self.finish(call, self.answers.refusal(call, refused, own))
+
+    def fail(self, call: Call, error: Exception) -> Response:
+        """Return the 500 for an exception nobody expected, and log where it came from."""
+        self.log.error("an unexpected error", route=self.route(call), error=where(error))
+        call.accept_encoding = None  # it may be what went wrong
+        return self.refuse(call, refusals.unexpected())
+
+    def finish(self, call: Call, response: Response) -> Response:
+        """Return a response with what depends on the request beyond its answer: CORS, HEAD; and count it."""
+        if self.cors.dynamic:
+            response.own.extend(self.cors.own(call.origin))
+        endpoint = call.endpoint
+        tally = self.rest if endpoint is None else endpoint.tally
+        tally.add(response.status)
+        response.close = call.huge
+        if call.request.method == HEAD:
+            response.body = b""
+        if self.access_log:
+            self.note(call, response)
+        return response
+
+    def note(self, call: Call, response: Response) -> None:
+        """Write the line of the access log: nothing of what the caller sent but the method and where it went."""
+        took = (self.clock.monotonic() - call.started) * 1000.0
+        self.log.info(
+            "request",
+            method=self.method(call),
+            route=self.route(call),
+            status=response.status,
+            bytes=len(response.body),
+            milliseconds=round(took, 3),
+        )
+
+    def route(self, call: Call) -> str:
+        """Return the template of the route a call went to."""
+        return self.rest.route if call.endpoint is None else call.endpoint.tally.route
+
+    def method(self, call: Call) -> str:
+        """Return the method of a call, as far as it is one of ours."""
+        return self.rest.method if call.endpoint is None else call.endpoint.tally.method

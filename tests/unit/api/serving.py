@@ -1,0 +1,122 @@
+"""A service over a snapshot that gives back what it is told to: for tests that do not ask how a toggle is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any
+
+from flagsvc.api.call import Call
+from flagsvc.api.http import Headers, Refused, Request, Response
+from flagsvc.api.service import Service
+from flagsvc.api.settings import ServiceSettings
+from flagsvc.engine.context import Context
+from flagsvc.extensions import ContextEnricher
+from flagsvc.testing import FakeClock, RecordingLog
+
+EMPTY = b'{"toggles":[]}'
+
+
+def attempt(function: Callable[..., object], *arguments: object) -> object:
+    """Return what a function gives, or the refusal it raises."""
+    try:
+        return function(*arguments)
+    except Refused as refused:
+        return refused
+
+
+class FakeSnapshot:
+    """Answers every context with `body`; `contexts` are those it was asked about."""
+
+    def __init__(self, body: bytes = EMPTY, *, uses_time: bool = False, uses_random: bool = False) -> None:
+        self.body = body
+        self.uses_time = uses_time
+        self.uses_random = uses_random
+        self.contexts: list[Context] = []
+        self.faults: list[tuple[str, Exception]] = []
+
+    def enabled(self, context: Context) -> bytes:
+        """Note the context."""
+        self.contexts.append(context)
+        return self.body
+
+    def all(self, context: Context) -> bytes:
+        """Note the context."""
+        return self.enabled(context)
+
+    def named(self, context: Context, names: list[str]) -> tuple[bytes, list[bool]]:
+        """Note the context; every second toggle is on."""
+        return self.enabled(context), [index % 2 == 0 for index in range(len(names))]
+
+    def take_faults(self) -> list[tuple[str, Exception]]:
+        """Return and forget the faults."""
+        faults, self.faults = self.faults, []
+        return faults
+
+
+class FakeHolder:
+    """A cell with a snapshot."""
+
+    def __init__(self, current: FakeSnapshot | None) -> None:
+        self.current = current
+        self.document: Any = None
+        self.last_fetch_ms = 0.0
+        self.last_update_ms = 0.0
+        self.state = "cold"
+        self.problems = 0
+
+
+class FakeUsage:
+    """Counters that write down what they are told."""
+
+    dropped = 0
+
+    def __init__(self) -> None:
+        self.counted: list[tuple[str, bool]] = []
+        self.added: list[tuple[str, int, int, dict[str, int]]] = []
+
+    def count(self, name: str, enabled: bool) -> None:
+        """Write a look-up down."""
+        self.counted.append((name, enabled))
+
+    def add(self, name: str, yes: int, no: int, variants: dict[str, int]) -> None:
+        """Write a report down."""
+        self.added.append((name, yes, no, variants))
+
+
+class Serving:
+    """A service and everything it is connected to."""
+
+    def __init__(
+        self, snapshot: FakeSnapshot | None = None, enrichers: Sequence[ContextEnricher] = (), **settings: Any
+    ) -> None:
+        self.snapshot = FakeSnapshot() if snapshot is None else snapshot
+        self.holder = FakeHolder(self.snapshot)
+        self.usage = FakeUsage()
+        self.log = RecordingLog()
+        self.clock = FakeClock()
+        self.service = Service(
+            ServiceSettings(**{"client_keys": ("k",), "server_tokens": ("t",), **settings}),
+            holder=self.holder,
+            usage=self.usage,
+            log=self.log,
+            clock=self.clock,
+            enrichers=enrichers,
+            random=Random(7),
+        )
+
+    def ask(
+        self, method: bytes, path: bytes, query: bytes = b"", headers: Headers | None = None, body: bytes = b""
+    ) -> Response:
+        """Return the answer to a request with the client key, where it needs no awaiting."""
+        admitted = self.service.admit(request(method, path, query, headers))
+        if isinstance(admitted, Call):
+            answer = self.service.answer(admitted, body)
+            assert isinstance(answer, Response)
+            return answer
+        return admitted
+
+
+def request(method: bytes, path: bytes, query: bytes = b"", headers: Headers | None = None) -> Request:
+    """Return a request with the client key."""
+    return Request(method, path, query, [(b"authorization", b"k"), *(headers or [])], peer="192.0.2.1")

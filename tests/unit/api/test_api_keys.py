@@ -1,0 +1,29 @@
+"""Client keys."""
+
+from __future__ import annotations
+
+from flagsvc.api.keys import KeyRing
+
+
+def test_a_ring_holds_its_keys_and_nothing_else() -> None:
+    """Each key opens, in the bytes it has as UTF-8; parts, extensions and other cases do not."""
+    ring = KeyRing(["abc", "d", "ключ"])
+    assert all(ring.holds(key) for key in (b"abc", b"d", "ключ".encode()))
+    assert not any(ring.holds(key) for key in (b"", b"ab", b"abcd", b"ABC", b"a bc", b"\xff"))
+
+
+def test_blanks_round_a_value_do_not_belong_to_it() -> None:
+    """Parsers differ in what they leave of them."""
+    assert KeyRing(["abc"]).holds(b" abc\t ")
+
+
+def test_an_empty_ring_holds_nothing() -> None:
+    """Without keys nothing opens, the empty key neither."""
+    assert not KeyRing([]).holds(b"")
+
+
+def test_keys_are_not_kept() -> None:
+    """A dump of the ring shows digests only."""
+    ring = KeyRing(["very-secret-key"])
+    assert b"very-secret-key" not in b"".join(ring.digests)
+    assert "very-secret-key" not in repr(ring)

@@ -1,0 +1,47 @@
+"""Saying things sparingly, and saying where without saying what."""
+
+from __future__ import annotations
+
+import asyncio
+
+from flagsvc.api.log import MAX_REMEMBERED, Sparing, where
+from flagsvc.testing import FakeClock
+
+
+def test_once_for_each_name() -> None:
+    """Without a time a name is let through once, for ever."""
+    clock = FakeClock()
+    sparing = Sparing(clock, None)
+    assert [sparing.allows(name) for name in "aba"] == [True, True, False]
+    asyncio.run(clock.advance(10**9))
+    assert not sparing.allows("a")
+
+
+def test_once_in_a_while() -> None:
+    """With a time it is let through again when that has passed."""
+    clock = FakeClock()
+    sparing = Sparing(clock, 60)
+    assert sparing.allows("a")
+    asyncio.run(clock.advance(59))
+    assert not sparing.allows("a")
+    asyncio.run(clock.advance(1))
+    assert sparing.allows("a")
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    """Beyond the bound new names stay silent, known ones still work."""
+    sparing = Sparing(FakeClock(), 0)
+    assert sum(sparing.allows(f"name-{number}") for number in range(MAX_REMEMBERED + 10)) == MAX_REMEMBERED
+    assert sparing.allows("name-0")
+
+
+def test_where_tells_the_place_and_not_the_text() -> None:
+    """The class and the innermost line; an exception that was never raised has no line."""
+    try:
+        int("user-4711")
+    except ValueError as error:
+        told = where(error)
+    assert told.startswith("ValueError at ")
+    assert __file__ in told
+    assert "4711" not in told
+    assert where(KeyError("user-4711")) == "KeyError"

@@ -1,0 +1,27 @@
+"""Every test of the wire runs over each transport."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from wirekit import Opener
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run each test that opens a proxy over every transport. The package can only be imported from here on."""
+    from wirekit import TRANSPORTS
+
+    if "opened" in metafunc.fixturenames:
+        metafunc.parametrize("opened", list(TRANSPORTS), indirect=True)
+
+
+@pytest.fixture
+def opened(request: pytest.FixtureRequest) -> Opener:
+    """Return what opens a proxy over a transport."""
+    from wirekit import TRANSPORTS, open_wire
+
+    return partial(open_wire, TRANSPORTS[request.param])

@@ -1,0 +1,212 @@
+"""What real clients call beside evaluation (behaviour: Other endpoints real clients call)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from wirekit import DOCUMENT, KEY, TOKEN, Opener
+
+METRICS = ("/proxy/client/metrics", "/proxy/all/client/metrics")
+TIMES = {"start": "2026-01-01T00:00:00.000Z", "stop": "2026-01-01T00:01:00.000Z"}
+REGISTRATION = {"appName": "a", "interval": 5, "started": "2026-01-01T00:00:00Z", "strategies": []}
+
+
+def report(toggles: object, **more: object) -> dict[str, object]:
+    """Return the body of a metrics post."""
+    return {"appName": "a", "instanceId": "i", "bucket": {**TIMES, "toggles": toggles}, **more}
+
+
+@pytest.mark.parametrize("target", METRICS)
+@pytest.mark.parametrize("key", [KEY, TOKEN])
+def test_metrics_are_counted(opened: Opener, target: str, key: str) -> None:
+    """200 `OK`, with a client key or a server-side token; counts add up."""
+    wire = opened()
+    body = report(
+        {"on": {"yes": 2, "no": 1, "variants": {"disabled": 3}}, "varied": {"yes": 1, "variants": {"blue": 1}}}
+    )
+    for _ in range(2):
+        answer = wire.post(target, body, key=key)
+        assert (answer.status, answer.body) == (200, b"OK")
+        assert answer.header("content-type") == "text/plain; charset=utf-8"
+    assert wire.counted() == {"on": (4, 2, {"disabled": 6}), "varied": (2, 0, {"blue": 2})}
+
+
+def test_unknown_names_are_dropped_and_counted(opened: Opener) -> None:
+    """A caller cannot send a user's address upstream as the name of a toggle or of a variant."""
+    wire = opened()
+    wire.post(METRICS[0], report({"jane@example.com": {"yes": 1}, "on": {"yes": 1, "variants": {"10.0.0.1": 5}}}))
+    assert wire.counted() == {"on": (1, 0, {})}
+    assert wire.usage.dropped == 2
+    assert b"flagsvc_usage_dropped_total 2.0\n" in wire.get("/proxy/internal-backstage/prometheus").body
+
+
+@pytest.mark.parametrize(
+    ("counts", "counted"),
+    [
+        ({}, (0, 0, {})),
+        ({"yes": 1}, (1, 0, {})),
+        ({"yes": None, "no": 2}, (0, 2, {})),
+        ({"yes": 1.0, "no": "2"}, (1, 2, {})),
+        ({"yes": 1_000_000_000, "no": 0}, (1_000_000_000, 0, {})),
+        ({"yes": 1, "no": 2, "further": [1]}, (1, 2, {})),
+    ],
+)
+def test_counts_that_are_taken(opened: Opener, counts: object, counted: tuple[int, int, dict[str, int]]) -> None:
+    """Whole numbers in bounds; what is missing is 0."""
+    wire = opened()
+    assert wire.post(METRICS[0], report({"on": counts})).status == 200
+    assert wire.counted() == {"on": counted}
+
+
+ON = "/body/bucket/toggles/on"
+
+
+@pytest.mark.parametrize(
+    ("counts", "pointer"),
+    [
+        ({"yes": -1}, f"{ON}/yes"),
+        ({"no": 1.5}, f"{ON}/no"),
+        ({"yes": 1e300}, f"{ON}/yes"),
+        ({"yes": 10**30}, f"{ON}/yes"),
+        ({"yes": 1_000_000_001}, f"{ON}/yes"),
+        ({"yes": "x"}, f"{ON}/yes"),
+        ({"yes": "-1"}, f"{ON}/yes"),
+        ({"yes": "9" * 5000}, f"{ON}/yes"),
+        ({"yes": []}, f"{ON}/yes"),
+        ({"no": {}}, f"{ON}/no"),
+        ({"variants": {"a": -1}}, f"{ON}/variants/a"),
+        ({"variants": {"a/b": "x"}}, f"{ON}/variants/a~1b"),
+        ({"variants": None}, f"{ON}/variants"),
+        ({"variants": []}, f"{ON}/variants"),
+        (5, ON),
+        (None, ON),
+    ],
+)
+def test_absurd_counts(opened: Opener, counts: object, pointer: str) -> None:
+    """400, and nothing of the report is counted."""
+    wire = opened()
+    answer = wire.post(METRICS[0], report({"varied": {"yes": 1}, "on": counts}))
+    assert answer.status == 400
+    assert answer.json()["validation"][0]["instancePath"] == pointer
+    assert wire.counted() == {}
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer", "message"),
+    [
+        ({}, "/body", "must have required property 'appName'"),
+        (b"", "/body", "must have required property 'appName'"),
+        (b"[]", "/body", "must be object"),
+        ({"appName": "a", "bucket": {}}, "/body", "must have required property 'instanceId'"),
+        ({"appName": "a", "instanceId": "i"}, "/body", "must have required property 'bucket'"),
+        ({"appName": [], "instanceId": "i", "bucket": {}}, "/body/appName", "must be string"),
+        ({"appName": "a", "instanceId": "i", "bucket": None}, "/body/bucket", "must be object"),
+        ({"appName": "a", "instanceId": "i", "bucket": {}}, "/body/bucket", "must have required property 'start'"),
+        (report([]), "/body/bucket/toggles", "must be object"),
+        (report(None), "/body/bucket/toggles", "must be object"),
+        (
+            {"appName": "a", "instanceId": "i", "bucket": TIMES},
+            "/body/bucket",
+            "must have required property 'toggles'",
+        ),
+    ],
+)
+def test_reports_that_lack_something(opened: Opener, body: object, pointer: str, message: str) -> None:
+    """400 with the place and the rule."""
+    answer = opened().post(METRICS[0], body)
+    assert answer.status == 400
+    assert answer.json()["validation"] == [{"instancePath": pointer, "message": message}]
+
+
+@pytest.mark.parametrize(
+    ("moment", "status"),
+    [
+        ("2026-01-01T00:00:00Z", 200),
+        ("2026-01-01T00:00:00.123456789Z", 200),
+        ("2026-01-01t00:00:00z", 200),
+        ("2026-01-01 00:00:00+01:00", 200),
+        ("2026-01-01T00:00:00+0100", 200),
+        ("2026-01-01T00:00:00", 200),
+        ("2026-13-01T00:00:00Z", 400),
+        ("2026-01-01", 400),
+        ("x", 400),
+        ("", 400),
+        (1640000000000, 400),
+        (None, 400),
+        (True, 400),
+    ],
+)
+def test_times_of_a_bucket(opened: Opener, moment: object, status: int) -> None:
+    """A date and time, as a text."""
+    body = report({})
+    for name in ("start", "stop"):
+        bucket: dict[str, Any] = {**TIMES, "toggles": {}, name: moment}
+        answer = opened().post(METRICS[0], {**body, "bucket": bucket})
+        assert answer.status == status
+        if status == 400:
+            assert answer.json()["validation"][0]["instancePath"] == f"/body/bucket/{name}"
+
+
+@pytest.mark.parametrize("key", [KEY, TOKEN])
+def test_register(opened: Opener, key: str) -> None:
+    """200 `OK`, with a client key or a server-side token."""
+    answer = opened().post("/proxy/client/register", {**REGISTRATION, "instanceId": "i", "sdkVersion": "x:1"}, key=key)
+    assert (answer.status, answer.body) == (200, b"OK")
+    assert answer.header("content-type") == "text/plain; charset=utf-8"
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer"),
+    [
+        ({"interval": "x"}, "/body/interval"),
+        ({"interval": []}, "/body/interval"),
+        ({"interval": True}, "/body/interval"),
+        ({"started": "x"}, "/body/started"),
+        ({"started": None}, "/body/started"),
+        ({"strategies": "x"}, "/body/strategies"),
+        ({"strategies": [{}]}, "/body/strategies/0"),
+        ({"appName": {}}, "/body/appName"),
+        ({"instanceId": {}}, "/body/instanceId"),
+    ],
+)
+def test_registrations_that_are_wrong(opened: Opener, change: dict[str, object], pointer: str) -> None:
+    """400 with the place."""
+    answer = opened().post("/proxy/client/register", {**REGISTRATION, **change})
+    assert answer.status == 400
+    assert answer.json()["validation"][0]["instancePath"] == pointer
+
+
+@pytest.mark.parametrize("change", [{"interval": "5"}, {"interval": None}, {"interval": 5.5}, {"started": 1640000000}])
+def test_registrations_that_are_loose(opened: Opener, change: dict[str, object]) -> None:
+    """What the reference takes is taken."""
+    assert opened().post("/proxy/client/register", {**REGISTRATION, **change}).status == 200
+
+
+@pytest.mark.parametrize("missing", list(REGISTRATION))
+def test_registrations_that_lack_something(opened: Opener, missing: str) -> None:
+    """appName, interval, started and strategies are needed."""
+    body = {name: value for name, value in REGISTRATION.items() if name != missing}
+    answer = opened().post("/proxy/client/register", body)
+    assert answer.json()["validation"][0]["message"] == f"must have required property '{missing}'"
+
+
+def test_features(opened: Opener) -> None:
+    """The document, for a server-side token only, with a tag and 304."""
+    wire = opened()
+    answer = wire.get("/proxy/client/features", key=TOKEN)
+    assert answer.json() == DOCUMENT
+    assert answer.header("content-type") == "application/json; charset=utf-8"
+    assert answer.header("vary") == "Accept-Encoding, authorization"
+    tag = answer.header("etag")
+    assert tag == 'W/"v1"'
+    assert wire.get("/proxy/client/features", {"if-none-match": tag}, key=TOKEN).status == 304
+    assert wire.get("/proxy/client/features", {"if-none-match": '"v1"'}, key=TOKEN).status == 304
+    assert wire.get("/proxy/client/features", {"if-none-match": '"v0"'}, key=TOKEN).status == 200
+
+
+def test_features_without_tokens(opened: Opener) -> None:
+    """Where no token is configured nobody reads the configuration."""
+    wire = opened(server_tokens=())
+    for key in (None, "", KEY, TOKEN):
+        assert wire.get("/proxy/client/features", key=key).status == 401

@@ -1,0 +1,187 @@
+"""What the evaluation endpoints answer (specification: GET and POST /proxy; behaviour: Evaluation endpoints)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from wirekit import PEER, Opener, Wire, asking
+
+DISABLED = {"name": "disabled", "enabled": False}
+ON = {"name": "on", "enabled": True, "impressionData": True, "variant": DISABLED}
+OFF = {"name": "off", "enabled": False, "impressionData": False, "variant": DISABLED}
+BLUE = {"name": "blue", "enabled": True, "payload": {"type": "string", "value": "sea"}}
+VARIED = {"name": "varied", "enabled": True, "impressionData": False, "variant": BLUE}
+
+
+def document(*features: dict[str, Any]) -> dict[str, Any]:
+    """Return a document of these features."""
+    return {"version": 2, "features": list(features)}
+
+
+def sees(wire: Wire, target: str, **more: Any) -> bool:
+    """Return whether the toggle `asked` is on for a GET."""
+    answer = wire.get(target, **more)
+    assert answer.status == 200, answer.body
+    return "asked" in answer.names
+
+
+def test_get_lists_what_is_on(opened: Opener) -> None:
+    """The toggles that are on, in the document's order."""
+    assert opened().get("/proxy").json() == {"toggles": [ON, VARIED]}
+
+
+def test_all_lists_everything(opened: Opener) -> None:
+    """On and off, GET and POST."""
+    wire = opened(enable_all_endpoint=True)
+    for answer in (wire.get("/proxy/all"), wire.post("/proxy/all", {}), wire.post("/proxy/all", {"toggles": []})):
+        assert answer.json() == {"toggles": [ON, OFF, VARIED]}
+
+
+def test_post_lists_what_is_on(opened: Opener) -> None:
+    """Without toggles, or with none, a POST is a list; so is a POST without a body."""
+    wire = opened()
+    for body in ({}, {"toggles": []}, {"context": {}}, {"userId": "7"}, b""):
+        assert wire.post("/proxy", body).json() == {"toggles": [ON, VARIED]}
+    assert wire.ask("POST", "/proxy").json() == {"toggles": [ON, VARIED]}
+
+
+def test_post_answers_every_name(opened: Opener) -> None:
+    """One answer per name in the order asked, repeats and unknown names included."""
+    wire = opened(enable_all_endpoint=True)
+    unknown = {**OFF, "name": "näme"}
+    for target in ("/proxy", "/proxy/all"):
+        answer = wire.post(target, {"toggles": ["varied", "off", "näme", "varied"]})
+        assert answer.json() == {"toggles": [VARIED, OFF, unknown, VARIED]}
+
+
+def test_named_lookups_are_counted(opened: Opener) -> None:
+    """Yes and no of each name that the configuration knows; a list counts nothing."""
+    wire = opened()
+    wire.get("/proxy")
+    wire.post("/proxy", {})
+    assert wire.counted() == {}
+    wire.post("/proxy", {"toggles": ["on", "off", "on", "unknown"]})
+    assert wire.counted() == {"on": (2, 0, {}), "off": (0, 1, {})}
+
+
+def test_headers_of_an_answer(opened: Opener) -> None:
+    """The headers the specification has seen, and a Vary that keeps shared caches honest."""
+    wire = opened()
+    for answer in (wire.get("/proxy"), wire.post("/proxy", {}), wire.post("/proxy", {"toggles": ["on"]})):
+        assert answer.header("cache-control") == "public, max-age=2"
+        assert answer.header("content-type") == "application/json; charset=utf-8"
+        assert answer.header("access-control-expose-headers") == "ETag"
+        assert answer.header("vary") == "Accept-Encoding, authorization"
+        assert (answer.header("etag") or "").startswith('W/"')
+
+
+def test_default_context(opened: Opener) -> None:
+    """Without appName the proxy's own, without environment `default`."""
+    wire = opened(document=document(asking("appName", "IN", "flagsvc-proxy")))
+    assert sees(wire, "/proxy")
+    assert not sees(wire, "/proxy?appName=web")
+    wire = opened(document=document(asking("appName", "IN", "mine")), app_name="mine")
+    assert sees(wire, "/proxy?appName=")
+    wire = opened(document=document(asking("environment", "IN", "default")))
+    assert sees(wire, "/proxy")
+    assert sees(wire, "/proxy?environment=")
+    assert not sees(wire, "/proxy?environment=dev")
+
+
+def test_environment_option_wins(opened: Opener) -> None:
+    """The option overrides whatever the caller sent, GET and POST."""
+    wire = opened(document=document(asking("environment", "IN", "prod")), environment="prod")
+    assert sees(wire, "/proxy")
+    assert sees(wire, "/proxy?environment=dev")
+    assert wire.post("/proxy", {"context": {"environment": "dev"}}).names == ["asked"]
+
+
+def sessions(wire: Wire, times: int = 40) -> set[tuple[str, ...]]:
+    """Return the different answers a caller without a session gets."""
+    return {tuple(wire.get("/proxy?userId=1").names) for _ in range(times)}
+
+
+HALF = {"rollout": "50", "stickiness": "sessionId", "groupId": "g"}
+STICKY = {"name": "asked", "enabled": True, "strategies": [{"name": "flexibleRollout", "parameters": HALF}]}
+
+
+def test_a_list_draws_a_session(opened: Opener) -> None:
+    """A caller without a session gets a random one for each request that is a list."""
+    wire = opened(document=document(STICKY))
+    assert sessions(wire) == {(), ("asked",)}
+    posted = {tuple(wire.post("/proxy", {"context": {"userId": "1"}}).names) for _ in range(40)}
+    assert posted == {(), ("asked",)}
+
+
+def test_a_session_that_is_there_stays(opened: Opener) -> None:
+    """The same session always gets the same answer."""
+    wire = opened(document=document(STICKY))
+    assert len({tuple(wire.get("/proxy?sessionId=s1").names) for _ in range(20)}) == 1
+
+
+def test_a_named_lookup_draws_none(opened: Opener) -> None:
+    """In a named look-up without a session, stickiness to the session is off."""
+    wire = opened(document=document(STICKY))
+    asked = [wire.post("/proxy", {"toggles": ["asked"], "context": {"userId": "1"}}).json() for _ in range(40)]
+    assert {toggle["enabled"] for answer in asked for toggle in answer["toggles"]} == {False}
+
+
+def test_random_stickiness_draws_anew(opened: Opener) -> None:
+    """Random stickiness gives both answers in the course of time, also where the session is there."""
+    parameters = {"rollout": "50", "stickiness": "random", "groupId": "g"}
+    feature = {"name": "asked", "enabled": True, "strategies": [{"name": "flexibleRollout", "parameters": parameters}]}
+    wire = opened(document=document(feature))
+    assert {tuple(wire.get("/proxy?sessionId=1").names) for _ in range(40)} == {(), ("asked",)}
+
+
+def test_the_clock_is_used_where_the_caller_tells_no_time(opened: Opener) -> None:
+    """A date constraint looks at currentTime, else at the clock."""
+    wire = opened(document=document(asking("currentTime", "DATE_AFTER", "2025-01-01T00:00:00.000Z")))
+    assert sees(wire, "/proxy")  # the fake clock stands in June 2025
+    assert not sees(wire, "/proxy?currentTime=2024")
+    assert sees(wire, "/proxy?currentTime=nonsense")
+    assert not sees(wire, "/proxy?currentTime=2024-12-31%2023:59")
+
+
+@pytest.mark.parametrize(
+    ("given", "seen"),
+    [
+        ("/proxy", PEER),
+        ("/proxy?remoteAddress=", PEER),
+        ("/proxy?remoteAddress=198.51.100.1", "198.51.100.1"),
+        ("/proxy?remoteAddress=no-address", "no-address"),
+    ],
+)
+def test_remote_address(opened: Opener, given: str, seen: str) -> None:
+    """The caller's own value if there is one, else the peer's."""
+    assert sees(opened(document=document(asking("remoteAddress", "IN", seen))), given)
+
+
+def test_the_peers_address_mapped_in_ipv6(opened: Opener) -> None:
+    """IPv4 mapped in IPv6 counts as IPv4; IPv6 stays as it is; a Unix socket has no address."""
+    wire = opened(document=document(asking("remoteAddress", "IN", "192.0.2.1", "2001:db8::1")))
+    assert sees(wire, "/proxy", peer="::ffff:192.0.2.1")
+    assert sees(wire, "/proxy", peer="2001:db8::1")
+    assert not sees(wire, "/proxy", peer=None)
+
+
+class Broken:
+    """A custom strategy that raises."""
+
+    name = "broken"
+
+    def is_enabled(self, parameters: object, context: object) -> bool:
+        """Raise, with something in the text that must not be logged."""
+        raise KeyError("user-4711")
+
+
+def test_a_custom_strategy_that_raises_is_false(opened: Opener) -> None:
+    """The others still count; it is logged once for its name, without the text of the exception."""
+    feature = {"name": "asked", "enabled": True, "strategies": [{"name": "broken"}]}
+    other = {"name": "rescued", "enabled": True, "strategies": [{"name": "broken"}, {"name": "default"}]}
+    wire = opened(document=document(feature, other), strategies={"broken": Broken()})
+    for _ in range(3):
+        assert wire.get("/proxy").names == ["rescued"]
+    assert [(line.level, line.fields["strategy"]) for line in wire.log.lines] == [("error", "broken")]
+    assert "4711" not in str(wire.log.lines)

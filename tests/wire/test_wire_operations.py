@@ -1,0 +1,267 @@
+"""Metrics endpoint, documentation, enrichers and what is logged (behaviour: Metrics endpoint; Order of checks)."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+from urllib.parse import urljoin
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from wirekit import DOCUMENT, TOKEN, Opener, asking
+
+from flagsvc.engine.context import Context
+from flagsvc.version import VERSION
+
+PROMETHEUS = "/proxy/internal-backstage/prometheus"
+TYPES = {
+    "js": "text/javascript; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "json": "application/json; charset=utf-8",
+}
+
+
+def test_the_samples_of_the_specification(opened: Opener) -> None:
+    """Exactly three names and one alias, with their types; no suffix a library would add."""
+    wire = opened()
+    wire.holder.last_update_ms, wire.holder.last_fetch_ms = 1700000000123.0, 1700000005123.0
+    answer = wire.get(PROMETHEUS, key=None)
+    assert (answer.header("content-type") or "").startswith("text/plain; version=0.0.4")
+    lines = answer.body.decode().splitlines()
+    for line in (
+        "# TYPE last_metrics_update_epoch_timestamp_ms gauge",
+        "last_metrics_update_epoch_timestamp_ms 1700000000123",
+        "# TYPE last_metrics_fetch_epoch_timestamp_ms gauge",
+        "last_metrics_fetch_epoch_timestamp_ms 1700000005123",
+        "# TYPE flagsvc_proxy_up counter",
+        "flagsvc_proxy_up 1",
+        "# TYPE unleash_proxy_up counter",
+        "unleash_proxy_up 1",
+    ):
+        assert lines.count(line) == 1
+    assert not [line for line in lines if re.search("proxy_up_(total|created)", line)]
+
+
+def test_the_text_is_prometheus(opened: Opener) -> None:
+    """A parser of the format reads it, every metric has help and type, and none is there twice."""
+    wire = opened()
+    wire.get("/proxy")
+    families = list(text_string_to_metric_families(wire.get(PROMETHEUS).body.decode()))
+    names = [family.name for family in families]
+    assert len(names) == len(set(names))
+    assert all(family.documentation and family.type != "unknown" for family in families)
+    assert {"process_cpu_seconds", "flagsvc_http_requests", "flagsvc_config_age_seconds"} <= set(names)
+
+
+def test_other_metrics(opened: Opener) -> None:
+    """Version, state and age of the configuration, malformed toggles, requests by route, method and status."""
+    wire = opened(document={"version": 2, "features": [*DOCUMENT["features"], {"name": 5}]})
+    wire.holder.last_fetch_ms = wire.clock.now() * 1000 - 2500
+    wire.holder.state = "fresh"
+    wire.get("/proxy?userId=secret-user")
+    wire.get("/proxy", key="wrong")
+    wire.get("/nowhere-at-all")
+    wire.ask("BREW", "/proxy")
+    wire.ask("OPTIONS", "/proxy")
+    lines = wire.get(PROMETHEUS).body.decode().splitlines()
+    for line in (
+        f'flagsvc_build_info{{version="{VERSION}"}} 1.0',
+        "flagsvc_config_problems 1.0",
+        "flagsvc_config_age_seconds 2.5",
+        'flagsvc_config_state{state="fresh"} 1.0',
+        'flagsvc_config_state{state="stale"} 0.0',
+        'flagsvc_http_requests_total{method="GET",route="/proxy",status="200"} 1.0',
+        'flagsvc_http_requests_total{method="GET",route="/proxy",status="401"} 1.0',
+        'flagsvc_http_requests_total{method="other",route="unmatched",status="404"} 1.0',
+        'flagsvc_http_requests_total{method="other",route="unmatched",status="405"} 1.0',
+        'flagsvc_http_requests_total{method="OPTIONS",route="any",status="204"} 1.0',
+    ):
+        assert line in lines
+
+
+def test_labels_are_bounded(opened: Opener) -> None:
+    """However many different paths, methods and keys are sent, there is one line for all."""
+    wire = opened()
+    before = len(wire.get(PROMETHEUS).body.splitlines())
+    for number in range(50):
+        wire.ask(f"M{number}", f"/path-{number}", key=f"key-{number}")
+    text = wire.get(PROMETHEUS).body.decode()
+    assert len(text.splitlines()) <= before + 2
+    assert not re.search("path-|key-|M1", text)
+
+
+def test_the_page_and_its_files(opened: Opener) -> None:
+    """Everything the page loads is ours, under a policy that allows nothing else; no inline script or style."""
+    wire = opened(enable_oas=True)
+    page = wire.get("/docs/openapi", key=None)
+    policy = page.header("content-security-policy") or ""
+    assert "default-src 'none'" in policy
+    assert "script-src 'self'" in policy
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    text = page.body.decode()
+    assert not re.search("<script>|<style|style=|onload|//", text)
+    links = re.findall('(?:src|href)="([^"]+)"', text)
+    assert len(links) >= 5
+    for link in [link for link in links if not link.startswith("data:")]:
+        answer = wire.get(f"/docs/{link}", key=None)
+        assert answer.status == 200
+        assert answer.header("content-type") == TYPES[link.rpartition(".")[2]]
+
+
+@pytest.mark.parametrize("path", ["/docs/openapi", "/docs/openapi/"])
+@pytest.mark.parametrize("base", ["", "/base/path"])
+def test_the_links_of_the_page_hold_everywhere(opened: Opener, path: str, base: str) -> None:
+    """With a slash at the end, a base path and a mount: every link leads to a file."""
+    wire = opened(enable_oas=True, base_path=base)
+    text = wire.get(base + path, key=None, root="/mounted").body.decode()
+    links = re.findall('(?:src|href|data-document)="([^"]+)"', text)
+    for link in [link for link in links if not link.startswith("data:")]:
+        target = urljoin(f"http://host/mounted{base}{path}", link).removeprefix("http://host/mounted")
+        assert wire.get(target, key=None, root="/mounted").status == 200
+
+
+@pytest.mark.parametrize(("root", "servers"), [("", None), ("/flags", [{"url": "/flags"}])])
+def test_the_document_says_where_it_is_mounted(opened: Opener, root: str, servers: object) -> None:
+    """Its paths start at the mount, and have the base path in them."""
+    wire = opened(enable_oas=True, base_path="/base")
+    document = wire.get("/base/docs/openapi.json", root=root).json()
+    assert document.get("servers") == servers
+    assert "/base/proxy" in document["paths"]
+
+
+async def later(context: Context) -> Context:
+    """Enrich after a turn of the loop."""
+    await asyncio.sleep(0)
+    return context.replace(properties={**context.properties, "later": context.properties["first"] + "2"})
+
+
+def first(context: Context) -> Context:
+    """Enrich at once."""
+    return context.replace(properties={**context.properties, "first": f"{context.user_id}1"})
+
+
+def test_enrichers(opened: Opener) -> None:
+    """Plain and async ones, one after the other, before the evaluation: GET, POST and named."""
+    document = {"version": 2, "features": [asking("later", "IN", "u12")]}
+    wire = opened(document=document, enrichers=(first, later), enable_all_endpoint=True)
+    assert wire.get("/proxy?userId=u").names == ["asked"]
+    assert wire.get("/proxy?userId=v").names == []
+    asked: dict[str, Any] = {"context": {"userId": "u"}}
+    for body in (asked, {**asked, "toggles": ["asked"]}):
+        assert wire.post("/proxy", body).json()["toggles"][0]["enabled"] is True
+    tag = wire.get("/proxy?userId=u").header("etag") or ""
+    assert wire.get("/proxy?userId=u", {"if-none-match": tag}).status == 304
+
+
+def test_an_enricher_sees_the_whole_context(opened: Opener) -> None:
+    """Defaults, the environment of the option and the time are there."""
+    seen: list[dict[str, object]] = []
+
+    def look(context: Context) -> Context:
+        seen.append({**context.as_dict(), "now": context.now})
+        return context
+
+    wire = opened(enrichers=(look,), environment="prod")
+    wire.get("/proxy?userId=u&sessionId=s")
+    assert seen == [
+        {
+            "appName": "flagsvc-proxy",
+            "environment": "prod",
+            "userId": "u",
+            "sessionId": "s",
+            "remoteAddress": "203.0.113.7",
+            "properties": {},
+            "now": wire.clock.now() * 1000,
+        }
+    ]
+
+
+def broken(context: Context) -> Context:
+    """Raise, with something in the text that must stay inside."""
+    raise ValueError(f"no such user: {context.user_id}")
+
+
+def wrong(context: Context) -> Any:
+    """Return no context."""
+    return None
+
+
+async def broken_later(context: Context) -> Context:
+    """Raise after a turn of the loop."""
+    await asyncio.sleep(0)
+    raise ValueError(f"no such user: {context.user_id}")
+
+
+@pytest.mark.parametrize("enricher", [broken, broken_later, wrong])
+def test_an_enricher_that_raises(opened: Opener, enricher: Any) -> None:
+    """500, a JSON error without detail, CORS headers, not to be kept; logged once a minute for its name, without its text."""
+    wire = opened(enrichers=(first, enricher))
+    for _ in range(3):
+        answer = wire.get("/proxy?userId=jane")
+        assert answer.status == 500
+        assert answer.json() == {"error": "an unexpected error occurred"}
+        assert answer.header("cache-control") == "no-store"
+        assert answer.header("access-control-allow-origin") == "*"
+    assert [(line.level, line.fields["enricher"]) for line in wire.log.lines] == [("error", enricher.__name__)]
+    assert "jane" not in str(wire.log.lines)
+    asyncio.run(wire.clock.advance(61))
+    wire.get("/proxy?userId=jane")
+    assert len(wire.log.lines) == 2
+
+
+def test_bad_requests_stay_400_with_enrichers(opened: Opener) -> None:
+    """An enricher is not asked about a context that does not fit."""
+    wire = opened(enrichers=(broken,))
+    assert wire.get("/proxy?properties=x").status == 400
+    assert wire.log.lines == []
+
+
+def test_the_unexpected(opened: Opener) -> None:
+    """An exception nobody expected: 500 without detail, and a line in the log that tells where, not what."""
+    wire = opened()
+
+    class Failing:
+        """A snapshot that raises."""
+
+        uses_time = uses_random = False
+
+        def enabled(self, context: Context) -> bytes:
+            """Raise."""
+            raise RuntimeError(f"secret {context.user_id}")
+
+    wire.holder.current = Failing()  # type: ignore[assignment]
+    answer = wire.get("/proxy?userId=jane")
+    assert (answer.status, answer.json()) == (500, {"error": "an unexpected error occurred"})
+    assert [(line.level, line.event) for line in wire.log.lines] == [("error", "an unexpected error")]
+    assert wire.log.lines[0].fields["route"] == "/proxy"
+    assert "RuntimeError at " in str(wire.log.lines[0].fields["error"])
+    assert "jane" not in str(wire.log.lines)
+    assert wire.get("/proxy/health").status == 200
+
+
+def test_access_log(opened: Opener) -> None:
+    """A line for each request: method, route, status, size and time, nothing about the user."""
+    wire = opened(access_log=True)
+    wire.get("/proxy?userId=jane", {"x-forwarded-for": "198.51.100.9", "user-agent": "Janes-Phone"})
+    wire.get("/jane")
+    wire.ask("JANE", "/proxy")
+    wire.get("/proxy/client/features", key=TOKEN)
+    shown = [(line.fields["method"], line.fields["route"], line.fields["status"]) for line in wire.log.lines]
+    assert shown == [
+        ("GET", "/proxy", 200),
+        ("other", "unmatched", 404),
+        ("other", "unmatched", 405),
+        ("GET", "/proxy/client/features", 200),
+    ]
+    assert {line.level for line in wire.log.lines} == {"info"}
+    assert not re.search("jane|198.51|client-key|server-token", str(wire.log.lines), re.IGNORECASE)
+    assert set(wire.log.lines[0].fields) == {"method", "route", "status", "bytes", "milliseconds"}
+
+
+def test_no_access_log_unless_asked_for(opened: Opener) -> None:
+    """By default a request is not logged."""
+    wire = opened()
+    wire.get("/proxy")
+    assert wire.log.lines == []

@@ -1,0 +1,202 @@
+"""Statuses and bodies, row by row (behaviour: Order of checks, statuses and bodies; specification: Errors)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from wirekit import KEY, TOKEN, Opener
+
+from flagsvc.api.routes import ROUTES, Auth, Row
+
+EVERYTHING: dict[str, Any] = {"enable_oas": True, "enable_all_endpoint": True}
+BODIES: dict[str, Any] = {
+    "Lookup": {},
+    "Metrics": {
+        "appName": "a",
+        "instanceId": "i",
+        "bucket": {"start": "2026-01-01T00:00:00Z", "stop": "2026-01-01T00:01:00Z", "toggles": {}},
+    },
+    "Registration": {"appName": "a", "interval": 5, "started": "2026-01-01T00:00:00Z", "strategies": []},
+}
+KEYS = {Auth.NONE: (), Auth.CLIENT: (KEY,), Auth.SERVER: (TOKEN,), Auth.EITHER: (KEY, TOKEN)}
+
+
+def name(row: Row) -> str:
+    """Return a test's name."""
+    return f"{row.method} {row.path}"
+
+
+@pytest.mark.parametrize("row", ROUTES, ids=name)
+def test_every_route_answers(opened: Opener, row: Row) -> None:
+    """A row of the route table is a route: 200, the documented type, CORS, with the key it asks for."""
+    body = BODIES[row.body] if row.body else b""
+    for key in KEYS[row.auth] or (None,):
+        answer = opened(**EVERYTHING).ask(row.method, row.path, body=body, key=key)
+        assert answer.status == 200, answer.body
+        assert answer.header("access-control-allow-origin") == "*"
+        assert answer.header("content-length") == str(len(answer.body))
+        if row.listed:
+            assert (answer.header("content-type") or "").split(";")[0] == row.media
+
+
+@pytest.mark.parametrize("row", [row for row in ROUTES if row.auth is not Auth.NONE], ids=name)
+def test_a_wrong_key_or_none_is_unauthorized(opened: Opener, row: Row) -> None:
+    """401, a text, not to be kept, CORS headers all the same."""
+    wire = opened(**EVERYTHING)
+    wrong = {KEY, TOKEN, "", "client-ke", "client-keyy", f"Bearer {KEY}", "nonsense"} - set(KEYS[row.auth])
+    for key in [None, *sorted(wrong)]:
+        answer = wire.ask(row.method, row.path, key=key)
+        assert (answer.status, answer.body) == (401, b"Unauthorized")
+        assert answer.header("content-type") == "text/plain; charset=utf-8"
+        assert answer.header("cache-control") == "no-store"
+        assert answer.header("access-control-allow-origin") == "*"
+
+
+@pytest.mark.parametrize("row", [row for row in ROUTES if row.method == "GET"], ids=name)
+def test_head_is_get_without_a_body(opened: Opener, row: Row) -> None:
+    """HEAD works on every GET route: status and headers of GET, no body."""
+    wire = opened(**EVERYTHING)
+    key = (KEYS[row.auth] or (None,))[0]
+    target = f"{row.path}?sessionId=1"
+    got, head = wire.ask("GET", target, key=key), wire.ask("HEAD", target, key=key)
+    assert (head.status, head.body) == (200, b"")
+    if row.handler != "prometheus":  # whose text counts the request before
+        assert head.fields == got.fields
+
+
+@pytest.mark.parametrize("path", ["/proxy", "/proxy/all", "/nowhere"])
+def test_head_carries_no_body_with_an_error_either(opened: Opener, path: str) -> None:
+    """The body of a refusal is left out too, its length is told."""
+    answer = opened().ask("HEAD", path, key=None)
+    assert answer.status in (401, 404)
+    assert answer.body == b""
+    assert answer.header("content-length") not in (None, "0")
+
+
+@pytest.mark.parametrize("target", ["/proxy", "/proxy/health", "/nowhere"])
+def test_not_ready(opened: Opener, target: str) -> None:
+    """Before the first configuration: 503, a text that says so, when to ask again, not to be kept."""
+    answer = opened(document=None).get(target)
+    assert (answer.status, answer.body) == (503, b"Not Ready")
+    assert answer.header("retry-after") == "1"
+    assert answer.header("cache-control") == "no-store"
+    assert answer.header("access-control-allow-origin") == "*"
+
+
+def test_the_first_configuration_makes_it_ready(opened: Opener) -> None:
+    """503 turns into 200 with the first configuration."""
+    wire = opened(document=None)
+    assert wire.get("/proxy/health").status == 503
+    wire.serve({"version": 2, "features": []})
+    assert wire.get("/proxy/health").status == 200
+    assert wire.get("/proxy").json() == {"toggles": []}
+
+
+def test_health(opened: Opener) -> None:
+    """`ok` as HTML, two bytes, with a weak entity tag."""
+    for target in ("/proxy/health", "/proxy/live"):
+        answer = opened().get(target, key=None)
+        assert answer.body == b"ok"
+        assert answer.header("content-type") == "text/html; charset=utf-8"
+        assert (answer.header("etag") or "").startswith('W/"')
+
+
+@pytest.mark.parametrize("path", ["/docs/openapi.json", "/docs/openapi", "/docs/openapi/swagger_bundle.js"])
+def test_documentation_is_not_there_until_asked_for(opened: Opener, path: str) -> None:
+    """Without enableOAS the documentation is 404, with it no key is needed."""
+    assert opened().get(path).status == 404
+    assert opened(enable_oas=True).get(path, key=None).status == 200
+
+
+def test_all_is_not_implemented_until_switched_on(opened: Opener) -> None:
+    """501 with a text that names the option to set, GET and POST."""
+    wire = opened()
+    for answer in (wire.get("/proxy/all"), wire.post("/proxy/all", {})):
+        assert answer.status == 501
+        assert answer.header("content-type") == "text/plain; charset=utf-8"
+        assert answer.header("cache-control") == "no-store"
+        assert b"enableAllEndpoint" in answer.body
+        assert b"ENABLE_ALL_ENDPOINT" in answer.body
+
+
+def test_unknown_path(opened: Opener) -> None:
+    """404, a JSON error, not to be kept."""
+    answer = opened().get("/no/where")
+    assert answer.status == 404
+    assert answer.json() == {"error": "there is nothing at `/no/where`"}
+    assert answer.header("content-type") == "application/json; charset=utf-8"
+    assert answer.header("cache-control") == "no-store"
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "allow"),
+    [
+        ("PUT", "/proxy", "GET, HEAD, POST, OPTIONS"),
+        ("DELETE", "/proxy/health", "GET, HEAD, OPTIONS"),
+        ("POST", "/proxy/health", "GET, HEAD, OPTIONS"),
+        ("GET", "/proxy/client/metrics", "POST, OPTIONS"),
+        ("HEAD", "/proxy/client/register", "POST, OPTIONS"),
+        ("get", "/proxy", "GET, HEAD, POST, OPTIONS"),
+    ],
+)
+def test_wrong_method(opened: Opener, method: str, target: str, allow: str) -> None:
+    """405 with Allow and a JSON error; methods are case sensitive."""
+    answer = opened().ask(method, target)
+    assert (answer.status, answer.header("allow")) == (405, allow)
+    assert answer.header("cache-control") == "no-store"
+    if method != "HEAD":
+        assert answer.json() == {"error": f"`{target}` does not take `{method}`"}
+
+
+@pytest.mark.parametrize("path", ["/proxy/", "/PROXY", "/Proxy/Health", "/proxy/HEALTH/", "/proxy//"])
+def test_slash_and_case_do_not_matter(opened: Opener, path: str) -> None:
+    """A slash at the end and another case of the path are accepted."""
+    assert opened().get(path).status == 200
+
+
+@pytest.mark.parametrize("path", ["//proxy", "/pro%78y", "/proxy/x", "/proxyx", "/", ""])
+def test_other_paths_are_unknown(opened: Opener, path: str) -> None:
+    """Nothing else is taken for a route."""
+    assert opened().get(path).status == 404
+
+
+def test_base_path(opened: Opener) -> None:
+    """With a base path every route is below it, and only there."""
+    wire = opened(base_path="/base/Path", **EVERYTHING)
+    for path in ("/proxy", "/proxy/health", "/proxy/live", "/docs/openapi.json", "/docs/openapi", "/proxy/all"):
+        assert wire.get("/base/Path" + path).status == 200
+        assert wire.get("/base/path" + path).status == 200
+        assert wire.get(path).status == 404
+
+
+def test_mounted_below_a_path(opened: Opener) -> None:
+    """In another application the routes are below where it is mounted."""
+    wire = opened()
+    assert wire.get("/proxy", root="/flags").status == 200
+    assert wire.get("/proxy/health", root="/flags/v1").status == 200
+    assert wire.get("/flags/proxy", root="/flags").status == 404
+
+
+def test_key_header_name(opened: Opener) -> None:
+    """The option names the header of the key; authorization is then nothing."""
+    wire = opened(client_keys_header_name="x-flags-key")
+    assert wire.get("/proxy", {"X-Flags-Key": KEY}, key=None).status == 200
+    assert wire.get("/proxy").status == 401
+    assert "x-flags-key" in (wire.get("/proxy", {"x-flags-key": KEY}, key=None).header("vary") or "")
+
+
+def test_every_key_opens(opened: Opener) -> None:
+    """Each of several keys is accepted, and nothing else; the first of two headers counts."""
+    wire = opened(client_keys=("a", "b", "ключ"))
+    for key in ("a", "b", "ключ".encode().decode("latin-1")):
+        assert wire.get("/proxy", key=key).status == 200
+    assert wire.get("/proxy", key="c").status == 401
+    assert wire.ask("GET", "/proxy", [("authorization", "c"), ("authorization", "a")], key=None).status == 401
+
+
+def test_what_a_caller_sent_is_not_reflected_at_length(opened: Opener) -> None:
+    """A message shows the beginning of a path, as JSON text."""
+    answer = opened().get("/" + "x" * 10_000 + '"<script>')
+    assert answer.status == 404
+    assert len(answer.json()["error"]) < 300
