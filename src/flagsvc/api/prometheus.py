@@ -121,10 +121,9 @@ class Prometheus(Handler):
 
 
 def written(sample: Sample, value: float) -> list[str]:
-    """Return the lines of one metric of the specification."""
-    number = repr(int(value)) if value == int(value) else repr(value)
+    """Return the lines of one metric of the specification: all of them are whole numbers."""
     return [
         f"# HELP {sample.name} {sample.help}",
         f"# TYPE {sample.name} {sample.kind}",
-        f"{sample.name} {number}",
+        f"{sample.name} {int(value)}",
     ]
