@@ -71,6 +71,12 @@ class Loopback:
         """Answer the requests of one connection until it ends or an answer closes it."""
         self.connections += 1
         self._writers.add(writer)
+        try:
+            await self._answer_all(reader, writer)
+        finally:
+            writer.close()
+
+    async def _answer_all(self, reader: asyncio.StreamReader, writer: Writer) -> None:
         with contextlib.suppress(OSError, asyncio.IncompleteReadError, ssl.SSLError):
             while not writer.is_closing():
                 request = await read_request(reader)
@@ -81,7 +87,6 @@ class Loopback:
                     await writer.drain()
                 else:
                     await answer(request, reader, writer)
-        writer.close()
 
     def end(self) -> None:
         """Cut all connections."""

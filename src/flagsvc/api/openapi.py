@@ -39,7 +39,7 @@ def document(settings: ServiceSettings, root: str) -> Json:
         "info": {
             "title": "flagsvc proxy",
             "version": VERSION,
-            "description": "Evaluates feature flags for client-side applications.",
+            "description": about(settings),
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": paths,
@@ -48,6 +48,15 @@ def document(settings: ServiceSettings, root: str) -> Json:
     if root:
         content["servers"] = [{"url": root}]
     return content
+
+
+def about(settings: ServiceSettings) -> str:
+    """Return what the service does, and the answers that belong to no operation."""
+    return (
+        "Evaluates feature flags for client-side applications. HEAD works wherever GET does. OPTIONS on any path is a CORS "
+        f"preflight, answered with {settings.cors_options_success_status}. Any other path is answered with 404, any other "
+        "method of a path with 405, and `/proxy/all` with 501 while it is switched off."
+    )
 
 
 def schemes(settings: ServiceSettings) -> Json:

@@ -48,6 +48,8 @@ def fetch(url: str, token: str, header: str) -> bytes:
     import httpx
 
     headers = {"Accept": "application/json", "User-Agent": f"flagsvc/{VERSION}"} | ({header: token} if token else {})
+    if not url.isprintable():
+        raise ConfigurationError([f"`{masked(url)}` is no URL: it holds a character that no URL has"])
     try:
         response = httpx.get(url, headers=headers, timeout=SECONDS)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -77,5 +79,7 @@ def decoded(content: bytes, where: str) -> object:
         raise ConfigurationError([f"`{where}` is not JSON: {error.msg.lower()} at {place}"]) from None
     except UnicodeDecodeError:
         raise ConfigurationError([f"`{where}` is not JSON: not UTF-8"]) from None
+    except ValueError:
+        raise ConfigurationError([f"`{where}` is not JSON: a number has too many digits"]) from None
     except RecursionError:
         raise ConfigurationError([f"`{where}` is not JSON: nested too deeply"]) from None

@@ -27,7 +27,7 @@ from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.context import FIELDS, Context
 from flagsvc.engine.explain import explain
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.errors import ConfigurationError, DocumentError
+from flagsvc.errors import ConfigurationError, DocumentError, ExtensionError, FlagsvcError
 from flagsvc.extensions import enrich, load_enrichers, load_strategies
 from flagsvc.settings.defaults import host_name
 from flagsvc.settings.load import Resolved, resolve
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     Raises ConfigurationError and ExtensionError for what is given wrong, UpstreamError when a URL gives no document.
     """
     settings = chosen(args)
-    context = asyncio.run(enrich(given_context(args.context), load_enrichers(settings["expCustomEnrichers"]).functions))
+    context = enriched(given_context(args.context), settings["expCustomEnrichers"])
     token, header = settings["flagsvcApiToken"], settings["clientKeysHeaderName"]
     snapshot = compiled(read_document(args.document, token=token, header=header), args, settings)
     names = known(args.toggle, snapshot)
@@ -88,6 +88,16 @@ def run(args: argparse.Namespace) -> int:
     for name, error in snapshot.take_faults():
         warn(f"custom strategy `{name}` raised {type(error).__name__}: {error}, which counts as off")
     return 0
+
+
+def enriched(context: Context, files: Sequence[str]) -> Context:
+    """Return the context after the enrichers in these files; raises ExtensionError, also for what one of them raises."""
+    try:
+        return asyncio.run(enrich(context, load_enrichers(files).functions))
+    except FlagsvcError:
+        raise
+    except Exception as error:  # whatever a custom enricher raises
+        raise ExtensionError(f"a context enricher raised {type(error).__name__}: {error}") from None
 
 
 def warn(text: str) -> None:

@@ -176,7 +176,7 @@ def _tables(
     path = str(file or next((name for name in named if name), ""))
     if not path:
         return {}, ""
-    source = f"file {printable(path)}"
+    source = f"file {printable(path, LONGEST_PATH)}"
     try:
         found, problems = flatten(_parse_toml(path), source)
     except ValueError as error:
@@ -227,3 +227,5 @@ def _is_injected(name: str, value: str) -> bool:
     """Return whether Kubernetes set this variable for a service, such as UNLEASH_PORT=tcp://10.0.0.1:4242."""
     link = name.endswith("_PORT") and re.match(r"(tcp|udp|sctp)://", value)
     return bool(link or INJECTED.fullmatch(name))
+LONGEST_PATH = 4096
+"""Characters of a path that a message shows: its end tells most of it, so that it is not cut like a value."""

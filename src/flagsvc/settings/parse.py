@@ -33,10 +33,10 @@ def as_text(value: Any) -> str:
     return str(value)
 
 
-def printable(text: str) -> str:
-    """Return a text as a message may show it: one line, printable, not endless."""
-    shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[:81])
-    return shown if len(shown) <= 80 else f"{shown[:77]}..."
+def printable(text: str, most: int = 80) -> str:
+    """Return a text as a message may show it: one line, printable, of `most` characters at the most."""
+    shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[: most + 1])
+    return shown if len(shown) <= most else f"{shown[: most - 3]}..."
 
 
 def quoted(text: str) -> str | None:
