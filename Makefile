@@ -39,8 +39,10 @@ demo: install ## start a proxy on an example document and show a first answer
 test: test-interpreted ## run the whole test suite, what is missing is skipped (REQUIRE_ALL=1: nothing may skip)
 	$(BIN)/python -m pytest -n 2 --dist loadfile -rs $(ARGS)
 
-test-interpreted: install ## run the tests of the engine on its Python sources, as where there is no C compiler
-	FLAGSVC_INTERPRETED=1 $(BIN)/python -m pytest -n 2 -rs tests/unit/engine tests/conformance
+test-interpreted: install ## engine, settings and repository on their Python sources, every branch covered
+	FLAGSVC_INTERPRETED=1 $(BIN)/python -m pytest -n 2 --dist loadfile -rs --cov=flagsvc.engine --cov=flagsvc.settings --cov=flagsvc.repository \
+	  --cov-branch --cov-fail-under=100 --cov-report=term-missing:skip-covered \
+	  tests/unit/engine tests/unit/settings tests/unit/repository tests/contracts tests/conformance
 
 test-long: install ## the long runs: differential, fuzzing, soak
 	$(BIN)/python -m pytest -m long $(ARGS)

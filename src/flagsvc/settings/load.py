@@ -29,6 +29,9 @@ CONFIG_VARIABLES = (f"{PREFIX}CONFIG", f"{ALIAS}CONFIG")
 UNREADABLE = "<file>"
 """The name under which the problem of a configuration file that cannot be read stands."""
 
+LONGEST_PATH = 4096
+"""Characters of a path that a message shows: its end tells most of it, so that it is not cut like a value."""
+
 LARGEST_SECRET = 65_536
 """The most bytes that are read of a file that holds a secret."""
 
@@ -227,5 +230,3 @@ def _is_injected(name: str, value: str) -> bool:
     """Return whether Kubernetes set this variable for a service, such as UNLEASH_PORT=tcp://10.0.0.1:4242."""
     link = name.endswith("_PORT") and re.match(r"(tcp|udp|sctp)://", value)
     return bool(link or INJECTED.fullmatch(name))
-LONGEST_PATH = 4096
-"""Characters of a path that a message shows: its end tells most of it, so that it is not cut like a value."""

@@ -1,0 +1,130 @@
+"""A run of the differential test: random documents and questions, then the targeted cases, and the figures of it all."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import diff_documents
+import diff_exclusions
+import diff_fixed
+import diff_requests
+from diff_compare import Comparison, Difference, compare
+from diff_exclusions import EXCLUSIONS, Exclusion
+from diff_pair import Pair, Reply
+from diff_requests import Question
+from diff_shrink import Shrinker, reproduction
+
+PIPELINED = 8
+SHRUNK = 4  # mismatches that are made small; the others are counted and shown as they are
+SHOWN = 12
+
+
+@dataclass
+class Figures:
+    """What a run has compared and found."""
+
+    answers: int = 0
+    toggles: int = 0
+    random: int = 0
+    documents: int = 0
+    seconds: float = 0.0
+    statuses: Counter[int] = field(default_factory=Counter)
+    excluded: Counter[str] = field(default_factory=Counter)
+    mismatches: list[Difference] = field(default_factory=list)
+
+    def missing(self) -> list[Exclusion]:
+        """Return the exclusions that did not occur although they could: each must be taken out of the table."""
+        return [row for row in EXCLUSIONS if not self.excluded[row.name] and row.possible()]
+
+    def report(self) -> str:
+        """Return the figures as lines."""
+        statuses = ", ".join(f"{number} × {status}" for status, number in sorted(self.statuses.items()))
+        lines = [
+            f"{self.answers} answers on {self.documents} documents compared in {self.seconds:.0f} s: {statuses}",
+            f"{self.toggles} toggles compared, {self.random} of random state or variant left out",
+            f"{len(self.mismatches)} mismatches",
+            *(f"  excluded {self.excluded[row.name]:>7} × {row.name}: {row.reason}" for row in EXCLUSIONS),
+        ]
+        return "\n".join(lines)
+
+    def line(self) -> str:
+        """Return the figures in one line."""
+        excluded = f"{sum(1 for row in EXCLUSIONS if self.excluded[row.name])} of {len(EXCLUSIONS)} exclusions occurred"
+        return f"{self.answers} answers compared with the reference's, {len(self.mismatches)} mismatches, {excluded}"
+
+
+@dataclass
+class Campaign:
+    """Asks both proxies the same things and adds up what comes of it."""
+
+    pair: Pair
+    seed: str
+    trusting: bool = False
+    figures: Figures = field(default_factory=Figures)
+
+    def random(self, answers: int, per_document: int, progress: Callable[[Figures], None] | None = None) -> None:
+        """Ask at least `answers` random questions, `per_document` of them on each random document."""
+        start, goal = time.monotonic(), self.figures.answers + answers
+        while self.figures.answers < goal:
+            self.document(self.figures.documents, per_document)
+            self.figures.seconds = time.monotonic() - start
+            if progress:
+                progress(self.figures)
+
+    def document(self, number: int, count: int) -> None:
+        """Ask `count` questions on one random document."""
+        document = diff_documents.document(self.seed, number)
+        names = [feature["name"] for feature in document["features"]]
+        self.pair.load(document)
+        self.figures.documents += 1
+        questions = diff_requests.questions(self.seed, number, names, count, trusting=self.trusting)
+        for question, replies in self.ask(questions):
+            self.note(compare(document, question, replies), replies)
+
+    def ask(self, questions: Sequence[Question]) -> list[tuple[Question, tuple[Reply, Reply]]]:
+        """Return each question with both answers; the usual ones are sent in batches, the odd ones alone."""
+        usual = [question for question in questions if not question.alone]
+        batches = [usual[start : start + PIPELINED] for start in range(0, len(usual), PIPELINED)]
+        answered = [pair for batch in batches for pair in zip(batch, self.pair.ask_all(batch), strict=True)]
+        return answered + [(question, self.pair.ask(question)) for question in questions if question.alone]
+
+    def fixed(self) -> None:
+        """Ask the questions that every run asks once."""
+        document = diff_exclusions.PLAIN
+        self.pair.load(document)
+        for question in diff_fixed.QUESTIONS:
+            replies = self.pair.ask(question)
+            self.note(compare(document, question, replies), replies)
+
+    def targeted(self, rows: Sequence[Exclusion] = EXCLUSIONS) -> None:
+        """Ask what each exclusion is about, so that one which no longer occurs is noticed."""
+        for row in rows:
+            self.pair.load(row.document)
+            for question in row.questions:
+                replies = self.pair.ask(question)
+                self.note(compare(row.document, question, replies, row.name), replies)
+
+    def note(self, comparison: Comparison, replies: tuple[Reply, Reply]) -> None:
+        """Count an answer, and sort what differs into excluded and not."""
+        self.figures.answers += 1
+        self.figures.statuses[replies[1].status] += 1
+        self.figures.toggles += comparison.toggles
+        self.figures.random += comparison.random
+        for difference in comparison.differences:
+            row = next((row for row in EXCLUSIONS if row.covers(difference)), None)
+            if row:
+                self.figures.excluded[row.name] += 1
+            else:
+                self.figures.mismatches.append(difference)
+
+    def explain_mismatches(self, shrunk: int = SHRUNK) -> str:
+        """Return the first mismatches as lines, one for each toggle of a document; `shrunk` of them are made small."""
+        first: dict[object, Difference] = {}
+        for found in self.figures.mismatches:
+            first.setdefault((id(found.document), found.toggle) if found.toggle else str(found.question), found)
+        shown = list(first.values())[:SHOWN]
+        small = [Shrinker(self.pair).shrink(each) for each in shown[:shrunk]]
+        return "\n".join([*map(reproduction, small), *map(str, shown[shrunk:])])

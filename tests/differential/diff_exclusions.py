@@ -1,0 +1,251 @@
+"""Deliberate differences from the reference proxy: one row for each, with its reason and questions that bring it about.
+
+A row explains differences of its own questions only, unless it is about one field of every answer. The run fails when a row no
+longer occurs, so that none is left over.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from diff_compare import ABSENT, Difference
+from diff_fixed import BUCKET, question, usage, with_key, with_type
+from diff_requests import Question
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """A difference that is meant: what it is called, why it is there, what it explains, and how it is brought about."""
+
+    name: str
+    reason: str
+    explains: Callable[[Difference], bool]
+    document: Json
+    questions: tuple[Question, ...]
+    everywhere: bool = False
+    possible: Callable[[], bool] = lambda: True
+
+    def covers(self, found: Difference) -> bool:
+        """Return whether `found` is what this row is about."""
+        return (self.everywhere or found.case == self.name) and self.explains(found)
+
+
+ON: Json = {"enabled": True, "strategies": [], "impressionData": False}
+DEFAULT: Json = {"name": "default", "parameters": {}}
+PLAIN: Json = {"version": 2, "features": [{"name": "a", **ON}]}
+ASKED = Question("GET", "/all?userId=7&region=eu", alone=True, present=frozenset({"userId", "region"}))
+
+
+def document(*features: Json, **more: Any) -> Json:
+    """Return a document of these toggles, each of which is on unless it says otherwise."""
+    return {"version": 2, "features": [{**ON, **feature} for feature in features], **more}
+
+
+def constrained(name: str, **constraint: Any) -> Json:
+    """Return a toggle with one constraint."""
+    return {"name": name, "strategies": [{**DEFAULT, "constraints": [{"contextName": "userId", **constraint}]}]}
+
+
+def with_variant(name: str, payload: Any) -> Json:
+    """Return a toggle with one variant that has this payload."""
+    return {"name": name, "variants": [{"name": "v", "weight": 1, "payload": payload}]}
+
+
+def variant_state(found: Difference) -> bool:
+    """The reference repeats the feature's state inside each variant, under two names."""
+    return found.field in ("variant.feature_enabled", "variant.featureEnabled") and found.ours == ABSENT
+
+
+def no_impression_data(found: Difference) -> bool:
+    """A feature that has no impressionData: the reference leaves the field out or says null, we say false."""
+    return found.field == "impressionData" and found.reference in (ABSENT, None) and found.ours is False
+
+
+def integer_names_first(found: Difference) -> bool:
+    """Names that are array indices come first, and in the order of their numbers, in the reference."""
+    indices = ["9", "10"]
+    return found.field == "order" and found.reference == [
+        *indices,
+        *(name for name in found.ours if name not in indices),
+    ]
+
+
+def left_out(found: Difference) -> bool:
+    """A toggle that the reference lists and we do not."""
+    return found.field == "toggle" and found.reference is True
+
+
+def statuses(reference: int, *ours: int) -> Callable[[Difference], bool]:
+    """Return a condition: the reference's status is this one, and ours one of those."""
+    return lambda found: found.field == "status" and found.reference == reference and found.ours in ours
+
+
+def payload(found: Difference) -> bool:
+    """Another payload, or another order of what it holds."""
+    return found.field == "variant.payload"
+
+
+def listening_on_ipv6() -> bool:
+    """Return whether this machine has IPv6, so that programs take IPv4 connections as mapped ones."""
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::", 0))
+    except OSError:
+        return False
+    return True
+
+
+MALFORMED = document(
+    {"name": "strategies", "strategies": "default"},
+    {"name": "state", "enabled": "yes"},
+    {"name": "variants", "variants": "x"},
+    {"name": "weight", "variants": [{"name": "v", "weight": 0.5}]},
+    {"name": "dependencies", "dependencies": {}},
+    {"name": "impression", "impressionData": "yes"},
+    {"name": "rollout", "strategies": [{"name": "flexibleRollout", "parameters": {"rollout": {}}}]},
+    {"name": "good"},
+)
+FATAL = (
+    constrained("values", operator="IN"),
+    {"name": "parameters", "strategies": [{"name": "flexibleRollout"}]},
+    {"name": "null", "strategies": [None]},
+)
+PAYLOADS = document(with_variant("null", None), with_variant("number", {"type": "number", "value": 7}))
+INHERITED = document(constrained("inherited", operator="REGEX", contextName="constructor", value="native"))
+ROLLOUT: Json = {"rollout": "50", "groupId": "größe", "stickiness": "userId"}
+HALF = document({"name": "half", "strategies": [{"name": "flexibleRollout", "parameters": ROLLOUT}]})
+MAPPED = document({"name": "peer", "strategies": [{"name": "remoteAddress", "parameters": {"IPs": "127.0.0.1"}}]})
+
+EXCLUSIONS: tuple[Exclusion, ...] = (
+    Exclusion(
+        "the state of the feature inside its variant",
+        "the specification's variant has no such field; an option adds it for the SDKs that read it",
+        variant_state, PLAIN, (ASKED,), everywhere=True,
+    ),
+    Exclusion(
+        "impressionData where the feature has none",
+        "the specification's toggle always has the field; false is what its absence means",
+        no_impression_data, {"version": 2, "features": [{"name": "a", "enabled": True, "strategies": []}]}, (ASKED,),
+        everywhere=True,
+    ),
+    Exclusion(
+        "integer-like names keep their place",
+        "the answer's order is the document's; the reference's comes of how JavaScript orders keys",
+        integer_names_first, document({"name": "b"}, {"name": "10"}, {"name": "9"}, {"name": "a"}), (ASKED,),
+    ),
+    Exclusion(
+        "a malformed feature is left out",
+        "what it would do is anybody's guess; it is logged by name, and the other features are used",
+        left_out, MALFORMED, (ASKED,),
+    ),
+    *(
+        Exclusion(
+            f"a malformed feature harms only itself ({feature['name']})",
+            "the reference's process ends over it",
+            statuses(0, 200), document(feature, {"name": "good"}), (ASKED,),
+        )
+        for feature in FATAL
+    ),
+    Exclusion(
+        "a payload is an object of type and value, both text",
+        "the specification's payload is always that, or not there",
+        payload, PAYLOADS, (ASKED,),
+    ),
+    Exclusion(
+        "names that every JavaScript object has are plain names",
+        "the reference takes its language's own functions for a context field",
+        lambda found: found.field == "enabled" and found.toggle == "inherited" and found.reference is True,
+        INHERITED, (ASKED,),
+    ),
+    Exclusion(
+        "a property named toString",
+        "the reference's process ends when a constraint looks at the properties as a whole",
+        statuses(0, 200), document(constrained("whole", operator="IN", contextName="properties", values=["x"])),
+        (question("GET", "?toString=x"),),
+    ),
+    Exclusion(
+        "the peer's IPv4 address is written as one",
+        "the reference sees ::ffff:127.0.0.1 on a socket for both families, which is in no IPv4 range",
+        lambda found: found.field == "enabled" and found.toggle == "peer" and found.ours is True,
+        MAPPED, (Question("GET", "/all", alone=True, present=frozenset({"remoteAddress"})),), possible=listening_on_ipv6,
+    ),
+    Exclusion(
+        "half of a surrogate pair is U+FFFD",
+        "it is no character, and has no bytes that an answer or a log could hold; the reference hashes its low byte",
+        lambda found: found.field == "toggle" and found.toggle == "half", HALF,
+        (question("POST", "", {"context": {"userId": "\ud800"}}, present=frozenset({"userId"})),),
+    ),
+    Exclusion(
+        "a query nests one level deep",
+        "a property is one text; the reference takes the text [object Object]",
+        statuses(200, 400), PLAIN,
+        tuple(question("GET", f"?{query}=1") for query in ("a[b]", "properties[a][b]", "a[b][c]", "properties]a[")),
+    ),
+    Exclusion(
+        "properties with numbers for names",
+        "they are names like others; the reference takes them for the positions of a list, and refuses that",
+        statuses(400, 200), PLAIN, (question("GET", "?properties[1]=2"), question("GET", "?properties[0]=a&properties[1]=b")),
+    ),
+    Exclusion(
+        "a currentTime that is an object or a list",
+        "it is refused like any other standard field of the wrong shape; the reference drops it",
+        statuses(200, 400), PLAIN, (question("POST", "", {"context": {"currentTime": {}}}),),
+    ),
+    Exclusion(
+        "the key is looked at before the body",
+        "nobody without a key learns anything of the schema, or makes us read a body",
+        statuses(400, 401), PLAIN,
+        tuple(with_key("wrong", "POST", f"/client/{name}", body={}) for name in ("metrics", "register")),
+    ),
+    Exclusion(
+        "an unknown charset or content coding is 415",
+        "the fault is the caller's; the reference says 500",
+        statuses(500, 415), PLAIN,
+        (
+            *(with_type(f"application/json; charset={charset}") for charset in ("latin1", "bogus")),
+            with_type("application/json", b"{}", "Content-Encoding: bogus"),
+        ),
+    ),
+    Exclusion(
+        "a body of no bytes has no media type",
+        "there is nothing to read, so nothing to refuse",
+        statuses(415, 200), PLAIN, (with_type("text/plain", b""),),
+    ),
+    Exclusion(
+        "a known path with another method is 405",
+        "the answer names the methods that there are; the reference says 404",
+        statuses(404, 405), PLAIN,
+        (question("DELETE", ""), question("POST", "/health", {}), question("GET", "/client/metrics"), question("PUT", "/all")),
+    ),
+    Exclusion(
+        "a body over the limit is 413",
+        "the fault is the caller's; the reference says 500",
+        statuses(500, 413), PLAIN,
+        (
+            question("POST", "", {"context": {"userId": "x" * 110_000}}),
+            question("POST", "/client/metrics", usage(appName="x" * 1_100_000)),
+        ),
+    ),
+    Exclusion(
+        "usage may be reported in up to 1 MB",
+        "a page with many toggles has much to report; the reference takes 100 kB and says 500",
+        statuses(500, 200), PLAIN, (question("POST", "/client/metrics", usage(appName="x" * 110_000)),),
+    ),
+    Exclusion(
+        "limits of the request line and of the headers",
+        "a long query is told apart from long headers, of which there may be 64 kB; the reference says 431 to 16 kB of both",
+        statuses(431, 414, 200), PLAIN,
+        (question("GET", f"?userId={'x' * 17_000}"), question("GET", "", headers=(f"X-Long: {'x' * 30_000}",))),
+    ),
+    Exclusion(
+        "absurd counts are refused",
+        "each count is taken in constant time; the reference makes a list of that length, and says 500",
+        statuses(500, 400), PLAIN,
+        (question("POST", "/client/metrics", usage(bucket={**BUCKET, "toggles": {"a": {"yes": 10**15, "no": 0}}})),),
+    ),
+)  # fmt: skip

@@ -1,0 +1,141 @@
+"""Our proxy beside the npm reference proxy: the same answers over HTTP, and every deliberate difference still there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import pytest
+from diff_campaign import Campaign
+from diff_compare import ABSENT
+from diff_exclusions import EXCLUSIONS, Exclusion, document
+from diff_fixed import question
+from diff_pair import Pair, pair
+from diff_requests import Question
+
+ANSWERS = 3000
+PER_DOCUMENT = 75
+DRAWS = 800
+EMPTY = {"version": 2, "features": []}
+
+
+@pytest.fixture(scope="module")
+def both() -> Iterator[Pair]:
+    """Give both proxies on one upstream server."""
+    with pair(EMPTY) as proxies:
+        yield proxies
+
+
+@pytest.fixture(scope="module")
+def campaign(both: Pair) -> Campaign:
+    """Give what came of random questions, of those that every run asks, and of those that exclusions are about."""
+    done = Campaign(both, "continuous")
+    done.random(ANSWERS, PER_DOCUMENT)
+    done.fixed()
+    done.targeted()
+    return done
+
+
+def test_answers_are_those_of_the_reference(campaign: Campaign, record_property: Callable[[str, object], None]) -> None:
+    """Statuses, toggles, their order, state, variant and payload are the reference's, but for the exclusions."""
+    record_property("summary", campaign.figures.line())
+    assert campaign.figures.answers > ANSWERS
+    expect_none(campaign)
+
+
+def expect_none(done: Campaign) -> None:
+    """Fail with reproductions when an answer differed."""
+    if done.figures.mismatches:
+        pytest.fail(f"{len(done.figures.mismatches)} mismatches\n{done.explain_mismatches()}", pytrace=False)
+
+
+@pytest.mark.parametrize("row", EXCLUSIONS, ids=lambda row: row.name.replace(" ", "-"))
+def test_each_exclusion_still_occurs(campaign: Campaign, row: Exclusion) -> None:
+    """A deliberate difference that is no longer one must be taken out of the table."""
+    assert campaign.figures.excluded[row.name] or not row.possible()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"TRUST_PROXY": "true", "UNLEASH_ENVIRONMENT": "production"},
+        {"TRUST_PROXY": "loopback, 192.168.0.0/16", "PROXY_BASE_PATH": ""},
+        {"TRUST_PROXY": "false", "UNLEASH_APP_NAME": "web"},
+    ],
+    ids=["trusting-all", "trusting-some", "trusting-none"],
+)
+def test_answers_under_other_settings(settings: dict[str, str]) -> None:
+    """The caller's address, the environment and the default application name come from the same place in both."""
+    with pair(EMPTY, settings) as proxies:
+        done = Campaign(proxies, f"settings {sorted(settings.items())}", trusting=settings["TRUST_PROXY"] != "false")
+        done.random(450, 75)
+        expect_none(done)
+
+
+def test_the_state_inside_a_variant_is_the_reference_s_where_it_is_asked_for() -> None:
+    """With the option on, variants carry both fields; the reference leaves out one of them for a toggle that is off."""
+    with pair(EMPTY, {"FLAGSVC_VARIANT_FEATURE_STATE": "true"}) as proxies:
+        done = Campaign(proxies, "state")
+        done.random(300, 75)
+        assert done.figures.excluded[EXCLUSIONS[0].name] == 0
+        kinds = {(found.field, found.reference, found.ours) for found in done.figures.mismatches}
+        assert kinds == {("variant.featureEnabled", ABSENT, False)}
+
+
+ROLLOUT = {"rollout": "60", "stickiness": "random", "groupId": "g"}
+TWO = [{"name": "v", "weight": 250, "stickiness": "random"}, {"name": "w", "weight": 750, "stickiness": "random"}]
+BY_SESSION = {"rollout": "40", "stickiness": "sessionId", "groupId": "g"}
+RANDOM = document(
+    {"name": "older", "strategies": [{"name": "gradualRolloutRandom", "parameters": {"percentage": "30"}}]},
+    {"name": "rollout", "strategies": [{"name": "flexibleRollout", "parameters": ROLLOUT}]},
+    {"name": "variant", "variants": TWO},
+    {"name": "session", "strategies": [{"name": "flexibleRollout", "parameters": BY_SESSION}]},
+    {"name": "together", "strategies": [{"name": "flexibleRollout", "parameters": ROLLOUT}], "variants": TWO[:1]},
+)
+# What is counted in list answers → how often it must be so.
+SHARES: dict[str, tuple[Callable[[dict[str, dict[str, object]]], bool], float]] = {
+    "older": (lambda seen: "older" in seen, 0.30),
+    "rollout": (lambda seen: "rollout" in seen, 0.60),
+    "variant": (lambda seen: seen["variant"]["variant"]["name"] == "v", 0.25),  # type: ignore[index]
+    "session": (lambda seen: "session" in seen, 0.40),
+}
+
+
+@pytest.fixture(scope="module")
+def draws(both: Pair) -> list[list[dict[str, dict[str, object]]]]:
+    """Give many list answers to one question, of the reference and of ours: the toggles by name."""
+    both.load(RANDOM)
+    ask = Question("GET", "?userId=7")
+    replies = [pair_ for _ in range(DRAWS // 8) for pair_ in both.ask_all([ask] * 8)]
+    return [[{each["name"]: each for each in reply.toggles()} for reply in side] for side in zip(*replies, strict=True)]
+
+
+@pytest.mark.parametrize("name", SHARES)
+def test_random_answers_come_as_often_as_the_reference_s(
+    draws: list[list[dict[str, dict[str, object]]]], name: str
+) -> None:
+    """Shares of random states and variants are those of the document, in both proxies, within five standard deviations."""
+    holds, share = SHARES[name]
+    room = 5 * math.sqrt(share * (1 - share) / DRAWS)
+    for side in draws:
+        assert abs(sum(map(holds, side)) / DRAWS - share) < room
+
+
+def test_a_toggle_is_evaluated_once(draws: list[list[dict[str, dict[str, object]]]]) -> None:
+    """Ours: a toggle said to be on has the variant that goes with that; the reference draws a second time for it."""
+    contradictions = [sum(1 for seen in side if "together" in seen and named(seen) != "v") for side in draws]
+    assert contradictions[0] > 0
+    assert contradictions[1] == 0
+
+
+def named(seen: dict[str, dict[str, object]]) -> object:
+    """Return the name of the variant of the toggle that has both a random rollout and a variant."""
+    return seen["together"]["variant"]["name"]  # type: ignore[index]
+
+
+def test_a_named_look_up_makes_up_no_session(both: Pair) -> None:
+    """Without a sessionId a toggle that sticks to it is off in named look-ups, in both."""
+    both.load(RANDOM)
+    asked = question("POST", "", {"toggles": ["session"] * 20, "context": {}})
+    for reply in both.ask(asked):
+        assert [toggle["enabled"] for toggle in reply.toggles()] == [False] * 20

@@ -1,0 +1,74 @@
+"""Programs that tests start: waited for by a condition, shown when they fail, and gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+import processes
+
+SLEEPER = "print('begun', flush=True); import time; time.sleep(600)"
+STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN);" + SLEEPER
+
+
+def python(text: str) -> list[object]:
+    """Return a command that runs a line of Python."""
+    return [sys.executable, "-c", text]
+
+
+def gone(number: int) -> bool:
+    """Return whether no process of this id is left."""
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def test_a_program_is_waited_for_and_stopped(tmp_path: Path) -> None:
+    """The block goes on as soon as the condition holds, and leaves no process behind."""
+    with processes.running("sleeper", python(SLEEPER), env={}, folder=tmp_path) as program:
+        program.wait(lambda: "begun" in program.output(), "begun")
+    assert gone(program.process.pid)
+
+
+def test_a_program_that_will_not_end_is_killed(tmp_path: Path) -> None:
+    """After its time a program is killed with its children."""
+    with processes.running("stubborn", python(STUBBORN), env={}, folder=tmp_path) as program:
+        program.wait(lambda: "begun" in program.output(), "begun")
+        assert program.stop(seconds=0.2) == -9
+    assert gone(program.process.pid)
+
+
+def test_a_program_that_fails_shows_what_it_wrote(tmp_path: Path) -> None:
+    """The failure of a test says what the program said, and how it ended."""
+    failing = python("import sys; print('some complaint'); sys.exit(3)")
+    with (
+        pytest.raises(AssertionError, match="ended with 3 before it was ready:\nsome complaint"),
+        processes.running("failing", failing, env={}, folder=tmp_path) as program,
+    ):
+        program.wait(lambda: False, "ready")
+
+
+def test_waiting_ends(tmp_path: Path) -> None:
+    """A condition that never holds fails within its time."""
+    with (
+        pytest.raises(AssertionError, match=r"was not ready within 0\.1 s"),
+        processes.running("sleeper", python(SLEEPER), env={}, folder=tmp_path) as program,
+    ):
+        program.wait(lambda: False, "ready", 0.1)
+
+
+def test_a_program_inherits_no_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Variables of whoever runs the tests do not reach the programs."""
+    for name in ("FLAGSVC_URL", "UNLEASH_API_TOKEN", "HTTP_PROXY", "LOG_LEVEL"):
+        monkeypatch.setenv(name, "something")
+    telling = python("import os; print(sorted(os.environ))")
+    with processes.running("telling", telling, env={"GIVEN": "1"}, folder=tmp_path) as program:
+        assert program.process.wait(20) == 0
+    assert "GIVEN" in program.output()
+    assert "something" not in program.output()
+    assert not {"FLAGSVC_URL", "UNLEASH_API_TOKEN", "HTTP_PROXY", "LOG_LEVEL"} & set(program.output().split("'"))
