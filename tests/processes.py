@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import pwd
+import random
 import shutil
 import signal
 import socket
@@ -33,10 +34,12 @@ ADMINISTRATOR = ("postgres", "nobody")  # the first that exists runs a database 
 
 
 def free_port() -> int:
-    """Return a loopback port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port that nobody listens on at any address, of those that no system hands out to connections by itself."""
+    while True:
+        number = random.randrange(20_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("", number))
+            return number
 
 
 @dataclass
@@ -234,7 +237,8 @@ def _proxy(
     port = free_port()
     variables = proxy_environment(upstream_url, port, env)
     with scratch() as folder, running(name.replace(" ", "-"), command, env=variables, folder=folder) as program:
-        url = f"http://127.0.0.1:{port}/proxy"
+        base = env.get("PROXY_BASE_PATH", "").strip("/")
+        url = f"http://127.0.0.1:{port}{'/' if base else ''}{base}/proxy"
         if wait_ready:
             program.wait(lambda: answers(f"{url}/health"), "ready")
         yield Proxy(url, port, program)

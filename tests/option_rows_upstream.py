@@ -1,0 +1,262 @@
+"""What the options do that are about the upstream server, listening and usage metrics: one row for each value tried."""
+
+from __future__ import annotations
+
+import json
+
+import option_looks as see
+from flagsvc.settings.defaults import instance_id
+from option_looks import ask, names, statuses
+from option_ways import Row, refused
+from scene import document, toggle
+
+
+def keys(header_name: str = "authorization") -> see.Look:
+    """See which of three keys are accepted."""
+    return statuses(*(ask("/proxy", {header_name: key}) for key in ("one", "two", "nobody")))
+
+
+REQUIRED = (
+    Row(
+        name="flagsvcUrl",
+        variables=("FLAGSVC_URL",),
+        text="{upstream}/flags",
+        look=see.target,
+        seen="/flags/client/features",
+        unset=refused("flagsvcUrl"),
+    ),
+    Row(
+        name="flagsvcUrl",
+        variables=("FLAGSVC_URL",),
+        text="file://{folder}/flags.json",
+        files={"flags.json": json.dumps(document(toggle("from-a-file")))},
+        look=names(),
+        seen=["from-a-file"],
+        unset=refused("flagsvcUrl"),
+    ),
+    Row(
+        name="flagsvcApiToken",
+        variables=("FLAGSVC_API_TOKEN",),
+        text="*:development.some-other-token",
+        secret=True,
+        look=see.authorization,
+        seen={"*:development.some-other-token"},
+        unset=refused("flagsvcApiToken"),
+    ),
+    Row(
+        name="clientKeys",
+        variables=("FLAGSVC_PROXY_CLIENT_KEYS",),
+        text="one, two",
+        native=["one", "two"],
+        secret=True,
+        look=keys(),
+        seen=[200, 200, 401],
+        unset=refused("clientKeys"),
+    ),
+    Row(
+        name="proxySecrets",
+        variables=("FLAGSVC_PROXY_SECRETS",),
+        text="one,two",
+        native=["one", "two"],
+        secret=True,
+        without=("clientKeys",),
+        look=keys(),
+        seen=[200, 200, 401],
+        unset=refused("clientKeys"),
+    ),
+)
+
+LISTENING = (
+    Row(
+        name="port",
+        variables=("PORT", "PROXY_PORT"),
+        text="{port}",
+        look=see.port,
+        seen="the one given",
+        unset="3000",
+    ),
+    Row(
+        name="host",
+        variables=("FLAGSVC_HOST",),
+        text="127.0.0.2",
+        beside={"port": "{port}"},
+        look=see.addresses,
+        seen=[False, True],
+        unset=[True, True],
+    ),
+    Row(
+        name="keepAliveTimeout",
+        variables=("FLAGSVC_KEEP_ALIVE_TIMEOUT",),
+        text="1",
+        native=1,
+        beside={"port": "{port}"},
+        look=see.idle_connection,
+        seen="closed",
+        unset="open",
+    ),
+    Row(
+        name="proxyBasePath",
+        variables=("PROXY_BASE_PATH",),
+        text="base/path",
+        look=statuses(ask("/base/path/proxy"), ask("/proxy")),
+        seen=[200, 404],
+        unset=[404, 200],
+    ),
+)
+
+UPSTREAM = (
+    Row(
+        name="flagsvcAppName",
+        variables=("FLAGSVC_APP_NAME",),
+        text="some-app",
+        features=(toggle("on"), toggle("some", ("appName", "some-app")), toggle("usual", ("appName", "flagsvc-proxy"))),
+        look=see.identity("appName", "unleash-appname"),
+        seen=({"some-app"}, "some-app", "some-app", ["on", "some"]),
+        unset=({"flagsvc-proxy"}, "flagsvc-proxy", "flagsvc-proxy", ["on", "usual"]),
+    ),
+    Row(
+        name="flagsvcInstanceId",
+        variables=("FLAGSVC_INSTANCE_ID",),
+        text="one-of-many",
+        look=see.identity("instanceId", "unleash-instanceid"),
+        seen=({"one-of-many"}, "one-of-many", "one-of-many", ["on"]),
+        unset=({instance_id({})}, instance_id({}), instance_id({}), ["on"]),
+    ),
+    Row(
+        name="refreshInterval",
+        variables=("FLAGSVC_FETCH_INTERVAL",),
+        text="2500",
+        native=2500,
+        beside={"metricsInterval": "0"},
+        look=see.pace_of_polls,
+        seen=("2500", [2.5, 2.5]),
+        unset=("5000", [5.0, 5.0]),
+    ),
+    Row(
+        name="refreshInterval",
+        variables=("FLAGSVC_FETCH_INTERVAL",),
+        text="0",
+        native=0,
+        beside={"metricsInterval": "0"},
+        look=see.pace_of_polls,
+        seen=("0", []),
+        unset=("5000", [5.0, 5.0]),
+    ),
+    Row(
+        name="projectName",
+        variables=("FLAGSVC_PROJECT_NAME",),
+        text="shop",
+        features=(toggle("on", project="default"), toggle("cart", project="shop")),
+        look=see.target_and_names,
+        seen=("/api/client/features?project=shop", ["cart"]),
+        unset=("/api/client/features", ["on", "cart"]),
+    ),
+    Row(
+        name="namePrefix",
+        variables=("FLAGSVC_NAME_PREFIX",),
+        text="shop.",
+        features=(toggle("shopping"), toggle("shop.cart")),
+        look=see.target_and_names,
+        seen=("/api/client/features?namePrefix=shop.", ["shop.cart"]),
+        unset=("/api/client/features", ["shopping", "shop.cart"]),
+    ),
+    Row(
+        name="tags",
+        variables=("FLAGSVC_TAGS",),
+        text="team:web, url:https://a",
+        native=["team:web", "url:https://a"],
+        look=see.target,
+        seen="/api/client/features?tag=team%3Aweb&tag=url%3Ahttps%3A%2F%2Fa",
+        unset="/api/client/features",
+    ),
+    Row(
+        name="httpOptions.rejectUnauthorized",
+        variables=("HTTP_OPTIONS_REJECT_UNAUTHORIZED",),
+        text="false",
+        native=False,
+        tls=True,
+        look=see.connection,
+        seen=(200, False),
+        unset=(503, True),
+    ),
+    Row(
+        name="httpProxy",
+        variables=("HTTP_PROXY", "http_proxy"),
+        text="{other}",
+        look=see.route_of_polls,
+        seen=["GET http://UPSTREAM/api/client/features"],
+        unset=[],
+    ),
+    Row(
+        name="httpsProxy",
+        variables=("HTTPS_PROXY", "https_proxy"),
+        text="{other}",
+        beside={"httpOptions.rejectUnauthorized": "false", "metricsInterval": "0"},
+        tls=True,
+        look=see.route_of_polls,
+        seen=["CONNECT UPSTREAM"],
+        unset=[],
+    ),
+    Row(
+        name="noProxy",
+        variables=("NO_PROXY", "no_proxy"),
+        text="localhost, 127.0.0.0/8",
+        native=["localhost", "127.0.0.0/8"],
+        beside={"httpProxy": "{other}"},
+        look=see.route_of_polls,
+        seen=[],
+        unset=["GET http://UPSTREAM/api/client/features"],
+    ),
+    Row(
+        name="upstreamTimeout",
+        variables=("FLAGSVC_UPSTREAM_TIMEOUT",),
+        text="100",
+        native=100,
+        look=see.patience,
+        seen=True,
+        unset=False,
+    ),
+)
+
+METRICS = (
+    Row(
+        name="metricsInterval",
+        variables=("FLAGSVC_METRICS_INTERVAL",),
+        text="7000",
+        native=7000,
+        beside={"refreshInterval": "0"},
+        look=see.pace_of_metrics,
+        seen=([7.0, 7.0], ["features", "metrics", "register"]),
+        unset=([30.0, 30.0], ["features", "metrics", "register"]),
+    ),
+    Row(
+        name="metricsInterval",
+        variables=("FLAGSVC_METRICS_INTERVAL",),
+        text="0",
+        native=0,
+        beside={"refreshInterval": "0"},
+        look=see.pace_of_metrics,
+        seen=([], ["features"]),
+        unset=([30.0, 30.0], ["features", "metrics", "register"]),
+    ),
+    Row(
+        name="metricsJitter",
+        variables=("FLAGSVC_METRICS_JITTER",),
+        text="10000",
+        native=10_000,
+        beside={"refreshInterval": "0"},
+        look=see.spread_of_metrics,
+        seen={"varies": True, "within": True},
+        unset={"varies": False, "within": True},
+    ),
+    Row(
+        name="metricsBuffer",
+        variables=("FLAGSVC_METRICS_BUFFER",),
+        text="2",
+        native=2,
+        features=(toggle("one"), toggle("two"), toggle("three")),
+        look=see.counted,
+        seen=2,
+        unset=3,
+    ),
+)

@@ -1,0 +1,118 @@
+"""Every option is seen to do what it says, whichever way it is given: by variable, alias, file, flag and in code.
+
+Each row of the tables in `tests/option_rows_*.py` says what is seen from outside when an option has a value, and what when it is
+not given; the two differ, so an option that is ignored fails here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+import option_rows_callers as callers
+import option_rows_inside as inside
+import option_rows_upstream as upstream
+from flagsvc import ConfigurationError
+from flagsvc.settings.options import OPTIONS
+from flagsvc.settings.table import BY_NAME
+from option_ways import CODE, DEFAULT, DEFAULT_IN_CODE, Row, given, named_in
+from processes import free_port
+from scene import document, scene
+
+SECONDS = 60.0
+ROWS: tuple[Row, ...] = (
+    *upstream.REQUIRED,
+    *upstream.LISTENING,
+    *upstream.UPSTREAM,
+    *upstream.METRICS,
+    *callers.CALLERS,
+    *callers.CORS,
+    *inside.EVALUATION,
+    *inside.STORAGE,
+    *inside.LOGGING,
+    *inside.EXPERIMENTAL,
+)
+FIRST = {row.name: row for row in reversed(ROWS)}
+SERVING = ("port", "host", "keepAliveTimeout")
+"""The options of a server: they mean nothing to an application that another server runs."""
+
+
+def cases() -> Iterator[Any]:
+    """Give each row with each way it is tried in."""
+    for number, row in enumerate(ROWS):
+        ways = list(row.ways()) if row is FIRST[row.name] else list(dict.fromkeys((next(row.ways()), CODE)))
+        for way in ways:
+            yield pytest.param(row, way, id=f"{number}-{row.name}-{way}")
+
+
+def defaults() -> Iterator[Any]:
+    """Give each row with each way of not giving its option."""
+    for number, row in enumerate(ROWS):
+        for way in (DEFAULT, DEFAULT_IN_CODE):
+            yield pytest.param(row, way, id=f"{number}-{row.name}-{way}")
+
+
+async def seen(row: Row, way: str, folder: Path) -> object:
+    """Return what is seen of a row's option when it is given in this way."""
+    for name, text in row.files.items():
+        (folder / name).write_text(text)
+    async with scene(folder, tls=self_signed() if row.tls else None) as around:
+        if row.features:
+            around.served = document(*row.features)
+        try:
+            options = given(row, way, around, free_port())
+        except ConfigurationError as error:
+            return named_in(error)
+        return await row.look(around, options)
+
+
+def self_signed() -> ssl.SSLContext:
+    """Return the TLS settings of a server whose certificate nobody vouches for."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
+    return context
+
+
+@pytest.mark.parametrize(("row", "way"), list(cases()))
+def test_the_option_is_seen(row: Row, way: str, tmp_path: Path) -> None:
+    """Given in this way, the option does what its row says."""
+    assert asyncio.run(asyncio.wait_for(seen(row, way, tmp_path), SECONDS)) == row.seen
+
+
+@pytest.mark.parametrize(("row", "way"), list(defaults()))
+def test_the_default_is_seen(row: Row, way: str, tmp_path: Path) -> None:
+    """Not given, the option has the default of its row."""
+    assert asyncio.run(asyncio.wait_for(seen(row, way, tmp_path), SECONDS)) == row.unset
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.name}={row.text or 'object'}")
+def test_every_row_has_teeth(row: Row) -> None:
+    """What is seen with the option differs from what is seen without it: no row passes when its option is ignored."""
+    assert row.seen != row.unset
+    assert row.variables or row.code is not None
+
+
+def test_every_option_has_a_row() -> None:
+    """No option of the table is without one, those for code only included, and no row is about anything else."""
+    assert {option.name for option in OPTIONS} == set(FIRST)
+
+
+@pytest.mark.parametrize("name", list(FIRST))
+def test_every_way_is_tried(name: str) -> None:
+    """The first row of an option knows every variable that the option reads, and no other, and tries file, flag and code."""
+    option, ways = BY_NAME[name], list(FIRST[name].ways())
+    expected = [variable.name for variable in option.variables]
+    others = ("file", "flag") if option.flag else ()
+    by_file = ("file that names a file", "flag that names a file") if option.secret else ()
+    assert sorted(ways) == sorted([*expected, *others, *by_file, CODE])
+
+
+def test_the_options_of_a_server_are_few() -> None:
+    """All others are options of the application, and are tried without a socket."""
+    assert [row.name for row in upstream.LISTENING if row.name in SERVING] == list(SERVING)

@@ -1,0 +1,134 @@
+"""The whole proxy and an upstream that fails, over sockets (behaviour: Towards the upstream server, failures and documents).
+
+What a single session makes of every kind of answer is in `tests/integration/test_upstream_wire.py`.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from aio import asynchronous
+from flagsvc import ProxyOptions
+from loopback import Answer, reply, then_close, then_reset
+from scene import Scene, document, scene, toggle
+
+FULL = document(toggle("on"), toggle("off", enabled=False))
+INTERVAL_S = 5.0
+
+
+def polling(around: Scene) -> ProxyOptions:
+    """Return options with which a proxy does nothing by itself but poll."""
+    return around.options(metrics_interval=0)
+
+
+def etags(around: Scene) -> list[str | None]:
+    """Return the ETag that each poll was sent with."""
+    return [request.headers.get("if-none-match") for request in around.received("features")]
+
+
+CUT_OFF = json.dumps(document(toggle("worse"))).encode()
+FAILURES: dict[str, Answer] = {
+    "404": reply(404, etag='"bad"'),
+    "429": reply(429, etag='"bad"'),
+    "500": reply(500, etag='"bad"'),
+    "503": reply(503),
+    "connection reset": then_reset(),
+    "not JSON": reply(200, b'{"version": 2, "features": [', etag='"bad"'),
+    "a web page": reply(200, b"<!doctype html>", etag='"bad"', content_type="text/html"),
+    "not of the right shape": reply(200, b'{"version": 2, "features": {"on": true}}', etag='"bad"'),
+    "cut off": then_close(reply(200, CUT_OFF, content_length=str(len(CUT_OFF) + 10), etag='"bad"')),
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
+@asynchronous
+async def test_a_failure_backs_off_and_changes_nothing(failure: Answer, tmp_path: Path) -> None:
+    """The last good configuration is served and its ETag sent; the pauses grow to a ceiling, until the first success."""
+    async with scene(tmp_path) as around:
+        around.served = FULL
+        async with around.proxy(polling(around)) as proxy:
+            assert await around.next_poll() == INTERVAL_S
+            good = etags(around)[-1]
+            around.replies["features"] = failure
+            pauses = [await around.next_poll() for _ in range(7)]
+            assert await proxy.names() == ["on"]
+            assert all(INTERVAL_S <= pause <= INTERVAL_S * 2**n for n, pause in enumerate(pauses, 1))
+            assert all(25 <= pause <= 50 for pause in pauses[4:])
+            assert len(set(pauses[4:])) == 3, "pauses are jittered"
+            assert len(around.log) == 1
+            around.replies.clear()
+            assert await around.next_poll() == INTERVAL_S
+            assert await proxy.names() == ["on"]
+            assert len(around.log) == 2 and "is fetched again" in around.log[1]
+    assert set(etags(around)[1:]) == {good}
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@asynchronous
+async def test_retry_after_is_obeyed(status: int, tmp_path: Path) -> None:
+    """The next poll is not before, and not much later."""
+    async with scene(tmp_path) as around, around.proxy(polling(around)):
+        around.replies["features"] = reply(status, retry_after="120")
+        assert 120 <= await around.next_poll() <= 120 + INTERVAL_S
+        around.replies.clear()
+        assert await around.next_poll() == INTERVAL_S
+
+
+@asynchronous
+async def test_a_refused_token_is_told_once_per_change_and_tried_for_ever(tmp_path: Path) -> None:
+    """Slowly from the first time on; what is served stays, and a token that works again is noticed without a restart."""
+    async with scene(tmp_path) as around, around.proxy(polling(around)) as proxy:
+        for status in (401, 401, 403, 403, 403, 401, *(401,) * 20):
+            around.replies["features"] = reply(status)
+            assert 25 <= await around.next_poll() <= 50
+        assert [line.split()[1] for line in around.log] == ["error"] * 3
+        assert await proxy.names() == ["on"]
+        around.replies.clear()
+        around.served = document(toggle("new"))
+        assert await around.next_poll() == INTERVAL_S
+        assert await proxy.names() == ["new"] and len(around.log) == 4
+
+
+# ---- documents
+
+
+@asynchronous
+async def test_one_malformed_toggle_is_left_out(tmp_path: Path) -> None:
+    """It is named in the log and counted, and the rest is used."""
+    bad = {"name": "bad", "enabled": "perhaps", "strategies": []}
+    async with scene(tmp_path) as around:
+        around.served = document(toggle("on"), bad, toggle("too"))
+        async with around.proxy(polling(around)) as proxy:
+            assert await proxy.names() == ["on", "too"]
+            assert await proxy.sample("flagsvc_config_problems") == 1
+    assert len(around.log) == 1 and "toggle=bad" in around.log[0] and "features[1].enabled" in around.log[0]
+
+
+@asynchronous
+async def test_an_empty_document_must_be_confirmed(tmp_path: Path) -> None:
+    """It counts when the next poll is empty too; until then everything stays, and its ETag is not sent."""
+    async with scene(tmp_path) as around:
+        around.served = FULL
+        async with around.proxy(polling(around)) as proxy:
+            await around.next_poll()
+            good = etags(around)[-1]
+            around.served = document()
+            assert await around.next_poll() == INTERVAL_S
+            assert await proxy.names() == ["on"]
+            await around.next_poll()
+            assert await proxy.names() == []
+            await around.next_poll()
+    assert etags(around)[:4] == [None, good, good, good] and etags(around)[4] not in (None, good)
+
+
+@asynchronous
+async def test_an_empty_document_at_a_cold_start_is_accepted(tmp_path: Path) -> None:
+    """A project may have no toggles yet."""
+    async with scene(tmp_path) as around:
+        around.served = document()
+        async with around.proxy(polling(around)) as proxy:
+            assert await proxy.names() == []
+    assert len(around.received("features")) == 1

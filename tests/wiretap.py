@@ -1,0 +1,116 @@
+"""A relay on a loopback port that hands bytes on to a server and keeps every byte that was sent to it.
+
+Beside it what is needed to search bytes for words that must not be in them, whatever they may have been packed into.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import socket
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from urllib.parse import unquote_to_bytes
+
+
+class Wiretap:
+    """What was sent to the server at `port`, connection by connection; while `cut` is set, new connections end at once."""
+
+    def __init__(self, far: int) -> None:
+        self.port = 0
+        self.cut = False
+        self.connections: list[bytearray] = []
+        self._far = far
+        self._sockets: list[socket.socket] = []
+        self._threads: list[threading.Thread] = []
+
+    @property
+    def sent(self) -> bytes:
+        """Every byte that was sent so far."""
+        return b"\n".join(bytes(each) for each in self.connections)
+
+    def accept(self, listener: socket.socket) -> None:
+        """Take connections until the listener is closed."""
+        while True:
+            try:
+                near, _ = listener.accept()
+            except OSError:
+                return
+            if self.cut:
+                near.close()
+                continue
+            far = socket.create_connection(("127.0.0.1", self._far))
+            kept = bytearray()
+            self.connections.append(kept)
+            self._sockets += [near, far]
+            self._run(copy, near, far, kept)
+            self._run(copy, far, near, bytearray())
+
+    def hang_up(self) -> None:
+        """End all connections, in the middle of whatever they are at."""
+        for each in self._sockets:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    def end(self) -> None:
+        """End all connections and wait for the threads."""
+        self.hang_up()
+        for thread in self._threads:
+            thread.join(10)
+        for each in self._sockets:
+            each.close()
+
+    def _run(self, function: object, *given: object) -> None:
+        thread = threading.Thread(target=function, args=given)  # type: ignore[arg-type]
+        self._threads.append(thread)
+        thread.start()
+
+
+def copy(source: socket.socket, sink: socket.socket, kept: bytearray) -> None:
+    """Hand on bytes until there are no more, and keep them."""
+    with contextlib.suppress(OSError):
+        while data := source.recv(65536):
+            kept += data
+            sink.sendall(data)
+    for each in (source, sink):
+        with contextlib.suppress(OSError):
+            each.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def wiretap(far: int) -> Iterator[Wiretap]:
+    """Run a relay to the loopback port `far` until the block ends."""
+    tap = Wiretap(far)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        tap.port = listener.getsockname()[1]
+        accepting = threading.Thread(target=tap.accept, args=(listener,))
+        accepting.start()
+        try:
+            yield tap
+        finally:
+            with contextlib.suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)
+            accepting.join(10)
+            tap.end()
+
+
+def found(words: Iterable[str], content: bytes) -> list[str]:
+    """Return the words that are in the bytes in any letter case: as they are, percent-encoded, as base64, in hexadecimal."""
+    variants = (content.lower(), unquote_to_bytes(content.replace(b"+", b" ")).lower())
+    return [
+        word
+        for word in words
+        if any(word.lower().encode() in each for each in variants)
+        or any(part in content for part in base64_of(word))
+        or word.encode().hex().encode() in variants[0]
+    ]
+
+
+def base64_of(word: str) -> list[bytes]:
+    """Return what base64 makes of a word wherever it starts in what is packed, without the ends its neighbours change."""
+    return [
+        packed[keep:-4]
+        for shift, keep in ((0, 0), (1, 4), (2, 4))
+        for packed in [base64.b64encode(b"x" * shift + word.encode())]
+    ]
