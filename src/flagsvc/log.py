@@ -60,7 +60,8 @@ class EventLogger:
 
     def __init__(self, writers: Mapping[str, Write], secrets: Iterable[str] = ()) -> None:
         self._writers = dict(writers)
-        self._secrets = tuple(each for each in secrets if len(each) >= SHORTEST_SECRET)
+        # the longest first: one that another begins with must not leave the rest of that other behind
+        self._secrets = sorted((each for each in secrets if len(each) >= SHORTEST_SECRET), key=len, reverse=True)
 
     def debug(self, event: str, **fields: object) -> None:
         """Write at level debug."""

@@ -406,6 +406,26 @@ async def test_nobody_listening_is_a_network_error() -> None:
 
 
 @asynchronous
+@pytest.mark.parametrize("host", ["xn--", "[v1.a]", "\u00ad"])
+async def test_a_host_that_is_none_is_a_network_error(host: str) -> None:
+    """What cannot be written as a request is told like any other failure: the loop goes on and says so once."""
+    upstream = Upstream(options(f"http://{host}/api"), clock=FakeClock(), log=RecordingLog())
+    assert (await fault(upstream)).kind == "network"
+    await upstream.aclose()
+
+
+@asynchronous
+@pytest.mark.parametrize("host", ["xn--", "\u00ad"])
+async def test_an_outbound_proxy_that_is_no_host_is_a_network_error(host: str) -> None:
+    """The message names neither the proxy nor its password."""
+    through = Outbound(http=f"http://user:hidden@{host}")
+    upstream = Upstream(options("http://flags.invalid/api", outbound=through), clock=FakeClock(), log=RecordingLog())
+    error = await fault(upstream)
+    assert error.kind == "network" and host not in str(error)
+    await upstream.aclose()
+
+
+@asynchronous
 async def test_a_refused_post_is_an_error() -> None:
     """Registration and metrics share the error map."""
     async with session() as (server, upstream):

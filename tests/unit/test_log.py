@@ -221,6 +221,13 @@ def test_secrets_are_masked(as_json: bool) -> None:
     assert "short words stay" in stream.getvalue()
 
 
+def test_a_secret_that_begins_like_another_is_masked_whole() -> None:
+    """Whatever the order they are given in, nothing is left of the longer one."""
+    log, stream = lines(secrets=["client-key", "client-key-of-the-shop"])
+    log.error("x", key="client-key-of-the-shop")
+    assert stream.getvalue().rstrip().endswith("key=***")
+
+
 def test_secrets_are_masked_for_loggers_from_outside() -> None:
     """The mask is put on before the line leaves."""
     fields = Fields()

@@ -56,6 +56,11 @@ class Running:
         self._asked.set()
         await asyncio.wait([self._task])
 
+    def leave(self) -> None:
+        """Have it stop in its own loop, without waiting for that; safe to call from another thread."""
+        with contextlib.suppress(RuntimeError):  # that loop is closed, and nothing runs in it any more
+            self.loop.call_soon_threadsafe(self._asked.set)
+
     @property
     def ended(self) -> bool:
         """Whether it was asked to stop."""
@@ -122,6 +127,7 @@ class ProxyApp:
             if self._running.here and not self._running.ended:
                 return
             self._take(World(self._plan, self._world))
+            self._running.leave()
         try:
             self._running = Running(self._world)
         except BaseException:

@@ -232,8 +232,9 @@ def variant_text(variant: dict[str, Any]) -> str:
     """Return a variant and its payload in words, nothing where there is none."""
     if not variant["enabled"]:
         return ""
-    payload = variant.get("payload")
-    return f"variant {variant['name']}" + (f" ({payload['type']}) {payload['value']}" if payload else "")
+    payload = variant.get("payload", {})
+    kind = f" ({payload['type']})" if "type" in payload else ""
+    return f"variant {variant['name']}{kind} {payload.get('value', '')}".rstrip()
 
 
 def as_json(value: object) -> str:

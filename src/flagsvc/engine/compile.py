@@ -21,7 +21,7 @@ from flagsvc.engine.predicates import Always, Never, Predicate, Segment
 from flagsvc.engine.reads import Reads
 from flagsvc.engine.run import Memory
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.engine.strategies import CustomStrategy, Everyone, Nobody, Strategy, StrategyOptions, compile_rule
+from flagsvc.engine.strategies import BY_HOST, CustomStrategy, Everyone, Nobody, Strategy, StrategyOptions, compile_rule
 from flagsvc.engine.variants import Choice, compile_choice
 from flagsvc.errors import DocumentError
 
@@ -55,10 +55,11 @@ class CompileOptions:
         self.fold = fold
         self.code_digest = code_digest
 
-    def identity(self) -> list[object]:
-        """Return what of the options can change an answer."""
+    def identity(self, by_host: bool) -> list[object]:
+        """Return what of the options can change an answer; the host's name only where it counts, for replicas differ in it."""
         names = sorted(self.custom_strategies)
-        state = [self.hash_encoding, self.hostname, self.variant_feature_state, self.project, self.name_prefix]
+        hostname = self.hostname if by_host else ""
+        state = [self.hash_encoding, hostname, self.variant_feature_state, self.project, self.name_prefix]
         return [*state, names, self.code_digest]
 
 
@@ -77,8 +78,8 @@ def compile_document(document: object, options: CompileOptions, previous: Snapsh
     same revision it is returned as it is.
     """
     try:
-        revision = digest(document, options)
         spec = parse_document(document, options.project, options.name_prefix)
+        revision = digest(document, options.identity(asks_for_host(spec)))
     except RecursionError:
         raise DocumentError("", "the document is nested too deeply") from None
     if previous is not None and previous.revision == revision:
@@ -86,12 +87,18 @@ def compile_document(document: object, options: CompileOptions, previous: Snapsh
     return Compiled(Compiler(spec, options).snapshot(revision), spec.problems)
 
 
-def digest(document: object, options: CompileOptions) -> str:
+def asks_for_host(spec: DocumentSpec) -> bool:
+    """Return whether a strategy of the document depends on the host this runs on."""
+    features = spec.features.values()
+    return any([strategy.name == BY_HOST for feature in features for strategy in feature.strategies])
+
+
+def digest(document: object, identity: list[object]) -> str:
     """Return the revision: equal documents, options and custom code have the same one, in every process."""
     try:
-        canonical = msgspec.json.encode([options.identity(), document], order="deterministic")
+        canonical = msgspec.json.encode([identity, document], order="deterministic")
     except (UnicodeEncodeError, OverflowError):
-        canonical = json.dumps([options.identity(), document], sort_keys=True).encode()
+        canonical = json.dumps([identity, document], sort_keys=True).encode()
     return hashlib.blake2b(canonical, digest_size=16).hexdigest()
 
 
@@ -141,15 +148,16 @@ class Compiler:
         return toggle
 
     def outcomes(self, feature: FeatureSpec) -> list[Outcome]:
-        """Return every way the feature can come out, in the order in which they are numbered."""
+        """Return every way the feature can come out, in the order in which they are numbered.
+
+        A disabled one has its variants too: a caller may still report one that it was given before.
+        """
         state = self.options.variant_feature_state
         impression = feature.impression_data
         ways = [
             Outcome(False, None, fragment(feature.name, False, None, impression, state)),
             Outcome(True, None, fragment(feature.name, True, None, impression, state)),
         ]
-        if not feature.enabled:
-            return ways
         drawn = [*feature.variants, *[variant for strategy in feature.strategies for variant in strategy.variants]]
         for variant in drawn:
             ways.append(Outcome(True, variant.name, fragment(feature.name, True, variant, impression, state)))

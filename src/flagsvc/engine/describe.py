@@ -33,7 +33,7 @@ from flagsvc.engine.strategies import (
     Strategy,
     UserIds,
 )
-from flagsvc.engine.values import jsdate
+from flagsvc.engine.values import jsdate, jsnumber
 
 ORDERS: Final[dict[int, str]] = {
     EQUAL: "=",
@@ -63,7 +63,7 @@ def asked(predicate: Predicate) -> str:
     if isinstance(predicate, Contains):
         return f"contains one of {listed(list(predicate.values))}"
     if isinstance(predicate, Number):
-        return f"{ORDERS[int(predicate.accepts)]} {predicate.value:g}"
+        return f"{ORDERS[int(predicate.accepts)]} {jsnumber.to_text(predicate.value)}"
     if isinstance(predicate, Version):
         return f"{ORDERS[int(predicate.accepts)]} version `{predicate.text}`"
     if isinstance(predicate, Moment):

@@ -62,39 +62,42 @@ class Explanation:
             "steps": [step.to_json() for step in self.steps],
         }
 
+    def outcome(self) -> str:
+        """Return how the toggle comes out, and what decided it, in words."""
+        return f"{'on' if self.enabled else 'off'}, variant {self.variant} — {self.decided}"
+
     def to_text(self) -> str:
         """Return the explanation as lines for a person to read."""
-        state = "on" if self.enabled else "off"
-        head = f"{self.name}: {state}, variant {self.variant} — {self.decided}"
-        return "\n".join([head, *[line for step in self.steps for line in step.lines("  ")]])
+        lines = [line for step in self.steps for line in step.lines("  ")]
+        return "\n".join([f"{self.name}: {self.outcome()}", *lines])
 
 
 def explain(snapshot: Snapshot, context: Context, names: list[str] | None = None) -> list[Explanation]:
     """Return why each toggle comes out as it does for the context: those named, or all, in the document's order."""
     run = Run(context, snapshot.memory)
     asked = list(snapshot.toggles) if names is None else names
-    return [explain_one(snapshot.toggles.get(name), name, run) for name in asked]
+    known: dict[str, Explanation] = {}
+    return [explain_one(snapshot.toggles.get(name), name, run, known) for name in asked]
 
 
-def explain_one(toggle: Toggle | None, name: str, run: Run) -> Explanation:
-    """Return why one toggle comes out as it does."""
+def explain_one(toggle: Toggle | None, name: str, run: Run, known: dict[str, Explanation]) -> Explanation:
+    """Return why one toggle comes out as it does. It is decided once, for itself and for its children: `known` keeps them."""
     if toggle is None:
         return Explanation(name, False, "disabled", "no toggle of this name", [])
-    steps: list[Step] = []
-    number, decided = walk(toggle, run, steps)
-    outcome = toggle.outcomes[number]
-    variant = "disabled" if outcome.variant is None else outcome.variant
-    return Explanation(name, outcome.enabled, variant, decided, steps)
+    if name not in known:
+        steps: list[Step] = []
+        number, decided = walk(toggle, run, steps, known)
+        outcome = toggle.outcomes[number]
+        variant = "disabled" if outcome.variant is None else outcome.variant
+        known[name] = Explanation(name, outcome.enabled, variant, decided, steps)
+    return known[name]
 
 
-def walk(toggle: Toggle, run: Run, steps: list[Step]) -> tuple[int, str]:
+def walk(toggle: Toggle, run: Run, steps: list[Step], known: dict[str, Explanation]) -> tuple[int, str]:
     """Decide a toggle as `Toggle.decide` does, writing down every step; return the outcome and what decided it."""
     if toggle.constant >= 0:
         return int(toggle.constant), constant_reason(toggle)
-    if toggle.memo >= 0 and run.parents[toggle.memo] >= 0:
-        steps.append(Step("memo", "decided before, as the parent of another toggle", None))
-        return int(run.parents[toggle.memo]), "decided before, as the parent of another toggle"
-    number, decided = walk_all(toggle, run, steps)
+    number, decided = walk_all(toggle, run, steps, known)
     if toggle.memo >= 0:
         run.parents[toggle.memo] = number
     return number, decided
@@ -107,11 +110,12 @@ def constant_reason(toggle: Toggle) -> str:
     return f"off for everyone: {toggle.reason}"
 
 
-def walk_all(toggle: Toggle, run: Run, steps: list[Step]) -> tuple[int, str]:
+def walk_all(toggle: Toggle, run: Run, steps: list[Step], known: dict[str, Explanation]) -> tuple[int, str]:
     """Walk through the dependencies, then the strategies."""
     for parent in toggle.parents:
+        why = explain_one(parent.toggle, parent.toggle.name, run, known)
         satisfied = parent.satisfied(run)
-        steps.append(Step("dependency", f"toggle `{parent.toggle.name}`", satisfied))
+        steps.append(Step("dependency", f"toggle `{why.name}` is {why.outcome()}", satisfied, why.steps))
         if not satisfied:
             return OFF, f"dependency on `{parent.toggle.name}` is not satisfied"
     decided = -1

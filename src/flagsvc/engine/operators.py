@@ -129,8 +129,10 @@ def date_value(spec: ConstraintSpec) -> float | None:
         return None
     if spec.value is None:
         return 0.0
-    if isinstance(spec.value, (int, float)):
-        return jsdate.from_number(float(spec.value))
+    if isinstance(spec.value, int):
+        return jsdate.from_number(jsnumber.from_int(spec.value))
+    if isinstance(spec.value, float):
+        return jsdate.from_number(spec.value)
     return jsdate.parse(text_value(spec))
 
 

@@ -187,7 +187,12 @@ def parse_payload(variant: dict[str, object], path: str) -> dict[str, str] | Non
         return None
     payload = as_object(raw, f"{path}.payload")
     parts = [(key, payload[key]) for key in ("type", "value") if payload.get(key) is not None]
-    return {key: part if isinstance(part, str) else json.dumps(part, separators=(",", ":")) for key, part in parts}
+    return {key: payload_text(part, f"{path}.payload.{key}") for key, part in parts}
+
+
+def payload_text(part: object, path: str) -> str:
+    """Return a part of a payload as text: an object or a list as JSON, anything else as JavaScript writes it."""
+    return json.dumps(part, separators=(",", ":")) if isinstance(part, (dict, list)) else scalar(part, path)
 
 
 def parse_override(raw: object, path: str) -> OverrideSpec:
@@ -225,10 +230,10 @@ def scalar(raw: object, path: str) -> str:
         return raw
     if isinstance(raw, bool):
         return "true" if raw else "false"
-    if isinstance(raw, int) and abs(raw) > 10**308:
-        return "Infinity" if raw > 0 else "-Infinity"
-    if isinstance(raw, (int, float)):
-        return jsnumber.to_text(float(raw))
+    if isinstance(raw, int):
+        return jsnumber.to_text(jsnumber.from_int(raw))
+    if isinstance(raw, float):
+        return jsnumber.to_text(raw)
     raise DocumentError(path, wrong("a text, a number, true or false", raw))
 
 

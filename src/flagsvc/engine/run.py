@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import Final
 
 from librt.vecs import vec
@@ -24,8 +25,9 @@ class Memory:
         self.faults: list[tuple[str, Exception]] = []
 
     def fault(self, name: str, error: Exception) -> None:
-        """Note that something named `name` raised; beyond a bound the note is dropped."""
+        """Note that something named `name` raised, without the values in its frames; beyond a bound the note is dropped."""
         if len(self.faults) < MAX_FAULTS:
+            traceback.clear_frames(error.__traceback__)
             self.faults.append((name, error))
 
 

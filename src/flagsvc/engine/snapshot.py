@@ -13,6 +13,9 @@ from flagsvc.engine.run import Memory, Run
 MAX_GLUED: Final = 65536
 """Bytes of static toggles that are glued to a dynamic one, over all its outcomes; a longer run becomes a piece of its own."""
 
+MAX_NAMED: Final = 16 * 1024 * 1024
+"""Bytes of the largest answer to a look-up by name: a short body that repeats a long toggle must not make a huge one."""
+
 
 class Snapshot:
     """One configuration, ready to answer.
@@ -63,7 +66,8 @@ class Snapshot:
     def named(self, context: Context, names: list[str]) -> tuple[bytes, list[bool]]:
         """Return the JSON list of the toggles asked for, in that order, and whether each is on (specification: POST /proxy).
 
-        A name that is not known is off; one that is asked for twice is decided once.
+        A name that is not known is off; one that is asked for twice is decided once. An answer of more than MAX_NAMED bytes is
+        not made: it is the empty bytes.
         """
         run = Run(context, self.memory)
         decided: dict[str, int] = {}
@@ -79,6 +83,8 @@ class Snapshot:
             decided[name] = number
             parts.append(toggle.outcomes[number].fragment)
             states.append(number != OFF)
+        if sum([len(part) for part in parts]) > MAX_NAMED:
+            return b"", states
         return joined(parts), states
 
     def decide(self, context: Context, name: str) -> tuple[bool, str]:
@@ -105,20 +111,24 @@ def variant_names(toggle: Toggle) -> frozenset[str]:
 def glue(toggles: dict[str, Toggle], everything: bool) -> list[Toggle]:
     """Glue each run of static toggles to the front of the next dynamic one; return the toggles that are left to evaluate."""
     left: list[Toggle] = []
-    static = b""
+    static: list[bytes] = []
+    size = 0
     for toggle in toggles.values():
         pieces = [outcome.fragment if everything or outcome.enabled else b"" for outcome in toggle.outcomes]
         if toggle.constant >= 0:
-            static += pieces[toggle.constant]
+            static.append(pieces[toggle.constant])
+            size += len(pieces[toggle.constant])
             continue
-        if len(static) * len(pieces) > MAX_GLUED:
-            left.append(constant(static))
-            static = b""
-        attach(toggle, [static + piece for piece in pieces], everything)
+        if size * len(pieces) > MAX_GLUED:
+            left.append(constant(b"".join(static)))
+            static = []
+        front = b"".join(static)
+        attach(toggle, [front + piece for piece in pieces], everything)
         left.append(toggle)
-        static = b""
-    if static:
-        left.append(constant(static))
+        static = []
+        size = 0
+    if size > 0:
+        left.append(constant(b"".join(static)))
     return left
 
 

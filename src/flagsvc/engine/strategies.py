@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final, Protocol
 
 from mypy_extensions import i64
@@ -20,6 +21,9 @@ from flagsvc.engine.values import jsnumber
 from flagsvc.engine.values.cidr import AddressList
 from flagsvc.engine.values.text import lower, split_list
 from flagsvc.engine.variants import Choice
+
+BY_HOST: Final = "applicationHostname"
+"""The strategy whose answer depends on the host the proxy runs on."""
 
 
 class CustomStrategy(Protocol):
@@ -151,7 +155,8 @@ class Custom(Strategy):
     def __init__(self, implementation: CustomStrategy, parameters: dict[str, str]) -> None:
         super().__init__()
         self.implementation = implementation
-        self.parameters = parameters
+        # read-only, for it belongs to the snapshot and not to the custom code
+        self.parameters: Mapping[str, str] = MappingProxyType(parameters)
 
     def admits(self, run: Run) -> bool:
         """Ask the custom code."""
@@ -249,7 +254,7 @@ def share_of_draws(share: int) -> Strategy:
 
 STRATEGIES: Final[dict[str, Callable[[StrategySpec, StrategyOptions], Strategy]]] = {
     "default": compile_default,
-    "applicationHostname": compile_hostname,
+    BY_HOST: compile_hostname,
     "gradualRolloutRandom": compile_random,
     "gradualRolloutUserId": compile_rollout_user,
     "gradualRolloutSessionId": compile_rollout_session,

@@ -121,8 +121,8 @@ class Poller(Generic[S]):
             return
         try:
             prepared = await self._prepare(record.body, None)
-        except DocumentError as error:
-            self._log.warn("the stored configuration cannot be used", error=str(error))
+        except Exception as error:  # as in _boot: nothing that was stored stops the start
+            self._log.warn("the stored configuration cannot be used", error=str(error) or repr(error))
         else:
             self._apply(Event.RESTORED, Offer(record.etag, prepared))
 

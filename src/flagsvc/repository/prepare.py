@@ -19,6 +19,8 @@ from flagsvc.repository.ports import Compile, ProblemLike, S
 IN_THREAD_BYTES = 32_768
 """A document of this size or more is compiled off the event loop."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+MOST_DIGITS = 400
+"""A whole number of so many digits is beyond all doubles."""
 
 Wanted = Callable[[object], bool]
 
@@ -62,8 +64,8 @@ class Preparer(Generic[S]):
 def decode(body: bytes) -> object:
     """Return the decoded JSON; raises DocumentError when it is none.
 
-    What only the strict decoder refuses (an escaped lone surrogate, a number beyond all doubles) is valid JSON that the reference
-    takes, and must not cost every other toggle.
+    What only the strict decoder refuses (an escaped lone surrogate, a number beyond all doubles or of thousands of digits) is valid
+    JSON that the reference takes, and must not cost every other toggle.
     """
     text = body.removeprefix(BYTE_ORDER_MARK)
     try:
@@ -71,9 +73,14 @@ def decode(body: bytes) -> object:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         refused = DocumentError("", f"the document is not JSON: {error}")
     try:
-        return json.loads(text.decode(), parse_constant=refuse)
+        return json.loads(text.decode(), parse_constant=refuse, parse_int=whole)
     except (ValueError, RecursionError):
         raise refused from None
+
+
+def whole(digits: str) -> int | float:
+    """Return the number of these digits; one beyond all doubles is an infinity, as in JavaScript, at the cost of its length."""
+    return int(digits) if len(digits) < MOST_DIGITS else float(digits)
 
 
 def refuse(constant: str) -> object:

@@ -58,14 +58,14 @@ class Transport:
         Raises UpstreamError of kind `network`, or `document` when the body is cut off, wrongly packed or too large.
         """
         pairs = [(name.encode("ascii"), value) for name, value in headers]
-        request = self._client.build_request(method, url, headers=pairs, content=content)
         try:
+            request = self._client.build_request(method, url, headers=pairs, content=content)
             async with asyncio.timeout(self._limits.total_s):
                 answer = await self._exchange(request)
         except TimeoutError:
             message = f"no whole answer from `{self._shown}` within {self._limits.total_s:g} s"
             raise UpstreamError("network", message) from None
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:  # the last two: a host that is none
             raise UpstreamError("network", f"`{self._shown}`: {in_words(error)}") from None
         self._warm = True
         return answer
@@ -119,8 +119,15 @@ async def drain(response: httpx.Response) -> None:
 
 
 def outbound(url: str, reject_unauthorized: bool) -> httpx.Proxy:
-    """Return the outbound proxy as httpx wants it; TLS settings are allowed only where the proxy itself is spoken to over TLS."""
-    return httpx.Proxy(url, ssl_context=tls_context(reject_unauthorized) if url.startswith("https:") else None)
+    """Return the outbound proxy as httpx wants it; TLS settings are allowed only where the proxy itself is spoken to over TLS.
+
+    Raises UpstreamError of kind `network`, which does not repeat the URL, for a host that no name server can be asked for.
+    """
+    context = tls_context(reject_unauthorized) if url.startswith("https:") else None
+    try:
+        return httpx.Proxy(url, ssl_context=context)
+    except (httpx.InvalidURL, UnicodeError):
+        raise UpstreamError("network", "the URL of the outbound proxy names no host that can be asked for") from None
 
 
 def in_words(error: Exception) -> str:

@@ -8,7 +8,9 @@ from serving import Serving
 from flagsvc.api.prometheus import SPECIFIED, Sample, written
 
 
-@pytest.mark.parametrize(("value", "shown"), [(0.0, "0"), (1700000000123.0, "1700000000123"), (1700000000123.9, "1700000000123")])
+@pytest.mark.parametrize(
+    ("value", "shown"), [(0.0, "0"), (1700000000123.0, "1700000000123"), (1700000000123.9, "1700000000123")]
+)
 def test_a_sample_is_three_lines(value: float, shown: str) -> None:
     """Help, type, value; milliseconds are whole, as the reference writes them."""
     sample = Sample("name", "gauge", "What it is.", lambda _: 0)

@@ -74,6 +74,20 @@ def test_closing_in_another_loop(app: ProxyApp) -> None:
     loop.close()
 
 
+def test_moving_to_another_loop_ends_it_in_the_one_before(app: ProxyApp) -> None:
+    """However often two loops take turns, at most one of them has it at work; one that is closed is no obstacle."""
+    loops = [asyncio.new_event_loop() for _ in range(2)]
+    for loop in loops * 3:
+        loop.run_until_complete(app.ready(20))
+    loops[0].run_until_complete(asyncio.wait(asyncio.all_tasks(loops[0]), timeout=20))
+    assert len(asyncio.all_tasks(loops[0])) == 0
+    assert len(asyncio.all_tasks(loops[1])) > 0
+    loops[1].run_until_complete(app.aclose())
+    for loop in loops:
+        loop.close()
+    asyncio.run(app.ready(20))
+
+
 def test_the_lifespan_of_a_server(app: ProxyApp) -> None:
     """Lifespan events start and stop it, and are confirmed."""
     events = iter(["lifespan.startup", "lifespan.shutdown"])

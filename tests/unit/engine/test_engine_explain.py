@@ -40,6 +40,7 @@ def texts(explanation: Explanation) -> list[str]:
         (constraint("STR_ENDS_WITH", values=["u"]), region("eu"), "yes constraint: region ends with one of [`u`]; it is `eu`"),
         (constraint("STR_CONTAINS", values=["u"]), region("eu"), "yes constraint: region contains one of [`u`]; it is `eu`"),
         (constraint("NUM_GTE", value="5"), region("4"), "no  constraint: region >= 5; it is `4`"),
+        (constraint("NUM_LT", value="1234567.5"), region("1"), "yes constraint: region < 1234567.5; it is `1`"),
         (constraint("SEMVER_LT", value="2.0.0"), region("1.0.0"), "yes constraint: region < version `2.0.0`; it is `1.0.0`"),
         (constraint("REGEX", value="e."), region("eu"), "yes constraint: region matches `e.`; it is `eu`"),
         (constraint("IN_CIDR", values=["::/0"]), region("eu"), "no  constraint: region in network [`::/0`]; it is `eu`"),
@@ -136,12 +137,16 @@ def test_dependencies_segments_and_what_was_not_reached() -> None:
     )
     free = explain(made, region("eu"), ["child"])[0]
     assert (free.enabled, free.decided) == (False, "dependency on `p` is not satisfied")
-    assert texts(free)[1:] == ["no  dependency: toggle `p`"]
+    why = ["no  strategy: default", "no  constraint: plan in [`pro`]; it is absent"]
+    assert texts(free)[1:] == ["no  dependency: toggle `p` is off, variant disabled — no strategy is on", *why]
     pro = explain(made, Context(properties={"region": "us", "plan": "pro"}))
     assert texts(pro[0])[0] == "p: on, variant disabled — strategy 1, default, is on"
     assert pro[1].decided == "strategy 2, default, is on"
     assert texts(pro[1])[1:] == [
-        "yes dependency: toggle `p`",
+        "yes dependency: toggle `p` is on, variant disabled — strategy 1, default, is on",
+        "yes strategy: default",
+        "yes constraint: plan in [`pro`]; it is `pro`",
+        "yes rule: admits everyone",
         "no  strategy: default",
         "no  segment: 1 europe",
         "no  constraint: region in [`eu`]; it is `us`",
@@ -151,14 +156,15 @@ def test_dependencies_segments_and_what_was_not_reached() -> None:
     ]
 
 
-def test_a_parent_that_was_decided_before_is_not_decided_again() -> None:
-    """The explanation of a parent after its child gives the outcome the child saw."""
-    parent = feature("p", rollout("50", stickiness="random"))
-    made = snapshot(feature("child", dependencies=[{"feature": "p"}]), parent, fold=False)
+def test_a_parent_is_decided_and_explained_once() -> None:
+    """The explanation of a parent after its child gives the outcome the child saw, and why; asked again, it is the same."""
+    drawn = feature("p", rollout("50", stickiness="random"))
+    made = snapshot(feature("child", dependencies=[{"feature": "p"}]), drawn, fold=False)
     for seed in range(10):
-        child, again = explain(made, Context(entropy=seed), ["child", "p"])
-        assert child.enabled is again.enabled
-        assert again.decided == "decided before, as the parent of another toggle"
+        child, parent, again = explain(made, Context(entropy=seed), ["child", "p", "p"])
+        assert child.enabled is parent.enabled
+        assert "random draw" in texts(parent)[2] and texts(parent)[1:] == texts(child)[2:4]
+        assert again.to_json() == parent.to_json()
 
 
 def test_constants_and_unknown_names() -> None:

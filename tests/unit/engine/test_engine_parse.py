@@ -154,6 +154,22 @@ def test_null_counts_as_absent() -> None:
     assert list(toggles(made.snapshot.enabled(Context()))) == ["a"]
 
 
+def test_a_weight_may_be_written_as_a_fraction() -> None:
+    """`5.0` is a whole number, as JSON has no other."""
+    made = compiled(feature("a", variants=[{"name": "v", "weight": 5.0}, {"name": "w", "weight": 0}]))
+    assert made.problems == []
+    assert made.snapshot.decide(Context(), "a") == (True, "v")
+
+
+def test_a_document_nested_too_deeply_is_refused() -> None:
+    """Also where the depth is in a part that nothing else looks at."""
+    nested: list[object] = []
+    for _ in range(100_000):
+        nested = [nested]
+    with pytest.raises(DocumentError, match="nested too deeply"):
+        compile_document({"features": [], "more": nested}, CompileOptions())
+
+
 def test_a_huge_number_is_infinite() -> None:
     """An integer that no double can hold reads as JavaScript reads it."""
     huge = compiled(feature("a", strategy("default", constraint("NUM_GT", value=10**400, inverted=True))))
@@ -166,6 +182,7 @@ JSON = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-(10**20), 10**20)
+    | st.sampled_from([10**400, -(10**400)])
     | st.floats()
     | st.text(st.characters(codec=None), max_size=8),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),

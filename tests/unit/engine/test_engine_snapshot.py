@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 from evaluating import constraint, feature, region, rollout, snapshot, strategy
 from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.context import Context
-from flagsvc.engine.snapshot import MAX_GLUED
+from flagsvc.engine.features import ON, Outcome, Toggle
+from flagsvc.engine.snapshot import MAX_GLUED, glue
 
 EU = constraint("IN", values=["eu"])
 OFF = {"name": "off", "enabled": False, "strategies": []}
@@ -54,6 +56,27 @@ def test_list_and_all_keep_the_order_of_the_document() -> None:
     assert names(made.enabled(region("eu"))) == ["z", "10", "2", "x", "a"]
     assert names(made.enabled(region("us"))) == ["z", "2", "a"]
     assert names(made.all(region("us"))) == ["z", "off", "10", "2", "x", "a"]
+
+
+def test_gluing_costs_in_proportion_to_the_toggles() -> None:
+    """Eight times as many static toggles take about eight times as long, not sixty-four times."""
+
+    def seconds(count: int) -> float:
+        made = {
+            str(at): Toggle(str(at), [Outcome(False, None, b""), Outcome(True, None, piece)]) for at in range(count)
+        }
+        for toggle in made.values():
+            toggle.constant = ON
+        times = []
+        for _ in range(3):
+            begun = time.process_time()
+            (left,) = glue(made, everything=False)
+            times.append(time.process_time() - begun)
+            assert left.listed == [piece * count]
+        return min(times)
+
+    piece = b"x" * 4096
+    assert seconds(8000) < 32 * seconds(1000)
 
 
 @given(pattern=st.lists(st.sampled_from(["on", "off", "eu", "us"]), max_size=12))
@@ -103,6 +126,15 @@ def test_a_name_asked_twice_is_decided_once() -> None:
     made = snapshot(feature("r", rollout("50", stickiness="random")))
     for seed in range(50):
         assert len(set(made.named(Context(entropy=seed), ["r"] * 4)[1])) == 1
+
+
+def test_a_look_up_cannot_ask_for_a_huge_answer() -> None:
+    """A long toggle that is named many times over gives no answer beyond the bound, and every answer within it."""
+    big = [{"name": "v", "weight": 1, "payload": {"type": "string", "value": "x" * 100_000}}]
+    made = snapshot(feature("a", variants=big))
+    body, states = made.named(Context(), ["a"] * 150)
+    assert (len(names(body)), len(states)) == (150, 150)
+    assert made.named(Context(), ["a"] * 200) == (b"", [True] * 200)
 
 
 def test_any_text_can_be_a_name() -> None:
@@ -243,14 +275,15 @@ def test_a_segment_is_evaluated_once_however_many_strategies_name_it() -> None:
 
 
 def test_names_and_variants_of_a_snapshot() -> None:
-    """`names` knows each toggle and its variants, the fallback included."""
+    """`names` knows each toggle and its variants, the fallback included; those of one that was just switched off too."""
     made = snapshot(
         feature(
             "a", strategy("default") | {"variants": [{"name": "s", "weight": 1}]}, variants=[{"name": "v", "weight": 1}]
         ),
         OFF,
+        feature("b", variants=[{"name": "v", "weight": 1}]) | {"enabled": False},
     )
-    assert made.names == {"a": {"v", "s", "disabled"}, "off": {"disabled"}}
+    assert made.names == {"a": {"v", "s", "disabled"}, "off": {"disabled"}, "b": {"v", "disabled"}}
     assert made.decide(Context(), "nobody") == (False, "disabled")
 
 
@@ -267,9 +300,16 @@ def test_the_revision_is_a_digest() -> None:
         compile_document(document, CompileOptions(variant_feature_state=True), first),
         compile_document(document, CompileOptions(code_digest="x"), first),
         compile_document(document, CompileOptions(name_prefix="a"), first),
-        compile_document(document, CompileOptions(hostname="h"), first),
     ]
-    assert len({first.revision, *[other.snapshot.revision for other in others]}) == 7
+    assert len({first.revision, *[other.snapshot.revision for other in others]}) == 6
+
+
+def test_the_revision_depends_on_the_host_only_where_an_answer_does() -> None:
+    """Replicas have names of their own and must agree; a strategy that asks for the host is why they may not."""
+    hosts = [{"hostname": "replica-1"}, {"hostname": "replica-2"}]
+    by_host = feature("f", strategy("default"), strategy("applicationHostname", parameters={"hostNames": "replica-2"}))
+    assert len({snapshot(feature("f"), **host).revision for host in hosts}) == 1
+    assert len({snapshot(by_host, **host).revision for host in hosts}) == 2
 
 
 def test_a_document_with_lone_surrogates_has_a_revision_too() -> None:

@@ -147,6 +147,8 @@ def test_the_variant_is_of_the_strategy_that_is_on() -> None:
         ({"type": "json", "value": '{"a": 1}'}, {"type": "json", "value": '{"a": 1}'}),
         ({"type": "json", "value": {"a": [1, None]}}, {"type": "json", "value": '{"a":[1,null]}'}),
         ({"type": "number", "value": 5}, {"type": "number", "value": "5"}),
+        ({"type": "number", "value": 1.0}, {"type": "number", "value": "1"}),
+        ({"type": "number", "value": True}, {"type": "number", "value": "true"}),
         ({"type": "string", "value": "x", "more": 1}, {"type": "string", "value": "x"}),
         ({"type": "string"}, {"type": "string"}),
     ],

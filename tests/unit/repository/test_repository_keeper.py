@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -148,6 +149,36 @@ async def test_plain_methods_are_called_in_a_thread() -> None:
     keeper.save(RECORD)
     await keeper.flush(5)
     assert len(threads) == 2 and threading.main_thread() not in threads
+
+
+def test_a_plain_provider_that_hangs_does_not_hold_the_end_up() -> None:
+    """A disk that is gone, or a database that never answers: the event loop ends all the same, and with it the process."""
+    gate = threading.Event()
+
+    class StuckStore:
+        def get(self, key: str) -> bytes | None:
+            gate.wait(20)
+            return None
+
+        def set(self, key: str, data: bytes) -> None:
+            gate.wait(20)
+
+    async def main() -> bool:
+        keeper = Keeper(StuckStore(), "key", RecordingLog(), load_s=0.01)
+        assert await keeper.load() is None
+        keeper.save(RECORD)
+        await keeper.flush(0.01)
+        return gate.is_set()
+
+    before = threading.enumerate()
+    begun = time.monotonic()
+    assert asyncio.run(main()) is False
+    assert time.monotonic() - begun < 10
+    left = [thread for thread in threading.enumerate() if thread not in before]
+    assert len(left) == 2 and all(thread.daemon for thread in left)
+    gate.set()
+    for thread in left:
+        thread.join(10)
 
 
 @asynchronous

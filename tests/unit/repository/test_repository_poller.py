@@ -355,6 +355,22 @@ async def test_unusable_storage_is_a_warning(data: bytes) -> None:
 
 
 @asynchronous
+async def test_a_fault_in_what_was_stored_does_not_cost_the_bootstrap() -> None:
+    """Should compiling it fail for a reason nobody thought of, the start goes on all the same."""
+
+    def faulty(parsed: object, previous: TinySnapshot | None) -> TinyCompiled:
+        made = tiny_compile(parsed, previous)
+        if "one" in made.snapshot.names:
+            raise RuntimeError("a bug")
+        return made
+
+    async with running(DOWN, store=stored(ONE, None), bootstrap=FakeSource(TWO), compile=faulty) as world:
+        await world.round()
+        assert (world.serves, world.holder.state, world.poller.restarts) == (["two"], "bootstrapped", 0)
+        assert "the stored configuration cannot be used" in world.log.at("warn")
+
+
+@asynchronous
 async def test_bootstrap_replaces_what_was_stored_until_the_upstream_answers() -> None:
     """While it stands no ETag is sent; the upstream's document replaces it, and only that is stored."""
     async with running(DOWN, TWO, store=stored(ONE, '"old"'), bootstrap=FakeSource(document("boot"))) as world:

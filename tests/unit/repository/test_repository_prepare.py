@@ -62,9 +62,19 @@ def test_what_the_strict_decoder_alone_refuses_is_still_json(body: bytes, decode
         decode(b"[1e999, NaN]")
 
 
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_a_whole_number_of_any_length_is_json(digits: int) -> None:
+    """One of thousands of digits is read as JavaScript reads it, whatever the interpreter allows; the rest is as it is."""
+    read = decode(b'[7, "\\ud800", -' + b"9" * digits + b"]")
+    assert read == [7, "\ud800", float("-inf")]
+    assert type(read[0]) is int  # type: ignore[index]
+
+
 def test_a_document_that_utf_8_cannot_say_is_passed_on_escaped() -> None:
     """A filter that leaves features out writes the rest again, lone surrogates included."""
-    body = rb'{"features":[{"name":"a\ud800","enabled":true,"strategies":[]},{"name":"b","enabled":true,"strategies":[]}]}'
+    body = (
+        rb'{"features":[{"name":"a\ud800","enabled":true,"strategies":[]},{"name":"b","enabled":true,"strategies":[]}]}'
+    )
     prepared = Preparer(tiny_compile, only_a).prepare(body, None)
     assert json.loads(prepared.document.body)["features"] == [{"name": "a\ud800", "enabled": True, "strategies": []}]
 

@@ -7,6 +7,8 @@ import hashlib
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future
+from threading import Thread
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
@@ -49,8 +51,27 @@ async def write(provider: StorageProvider, key: str, data: bytes) -> None:
 
 
 async def _call(method: object, call: Callable[[], Awaitable[T] | T]) -> T:
-    result = call() if inspect.iscoroutinefunction(method) else await asyncio.to_thread(call)
+    result = call() if inspect.iscoroutinefunction(method) else await _in_thread(call)
     return await result if inspect.isawaitable(result) else result
+
+
+async def _in_thread(call: Callable[[], T]) -> T:
+    """Return what a call that may block returns.
+
+    Its thread is nobody's to wait for: the threads of the event loop would keep the process from ending as long as one hangs.
+    """
+    outcome: Future[T] = Future()
+    outcome.set_running_or_notify_cancel()
+    Thread(target=_work, args=(call, outcome), name="flagsvc storage", daemon=True).start()
+    return await asyncio.wrap_future(outcome)
+
+
+def _work(call: Callable[[], T], outcome: Future[T]) -> None:
+    """Call, and put what comes of it where it is waited for."""
+    try:
+        outcome.set_result(call())
+    except BaseException as error:
+        outcome.set_exception(error)
 
 
 def storage_key(
