@@ -149,7 +149,9 @@ class Poller(Generic[S]):
             return self._delay(self._apply(event_of(error), None), error)
         self._trouble.over()
         self._holder.last_fetch_ms = self._clock.now() * 1000
-        return self._delay(self._apply(event, offer), None)
+        pace = self._apply(event, offer)
+        self._keeper.save_again()
+        return self._delay(pace, None)
 
     async def _ask(self) -> tuple[Event, Offer[S] | None]:
         """Return what a poll brought. Raises UpstreamError and DocumentError."""

@@ -118,6 +118,25 @@ async def test_trouble_with_a_store_is_told_once() -> None:
 
 
 @asynchronous
+async def test_what_could_not_be_stored_is_stored_as_soon_as_it_can() -> None:
+    """A disk that was full at the start is tried again later, without a new configuration; what is stored is not written twice."""
+    store, log = MemoryStore(), RecordingLog()
+    keeper = Keeper(store, "key", log)
+    keeper.save_again()
+    store.fault = OSError("full")
+    keeper.save(RECORD)
+    await keeper.flush(5)
+    store.fault = None
+    keeper.save_again()
+    await keeper.flush(5)
+    assert store.data["key"] == RECORD.pack()
+    store.data.clear()
+    keeper.save_again()
+    await keeper.flush(5)
+    assert store.data == {}
+
+
+@asynchronous
 async def test_a_store_that_hangs_does_not_hold_the_start_up() -> None:
     """Loading is given up after its time."""
 

@@ -16,7 +16,6 @@ from flagsvc.engine.values.text import split_list
 ZERO: Final = 0x30
 NINE: Final = 0x39
 POINT: Final = 0x2E
-SLASH: Final = 0x2F
 
 BITS_4: Final = 32
 BITS_6: Final = 128

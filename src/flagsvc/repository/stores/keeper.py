@@ -50,6 +50,7 @@ class Keeper:
         self._log = log
         self._load_s = load_s
         self._pending: Record | None = None
+        self._unsaved: Record | None = None
         self._writer: asyncio.Task[None] | None = None
         self._trouble = Trouble(log, "the configuration could not be stored", "the configuration is stored again")
 
@@ -69,6 +70,11 @@ class Keeper:
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._write())
 
+    def save_again(self) -> None:
+        """Have a record written whose last write failed: a disk that was full then may have room now."""
+        if self._unsaved is not None and self._pending is None:
+            self.save(self._unsaved)
+
     async def flush(self, seconds: float) -> None:
         """Wait until everything is written, at most `seconds`."""
         if self._writer is not None:
@@ -76,10 +82,11 @@ class Keeper:
 
     async def _write(self) -> None:
         while self._pending is not None:
-            record, self._pending = self._pending, None
+            record, self._pending, self._unsaved = self._pending, None, None
             try:
                 await write(self._provider, self._key, record.pack())
             except Exception as error:  # a provider may be anybody's code
+                self._unsaved = record
                 self._trouble.report(error)
             else:
                 self._trouble.over()
