@@ -1,21 +1,46 @@
-"""Compile the hot route with mypyc where a C compiler exists; install the same source interpreted where none does."""
+"""Compile the hot route with mypyc where a C compiler can build; install the same source interpreted where none can."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
+import subprocess
 import sys
+import sysconfig
+import tempfile
 from pathlib import Path
 
 from setuptools import setup
 
 COMPILED = Path("src/flagsvc/compiled.txt")
+SLOWER = "the engine stays interpreted (about ten times slower)"
 
 
-def compiler() -> str | None:
-    """Return the C compiler that the extension build will call, or None."""
-    names = (os.environ.get("CC", "").split(" ")[0], "cc", "gcc", "clang")
-    return next((name for name in names if name and shutil.which(name)), None)
+def compiler() -> list[str]:
+    """Return the C compiler's command: what CC says, else Python's own, else a usual one; nothing when there is none."""
+    given = os.environ.get("CC")
+    names = [given] if given else [sysconfig.get_config_var("CC"), "cc", "gcc", "clang"]
+    commands = (shlex.split(name) for name in names if name)
+    return next((command for command in commands if command and shutil.which(command[0])), [])
+
+
+def include() -> list[str]:
+    """Return the folders where Python's headers are looked for."""
+    return list(dict.fromkeys(path for key in ("include", "platinclude") if (path := sysconfig.get_path(key))))
+
+
+def builds(command: list[str]) -> bool:
+    """Return whether the compiler makes a library of two lines that want Python.h."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "probe.c")
+        source.write_text("#include <Python.h>\nint flagsvc_probe;\n")
+        headers = [f"-I{path}" for path in include()]
+        made = [*command, *headers, "-shared", "-fPIC", str(source), "-o", str(Path(folder, "probe.so"))]
+        try:
+            return subprocess.run(made, timeout=60).returncode == 0
+        except (OSError, subprocess.SubprocessError):
+            return False
 
 
 def modules() -> list[str]:
@@ -24,13 +49,28 @@ def modules() -> list[str]:
     return [f"src/flagsvc/{line}" for line in lines if line]
 
 
-def extensions() -> list[object]:
-    """Return the extension modules to build; none when there is no compiler or FLAGSVC_PURE=1 asks for none."""
+def hindrance() -> str:
+    """Return why nothing is compiled, or nothing. Raises SystemExit where CI=true or REQUIRE_ALL=1 and the compiler is broken."""
     if os.environ.get("FLAGSVC_PURE") == "1":
-        print("flagsvc: FLAGSVC_PURE=1, the engine stays interpreted", file=sys.stderr)
-        return []
-    if compiler() is None:
-        print("flagsvc: no C compiler found, the engine stays interpreted (about ten times slower)", file=sys.stderr)
+        return "FLAGSVC_PURE=1"
+    command = compiler()
+    if not command:
+        return f"no C compiler found{' at CC' if os.environ.get('CC') else ''}"
+    if not any(Path(path, "Python.h").is_file() for path in include()):
+        return "no Python.h found (the headers are a package of their own, such as python3-dev)"
+    if builds(command):
+        os.environ["CC"] = shlex.join(command)
+        return ""
+    if os.environ.get("CI") == "true" or os.environ.get("REQUIRE_ALL") == "1":
+        raise SystemExit(f"flagsvc: the C compiler `{command[0]}` cannot build; FLAGSVC_PURE=1 installs without it")
+    return f"the C compiler `{command[0]}` cannot build"
+
+
+def extensions() -> list[object]:
+    """Return the extension modules to build; none where something hinders, which standard error tells."""
+    reason = hindrance()
+    if reason:
+        print(f"flagsvc: {reason}: {SLOWER}", file=sys.stderr)
         return []
     from mypyc.build import mypycify
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -88,6 +89,16 @@ def test_files_and_functions_stay_small(path: Path) -> None:
             assert length <= 60, f"{node.name} has {length} lines"
 
 
+FOLDERS = ("tests", "benchmarks", "examples", "docs")
+OTHERS = [ROOT / "setup.py", *(path for name in FOLDERS for path in (ROOT / name).rglob("*.py"))]
+
+
+@pytest.mark.parametrize("path", sorted(OTHERS), ids=lambda path: str(path.relative_to(ROOT)))
+def test_other_files_stay_small_as_well(path: Path) -> None:
+    """No test, benchmark or example of 400 lines."""
+    assert path.read_text().count("\n") < 400
+
+
 def requirements(text: str) -> set[str]:
     """Return requirement lines without comments."""
     return {
@@ -107,6 +118,24 @@ def test_what_is_declared_is_what_is_pinned() -> None:
         pins = re.findall(r"^([a-z0-9_.-]+)==", pinned, re.MULTILINE | re.IGNORECASE)
         assert pins
         assert len(re.findall(r"^    --hash=sha256:", pinned, re.MULTILINE)) >= len(pins)
+
+
+DISTRIBUTIONS = {"re2": "google-re2"}
+"""Import name → name of the distribution, where they differ by more than an underscore."""
+
+
+def distribution(name: str) -> str:
+    """Return a distribution's name as all its spellings are compared."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_what_is_imported_is_declared(path: Path) -> None:
+    """Every third-party package that a module imports is a dependency of ours, not only one of another dependency."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    known = {distribution(re.split(r"[^A-Za-z0-9._-]", line)[0]) for line in declared}
+    foreign = {name.split(".")[0] for name in imports(path)} - sys.stdlib_module_names - {"flagsvc"}
+    assert {distribution(DISTRIBUTIONS.get(name, name)) for name in foreign} <= known
 
 
 def test_what_is_compiled_exists() -> None:

@@ -12,7 +12,7 @@ import pytest
 import structlog
 
 from flagsvc.errors import UpstreamError
-from flagsvc.log import LEVELS, EventLogger, Logger, build_logger, takes_fields
+from flagsvc.log import LEVELS, EventLogger, Logger, build_logger, in_brief, takes_fields, where
 
 EVENING = 1_795_221_123.4567
 MOMENT = "2026-11-21T00:32:03.456Z"
@@ -261,3 +261,32 @@ def test_a_logger_never_fails_its_caller() -> None:
     stream.close()
     log.error("closed")
     build_logger(Broken()).info("x")
+
+
+def test_where_tells_the_place_and_not_the_text() -> None:
+    """The class and the innermost line; an exception that was never raised has no line."""
+    try:
+        int("user-4711")
+    except ValueError as error:
+        told = where(error)
+    assert told.startswith("ValueError at ")
+    assert __file__ in told
+    assert "4711" not in told
+    assert where(KeyError("user-4711")) == "KeyError"
+
+
+def test_where_needs_no_traceback() -> None:
+    """An exception that was kept without the frames it came through is told by its class."""
+    try:
+        int("user-4711")
+    except ValueError as error:
+        kept = error.with_traceback(None)
+    assert where(kept) == "ValueError"
+
+
+def test_in_brief_only_our_own_words() -> None:
+    """One of ours says what it says; a foreign one its class and place; one of the system also what its number means."""
+    assert in_brief(UpstreamError("server", "no answer")) == "no answer"
+    assert in_brief(ValueError("user-4711")) == "ValueError"
+    assert in_brief(OSError(28, "user-4711", "/home/4711")) == "OSError: No space left on device"
+    assert in_brief(OSError("user-4711")) == "OSError"

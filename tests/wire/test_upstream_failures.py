@@ -1,6 +1,6 @@
 """The whole proxy and an upstream that fails, over sockets (behaviour: Towards the upstream server, failures and documents).
 
-What a single session makes of every kind of answer is in `tests/integration/test_upstream_wire.py`.
+What a single session makes of every kind of answer is in `tests/integration/test_upstream_wire*.py`.
 """
 
 from __future__ import annotations

@@ -155,8 +155,8 @@ def test_enrichers(opened: Opener) -> None:
     assert wire.get("/proxy?userId=u", {"if-none-match": tag}).status == 304
 
 
-def test_an_enricher_sees_the_whole_context(opened: Opener) -> None:
-    """Defaults, the environment of the option and the time are there."""
+def test_an_enricher_sees_what_the_caller_sent(opened: Opener) -> None:
+    """The caller's fields, its address and the time are there; defaults and the environment of the option come later."""
     seen: list[dict[str, object]] = []
 
     def look(context: Context) -> Context:
@@ -164,18 +164,45 @@ def test_an_enricher_sees_the_whole_context(opened: Opener) -> None:
         return context
 
     wire = opened(enrichers=(look,), environment="prod")
-    wire.get("/proxy?userId=u&sessionId=s")
-    assert seen == [
-        {
-            "appName": "flagsvc-proxy",
-            "environment": "prod",
-            "userId": "u",
-            "sessionId": "s",
-            "remoteAddress": "203.0.113.7",
-            "properties": {},
-            "now": wire.clock.now() * 1000,
-        }
-    ]
+    wire.get("/proxy?userId=u")
+    wire.get("/proxy?environment=dev&remoteAddress=192.0.2.9&appName=a&sessionId=s")
+    always = {"properties": {}, "now": wire.clock.now() * 1000}
+    sent = {"environment": "dev", "remoteAddress": "192.0.2.9", "appName": "a", "sessionId": "s"}
+    assert seen == [{"userId": "u", "remoteAddress": "203.0.113.7", **always}, {**sent, **always}]
+
+
+SHARED = Context(user_id="u")
+
+
+@pytest.mark.parametrize(
+    ("enricher", "field_name", "value"),
+    [
+        (lambda context: context.replace(session_id=context.session_id or "own"), "sessionId", "own"),
+        (lambda context: context.replace(app_name=context.app_name or "own"), "appName", "own"),
+        (lambda context: context.replace(environment="own"), "environment", "prod"),
+        (lambda context: SHARED, "environment", "prod"),
+        (lambda context: SHARED, "appName", "flagsvc-proxy"),
+    ],
+    ids=["session", "application", "environment", "no environment", "no application"],
+)
+def test_what_follows_the_enrichers(opened: Opener, enricher: Any, field_name: str, value: str) -> None:
+    """What an enricher sets stays, but the environment of the option wins; what it leaves out has its default."""
+    wire = opened(document={"version": 2, "features": [asking(field_name, "IN", value)]}, enrichers=(enricher,))
+    forced = opened(
+        document={"version": 2, "features": [asking(field_name, "IN", value)]},
+        enrichers=(enricher,),
+        environment="prod",
+    )
+    assert forced.get("/proxy").names == ["asked"]
+    assert wire.get("/proxy").names == ([] if field_name == "environment" else ["asked"])
+
+
+def test_a_context_that_an_enricher_keeps(opened: Opener) -> None:
+    """It stays as it is: the session of one answer must not become that of every other."""
+    wire = opened(enrichers=(lambda context: SHARED,), environment="prod")
+    wire.get("/proxy")
+    assert SHARED.as_dict() == {"userId": "u", "properties": {}}
+    assert SHARED.entropy == 0
 
 
 def broken(context: Context) -> Context:
@@ -248,12 +275,14 @@ def test_access_log(opened: Opener) -> None:
     wire.get("/jane")
     wire.ask("JANE", "/proxy")
     wire.get("/proxy/client/features", key=TOKEN)
+    wire.ask("OPTIONS", "/jane")
     shown = [(line.fields["method"], line.fields["route"], line.fields["status"]) for line in wire.log.lines]
     assert shown == [
         ("GET", "/proxy", 200),
         ("other", "unmatched", 404),
         ("other", "unmatched", 405),
         ("GET", "/proxy/client/features", 200),
+        ("OPTIONS", "any", 204),
     ]
     assert {line.level for line in wire.log.lines} == {"info"}
     assert not re.search("jane|198.51|client-key|server-token", str(wire.log.lines), re.IGNORECASE)

@@ -240,7 +240,7 @@ def open_wire(
     holder: Holder[Snapshot] = Holder()
     clock, log = FakeClock(), RecordingLog()
     usage = UsageCounters(lambda name: holder.current.names.get(name) if holder.current else None, clock.now)
-    given = {"client_keys": (KEY,), "server_tokens": (TOKEN,), "custom_strategies": bool(strategies), **settings}
+    given = {"client_keys": (KEY,), "server_tokens": (TOKEN,), "custom_strategies": tuple(strategies or ()), **settings}
     service = Service(
         ServiceSettings(**given),
         holder=holder,

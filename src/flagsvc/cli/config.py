@@ -9,13 +9,11 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 
+from flagsvc.cli.extensions import check_extensions
 from flagsvc.cli.parser import add_config_argument
-from flagsvc.errors import ConfigurationError, ExtensionError
-from flagsvc.settings.load import Resolved, resolve
+from flagsvc.errors import ConfigurationError
+from flagsvc.settings.load import resolve
 from flagsvc.settings.render import add_options, as_json, given_flags, in_effect, reference
-
-EXTENSIONS = {"customStrategies": "load_strategies", "expCustomEnrichers": "load_enrichers"}
-"""The options that name files of code, and what loads them: imported only where such a file is given."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -32,7 +30,7 @@ def run(args: Namespace) -> int:
         print(reference(), end="")
         return 0
     resolved = resolve(os.environ, args.config, given_flags(vars(args)))
-    _check_extensions(resolved)
+    check_extensions(resolved)
     print(as_json(resolved) if args.json else in_effect(resolved))
     if not args.json:
         for text in resolved.warnings:
@@ -41,16 +39,3 @@ def run(args: Namespace) -> int:
         sys.stdout.flush()
         raise ConfigurationError(tuple(resolved.problems.values()))
     return 0
-
-
-def _check_extensions(resolved: Resolved) -> None:
-    """Load the files of custom strategies and enrichers as the proxy would, and note what is wrong with them."""
-    for name, function in EXTENSIONS.items():
-        if not resolved.values[name]:
-            continue
-        from flagsvc import extensions
-
-        try:
-            getattr(extensions, function)(resolved.values[name])
-        except ExtensionError as error:
-            resolved.problems[name] = f"{name} ({resolved.sources[name]}): {error}"

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser, Namespace
 
+from flagsvc.cli.extensions import check_extensions
 from flagsvc.cli.parser import add_config_argument
 from flagsvc.log import build_logger
-from flagsvc.settings.load import Loaded, load
+from flagsvc.settings.load import Loaded, accepted, resolve
 from flagsvc.settings.render import add_options, given_flags
 
 
@@ -26,7 +27,10 @@ def run(args: Namespace) -> int:
 
     Raises `ConfigurationError` with every problem at once (behaviour: Drop-in).
     """
-    loaded = load(os.environ, args.config, given_flags(vars(args)))
+    resolved = resolve(os.environ, args.config, given_flags(vars(args)))
+    if resolved.problems:  # else the files are loaded where they are used, and once
+        check_extensions(resolved)
+    loaded = accepted(resolved)
     _warn(loaded)
     from flagsvc.apps.serve import serve
 

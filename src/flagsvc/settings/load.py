@@ -74,7 +74,11 @@ def load(environment: Mapping[str, str], file: PathLike[str] | str | None, flags
 
     Raises `ConfigurationError` with every problem at once: none holds a secret.
     """
-    resolved = resolve(environment, file, flags)
+    return accepted(resolve(environment, file, flags))
+
+
+def accepted(resolved: Resolved) -> Loaded:
+    """Return the options of what was found; raise `ConfigurationError` with every problem at once."""
     if resolved.problems:
         raise ConfigurationError(tuple(resolved.problems.values()))
     options = ProxyOptions(**{BY_NAME[name].field: value for name, value in resolved.values.items()})

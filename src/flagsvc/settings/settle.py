@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from flagsvc.settings.option import Option
 from flagsvc.settings.parse import RefusedError, as_text, is_blank
@@ -123,6 +124,10 @@ ADVICE: tuple[tuple[Callable[[Mapping[str, Any]], bool], str], ...] = (
     (
         lambda values: 0 < values["metricsInterval"] < values["metricsJitter"],
         "metricsJitter is longer than metricsInterval: posts may follow one another at once",
+    ),
+    (
+        lambda values: "@" in urlsplit(values["flagsvcUrl"] or "").netloc,
+        "flagsvcUrl holds a user name or password, which are not sent: upstream is asked with flagsvcApiToken alone",
     ),
 )
 

@@ -11,6 +11,7 @@ from flagsvc.api.http import Headers, Refused, Request, Response
 from flagsvc.api.service import Service
 from flagsvc.api.settings import ServiceSettings
 from flagsvc.engine.context import Context
+from flagsvc.engine.run import Memory
 from flagsvc.extensions import ContextEnricher
 from flagsvc.testing import FakeClock, RecordingLog
 
@@ -33,7 +34,7 @@ class FakeSnapshot:
         self.uses_time = uses_time
         self.uses_random = uses_random
         self.contexts: list[Context] = []
-        self.faults: list[tuple[str, Exception]] = []
+        self.memory = Memory(0, 0, False)
 
     def enabled(self, context: Context) -> bytes:
         """Note the context."""
@@ -50,7 +51,7 @@ class FakeSnapshot:
 
     def take_faults(self) -> list[tuple[str, Exception]]:
         """Return and forget the faults."""
-        faults, self.faults = self.faults, []
+        faults, self.memory.faults = self.memory.faults, []
         return faults
 
 

@@ -41,18 +41,31 @@ def test_time_and_entropy_only_where_they_are_used() -> None:
 
 def test_custom_strategies_may_look_at_the_time() -> None:
     """Where there are custom strategies time and entropy are always set."""
-    serving = Serving(custom_strategies=True)
+    serving = Serving(custom_strategies=("mine",))
     serving.ask(b"GET", b"/proxy")
     assert serving.snapshot.contexts[0].now == serving.clock.now() * 1000
 
 
 def test_faults_are_told_once() -> None:
-    """Once for each name, only where there are custom strategies."""
-    serving = Serving(custom_strategies=True)
-    for name in ("a", "a", "b"):
-        serving.snapshot.faults = [(name, ValueError("x"))]
+    """Once for each name, in the words for a custom strategy or for a toggle; without what the exception says."""
+    serving = Serving(custom_strategies=("a",))
+    for name in ("a", "a", "b", "b"):
+        serving.snapshot.memory.faults = [(name, ValueError("user-4711"))]
         serving.ask(b"GET", b"/proxy")
-    assert [line.fields["strategy"] for line in serving.log.lines] == ["a", "b"]
+    assert [(line.level, line.event, line.fields) for line in serving.log.lines] == [
+        ("error", "a custom strategy raised, it counts as false", {"strategy": "a", "error": "ValueError"}),
+        ("error", "a toggle could not be evaluated, it counts as off", {"toggle": "b", "error": "ValueError"}),
+    ]
+
+
+def test_faults_are_told_without_custom_strategies() -> None:
+    """A fault inside the engine is never silent, and is not kept."""
+    serving = Serving()
+    serving.snapshot.memory.faults = [("a", ValueError("x"))]
+    serving.ask(b"GET", b"/proxy/all")
+    serving.ask(b"GET", b"/proxy")
+    assert [line.fields["toggle"] for line in serving.log.lines] == ["a"]
+    assert serving.snapshot.memory.faults == []
 
 
 def test_the_option_environment_wins() -> None:

@@ -1,10 +1,10 @@
-"""Saying things sparingly, and saying where without saying what."""
+"""Saying things sparingly."""
 
 from __future__ import annotations
 
 import asyncio
 
-from flagsvc.api.log import MAX_REMEMBERED, Sparing, where
+from flagsvc.api.log import MAX_REMEMBERED, Sparing
 from flagsvc.testing import FakeClock
 
 
@@ -33,15 +33,3 @@ def test_what_is_remembered_is_bounded() -> None:
     sparing = Sparing(FakeClock(), 0)
     assert sum(sparing.allows(f"name-{number}") for number in range(MAX_REMEMBERED + 10)) == MAX_REMEMBERED
     assert sparing.allows("name-0")
-
-
-def test_where_tells_the_place_and_not_the_text() -> None:
-    """The class and the innermost line; an exception that was never raised has no line."""
-    try:
-        int("user-4711")
-    except ValueError as error:
-        told = where(error)
-    assert told.startswith("ValueError at ")
-    assert __file__ in told
-    assert "4711" not in told
-    assert where(KeyError("user-4711")) == "KeyError"

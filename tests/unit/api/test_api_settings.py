@@ -18,6 +18,12 @@ def test_only_the_keys_must_be_given() -> None:
     assert (settings.header_limit, settings.query_limit) == (65_536, 16_384)
 
 
+def test_secrets_are_not_shown() -> None:
+    """Neither keys nor tokens are in the repr; the rest is."""
+    shown = repr(ServiceSettings(client_keys=("the-key",), server_tokens=("the-token",), base_path="/base"))
+    assert "the-" not in shown and "/base" in shown
+
+
 def test_settings_do_not_change() -> None:
     """A service decides from them once."""
     with pytest.raises(dataclasses.FrozenInstanceError):

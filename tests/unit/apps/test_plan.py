@@ -103,6 +103,8 @@ def test_secrets_do_not_reach_the_log() -> None:
     given = ProxyOptions(
         flagsvc_url="http://127.0.0.1:1/api",
         flagsvc_api_token="the-api-token",
+        http_proxy="http://me:the-proxy-secret@127.0.0.1:1",
+        https_proxy="http://me:the-proxy-secret@127.0.0.1:1",
         client_keys="first-client-key,other-client-key",
         exp_server_side_sdk_config_tokens="the-server-token",
         exp_bootstrap_url="http://127.0.0.1:1/b",
@@ -114,7 +116,9 @@ def test_secrets_do_not_reach_the_log() -> None:
     plan.log.warn(text, field=text)
     assert log.lines[0].event == "*** *** *** *** ***"
     assert log.lines[0].fields == {"field": "*** *** *** *** ***"}
-    assert "the-api-token" not in repr(plan.options)
+    for secret in [*text.split(), "the-proxy-secret"]:
+        assert secret not in repr(plan)
+    assert "client_keys_header_name" in repr(plan.serving)
 
 
 @pytest.mark.parametrize(("level", "written"), [("warn", True), ("fatal", True), ("debug", True)])

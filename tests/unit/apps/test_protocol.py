@@ -140,22 +140,31 @@ def test_rubbish(caller: socket.socket) -> None:
     assert answer.startswith(b"HTTP/1.1 400 Bad Request\r\n") and b"access-control-allow-origin: *\r\n" in answer
 
 
-@pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nHost: a\r\n"], ids=["no request", "half a head"])
+@pytest.mark.parametrize(
+    "begun",
+    [
+        b"",
+        b"GET / HTTP/1.1\r\nHost: a\r\n",
+        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx",
+        b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n",
+    ],
+    ids=["no request", "half a head", "no body", "half a body", "no last chunk"],
+)
 def test_patience_ends(monkeypatch: pytest.MonkeyPatch, begun: bytes) -> None:
-    """A connection that sends no request, or half a head and then nothing, is closed after a while."""
+    """A connection that sends no request, or half a head or body and then nothing, is closed after a while."""
     monkeypatch.setattr(protocol, "PATIENCE_S", 0.1)
     with served() as port, socket.create_connection(("127.0.0.1", port), timeout=10) as caller:
         caller.sendall(begun)
         assert read_all(caller) == b""
 
 
-def test_patience_is_for_heads_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once the head is there, a body may take longer, and so may the pause to the next request."""
+def test_patience_is_for_requests_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pause to the next request may take longer: a request that is there, body and all, stops the clock."""
     monkeypatch.setattr(protocol, "PATIENCE_S", 0.2)
     with served() as port, socket.create_connection(("127.0.0.1", port), timeout=10) as caller:
-        for _ in range(2):
-            caller.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx")
-            time.sleep(0.4)
+        for upgrade in (b"", b"Connection: upgrade\r\nUpgrade: h2c\r\n", b""):
+            caller.sendall(b"POST / HTTP/1.1\r\nHost: a\r\n" + upgrade + b"Content-Length: 2\r\n\r\nx")
             caller.sendall(b"y")
             assert caller.recv(65536).startswith(b"HTTP/1.1 200 OK")
             time.sleep(0.4)

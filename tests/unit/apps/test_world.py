@@ -158,6 +158,16 @@ def test_early_refusals(status: int, text: bytes) -> None:
     assert (b"cache-control", b"no-store") in response.headers()
 
 
+def test_early_refusals_in_the_access_log() -> None:
+    """A refusal before there is a request has a line with the time since it was known, not since the machine started."""
+    log = RecordingLog()
+    World(make_plan(options(logger=log, access_log=True))).early_refusal(400)
+    [line] = [line for line in log.lines if line.event == "request"]
+    assert (line.fields["method"], line.fields["route"], line.fields["status"]) == ("other", "unmatched", 400)
+    milliseconds = line.fields["milliseconds"]
+    assert isinstance(milliseconds, float) and 0 <= milliseconds < 1000
+
+
 def test_stopping_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A part that hangs or fails does not keep the others from their end, the connections are closed, and it is told."""
     monkeypatch.setattr(module, "STOP_S", 0.05)

@@ -46,6 +46,27 @@ def test_nothing_is_served_with_problems(flagsvc: Flagsvc, served: list[ProxyOpt
     ]
 
 
+@pytest.mark.parametrize("variable", ["FLAGSVC_CUSTOM_STRATEGIES_FILE", "EXP_CUSTOM_ENRICHERS_FILE"])
+def test_files_of_code_are_told_with_the_other_problems(
+    variable: str, flagsvc: Flagsvc, served: list[ProxyOptions], tmp_path: Path
+) -> None:
+    """Who mends the options must not learn of a wrong file only at the next start."""
+    called = flagsvc("proxy", env=ENOUGH | {variable: str(tmp_path / "no.py"), "PORT": "x"})
+    assert (called.code, served) == (2, [])
+    assert called.err.splitlines()[0] == "flagsvc proxy: 2 problems"
+    assert f"(environment {variable})" in called.err and "does not exist" in called.err
+
+
+def test_files_of_code_are_not_run_only_to_be_checked(
+    flagsvc: Flagsvc, served: list[ProxyOptions], tmp_path: Path
+) -> None:
+    """What they do when they are imported happens once, where they are used."""
+    path = tmp_path / "custom.py"
+    path.write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\nstrategies = []\n")
+    assert flagsvc("proxy", env=ENOUGH | {"FLAGSVC_CUSTOM_STRATEGIES_FILE": str(path)}).code == 7
+    assert not (tmp_path / "ran").exists()
+
+
 def test_warnings_are_logged(flagsvc: Flagsvc, served: list[ProxyOptions]) -> None:
     """What is odd is a warning in the log, in the form the options ask for."""
     text = flagsvc("proxy", env=ENOUGH | {"FLAGSVC_ULR": "x"})

@@ -147,7 +147,20 @@ async def test_a_store_that_hangs_does_not_hold_the_start_up() -> None:
 
     log = RecordingLog()
     assert await Keeper(HangingStore(), "key", log, load_s=0.01).load() is None
-    assert log.lines[0].fields["error"] == "TimeoutError()"
+    assert str(log.lines[0].fields["error"]).startswith("TimeoutError at ")
+
+
+@asynchronous
+async def test_what_a_provider_says_is_not_repeated() -> None:
+    """The text of anybody's exception may hold the document: its class and place are logged, for reading and writing."""
+    store, log = MemoryStore(), RecordingLog()
+    store.fault = ValueError("cannot store: user-4711")
+    keeper = Keeper(store, "key", log)
+    assert await keeper.load() is None
+    keeper.save(RECORD)
+    await keeper.flush(5)
+    assert len(log.lines) == 2 and all("ValueError at " in str(line.fields["error"]) for line in log.lines)
+    assert "4711" not in str(log.lines)
 
 
 @asynchronous

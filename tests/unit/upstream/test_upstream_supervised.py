@@ -37,6 +37,8 @@ async def test_a_fault_costs_one_round_and_is_counted() -> None:
     assert (loop.restarts, body.rounds, loop.running) == (6, 7, True)
     assert pauses == sorted(pauses) and pauses[0] < pauses[-1] <= 10
     assert log.at("error") == ["polling failed and starts again"] * 6
+    assert all(str(line.fields["error"]).startswith("RuntimeError at ") for line in log.lines)
+    assert "fault 1" not in str(log.lines)
     await loop.stop()
     assert not loop.running
 

@@ -1,0 +1,22 @@
+"""Files of custom strategies and enrichers among the options: what is wrong with them is told with everything else."""
+
+from __future__ import annotations
+
+from flagsvc.errors import ExtensionError
+from flagsvc.settings.load import Resolved
+
+EXTENSIONS = {"customStrategies": "load_strategies", "expCustomEnrichers": "load_enrichers"}
+"""The options that name files of code, and what loads them: imported only where such a file is given."""
+
+
+def check_extensions(resolved: Resolved) -> None:
+    """Load the files of custom strategies and enrichers as the proxy would, and note what is wrong with them."""
+    for name, function in EXTENSIONS.items():
+        if not resolved.values[name]:
+            continue
+        from flagsvc import extensions
+
+        try:
+            getattr(extensions, function)(resolved.values[name])
+        except ExtensionError as error:
+            resolved.problems[name] = f"{name} ({resolved.sources[name]}): {error}"

@@ -1,0 +1,124 @@
+"""Installing: compiled where a C compiler can build, interpreted with a reason where none can, never half of either."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from needs import program
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULE = "engine/hashing.py"
+HEADERS = "import sysconfig\nsysconfig.get_path = lambda *_, **__: {folder!r}\n"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """Give what a build reads, with one module to compile, and a compiled file that is left from before."""
+    for name in ("setup.py", "pyproject.toml", "Makefile"):
+        shutil.copy(ROOT / name, tmp_path)
+    for name in ("README.md", "LICENSE", "requirements/dev.txt", "src/flagsvc/__init__.py", f"src/flagsvc/{MODULE}"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "src/flagsvc/version.py").write_text('VERSION = "0"\n')
+    (tmp_path / "src/flagsvc/compiled.txt").write_text(f"{MODULE}\n")
+    stale(tmp_path).touch()
+    return tmp_path
+
+
+def stale(tree: Path) -> Path:
+    """Return the compiled file that is left from before."""
+    return tree / "src/flagsvc/engine/hashing.cpython-311-x86_64-linux-gnu.so"
+
+
+def call(tree: Path, *command: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in the tree with nothing in the environment but the search path and `env`."""
+    given = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(tree), **env}
+    return subprocess.run(command, cwd=tree, env=given, capture_output=True, text=True, timeout=60)
+
+
+def build(tree: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    """Build the extension modules in place."""
+    return call(tree, sys.executable, "setup.py", "--quiet", "build_ext", "--inplace", **env)
+
+
+@pytest.mark.parametrize(
+    ("env", "reason"),
+    [
+        ({"FLAGSVC_PURE": "1"}, "FLAGSVC_PURE=1"),
+        ({"CC": "/bin/false"}, "the C compiler `/bin/false` cannot build"),
+        ({"CC": "/nowhere/cc"}, "no C compiler found at CC"),
+    ],
+)
+def test_where_nothing_can_be_compiled_the_reason_is_told(tree: Path, env: dict[str, str], reason: str) -> None:
+    """The installation goes on with the Python sources."""
+    built = build(tree, **env)
+    assert built.returncode == 0, built.stderr
+    assert f"flagsvc: {reason}: the engine stays interpreted" in built.stderr
+
+
+def test_missing_headers_are_a_reason(tree: Path) -> None:
+    """A compiler without Python.h, as on a machine without the development package of Python."""
+    (tree / "sitecustomize.py").write_text(HEADERS.format(folder=str(tree)))
+    built = build(tree, PYTHONPATH=str(tree), CC=sys.executable)
+    assert built.returncode == 0, built.stderr
+    assert "flagsvc: no Python.h found" in built.stderr
+
+
+@pytest.mark.parametrize("strict", ["CI=true", "REQUIRE_ALL=1"])
+def test_a_broken_compiler_fails_where_nothing_may_be_left_out(tree: Path, strict: str) -> None:
+    """A run that is there to notice must not be content with the slow form."""
+    built = build(tree, CC="/bin/false", **dict([strict.split("=")]))
+    assert built.returncode == 1
+    assert "flagsvc: the C compiler `/bin/false` cannot build" in built.stderr
+
+
+def make(tree: Path, python: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run `make compile` in a tree where everything is installed; `python` is a shell script in place of the interpreter."""
+    folder = tree / ".venv" / "bin"
+    folder.mkdir(parents=True)
+    (folder / "python").write_text(f"#!/bin/sh\n{python}\n")
+    (folder / "python").chmod(0o755)
+    (tree / ".venv" / ".installed").touch()
+    return call(tree, program("make"), "compile", **env)
+
+
+def test_make_goes_on_without_a_compiler(tree: Path) -> None:
+    """It says why, leaves nothing compiled behind, and looks again the next time."""
+    made = make(tree, f'exec {sys.executable} "$@"', CC="/bin/false")
+    assert made.returncode == 0, made.stderr
+    assert "the C compiler `/bin/false` cannot build: the engine stays interpreted" in made.stdout
+    assert not stale(tree).exists() and not (tree / ".venv" / ".compiled").exists()
+
+
+BREAKS = "seq 100; touch src/flagsvc/engine/half.so; exit 3"
+
+
+def test_make_goes_on_after_a_build_that_failed(tree: Path) -> None:
+    """The end of the log is shown, and nothing of half a build stays."""
+    made = make(tree, BREAKS)
+    assert made.returncode == 0, made.stderr
+    assert "\n99\n100\n" in made.stdout and "\n50\n" not in made.stdout
+    assert "the build failed" in made.stdout and "the engine stays interpreted" in made.stdout
+    assert not list(tree.rglob("*.so")) and not (tree / ".venv" / ".compiled").exists()
+
+
+@pytest.mark.parametrize("strict", ["CI=true", "REQUIRE_ALL=1"])
+def test_make_fails_after_such_a_build_where_nothing_may_be_left_out(tree: Path, strict: str) -> None:
+    """With the end of the log all the same."""
+    made = make(tree, BREAKS, **dict([strict.split("=")]))
+    assert made.returncode == 2
+    assert "\n100\n" in made.stdout and "stays interpreted" not in made.stdout
+    assert not list(tree.rglob("*.so"))
+
+
+def test_make_is_done_when_something_was_built(tree: Path) -> None:
+    """Then it builds again only after a change."""
+    made = make(tree, "exit 0")
+    assert made.returncode == 0, made.stderr
+    assert (tree / ".venv" / ".compiled").exists()

@@ -1,0 +1,122 @@
+"""What the pages show works: Python blocks run, commands are understood, printed output is the real one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import pytest
+
+from flagsvc.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FILE_NAME = re.compile(r"# (\w+\.py)\n")
+ENOUGH = {"FLAGSVC_URL": "http://127.0.0.1:9/api", "FLAGSVC_API_TOKEN": "t", "FLAGSVC_PROXY_CLIENT_KEYS": "k"}
+
+
+class Shown(NamedTuple):
+    """A command of a page: its variables, its words, and the output that is printed below it, if any."""
+
+    env: dict[str, str]
+    words: list[str]
+    output: str
+
+    def __str__(self) -> str:
+        """Return the command as the name of its test."""
+        return " ".join(self.words)
+
+
+def blocks(page: Path, *languages: str) -> list[str]:
+    """Return the fenced blocks of a page in these languages."""
+    return [text for language, text in FENCE.findall(page.read_text()) if language in languages]
+
+
+def borrowed() -> dict[str, Any]:
+    """Return the names that blocks use and leave to their reader."""
+
+    async def tier_of(user: str | None) -> str:
+        return f"tier of {user}"
+
+    customers = SimpleNamespace(tier_of=tier_of)
+    return {"token": "some-token", "customers": customers, "asynccontextmanager": contextlib.asynccontextmanager}
+
+
+def commands(page: Path) -> Iterator[Shown]:
+    """Give the calls of `flagsvc` in the blocks of a page."""
+    for text in blocks(page, "sh", ""):
+        exported: dict[str, str] = {}
+        lines = text.replace("\\\n", " ").splitlines()
+        for number, line in enumerate(lines):
+            with contextlib.suppress(ValueError):  # a picture is no command
+                words = shlex.split(line.removeprefix("$ "), comments=True)
+                exported |= assignments(words[1:]) if words[:1] == ["export"] else {}
+                own = assignments(words)
+                if words[len(own) : len(own) + 1] == ["flagsvc"]:
+                    output = "\n".join(lines[number + 1 :]) if line.startswith("$ ") else ""
+                    yield Shown(exported | own, words[len(own) + 1 :], output)
+
+
+def assignments(words: list[str]) -> dict[str, str]:
+    """Return the variables that a command begins with."""
+    found: dict[str, str] = {}
+    for word in words:
+        if not re.match(r"[A-Z_]+=", word):
+            break
+        name, _, found[name] = word.partition("=")
+    return found
+
+
+SHOWN = [(page, shown) for page in PAGES for shown in commands(page)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a working directory with our examples and no option in the environment."""
+    for name in os.environ:
+        if name.startswith(("FLAGSVC_", "UNLEASH_", "EXP_", "CORS_")) or name in ("PORT", "LOG_LEVEL"):
+            monkeypatch.delenv(name)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name)
+def test_python_blocks_run(page: Path, folder: Path) -> None:
+    """One after the other, with made-up values for what a block leaves to its reader."""
+    names = borrowed()
+    for number, text in enumerate(blocks(page, "python")):
+        exec(compile(text, f"{page.name}, block {number + 1}", "exec"), names)
+
+
+@pytest.mark.parametrize(("page", "shown"), SHOWN, ids=lambda item: item.name if isinstance(item, Path) else str(item))
+def test_commands_are_understood(
+    page: Path, shown: Shown, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`evaluate` runs and prints what the page says; what would serve or ask is tried by `config` with the same options."""
+    for text in blocks(page, "python"):
+        if named := FILE_NAME.match(text):
+            (folder / named[1]).write_text(text)
+    for name, value in (ENOUGH | shown.env).items():
+        monkeypatch.setenv(name, value)
+    command = "evaluate" if shown.words[0] == "evaluate" else "config"
+    code = main([command, *shown.words[1:]])
+    printed = capsys.readouterr()
+    assert (code, printed.err) == (0, "")
+    assert "warning" not in printed.out
+    if shown.output:
+        assert printed.out.rstrip() == shown.output.rstrip()
+
+
+def test_the_pages_have_examples() -> None:
+    """Should a page be written differently one day, these tests must not pass with nothing to do."""
+    found = {(page.name, shown.words[0], bool(shown.output)) for page, shown in SHOWN}
+    assert {("README.md", "evaluate", True), ("README.md", "proxy", False)} <= found
+    assert {("custom-strategies.md", "evaluate", False), ("context-enrichers.md", "proxy", False)} <= found
