@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import quote
 
 import msgspec
 
@@ -52,7 +53,6 @@ PAGE = """<!DOCTYPE html>
 <noscript>The endpoints are described in <a href="{document}">openapi.json</a>.</noscript>
 <div id="endpoints" data-document="{document}"></div>
 <script src="{files}swagger_bundle.js"></script>
-<script src="{files}swagger_preset.js"></script>
 <script src="{files}init.js"></script>
 </body>
 </html>
@@ -69,7 +69,7 @@ SwaggerUIBundle({
 """
 PAGE_STYLE = "body { margin: 0; }\n"
 WRITTEN = {"init.js": INIT, "page.css": PAGE_STYLE}
-BUNDLED = ("swagger_bundle.js", "swagger_preset.js", "swagger_style.css")
+BUNDLED = ("swagger_bundle.js", "swagger_style.css")
 
 
 class OpenApi(Handler):
@@ -85,7 +85,7 @@ class OpenApi(Handler):
         """Return the document for the place the application is mounted at; the last one is kept."""
         root = call.request.root
         if not self.made[1] or self.made[0] != root:
-            self.made = (root, msgspec.json.encode(document(self.settings, root.decode("latin-1"))))
+            self.made = (root, msgspec.json.encode(document(self.settings, quote(root))))
         return self.answers.seal(self.shape, call, self.made[1])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from flagsvc.api.routes import ROUTES, Auth, Documented, Row, answers_of
-from flagsvc.api.schemas import CONTEXT_FIELDS, SCHEMAS, TEXT, ref
+from flagsvc.api.schemas import CONTEXT_FIELDS, EXAMPLES, SCHEMAS, TEXT, ref
 from flagsvc.api.settings import ServiceSettings
 from flagsvc.version import VERSION
 
@@ -79,7 +79,7 @@ def operation(row: Row) -> Json:
     if row.query:
         content["parameters"] = parameters()
     if row.body:
-        body = {"application/json": {"schema": ref(row.body)}}
+        body = {"application/json": {"schema": ref(row.body), "example": EXAMPLES[row.body]}}
         content["requestBody"] = {"required": row.body_needed, "content": body}
     return content
 
@@ -122,6 +122,11 @@ def parameters() -> list[Json]:
         "description": "Further fields: `properties[region]=eu`. A parameter of any other name is a property too.",
         "style": "deepObject",
         "explode": True,
-        "schema": {"type": "object", "additionalProperties": TEXT, "propertyNames": {"pattern": r"^[^\[\]]+$"}},
+        "schema": {
+            "type": "object",
+            "propertyNames": {"pattern": r"^[^\[\]]+$"},
+            "additionalProperties": TEXT,
+            "examples": [{}],
+        },
     }
     return [*fields, time, properties]

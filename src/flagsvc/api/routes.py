@@ -216,7 +216,7 @@ ROUTES: tuple[Row, ...] = (
     ),
     *(
         Row(path=f"/docs/openapi/{name}", handler=name, summary="A file of the page", condition=DOCS, listed=False)
-        for name in ("swagger_bundle.js", "swagger_preset.js", "swagger_style.css", "init.js", "page.css")
+        for name in ("swagger_bundle.js", "swagger_style.css", "init.js", "page.css")
     ),
 )
 """Every route, in the order of the documentation."""

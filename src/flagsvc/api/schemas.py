@@ -39,7 +39,7 @@ def record(properties: dict[str, object], *required: str, closed: bool = False) 
 
 
 SCHEMAS: dict[str, dict[str, object]] = {
-    "Payload": record({"type": TEXT, "value": TEXT}, "type", "value"),
+    "Payload": record({"type": TEXT, "value": TEXT}),
     "Variant": record(
         {"name": TEXT, "enabled": {"type": "boolean"}, "payload": ref("Payload")},
         "name",
@@ -99,3 +99,25 @@ SCHEMAS: dict[str, dict[str, object]] = {
     "Error": record({"error": TEXT, "validation": {"type": "array", "items": ref("Problem")}}, "error", closed=True),
 }
 """Every named shape."""
+
+EXAMPLES: dict[str, object] = {
+    "Lookup": {"context": {"userId": "7", "sessionId": "a1b2", "properties": {"region": "eu"}}},
+    "Metrics": {
+        "appName": "shop",
+        "instanceId": "shop-1",
+        "bucket": {
+            "start": "2026-01-01T12:00:00Z",
+            "stop": "2026-01-01T12:01:00Z",
+            "toggles": {"new-checkout": {"yes": 12, "no": 3, "variants": {"disabled": 15}}},
+        },
+    },
+    "Registration": {
+        "appName": "shop",
+        "instanceId": "shop-1",
+        "sdkVersion": "some-sdk:1.0.0",
+        "interval": 60,
+        "started": "2026-01-01T12:00:00Z",
+        "strategies": ["default"],
+    },
+}
+"""A body of each shape that callers send: what the interactive page begins with."""

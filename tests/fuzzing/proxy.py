@@ -1,0 +1,155 @@
+"""A whole proxy in process, of `flagsvc.create_app`, for fuzz tests: any bytes go in, every answer that comes out is checked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from flagsvc import ProxyApp, ProxyOptions, create_app
+from flagsvc.testing import RecordingLog
+from fuzzing.answers import Got, Sent, check, check_unready
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENT = ROOT / "examples" / "document.json"
+KEY, TOKEN = b"client-key", b"server-token"
+PEER = "203.0.113.7"
+
+WORLDS: dict[str, dict[str, Any]] = {
+    "plain": {"enable_oas": True, "enable_all_endpoint": True},
+    "all options": {
+        "proxy_base_path": "some/base",
+        "trust_proxy": "loopback, 203.0.113.0/24, fe80::/10",
+        "cors_origin": "https://app.example.com, https://*.example.org",
+        "cors_credentials": True,
+        "cors_preflight_continue": True,
+        "client_keys_header_name": "x-key",
+        "environment": "production",
+        "variant_feature_state": True,
+        "hash_encoding": "utf8",
+        "exp_custom_enrichers": str(ROOT / "examples" / "enrichers.py"),
+        "access_log": True,
+    },
+}
+"""Options of the proxies that requests are thrown at: few, and many."""
+
+
+class Fuzzed:
+    """A running proxy to throw things at. `origin` and `base` are what its options make of every answer and path."""
+
+    def __init__(self, runner: asyncio.Runner, app: ProxyApp, log: RecordingLog) -> None:
+        self._runner = runner
+        self._app = app
+        self._log = log
+        options = app.options
+        self.base: str = options.proxy_base_path
+        self.key_header = options.client_keys_header_name.encode()
+        self._origin = options.cors_origin if isinstance(options.cors_origin, str) else None
+        self._repeats_state: bool = options.variant_feature_state
+        self._never_ready = False
+
+    def ask(self, sent: Sent) -> Got:
+        """Return the answer to a request, after checking what holds of any answer, and that nothing went wrong inside."""
+        got = self._runner.run(answer(self._app, sent))
+        faults = [line for line in self._log.lines if line.level in ("error", "fatal")]
+        self._log.lines.clear()
+        assert not faults, faults
+        if self._never_ready:
+            check_unready(sent, got)
+        else:
+            check(sent, got, origin=self._origin, base=self.base, repeats_state=self._repeats_state)
+        return got
+
+    def expect_nothing(self) -> None:
+        """Note that there will never be a configuration: every answer has to be one that is given before the first."""
+        self._never_ready = True
+
+    def keyed(self, sent: Sent, key: bytes = KEY) -> Sent:
+        """Return the request below the base path with a key in front of its headers."""
+        headers = ((self.key_header, key), *sent.headers)
+        return Sent(sent.method, self.base.encode() + sent.path, sent.query, headers, sent.body)
+
+    def ready(self) -> bool:
+        """Return whether the proxy has a configuration."""
+        return self.ask(self.keyed(Sent(path=b"/proxy/health"))).status == 200
+
+
+@contextmanager
+def fuzzed(**given: Any) -> Iterator[Fuzzed]:
+    """Run a proxy over the example document with these options until the block ends."""
+    with running(flagsvc_url=DOCUMENT.as_uri(), **given) as (runner, app, log):
+        runner.run(app.ready(20))
+        log.lines.clear()
+        yield Fuzzed(runner, app, log)
+
+
+@contextmanager
+def unready() -> Iterator[Fuzzed]:
+    """Run a proxy that waits for its first document until the block ends."""
+    with running(flagsvc_url=DOCUMENT.with_name("no-such-document.json").as_uri()) as (runner, app, log):
+        proxy = Fuzzed(runner, app, log)
+        proxy.expect_nothing()
+        yield proxy
+
+
+@contextmanager
+def running(**given: Any) -> Iterator[tuple[asyncio.Runner, ProxyApp, RecordingLog]]:
+    """Run an application and what it is driven with."""
+    log = RecordingLog()
+    usual = {
+        "flagsvc_api_token": "some-token",
+        "client_keys": KEY.decode(),
+        "exp_server_side_sdk_config_tokens": TOKEN.decode(),
+        "custom_strategies": str(ROOT / "examples" / "custom_strategies.py"),
+        "logger": log,
+    }
+    with asyncio.Runner() as runner:
+        app = create_app(ProxyOptions(**usual | given))  # type: ignore[arg-type]
+        runner.run(app.start())
+        try:
+            yield runner, app, log
+        finally:
+            runner.run(app.aclose())
+
+
+async def answer(app: ProxyApp, sent: Sent) -> Got:
+    """Play an ASGI server for one request; it checks that the application keeps ASGI's rules."""
+    messages: list[Any] = []
+    pieces = list(sent.body) or [b""]
+    taken = 0
+
+    async def receive() -> dict[str, Any]:
+        nonlocal taken
+        assert taken <= len(pieces), "the application goes on reading after the end of the body"
+        taken += 1
+        if taken > len(pieces):
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": pieces[taken - 1], "more_body": taken < len(pieces)}
+
+    async def send(message: Any) -> None:
+        messages.append(message)
+
+    await app(scope(sent), receive, send)
+    start, *rest = messages
+    assert start["type"] == "http.response.start" and [each["type"] for each in rest] == ["http.response.body"]
+    return Got(start["status"], list(start["headers"]), rest[0].get("body", b""))
+
+
+def scope(sent: Sent) -> dict[str, Any]:
+    """Return the ASGI scope of a request, as servers make it."""
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.4"},
+        "http_version": "1.1",
+        "method": sent.method,
+        "scheme": "http",
+        "path": sent.path.decode("utf-8", "replace"),
+        "raw_path": sent.path,
+        "root_path": "",
+        "query_string": sent.query,
+        "headers": [(name.lower(), value) for name, value in sent.headers],
+        "client": (PEER, 50000),
+        "server": ("127.0.0.1", 3000),
+    }

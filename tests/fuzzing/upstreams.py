@@ -1,0 +1,138 @@
+"""Odd answers of an upstream, and odd records in storage: both end in a document or in an error that the poller knows.
+
+Behaviour: Towards the upstream server (failures).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
+
+from hypothesis import strategies as st
+
+from flagsvc.clock import SystemClock
+from flagsvc.errors import UpstreamError
+from flagsvc.repository.stores import Record
+from flagsvc.testing import RecordingLog
+from flagsvc.upstream import Fetched, Identity, Upstream, UpstreamOptions
+from flagsvc.upstream.answers import Limits
+from fuzzing import words
+from fuzzing.documents import GOOD, VALID, World, assert_evaluates, dumped
+from fuzzing.rows import Row
+from loopback import Loopback, loopback, then_close
+
+TOKEN = "*:development.s3cr3t-marker"
+KINDS = {"network", "unauthorized", "not-found", "throttled", "server", "document", "unexpected"}
+
+STATUS_LINES = (
+    b"HTTP/1.1 200 OK", b"HTTP/1.1 304 Not Modified", b"HTTP/1.1 401 No", b"HTTP/1.1 403 No", b"HTTP/1.1 404 No",
+    b"HTTP/1.1 429 Slow", b"HTTP/1.1 500 Oh", b"HTTP/1.1 503 Oh", b"HTTP/1.1 302 Found", b"HTTP/1.1 307 There",
+    b"HTTP/1.1 204 Nothing", b"HTTP/1.1 100 Continue", b"HTTP/1.1 999 What", b"HTTP/1.0 200 OK", b"HTTP/9.9 200 OK",
+    b"HTTP/1.1 20x", b"HTTP/1.1  200", b"ICY 200 OK", b"",
+)  # fmt: skip
+FIELDS = (
+    b"content-type: application/json", b"content-type: text/html", b"content-type: \xff", b"content-encoding: gzip",
+    b"content-encoding: br", b"content-encoding: gzip, gzip", b"transfer-encoding: chunked", b"content-length: 5",
+    b"content-length: -1", b"content-length: 99999999", b"content-length: " + b"9" * 5000, b"etag: \"a\"", b"etag: W/\"\xff\"",
+    b"etag:", b"etag: " + b"e" * 20_000, b"retry-after: 7", b"retry-after: -7", b"retry-after: 1e999", b"retry-after: nan",
+    b"retry-after: \xb2", b"retry-after: Sat, 99 Nov 99999999 99:99:99 GMT", b"retry-after: Sat", b"retry-after: 0 0 0 0",
+    b"retry-after: Sat, 21 Nov 2026 02:00:00 +9999999999", b"location: /there", b"location: http://127.0.0.1:1/",
+    b"location: http://[", b"location: \xff", b"location:", b"location: //evil.example", b"location: ?" + b"x" * 9_000,
+    b"connection: close", b"set-cookie: a=b", b"x: " + b"y" * 70_000, b": nameless", b"no colon", b" folded",
+)  # fmt: skip
+
+
+@st.composite
+def replies(draw: st.DrawFn) -> bytes:
+    """An answer as bytes: a status line, some headers, a body; any part of it odd."""
+    body = draw(
+        st.sampled_from((GOOD, GOOD, gzip.compress(GOOD), dumped(VALID), b"", b"<html>", words.BOMB)) | words.texts()
+    )
+    fields = draw(st.lists(st.sampled_from(FIELDS), max_size=4, unique=True))
+    if draw(st.booleans()):
+        fields.append(b"content-length: %d" % len(body))
+    if b"transfer-encoding: chunked" in fields and draw(st.booleans()):
+        body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+    return b"\r\n".join([draw(st.sampled_from(STATUS_LINES)), *fields, b"", body])
+
+
+class Exchange:
+    """A loop with a server that answers as told, and a session with it."""
+
+    def __init__(self, runner: asyncio.Runner) -> None:
+        self.runner = runner
+        self._context: AbstractAsyncContextManager[Loopback] = loopback()
+        self._server = runner.run(self._context.__aenter__())
+
+    def fetch(self, reply: bytes) -> Fetched | UpstreamError:
+        """Return what fetching the document comes to when the upstream answers with these bytes and hangs up."""
+        self._server.script(then_close(reply))
+        return self.runner.run(self._fetch())
+
+    async def _fetch(self) -> Fetched | UpstreamError:
+        identity = Identity("app", "instance")
+        options = UpstreamOptions(self._server.url + "/api", TOKEN, identity, limits=Limits(step_s=5.0, total_s=10.0))
+        upstream = Upstream(options, clock=SystemClock(), log=RecordingLog())
+        try:
+            return await upstream.get_features('"served"')
+        except UpstreamError as error:
+            return error
+        finally:
+            await upstream.aclose()
+
+    def close(self) -> None:
+        """End the server."""
+        self.runner.run(self._context.__aexit__(None, None, None))
+
+
+@contextmanager
+def exchange() -> Iterator[Exchange]:
+    """Run a server that answers as told until the block ends."""
+    with asyncio.Runner() as runner:
+        running = Exchange(runner)
+        try:
+            yield running
+        finally:
+            running.close()
+
+
+def reply_row(exchange: Exchange, reply: bytes) -> None:
+    """Any answer is a document, "not modified", or an error of a known kind that does not hold the token."""
+    outcome = exchange.fetch(reply)
+    if isinstance(outcome, Fetched):
+        assert outcome.body is None or isinstance(outcome.body, bytes)
+        return
+    assert outcome.kind in KINDS
+    assert outcome.retry_after is None or 0 <= outcome.retry_after < float("inf")
+    assert TOKEN not in str(outcome)
+
+
+async def restored(data: bytes) -> World:
+    """Return the world after a start with this record in storage and an upstream that is away."""
+    world = World(UpstreamError("network", "nobody there"))
+    world.store.data["key"] = data
+    world.poller.start()
+    try:
+        await world.rounds(2)
+    finally:
+        await world.poller.stop()
+    return world
+
+
+def record_row(exchange: Exchange, data: bytes) -> None:
+    """Any record in storage is served, or passed over with a warning."""
+    world = exchange.runner.run(restored(data))
+    if world.holder.current is None:
+        assert any(event.startswith("the stored configuration") for event in world.log.at("warn")), world.log.lines
+    else:
+        assert_evaluates(world.holder.current)
+
+
+records = st.sampled_from((Record(GOOD, '"e"').pack(), Record(dumped(VALID)).pack(), Record(b"", "").pack()))
+heads = words.texts().map(lambda head: head.replace(b"\n", b" ") + b"\n" + GOOD)
+ROWS: tuple[Row[Exchange], ...] = (
+    Row("answers of the upstream", replies() | words.damaged(replies()) | st.binary(max_size=60), reply_row, 150),
+    Row("records in storage", words.damaged(records) | heads | st.binary(max_size=40), record_row, 80),
+)

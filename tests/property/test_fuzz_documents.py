@@ -1,0 +1,90 @@
+"""Whatever the upstream sends as a document, the proxy goes on (behaviour: Towards the upstream server; Evaluation)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from flagsvc.engine.compile import CompileOptions, compile_document
+from flagsvc.errors import DocumentError
+from fuzzing.documents import (
+    EDGES,
+    GOOD,
+    KINDS,
+    ROWS,
+    acceptable,
+    assert_bystanders,
+    assert_evaluates,
+    compiled,
+    polled,
+    with_edge,
+)
+from fuzzing.rows import Row, no_hang, run
+from fuzzing.upstreams import ROWS as UPSTREAM_ROWS
+from fuzzing.upstreams import Exchange, exchange
+
+DEEP = {
+    "a payload": '"strategies":[],"variants":[{"name":"a","weight":1,"payload":{"type":"json","value":%s}}]',
+    "a parameter": '"strategies":[{"name":"default","parameters":{"a":%s}}]',
+    "an unknown part": '"strategies":[],"x":%s',
+}
+"""Where a document is nested deeply → a feature with that place open."""
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[asyncio.Runner]:
+    """An event loop."""
+    with asyncio.Runner() as running:
+        yield running
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_any_document_is_survived(runner: asyncio.Runner, row: Row[asyncio.Runner]) -> None:
+    """A bad document never replaces a good one, a bad toggle harms only itself, and evaluation never raises."""
+    run(row, runner)
+
+
+@pytest.mark.parametrize("row", UPSTREAM_ROWS, ids=str)
+def test_any_answer_and_any_record_is_survived(row: Row[Exchange]) -> None:
+    """What comes from the upstream or from storage is a document, or an error that the poller knows."""
+    with exchange() as running:
+        run(row, running)
+
+
+@pytest.mark.parametrize("kind", list(KINDS), ids=".".join)
+def test_every_edge_at_every_kind_of_place(kind: tuple[str, ...]) -> None:
+    """Nothing that a part of a document can be makes compiling, evaluating or explaining raise, or changes another toggle."""
+    for edge in EDGES:
+        document = with_edge(kind, edge)
+        if not isinstance(document["features"], list) or not isinstance(document["segments"], list | None):
+            with pytest.raises(DocumentError):
+                compiled(document, None)
+            continue
+        with no_hang():
+            for options in (CompileOptions(), CompileOptions(hash_encoding="utf8", fold=False)):
+                snapshot = compile_document(document, options).snapshot
+                assert_evaluates(snapshot)
+                if kind != ("features",):
+                    assert_bystanders(snapshot)
+
+
+@pytest.mark.parametrize("place", list(DEEP))
+def test_nesting_of_any_depth(runner: asyncio.Runner, place: str) -> None:
+    """A document is used or refused: the poller does not fail where decoding it just works and encoding it again does not."""
+    for depth in (1, *range(900, 1010, 3 if place != "a payload" else 1), 3_000, 100_000):
+        feature = DEEP[place] % ("[" * depth + "]" * depth)
+        body = '{"version":2,"features":[{"name":"deep","enabled":true,%s},{"name":"other","enabled":true,"strategies":[]}]}'
+        world = runner.run(polled((body % feature).encode()))
+        assert world.holder.current is not None
+        assert set(world.holder.current.names) in ({"deep", "other"}, {"other"}, {"good"}), depth
+    assert list(world.holder.current.names) == ["good"], "the deepest cannot be read"
+
+
+def test_a_document_is_refused_or_used() -> None:
+    """What the tests take for the shape of a document is what compiling takes for it."""
+    assert acceptable(GOOD)
+    assert acceptable(b'\xef\xbb\xbf{"features":[]}')
+    for bad in (b"", b"[]", b"{}", b'{"features":{}}', b'{"features":[]', b'{"features":"\xff"}'):
+        assert not acceptable(bad)
