@@ -7,6 +7,7 @@ caller, and never writes one of the secrets it was told.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from time import time
@@ -182,6 +183,26 @@ def plain(value: object) -> object:
     if isinstance(value, BaseException) and not isinstance(value, FlagsvcError):
         return type(value).__name__
     return str(value) if isinstance(value, FlagsvcError) else value
+
+
+def where(error: BaseException) -> str:
+    """Return the class of an exception and the line it was raised at; never its text, which may hold what was sent."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    kind = type(error).__name__
+    return kind if trace is None else f"{kind} at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+
+
+def in_brief(error: BaseException) -> str:
+    """Return what may be written of any exception: the text of one of ours, else its class and place.
+
+    Of an error of the system also what its number means.
+    """
+    if isinstance(error, FlagsvcError):
+        return str(error)
+    number = error.errno if isinstance(error, OSError) else None
+    return f"{where(error)}: {os.strerror(number)}" if isinstance(number, int) else where(error)
 
 
 def _calls(logger: object) -> dict[str, Write]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flagsvc.api.log import Sparing, where
+from flagsvc.api.log import Sparing
 from flagsvc.engine.context import Context
 from flagsvc.extensions import ContextEnricher, enrich
 from flagsvc.extensions.check import label
-from flagsvc.log import Logger
+from flagsvc.log import Logger, where
 
 
 class EnricherError(Exception):

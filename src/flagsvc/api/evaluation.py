@@ -10,7 +10,7 @@ from flagsvc.api.body import read_json, read_lookup
 from flagsvc.api.call import Answer, Call, Handler
 from flagsvc.api.enrich import Enrichment
 from flagsvc.api.http import Response
-from flagsvc.api.log import Sparing, where
+from flagsvc.api.log import Sparing
 from flagsvc.api.ports import Holder, Snapshot, Usage
 from flagsvc.api.query import read_query
 from flagsvc.api.refusals import not_ready
@@ -18,7 +18,7 @@ from flagsvc.api.settings import ServiceSettings
 from flagsvc.api.trust import Trust
 from flagsvc.clock import Clock
 from flagsvc.engine.context import Context
-from flagsvc.log import Logger
+from flagsvc.log import Logger, where
 
 DEFAULT_ENVIRONMENT: Final = "default"
 ENTROPY_BITS: Final = 62
@@ -45,7 +45,7 @@ class Evaluator:
     ) -> None:
         self.app_name = settings.app_name
         self.forced = settings.environment
-        self.watches_faults = settings.custom_strategies
+        self.custom = frozenset(settings.custom_strategies)
         self.holder = holder
         self.usage = usage
         self.answers = answers
@@ -56,11 +56,12 @@ class Evaluator:
         self.random = random
         self.log = log
         self.faults = faults
-        self.always_timed: bool = settings.custom_strategies or enrichment is not None
+        self.always_timed: bool = len(settings.custom_strategies) > 0 or enrichment is not None
 
     def ask(self, call: Call, context: Context, names: list[str], everything: bool) -> Answer:
         """Return the answer to a context: for `names`, or without them the toggles that are on, or `everything`."""
-        self.complete(call, context, not names)
+        if context.remote_address is None:
+            context.remote_address = self.address(call)
         if self.enrichment is None:
             return self.evaluate(call, context, names, everything)
         return self.enriched(self.enrichment, call, context, names, everything)
@@ -68,20 +69,22 @@ class Evaluator:
     async def enriched(
         self, enrichment: Enrichment, call: Call, context: Context, names: list[str], everything: bool
     ) -> Response:
-        """Return the answer to what the enrichers make of a context; raises what they raise."""
-        self.seed(context)
-        return self.evaluate(call, await enrichment.apply(context), names, everything)
+        """Return the answer to what the enrichers make of a context; raises what they raise.
 
-    def complete(self, call: Call, context: Context, listing: bool) -> None:
-        """Fill in what the caller left out (behaviour: Evaluation endpoints, default context)."""
+        They get what the caller sent, and its address; what they give is copied, for it may be kept and given again.
+        """
+        self.seed(context)
+        enriched = await enrichment.apply(context)
+        return self.evaluate(call, enriched.replace(), names, everything)
+
+    def complete(self, context: Context, listing: bool) -> None:
+        """Fill in what caller and enrichers left out (behaviour: Evaluation endpoints, default context)."""
         if context.app_name is None:
             context.app_name = self.app_name
         if self.forced is not None:
             context.environment = self.forced
         elif context.environment is None:
             context.environment = DEFAULT_ENVIRONMENT
-        if context.remote_address is None:
-            context.remote_address = self.address(call)
         if listing and context.session_id is None:
             context.session_id = str(self.random.getrandbits(SESSION_BITS))
 
@@ -98,17 +101,18 @@ class Evaluator:
         context.entropy = self.random.getrandbits(ENTROPY_BITS)
 
     def evaluate(self, call: Call, context: Context, names: list[str], everything: bool) -> Response:
-        """Return the snapshot's answer to a complete context."""
+        """Complete a context, and return the snapshot's answer to it."""
         snapshot = self.holder.current
         if snapshot is None:
             raise not_ready()
+        self.complete(context, not names)
         if self.always_timed or snapshot.uses_time or snapshot.uses_random:
             self.seed(context)
         if names:
             body = self.look_up(snapshot, context, names)
         else:
             body = snapshot.all(context) if everything else snapshot.enabled(context)
-        if self.watches_faults:
+        if snapshot.memory.faults:
             self.report(snapshot)
         return self.answers.seal(self.answers.evaluation, call, body)
 
@@ -120,10 +124,14 @@ class Evaluator:
         return body
 
     def report(self, snapshot: Snapshot) -> None:
-        """Log what custom strategies raised, once for each name (behaviour: Order of checks)."""
+        """Log what was raised where a toggle was decided, once for each name (behaviour: Order of checks)."""
         for name, error in snapshot.take_faults():
-            if self.faults.allows(name):
+            if not self.faults.allows(name):
+                continue
+            if name in self.custom:
                 self.log.error("a custom strategy raised, it counts as false", strategy=name, error=where(error))
+            else:
+                self.log.error("a toggle could not be evaluated, it counts as off", toggle=name, error=where(error))
 
 
 class Listing(Handler):

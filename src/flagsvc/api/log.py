@@ -1,4 +1,4 @@
-"""Saying what went wrong without saying who asked, and not more often than helps."""
+"""Saying what went wrong not more often than helps."""
 
 from __future__ import annotations
 
@@ -25,12 +25,3 @@ class Sparing:
             return False
         self._last[name] = now
         return True
-
-
-def where(error: BaseException) -> str:
-    """Return the class of an exception and the line it was raised at; never its text, which may hold what a caller sent."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    kind = type(error).__name__
-    return kind if trace is None else f"{kind} at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"

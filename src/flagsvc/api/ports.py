@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from flagsvc.engine.context import Context
+from flagsvc.engine.run import Memory
 
 
 class Snapshot(Protocol):
@@ -18,6 +19,10 @@ class Snapshot(Protocol):
     def uses_random(self) -> bool:
         """Whether `Context.entropy` is ever read."""
 
+    @property
+    def memory(self) -> Memory:
+        """What the evaluations share; its `faults` are looked at for each request, and taken when there are any."""
+
     def enabled(self, context: Context) -> bytes:
         """Return the JSON list of the toggles that are on."""
 
@@ -28,7 +33,7 @@ class Snapshot(Protocol):
         """Return the JSON list of the toggles asked for, and whether each is on."""
 
     def take_faults(self) -> list[tuple[str, Exception]]:
-        """Return what custom strategies raised since the last call."""
+        """Return what was raised since the last call: the name of the custom strategy, or else of the toggle, and the exception."""
 
 
 class Document(Protocol):

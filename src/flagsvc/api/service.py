@@ -13,16 +13,15 @@ from typing import Final
 
 from flagsvc.api import refusals
 from flagsvc.api.build import Ports, build
-from flagsvc.api.call import Answer, Call, Resource
+from flagsvc.api.call import Answer, Call, Resource, Tally
 from flagsvc.api.enrich import EnricherError
 from flagsvc.api.http import HEAD, OPTIONS, Headers, Refused, Request, Response
-from flagsvc.api.log import where
 from flagsvc.api.media import media, too_large
 from flagsvc.api.ports import Holder, Usage
 from flagsvc.api.settings import ServiceSettings
 from flagsvc.clock import Clock
 from flagsvc.extensions import ContextEnricher
-from flagsvc.log import Logger
+from flagsvc.log import Logger, where
 
 RETRY_SECONDS: Final = b"1"
 DISCARDED_DIGITS: Final = 7
@@ -167,6 +166,8 @@ class Service:
         self.preflights.add(status)
         response = Response(status, self.cors.preflight_fixed, own, b"")
         response.close = call.huge
+        if self.access_log:
+            self.note(call, response, self.preflights)
         return response
 
     def refuse(self, call: Call, refused: Refused) -> Response:
@@ -196,16 +197,16 @@ class Service:
         if call.request.method == HEAD:
             response.body = b""
         if self.access_log:
-            self.note(call, response)
+            self.note(call, response, tally)
         return response
 
-    def note(self, call: Call, response: Response) -> None:
+    def note(self, call: Call, response: Response, tally: Tally) -> None:
         """Write the line of the access log: nothing of what the caller sent but the method and where it went."""
         took = (self.clock.monotonic() - call.started) * 1000.0
         self.log.info(
             "request",
-            method=self.method(call),
-            route=self.route(call),
+            method=tally.method,
+            route=tally.route,
             status=response.status,
             bytes=len(response.body),
             milliseconds=round(took, 3),
@@ -214,7 +215,3 @@ class Service:
     def route(self, call: Call) -> str:
         """Return the template of the route a call went to."""
         return self.rest.route if call.endpoint is None else call.endpoint.tally.route
-
-    def method(self, call: Call) -> str:
-        """Return the method of a call, as far as it is one of ours."""
-        return self.rest.method if call.endpoint is None else call.endpoint.tally.method

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceSettings:
-    """The options that change what a caller sees. Header names are lower case, limits bytes, the base path `/base` or empty."""
+    """The options that change what a caller sees. Header names are lower case, limits bytes, the base path `/base` or empty.
 
-    client_keys: tuple[str, ...]
-    server_tokens: tuple[str, ...] = ()
+    `custom_strategies` are their names. Keys and tokens are left out of the repr.
+    """
+
+    client_keys: tuple[str, ...] = field(repr=False)
+    server_tokens: tuple[str, ...] = field(default=(), repr=False)
     client_keys_header_name: str = "authorization"
     base_path: str = ""
     app_name: str = "flagsvc-proxy"
@@ -30,5 +33,5 @@ class ServiceSettings:
     metrics_body_limit: int = 1024 * 1024
     header_limit: int = 64 * 1024
     query_limit: int = 16 * 1024
-    custom_strategies: bool = False
+    custom_strategies: tuple[str, ...] = ()
     access_log: bool = False

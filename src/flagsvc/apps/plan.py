@@ -62,7 +62,7 @@ def make_plan(options: ProxyOptions) -> Plan:
     for name in sorted(strategies.by_name.keys() & STRATEGIES.keys()):
         log.warn("a custom strategy takes the place of the built-in one of its name", strategy=name)
     identity = Identity(options.flagsvc_app_name, options.flagsvc_instance_id)
-    compiling, serving = compile_options(options, strategies), service_settings(options)
+    compiling, serving = compile_options(options, strategies), service_settings(options, strategies)
     return Plan(options, clock, log, identity, strategies, enrichers, compiling, serving, serving_log)
 
 
@@ -104,8 +104,8 @@ def compile_options(options: ProxyOptions, strategies: Strategies) -> CompileOpt
     )
 
 
-def service_settings(options: ProxyOptions) -> ServiceSettings:
+def service_settings(options: ProxyOptions, strategies: Strategies) -> ServiceSettings:
     """Return what the HTTP contract needs to know of the options."""
     names = [field.name for field in fields(ServiceSettings)]
     values = {name: getattr(options, RENAMED.get(name, name)) for name in names}
-    return ServiceSettings(**values | {"custom_strategies": bool(options.custom_strategies)})
+    return ServiceSettings(**values | {"custom_strategies": tuple(strategies.by_name)})

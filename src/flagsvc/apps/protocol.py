@@ -2,7 +2,8 @@
 
 The parser keeps every header it is given, and waits for ever: without bounds one caller could fill the memory or hold a
 connection for nothing. A head that arrives whole is the application's to judge, whatever its size. One that goes on and on is
-answered here with what `refusal` gives, as is what is no HTTP at all; one that stops half-way is cut off.
+answered here with what `refusal` gives, as is what is no HTTP at all; one that stops half-way, in its head
+or its body, is cut off.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from flagsvc.api.http import Response
 
 PATIENCE_S = 60.0
-"""Seconds until the head of a request must be there, from the connection or from its first byte."""
+"""Seconds until a request must be there, its body included, from the connection or from its first byte."""
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -56,7 +57,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse(self.refusal(431))
 
     def on_message_begin(self) -> None:
-        """Begin a request; the clock runs until its head is complete."""
+        """Begin a request; the clock runs until all of it is there."""
         super().on_message_begin()
         self._got_on = True
         if self._timer is None:
@@ -65,13 +66,17 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Complete the head."""
         self._got_on = True
-        self._stop_timer()
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         """Take a part of the body."""
         self._got_on = True
         super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Complete the request; how long the answer takes is the application's."""
+        self._stop_timer()
+        super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is no HTTP, in the application's own words."""

@@ -19,11 +19,10 @@ from types import FrameType
 
 import uvicorn
 
-from flagsvc.api.log import where
 from flagsvc.apps.listen import listen, scope, url
 from flagsvc.apps.protocol import bounded
 from flagsvc.apps.proxy import ProxyApp, create_app
-from flagsvc.log import Logger
+from flagsvc.log import Logger, where
 from flagsvc.settings.options import ProxyOptions
 
 GRACE_S = 10

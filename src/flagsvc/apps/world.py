@@ -16,13 +16,13 @@ from random import Random
 
 from flagsvc.api.call import Call
 from flagsvc.api.http import GET, Refused, Request, Response
-from flagsvc.api.log import where
 from flagsvc.api.refusals import headers_too_large
 from flagsvc.api.service import Service
 from flagsvc.apps.plan import Plan
 from flagsvc.engine.compile import Compiled, compile_document
 from flagsvc.engine.parse import wanted
 from flagsvc.engine.snapshot import Snapshot
+from flagsvc.log import where
 from flagsvc.repository import Holder, Poller, Preparer, Source, State, file_path, is_file_url
 from flagsvc.repository.sources import BootstrapSource, FileSource, HttpSource
 from flagsvc.repository.stores import Keeper, NoStore, StorageProvider, storage_at, storage_key
@@ -108,7 +108,9 @@ class World:
         """Return the answer to what a server refuses before it is a request: no HTTP (400), a head beyond the limit (431)."""
         large = headers_too_large(self.options.header_limit)
         refused = large if status == large.status else Refused(400, "this is not an HTTP request", [])
-        return self.service.refuse(Call(Request(GET, b"", b"", [])), refused)
+        call = Call(Request(GET, b"", b"", []))
+        call.started = self.service.clock.monotonic()
+        return self.service.refuse(call, refused)
 
     def make_poller(self, plan: Plan) -> Poller[Snapshot]:
         """Return the loop that keeps the configuration current."""

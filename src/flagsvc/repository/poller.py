@@ -13,7 +13,7 @@ from typing import Generic
 
 from flagsvc.clock import Clock
 from flagsvc.errors import DocumentError, FlagsvcError, UpstreamError
-from flagsvc.log import Logger
+from flagsvc.log import Logger, in_brief
 from flagsvc.repository.holder import Holder
 from flagsvc.repository.lifecycle import Action, Event, Life, Pace, State, advance, arrival, event_of
 from flagsvc.repository.ports import S, Source
@@ -122,7 +122,7 @@ class Poller(Generic[S]):
         try:
             prepared = await self._prepare(record.body, None)
         except Exception as error:  # as in _boot: nothing that was stored stops the start
-            self._log.warn("the stored configuration cannot be used", error=str(error) or repr(error))
+            self._log.warn("the stored configuration cannot be used", error=in_brief(error))
         else:
             self._apply(Event.RESTORED, Offer(record.etag, prepared))
 
@@ -132,7 +132,7 @@ class Poller(Generic[S]):
             fetched = await source.fetch(None)
             prepared = await self._prepare(fetched.body or b"", self._holder.current)
         except Exception as error:  # bootstrapping never stops the start, whatever goes wrong
-            self._log.warn("bootstrapping failed", error=str(error) or repr(error))
+            self._log.warn("bootstrapping failed", error=in_brief(error))
             return
         served = self._holder.current
         if served is not None and arrival(prepared.snapshot.names, served.names, doubt=False) is Event.EMPTY:

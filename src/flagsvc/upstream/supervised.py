@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from flagsvc.clock import Clock
-from flagsvc.log import Logger
+from flagsvc.log import Logger, in_brief
 from flagsvc.upstream.pace import delay_after_failure
 
 FIRST_PAUSE_S = 1.0
@@ -50,5 +50,5 @@ class Supervised:
                 return await self._body()
             except Exception as error:  # whatever a bug raises: the loop goes on, and says so
                 self.restarts += 1
-                self._log.error(f"{self._name} failed and starts again", error=repr(error), restarts=self.restarts)
+                self._log.error(f"{self._name} failed and starts again", error=in_brief(error), restarts=self.restarts)
             await self._clock.sleep(delay_after_failure(self.restarts, self._draw(), FIRST_PAUSE_S))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flagsvc.errors import UpstreamError
-from flagsvc.log import Logger
+from flagsvc.log import Logger, in_brief
 
 
 class Trouble:
@@ -26,7 +26,7 @@ class Trouble:
         status = error.status if isinstance(error, UpstreamError) else None
         loud = self._log.error if kind == "unauthorized" else self._log.warn
         write = self._log.debug if self._current == (kind, status) else loud
-        write(self._failed, error=str(error), kind=kind)
+        write(self._failed, error=in_brief(error), kind=kind)
         self._current = (kind, status)
 
     def over(self) -> None:

@@ -163,8 +163,11 @@ def test_patience_is_for_requests_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pause to the next request may take longer: a request that is there, body and all, stops the clock."""
     monkeypatch.setattr(protocol, "PATIENCE_S", 0.2)
     with served() as port, socket.create_connection(("127.0.0.1", port), timeout=10) as caller:
-        for upgrade in (b"", b"Connection: upgrade\r\nUpgrade: h2c\r\n", b""):
-            caller.sendall(b"POST / HTTP/1.1\r\nHost: a\r\n" + upgrade + b"Content-Length: 2\r\n\r\nx")
-            caller.sendall(b"y")
+        for head, body in (
+            (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2", b"xy"),
+            (b"GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: h2c", b""),
+            (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked", b"1\r\nx\r\n0\r\n\r\n"),
+        ):
+            caller.sendall(head + b"\r\n\r\n" + body)
             assert caller.recv(65536).startswith(b"HTTP/1.1 200 OK")
             time.sleep(0.4)

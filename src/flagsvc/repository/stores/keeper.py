@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 
 from flagsvc.errors import StoreError
-from flagsvc.log import Logger
+from flagsvc.log import Logger, in_brief
 from flagsvc.repository.stores.provider import StorageProvider, read, write
 from flagsvc.upstream.trouble import Trouble
 
@@ -61,7 +61,7 @@ class Keeper:
                 data = await read(self._provider, self._key)
             return None if data is None else Record.unpack(data)
         except Exception as error:  # a provider may be anybody's code
-            self._log.warn("the stored configuration could not be read", error=str(error) or repr(error))
+            self._log.warn("the stored configuration could not be read", error=in_brief(error))
             return None
 
     def save(self, record: Record) -> None:
