@@ -55,6 +55,22 @@ def test_post_answers_every_name(opened: Opener) -> None:
         assert answer.json() == {"toggles": [VARIED, OFF, unknown, VARIED]}
 
 
+def test_a_look_up_whose_answer_would_be_huge_is_refused(opened: Opener) -> None:
+    """A short body that repeats a toggle with a long payload is 413, counts nothing, and the same names fewer times are answered."""
+    payload = {"type": "string", "value": "x" * 10_000}
+    long = {
+        "name": "on",
+        "enabled": True,
+        "strategies": [],
+        "variants": [{"name": "v", "weight": 1, "payload": payload}],
+    }
+    wire = opened(document=document(long))
+    answer = wire.post("/proxy", {"toggles": ["on"] * 10_000})
+    assert (answer.status, answer.json()) == (413, {"error": "the answer would be too large: name fewer toggles"})
+    assert wire.counted() == {}
+    assert len(wire.post("/proxy", {"toggles": ["on"] * 100}).names) == 100
+
+
 def test_named_lookups_are_counted(opened: Opener) -> None:
     """Yes and no of each name that the configuration knows; a list counts nothing."""
     wire = opened()

@@ -13,7 +13,7 @@ from flagsvc.api.http import Response
 from flagsvc.api.log import Sparing
 from flagsvc.api.ports import Holder, Snapshot, Usage
 from flagsvc.api.query import read_query
-from flagsvc.api.refusals import not_ready
+from flagsvc.api.refusals import answer_too_large, not_ready
 from flagsvc.api.settings import ServiceSettings
 from flagsvc.api.trust import Trust
 from flagsvc.clock import Clock
@@ -117,8 +117,10 @@ class Evaluator:
         return self.answers.seal(self.answers.evaluation, call, body)
 
     def look_up(self, snapshot: Snapshot, context: Context, names: list[str]) -> bytes:
-        """Return the answer for the toggles named, and count each."""
+        """Return the answer for the toggles named, and count each; raises Refused (413) where it would be huge."""
         body, states = snapshot.named(context, names)
+        if not body:
+            raise answer_too_large()
         for name, state in zip(names, states, strict=True):
             self.usage.count(name, state)
         return body

@@ -7,6 +7,11 @@ from flagsvc.api.http import Refused
 MAX_SHOWN = 200
 
 
+def answer_too_large() -> Refused:
+    """Return the 413 for a look-up that names so many toggles that its answer would be huge."""
+    return Refused(413, "the answer would be too large: name fewer toggles", [])
+
+
 def not_ready() -> Refused:
     """Return the 503 before the first configuration is there."""
     return Refused(503, "Not Ready", [])
