@@ -56,7 +56,7 @@ def test_post_answers_every_name(opened: Opener) -> None:
 
 
 def test_a_look_up_whose_answer_would_be_huge_is_refused(opened: Opener) -> None:
-    """A short body that repeats a toggle with a long payload is 413, counts nothing, and the same names fewer times are answered."""
+    """A short body that repeats a toggle with a long payload is 413 and counts nothing; fewer names are answered."""
     payload = {"type": "string", "value": "x" * 10_000}
     long = {
         "name": "on",
