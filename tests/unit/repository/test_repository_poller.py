@@ -10,7 +10,7 @@ from aio import asynchronous, until
 from flagsvc.errors import UpstreamError
 from flagsvc.repository.prepare import IN_THREAD_BYTES
 from flagsvc.repository.stores import Record
-from flagsvc.testing import FakeSource
+from flagsvc.testing import FakeSource, MemoryStore
 from flagsvc.testing.sources import etag_of
 from flagsvc.upstream import Fetched
 from polling import DOWN, EMPTY, ONE, REFUSED, TWO, running, stored
@@ -52,6 +52,20 @@ async def test_a_change_is_served() -> None:
         assert (world.serves, world.source.etags) == (["two"], [None, etag_of(ONE)])
         assert world.holder.last_update_ms == world.clock.now() * 1000
         assert Record.unpack(world.store.data["key"]).body == TWO
+
+
+@asynchronous
+async def test_a_full_disk_at_the_start_costs_only_one_round() -> None:
+    """What could not be stored is stored after the next good poll, also when that brings nothing new."""
+    store = MemoryStore()
+    store.fault = OSError("full")
+    async with running(ONE, store=store) as world:
+        delay = await world.clock.next_sleep()
+        assert store.data == {}
+        store.fault = None
+        await world.clock.advance(delay)
+        await world.poller.stop()
+        assert Record.unpack(store.data["key"]).body == ONE
 
 
 @asynchronous
