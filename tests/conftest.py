@@ -11,7 +11,11 @@ from hypothesis import settings
 
 import forms
 
-COUNTED = {"test_client_specification.py::test_case": "client specification"}  # test → what its cases are called
+COUNTED = {
+    "test_client_specification.py::test_case": "client specification",
+    "test_corpus.py::test_case": "corpus",
+}
+"""Test → what its cases are called."""
 
 
 # A loaded machine is slow, not wrong; and the verdict on a change must not depend on luck: new examples are for by hand.

@@ -20,7 +20,6 @@ NEVER: Final = b"no-store"
 ASK_AGAIN: Final = b"no-cache"
 TEXT_STATUSES: Final = (401, 501, 503)
 """Errors whose body is a text, as the reference has them; every other error is JSON."""
-RETRY: Final[Headers] = [(b"retry-after", b"1")]
 
 
 class Shape:

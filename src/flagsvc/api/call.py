@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from mypy_extensions import i64, mypyc_attr
 
-from flagsvc.api.http import HEAD, Refused, Request, Response
+from flagsvc.api.http import Refused, Request, Response
 from flagsvc.api.keys import KeyRing
 from flagsvc.api.media import PLAIN, Media
 
@@ -131,10 +131,6 @@ class Call:
             raise Refused(400, "the Content-Length is not a number", [])
         digits = length.lstrip(b"0")
         return MAX_LENGTH if len(digits) >= MAX_DIGITS else int(digits or b"0")
-
-    def is_head(self) -> bool:
-        """Return whether the method is HEAD."""
-        return self.request.method == HEAD
 
 
 def joined(before: bytes | None, value: bytes) -> bytes:

@@ -12,23 +12,6 @@ from enum import Enum, StrEnum
 from typing import NamedTuple
 
 from flagsvc.errors import FlagsvcError, UpstreamError
-from flagsvc.upstream.pace import ceiling, delay_after_failure, delay_while_refused
-
-__all__ = [
-    "TABLE",
-    "Action",
-    "Event",
-    "Life",
-    "Pace",
-    "State",
-    "Step",
-    "advance",
-    "arrival",
-    "ceiling",
-    "delay_after_failure",
-    "delay_while_refused",
-    "event_of",
-]
 
 
 class State(StrEnum):

@@ -28,7 +28,6 @@ TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 HOST_NAME = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?")
 PATH = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:@%/-]*")
 ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(\[[0-9a-f:.]+\]|[^\s/?#@:\[\]]+)(:([0-9]{1,5}|\*))?")
-SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def hide_credentials(text: str) -> str:
@@ -104,11 +103,6 @@ def file_url(path: str) -> str:
         return "file://" + quote(os.path.abspath(path))
     except OSError:
         raise RefusedError("it is relative, and the working directory is gone") from None
-
-
-def file_path(url: str) -> str:
-    """Return the path that a normalised `file:` URL names."""
-    return unquote(url.removeprefix("file://"))
 
 
 def parse_outbound_proxy(value: object) -> str:

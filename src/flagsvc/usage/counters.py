@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-MOST_ENTRIES = 50_000
+MOST_ENTRIES = 100_000
 """Toggles and variants that are counted at the same time; what comes on top is dropped and counted as dropped."""
 
 Known = Callable[[str], Collection[str] | None]

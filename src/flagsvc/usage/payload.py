@@ -8,19 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from flagsvc.engine.strategies import STRATEGIES
 from flagsvc.upstream import SDK, Identity
 from flagsvc.usage.counters import Bucket, Tally
 
-BUILT_IN_STRATEGIES = (
-    "default",
-    "applicationHostname",
-    "gradualRolloutRandom",
-    "gradualRolloutUserId",
-    "gradualRolloutSessionId",
-    "userWithId",
-    "remoteAddress",
-    "flexibleRollout",
-)
 MOST = 2**53 - 1
 """The largest number that every reader of JSON keeps exactly."""
 
@@ -29,7 +20,7 @@ def registration(
     identity: Identity, *, custom_strategies: Sequence[str], started: float, interval_ms: int
 ) -> dict[str, object]:
     """Return the body of a registration; `started` is in seconds since the epoch, `interval_ms` is metricsInterval."""
-    names = dict.fromkeys((*BUILT_IN_STRATEGIES, *custom_strategies))
+    names = dict.fromkeys((*STRATEGIES, *custom_strategies))
     fields = {"sdkVersion": SDK, "strategies": list(names), "started": moment(started), "interval": interval_ms}
     return identity.fields() | fields
 
