@@ -111,9 +111,9 @@ class Machine:
 @pytest.fixture(scope="module")
 def image() -> Iterator[Machine]:
     """A folder in which the build stage has run; nothing in it can be written by its owner or anybody else."""
+    if sys.platform != "linux":
+        needs.missing("the container is a Linux one")
     needs.program("cc", "gcc", "clang")
-    if not all((ROOT / name).exists() for name in ("README.md", "LICENSE")):
-        needs.missing("README.md and LICENSE are not written yet")
     with scratch() as folder:
         folder.chmod(0o755)
         machine = Machine(folder)
@@ -134,7 +134,6 @@ def installed(image: Machine) -> Path:
     return package
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the container is a Linux one")
 class TestTheImage:
     """What the build stage leaves is what the final stage needs."""
 
