@@ -88,14 +88,18 @@ def running(
     folder: Path,
     user: str | None = None,
     stop: int = signal.SIGTERM,
+    cwd: Path | None = None,
 ) -> Iterator[Program]:
-    """Run `command` until the block ends, with nothing of this process's environment but the search path."""
+    """Run `command` until the block ends, with nothing of this process's environment but the search path.
+
+    It runs in `folder`, or in `cwd`; what it writes goes into `folder`.
+    """
     output = folder / f"{name}.log"
     with output.open("wb") as sink:
         process = subprocess.Popen(
             [str(part) for part in command],
             env={**clean_environment(folder), **env},
-            cwd=folder,
+            cwd=cwd or folder,
             stdin=subprocess.DEVNULL,
             stdout=sink,
             stderr=subprocess.STDOUT,
