@@ -38,7 +38,7 @@ install: $(VENV)/.compiled ## create .venv, install what is pinned, compile the 
 
 compile: $(VENV)/.compiled ## compile the engine again if a source of it changed
 
-demo: install ## start a proxy on an example document and show a first answer
+demo: install ## start a flag server with example flags and a proxy on it, show a first answer
 	@$(BIN)/python examples/demo.py
 
 test: test-interpreted ## run the whole test suite, what is missing is skipped (REQUIRE_ALL=1: nothing may skip)

@@ -1,4 +1,4 @@
-"""Writes the generated pages: docs/reference/options.md and the list of options in README.md. `make docs` runs it."""
+"""Writes the generated pages: the options of both programs, and the list in README.md. `make docs` runs it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from flagsvc.settings.options import OPTIONS
 from flagsvc.settings.render import default_text, reference, sections
+from flagsvc.settings.server import server_reference
 
 ROOT = Path(__file__).resolve().parents[1]
 BEGIN, END = "<!-- options: written by `make docs` -->", "<!-- /options -->"
@@ -31,8 +32,10 @@ def readme(text: str) -> str:
 
 
 def main() -> None:
-    """Write both pages."""
-    (ROOT / "docs" / "reference" / "options.md").write_text(reference())
+    """Write the pages."""
+    folder = ROOT / "docs" / "reference"
+    (folder / "options.md").write_text(reference())
+    (folder / "server-options.md").write_text(server_reference())
     page = ROOT / "README.md"
     page.write_text(readme(page.read_text()))
 

@@ -1,6 +1,7 @@
-"""`make demo`: a proxy on an example document, a first evaluated answer, and the requests to go on with.
+"""`make demo`: a flag server, flags imported into it, a proxy on top, a first answer, and the requests to go on with.
 
-Starts `flagsvc proxy` as a process of its own on port 3000 or the next free one, and runs until Ctrl-C. Nothing is kept.
+Starts `flagsvc server` on port 4242 and `flagsvc proxy` on port 3000, or the next free ones, each as a process of its own, and
+runs until Ctrl-C. The flags are in an SQLite file in a temporary folder; nothing is kept.
 """
 
 from __future__ import annotations
@@ -12,38 +13,44 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import FrameType
 
 HERE = Path(__file__).resolve().parent
 KEY = "demo-key"
-TOKEN = "demo-server-side-token"
+PROXY_TOKEN = "*:development.demo-proxy-token"  # this one and the next are in demo-seed.yaml
+ADMIN_TOKEN = "user:demo-admin-token"
+SDK_TOKEN = "demo-server-side-token"
+PLACE = ("--project", "default", "--environment", "development")
 CONTEXT = "userId=7&region=eu&appVersion=4.2.0&basket=64"
+FLAG = "dark-mode"
 READY_SECONDS = 30.0
 STOP_SECONDS = 15.0
-OURS = ("FLAGSVC_", "UNLEASH_", "EXP_", "CORS_", "PROXY_")
+OURS = ("FLAGSVC_", "UNLEASH_", "EXP_", "CORS_", "PROXY_", "DATABASE_", "BASE_URI_")
+
+
+class FailedError(Exception):
+    """The demo cannot go on."""
 
 
 def main() -> int:
     """Run the demo; return the exit code."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupt)
-    port = free_port(3000)
-    url = f"http://localhost:{port}/proxy"
-    with contextlib.suppress(KeyboardInterrupt), proxy(port) as process:
-        if not wait_ready(process, url):
-            print("the demo proxy did not become ready", file=sys.stderr)
-            return 1
-        show(url)
-        code = process.wait()
-        print(f"the demo proxy ended with exit code {code}", file=sys.stderr)
-        return 1
-    print("\nthe demo proxy has ended")
-    return 0
+    try:
+        with tempfile.TemporaryDirectory(prefix="flagsvc-demo-") as folder:
+            run(Path(folder))
+    except KeyboardInterrupt:
+        print("\nthe demo has ended")
+        return 0
+    except FailedError as error:
+        print(f"the demo cannot go on: {error}", file=sys.stderr)
+    return 1
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
@@ -51,12 +58,25 @@ def interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+def run(folder: Path) -> None:
+    """Start the flag server, fill it, start the proxy, tell what to try, and watch both; raises FailedError."""
+    server_port, proxy_port = free_port(4242), free_port(3000)
+    server_url, proxy_url = f"http://127.0.0.1:{server_port}", f"http://localhost:{proxy_port}/proxy"
+    with program("server", server_environment(server_port, folder)) as server:
+        wait_ready(server, "flag server", f"{server_url}/health")
+        fill(server_url)
+        with program("proxy", proxy_environment(proxy_port, server_url)) as proxy:
+            wait_ready(proxy, "proxy", f"{proxy_url}/health")
+            show(proxy_url, server_url)
+            watch({"flag server": server, "proxy": proxy})
+
+
 def free_port(first: int) -> int:
     """Return the first port from `first` on that nobody listens on."""
     for port in range(first, first + 100):
         with contextlib.suppress(OSError), everywhere(port):
             return port
-    raise SystemExit(f"no free port from {first} to {first + 99}")
+    raise FailedError(f"no free port from {first} to {first + 99}")
 
 
 def everywhere(port: int) -> socket.socket:
@@ -66,28 +86,44 @@ def everywhere(port: int) -> socket.socket:
     return socket.create_server(("", port))
 
 
-def environment(port: int) -> dict[str, str]:
-    """Return the environment of the demo proxy: this one, without options meant for another proxy."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
-    return clean | {
-        "FLAGSVC_URL": (HERE / "document.json").as_uri(),
-        "FLAGSVC_API_TOKEN": "not-needed-for-a-file",
+def clean_environment() -> dict[str, str]:
+    """Return this environment without options meant for another proxy or server."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
+
+
+def server_environment(port: int, folder: Path) -> dict[str, str]:
+    """Return the environment of the flag server. Everybody knows its tokens, so only this machine reaches it."""
+    return clean_environment() | {
+        "FLAGSVC_SERVER_HOST": "127.0.0.1",
+        "FLAGSVC_SERVER_PORT": str(port),
+        "FLAGSVC_DATABASE_URL": str(folder / "flags.db"),
+        "FLAGSVC_SEED": str(HERE / "demo-seed.yaml"),
+    }
+
+
+def proxy_environment(port: int, server_url: str) -> dict[str, str]:
+    """Return the environment of the proxy: a flag that is switched is known to it a second later."""
+    return clean_environment() | {
+        "FLAGSVC_URL": f"{server_url}/api",
+        "FLAGSVC_API_TOKEN": PROXY_TOKEN,
+        "FLAGSVC_FETCH_INTERVAL": "1000",
+        "FLAGSVC_METRICS_INTERVAL": "5000",
         "FLAGSVC_PROXY_CLIENT_KEYS": KEY,
         "FLAGSVC_CUSTOM_STRATEGIES_FILE": str(HERE / "custom_strategies.py"),
         "FLAGSVC_STORAGE": "none",
         "EXP_CUSTOM_ENRICHERS_FILE": str(HERE / "enrichers.py"),
-        "EXP_SERVER_SIDE_SDK_CONFIG_TOKENS": TOKEN,
+        "EXP_SERVER_SIDE_SDK_CONFIG_TOKENS": SDK_TOKEN,
         "ENABLE_ALL_ENDPOINT": "true",
         "ENABLE_OAS": "true",
+        "NO_PROXY": "127.0.0.1",
         "PORT": str(port),
     }
 
 
 @contextlib.contextmanager
-def proxy(port: int) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a proxy on `port`; end it, and wait until it has ended, when the block is left."""
-    command = [sys.executable, "-m", "flagsvc", "proxy"]
-    process = subprocess.Popen(command, env=environment(port), start_new_session=True)
+def program(name: str, environment: Mapping[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a command of flagsvc; end it, and wait until it has ended, when the block is left."""
+    process = subprocess.Popen([sys.executable, "-m", "flagsvc", name], env=dict(environment), start_new_session=True)
     try:
         yield process
     finally:
@@ -99,15 +135,23 @@ def proxy(port: int) -> Iterator[subprocess.Popen[bytes]]:
             process.wait()
 
 
-def wait_ready(process: subprocess.Popen[bytes], url: str) -> bool:
-    """Return whether the proxy became ready; False when it ended or took too long."""
+def wait_ready(process: subprocess.Popen[bytes], name: str, url: str) -> None:
+    """Return when `url` answers; raises FailedError when the process ended or took too long."""
     end = time.monotonic() + READY_SECONDS
     while process.poll() is None and time.monotonic() < end:
-        try:
-            return bool(get(f"{url}/health"))
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.05)
-    return False
+        with contextlib.suppress(urllib.error.URLError, OSError):
+            get(url)
+            return
+        time.sleep(0.05)
+    raise FailedError(f"the {name} did not become ready")
+
+
+def watch(processes: Mapping[str, subprocess.Popen[bytes]]) -> None:
+    """Wait until one of the processes ends, which nothing asked it to; raises FailedError."""
+    while True:
+        for name, process in processes.items():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                raise FailedError(f"the {name} ended with exit code {process.wait(0.2)}")
 
 
 def get(url: str) -> bytes:
@@ -118,17 +162,34 @@ def get(url: str) -> bytes:
         return bytes(response.read())
 
 
-def show(url: str) -> None:
+def fill(server_url: str) -> None:
+    """Import the example data set, which is validated first; raises FailedError."""
+    words = ["import", str(HERE / "dataset.json"), *PLACE, "--yes"]
+    environment = clean_environment() | {
+        "FLAGSVC_URL": server_url,
+        "FLAGSVC_ADMIN_TOKEN": ADMIN_TOKEN,
+        "NO_PROXY": "127.0.0.1",
+        "PYTHONIOENCODING": "utf-8",
+    }
+    command = [sys.executable, "-m", "flagsvc", *words]
+    done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
+    if done.returncode != 0:
+        raise FailedError("the example data set was not imported")
+    print(f"flagsvc {done.stdout.decode().splitlines()[-1]}", flush=True)
+
+
+def show(url: str, server_url: str) -> None:
     """Print a first answer and what to try next."""
     toggles = json.loads(get(f"{url}?{CONTEXT}"))["toggles"]
     width = max(len(toggle["name"]) for toggle in toggles)
     print(f"\nThe flags of user 7 in the EU, with 64 in the basket:\n\n  GET {url}?{CONTEXT}\n")
     for toggle in toggles:
         print(f"  {toggle['name']:<{width}}  {describe(toggle['variant'])}".rstrip())
+    print(f"\nAsk the proxy:\n\n{steps(of_proxy(url))}")
     print(
-        f"\nGo on with:\n\n{requests(url)}\nEdit examples/document.json while it runs: a moment later the answers know.",
-        end=" ",
+        f"Switch {FLAG} in the flag server, and ask the proxy for it a second later:\n\n{steps(switching(url, server_url))}"
     )
+    print(f"Look into the flag server:\n\n{steps(of_server(server_url))}")
     print("Ctrl-C ends it.\n", flush=True)
 
 
@@ -140,20 +201,48 @@ def describe(variant: dict[str, object]) -> str:
     return f"variant {variant['name']}" + (f", {payload['value']}" if isinstance(payload, dict) else "")
 
 
-def requests(url: str) -> str:
-    """Return the command lines to try next."""
+def of_proxy(url: str) -> dict[str, str]:
+    """Return what to ask the proxy, title → command line."""
     key = f"-H 'Authorization: {KEY}'"
-    base = url.removesuffix("/proxy")
-    lines = {
+    return {
         "another user, in Australia, at Christmas": f"curl {key} '{url}?userId=42&region=au&currentTime=2026-12-24'",
         "two flags by name, with a context as JSON": f"curl {key} -H 'Content-Type: application/json' {url} \\\n      "
         """-d '{"toggles": ["free-shipping", "banner-text"], "context": {"properties": {"coupon": "ship-it"}}}'""",
         "every flag, on or off": f"curl {key} {url}/all",
-        "the configuration, for server-side SDKs": f"curl -H 'Authorization: {TOKEN}' {url}/client/features",
-        "why a flag is on or off": f"{command()} evaluate examples/document.json --context userId=7 --toggle new-checkout "
-        "--explain",
-        "the API in a browser": f"{base}/docs/openapi",
+        "the configuration, for server-side SDKs": f"curl -H 'Authorization: {SDK_TOKEN}' {url}/client/features",
+        "the API in a browser": f"{url.removesuffix('/proxy')}/docs/openapi",
     }
+
+
+def switching(url: str, server_url: str) -> dict[str, str]:
+    """Return how to switch a flag and how to see it, title → command line."""
+    flag = f"{server_url}/api/admin/projects/default/features/{FLAG}/environments/development"
+    asking = (
+        f"""curl -H 'Authorization: {KEY}' -H 'Content-Type: application/json' {url} -d '{{"toggles": ["{FLAG}"]}}'"""
+    )
+    return {
+        "off": f"curl -X POST -H 'Authorization: {ADMIN_TOKEN}' {flag}/off",
+        "what the proxy says": asking,
+        "and on again": f"curl -X POST -H 'Authorization: {ADMIN_TOKEN}' {flag}/on",
+    }
+
+
+def of_server(server_url: str) -> dict[str, str]:
+    """Return what to ask the flag server, title → command line."""
+    client = f"{server_url}/api/client/features"
+    return {
+        "what it holds": f"curl -H 'Authorization: {ADMIN_TOKEN}' {server_url}/api/admin/projects/default/features",
+        "what proxies and server-side SDKs read": f"curl -H 'Authorization: {PROXY_TOKEN}' {client}",
+        "why a flag is on or off": f"{command()} evaluate {client} --token '{PROXY_TOKEN}' \\\n      "
+        "--context userId=7 --toggle new-checkout --explain",
+        "the flags as a file, to change and to import again": f"{command()} export {' '.join(PLACE)} \\\n      "
+        f"--url {server_url} --token {ADMIN_TOKEN}",
+        "its API in a browser": f"{server_url}/docs/openapi",
+    }
+
+
+def steps(lines: Mapping[str, str]) -> str:
+    """Return titles and command lines as they are printed."""
     return "".join(f"  # {title}\n    {line}\n" for title, line in lines.items())
 
 

@@ -18,6 +18,8 @@ COUNTED = {
 """Test → what its cases are called."""
 
 
+pytest_plugins = ("databases",)
+
 # A loaded machine is slow, not wrong; and the verdict on a change must not depend on luck: new examples are for by hand.
 settings.register_profile("flagsvc", deadline=None, derandomize=os.environ.get("CI") == "true")
 settings.load_profile("flagsvc")

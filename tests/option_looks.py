@@ -291,7 +291,7 @@ async def listening(options: ProxyOptions) -> AsyncIterator[str]:
             print(error, file=printed)
 
     with redirect_stdout(printed), redirect_stderr(printed), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("flagsvc.apps.serve.stopped_by_signals", stopped_otherwise)
+        patch.setattr("flagsvc.apps.process.stopped_by_signals", stopped_otherwise)
         thread = threading.Thread(target=run)
         thread.start()
         try:

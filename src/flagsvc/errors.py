@@ -6,6 +6,8 @@ FlagsvcError
 ├── DocumentError        a configuration document as a whole is not of the right shape
 ├── UpstreamError        the upstream server did not answer as hoped
 ├── StoreError           a stored configuration cannot be read or written
+├── DatabaseError        the flag server's database cannot be used
+├── SeedError            a seed file is wrong, or the database is not empty; carries every problem at once
 └── ListenError          the address to listen on cannot be had (exit code 1)
 """
 
@@ -55,6 +57,18 @@ class UpstreamError(FlagsvcError):
 
 class StoreError(FlagsvcError):
     """A stored configuration cannot be read or written."""
+
+
+class DatabaseError(FlagsvcError):
+    """The flag server's database cannot be opened, read or written; the message names no secret."""
+
+
+class SeedError(FlagsvcError):
+    """A seed file cannot be read or applied. `problems` holds one line for each, with its path (import validation: seed file)."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
 
 
 class ListenError(FlagsvcError):

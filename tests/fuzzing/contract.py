@@ -124,9 +124,9 @@ def options(url: str, log: RecordingLog, **given: Any) -> ProxyOptions:
     return ProxyOptions(**usual | given)
 
 
-def campaign(schema: Any) -> Campaign:
-    """Let schemathesis test every operation of a schema, and return what it saw."""
-    seen = Campaign()
+def campaign(schema: Any, seen: Campaign | None = None) -> Campaign:
+    """Let schemathesis test every operation of a schema, and return what it saw, in `seen` if that is given."""
+    seen = Campaign() if seen is None else seen
     for event in from_schema(schema).execute():
         seen.take(event)
     return seen

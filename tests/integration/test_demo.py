@@ -36,9 +36,15 @@ def demo(folder: Path, **env: str) -> Iterator[Program]:
 
 def port_of(program: Program) -> int:
     """The port that the demo's proxy listens on."""
-    found = re.search(r"flagsvc listening on http://localhost:(\d+)/proxy", program.output())
-    assert found is not None
-    return int(found[1])
+    return ports_of(program)[0]
+
+
+def ports_of(program: Program) -> tuple[int, int]:
+    """The ports that the demo's proxy and its flag server listen on."""
+    proxy = re.search(r"flagsvc listening on http://localhost:(\d+)/proxy", program.output())
+    server = re.search(r"flagsvc listening on http://127\.0\.0\.1:(\d+)", program.output())
+    assert proxy is not None and server is not None
+    return int(proxy[1]), int(server[1])
 
 
 def refused(port: int) -> bool:
@@ -49,46 +55,86 @@ def refused(port: int) -> bool:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_demo(number: int) -> None:
-    """It shows a first answer and keeps running; a signal ends it and its proxy, with exit code 0 and nothing left."""
+    """It shows a first answer and keeps running; a signal ends it, its proxy and its flag server, exit code 0, nothing left."""
     with scratch() as folder, demo(folder) as program:
         text = program.output()
-        for line in ("flagsvc ready: 13 toggles", "new-checkout", "express-payment", "variant vector", "GET http://"):
+        for line in (
+            "flagsvc imported: 13 new",
+            "flagsvc ready: 13 toggles",
+            "new-checkout",
+            "express-payment",
+            "variant vector",
+        ):
             assert line in text
         assert "opening-hours-chat" in text or "gold-support" in text, "custom code took part"
-        assert program.process.poll() is None and not refused(port_of(program))
+        assert program.process.poll() is None and not any(refused(port) for port in ports_of(program))
         assert program.stop(number) == 0
-        assert refused(port_of(program))
-        assert program.output().endswith("the demo proxy has ended\n") and "Traceback" not in program.output()
+        assert all(refused(port) for port in ports_of(program))
+        assert program.output().endswith("the demo has ended\n") and "Traceback" not in program.output()
         assert [path.name for path in folder.iterdir()] == ["demo.log"]
 
 
 def test_two_demos() -> None:
     """The second one takes another port, whatever options are in its environment for another proxy."""
     other = {"PORT": "1", "FLAGSVC_PROJECT_NAME": "none", "UNLEASH_URL": "http://127.0.0.1:1", "PROXY_BASE_PATH": "/x"}
+    other |= {
+        "DATABASE_URL": "postgres://nobody@127.0.0.1:1/none",
+        "HTTP_PROXY": "http://127.0.0.1:1",
+        "BASE_URI_PATH": "/y",
+    }
     with scratch() as one, scratch() as two, demo(one) as first, demo(two, **other) as second:
-        assert port_of(first) != port_of(second)
+        assert len({*ports_of(first), *ports_of(second)}) == 4
         assert "13 toggles" in second.output()
+
+
+def steps(text: str) -> dict[str, str]:
+    """The titles and command lines that the demo printed."""
+    found = re.findall(r"  # (.*)\n((?:    .*\n)+)", text.partition("Ask the proxy:")[2])
+    return {title: lines.strip() for title, lines in found}
 
 
 def test_what_the_demo_tells_to_try() -> None:
     """Each command line it prints works as it stands, typed into a shell in the folder of the repository."""
     needs.program("curl")
     with scratch() as folder, demo(folder) as program:
-        told = program.output().partition("Go on with:")[2].partition("Edit examples")[0]
-        steps = re.findall(r"  # (.*)\n((?:    .*\n)+)", told)
-        assert len(steps) == 6
-        answers = {title: shell(lines) for title, lines in steps if not lines.strip().startswith("http")}
-        [page] = [lines.strip() for _, lines in steps if lines.strip().startswith("http")]
-        assert "<html" in shell(f"curl --fail {page}").lower()
-        key = re.search(r"-H 'Authorization: demo-key' '(\S+?)\?", told)
-        assert key is not None
+        told = steps(program.output())
+        assert len(told) == 13
+        pages = {title for title, line in told.items() if line.startswith("http")}
+        assert pages == {"the API in a browser", "its API in a browser"}
+        for title in pages:
+            assert "<html" in shell(f"curl --fail {told[title]}").lower()
+        answers = {title: shell(line) for title, line in told.items() if title not in pages | SWITCHING}
     christmas = toggles(answers["another user, in Australia, at Christmas"])
     assert "new-checkout" in christmas and "winter-sale" not in christmas
     named = toggles(answers["two flags by name, with a context as JSON"])
     assert named["free-shipping"]["enabled"] and named["banner-text"]["variant"]["payload"]
     assert len(toggles(answers["every flag, on or off"])) == 13
-    assert len(json.loads(answers["the configuration, for server-side SDKs"])["features"]) == 13
+    for title in ("the configuration, for server-side SDKs", "what it holds", "what proxies and server-side SDKs read"):
+        assert len(json.loads(answers[title])["features"]) == 13, title
     assert "bucket 3 by userId" in answers["why a flag is on or off"]
+    exported = json.loads(answers["the flags as a file, to change and to import again"])
+    assert len(exported["features"]) == 13 and len(exported["dependencies"]) == 1
+
+
+SWITCHING = {"off", "what the proxy says", "and on again"}
+
+
+def test_switching_a_flag() -> None:
+    """The lines that switch a flag do, and the line below shows it: the proxy knows within a moment."""
+    needs.program("curl")
+    with scratch() as folder, demo(folder) as program:
+        told = steps(program.output())
+
+        def is_on() -> bool:
+            [toggle] = toggles(shell(told["what the proxy says"])).values()
+            assert toggle["name"] == "dark-mode"
+            return bool(toggle["enabled"])
+
+        assert is_on()
+        shell(told["off"])
+        program.wait(lambda: not is_on(), "aware that the flag is off", 10)
+        shell(told["and on again"])
+        program.wait(is_on, "aware that the flag is on again", 10)
 
 
 def shell(line: str) -> str:

@@ -6,11 +6,9 @@ Mounted in another application it serves below the place it is mounted at (`root
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from typing import Any, TypeAlias
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-from flagsvc.api.call import Call
 from flagsvc.api.http import Headers, Request, Response
-from flagsvc.api.service import Service
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -19,10 +17,29 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Step: TypeAlias = Callable[[], Awaitable[None]]
 
 
-class AsgiApp:
+class Limited(Protocol):
+    """A request whose head was read: at most `limit` bytes of its body are wanted, and one more to tell that there are too many."""
+
+    limit: int
+
+
+Admitted = TypeVar("Admitted", bound=Limited)
+
+
+class Contract(Protocol[Admitted]):
+    """What answers requests, such as a Service."""
+
+    def admit(self, request: Request) -> Admitted | Response:
+        """Return what becomes of a request, or the answer that its head already decides."""
+
+    def answer(self, admitted: Admitted, body: bytes, /) -> Response | Awaitable[Response]:
+        """Return the answer to a request with its body."""
+
+
+class AsgiApp(Generic[Admitted]):
     """An ASGI application around a Service. `startup` and `shutdown` are awaited at the ends of the lifespan."""
 
-    def __init__(self, service: Service, startup: Step, shutdown: Step) -> None:
+    def __init__(self, service: Contract[Admitted], startup: Step, shutdown: Step) -> None:
         self._service = service
         self._startup = startup
         self._shutdown = shutdown
@@ -54,9 +71,9 @@ class AsgiApp:
         except OSError:  # how ASGI servers say that the caller is gone
             return
 
-    async def _answer(self, call: Call, body: bytes) -> Response:
+    async def _answer(self, admitted: Admitted, body: bytes) -> Response:
         """Return the service's answer."""
-        answer = self._service.answer(call, body)
+        answer = self._service.answer(admitted, body)
         return answer if isinstance(answer, Response) else await answer
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:

@@ -44,7 +44,7 @@ PAGE = """<!DOCTYPE html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>flagsvc proxy: endpoints</title>
+<title>{title}</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="{files}swagger_style.css">
 <link rel="stylesheet" href="{files}page.css">
@@ -95,12 +95,10 @@ class Page(Handler):
     def __init__(self, answers: Answers) -> None:
         self.answers = answers
         self.shape = answers.shape(HTML, ASK_AGAIN, SAFE)
-        self.plain = PAGE.format(files="openapi/", document="openapi.json").encode()
-        self.slashed = PAGE.format(files="", document="../openapi.json").encode()
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return the page."""
-        return self.answers.seal(self.shape, call, self.slashed if call.request.path.endswith(b"/") else self.plain)
+        return self.answers.seal(self.shape, call, page("flagsvc proxy: endpoints", call.request.path))
 
 
 class File(Handler):
@@ -116,9 +114,21 @@ class File(Handler):
         return self.answers.seal(self.shape, call, self.content)
 
 
-def files(answers: Answers) -> dict[str, Handler]:
-    """Return the handlers of the page's files by name. The package is found, not imported: importing it reads megabytes."""
+def page(title: str, path: bytes) -> bytes:
+    """Return the page as it stands at a path, with or without a slash at the end."""
+    slashed = path.endswith(b"/")
+    places = {"files": "" if slashed else "openapi/", "document": "../openapi.json" if slashed else "openapi.json"}
+    return PAGE.format(title=title, **places).encode()
+
+
+def contents() -> dict[str, bytes]:
+    """Return the page's files by name. The package is found, not imported: importing it reads megabytes."""
     found = find_spec("offapi")
     folder = Path(str(found.origin)).parent if found is not None else Path()
-    bundled: dict[str, Handler] = {name: File(name, (folder / name).read_bytes(), answers) for name in BUNDLED}
-    return bundled | {name: File(name, text.encode(), answers) for name, text in WRITTEN.items()}
+    bundled = {name: (folder / name).read_bytes() for name in BUNDLED}
+    return bundled | {name: text.encode() for name, text in WRITTEN.items()}
+
+
+def files(answers: Answers) -> dict[str, Handler]:
+    """Return the handlers of the page's files by name."""
+    return {name: File(name, content, answers) for name, content in contents().items()}

@@ -102,6 +102,10 @@ class ProxyApp:
         """Return how many toggles there are and where they came from, in words."""
         return self._world.summary()
 
+    def greeting(self) -> str:
+        """Return the line that tells it is ready."""
+        return f"flagsvc ready: {self.summary()}"
+
     def early_refusal(self, status: int) -> Response:
         """Return the answer to what a server refuses before it is a request: no HTTP (400), a head beyond the limit (431)."""
         return self._world.early_refusal(status)

@@ -14,13 +14,13 @@ from importlib import import_module
 
 from flagsvc.cli.commands import BY_NAME, Command
 from flagsvc.cli.parser import Parser, UsageError, overview
-from flagsvc.errors import ConfigurationError, ExtensionError, FlagsvcError
+from flagsvc.errors import ConfigurationError, ExtensionError, FlagsvcError, SeedError
 from flagsvc.settings.parse import nearest, printable
 from flagsvc.version import VERSION
 
 __all__ = ["main"]
 
-EXIT_CODES: dict[type[FlagsvcError], int] = {UsageError: 2, ConfigurationError: 2, ExtensionError: 2}
+EXIT_CODES: dict[type[FlagsvcError], int] = {UsageError: 2, ConfigurationError: 2, ExtensionError: 2, SeedError: 2}
 """What is for the person who called to put right; any other of our errors is 1."""
 
 

@@ -32,12 +32,22 @@ def _user(environment: Mapping[str, str]) -> str:
 
 def storage(environment: Mapping[str, str]) -> str:
     """Return the per-user state folder as a `file:` URL; `none` for a user without a home."""
-    state = environment.get("XDG_STATE_HOME", "")
-    folder = state if os.path.isabs(state) else os.path.join(_home(environment), ".local", "state")
     try:
-        return file_url(os.path.join(folder, "flagsvc")) if os.path.isabs(folder) else "none"
+        return file_url(folder) if (folder := _state(environment)) else "none"
     except ValueError:
         return "none"
+
+
+def database(environment: Mapping[str, str]) -> str:
+    """Return the path of the flag server's SQLite file: in the per-user state folder, for a user without a home right here."""
+    return os.path.join(_state(environment), "flags.db")
+
+
+def _state(environment: Mapping[str, str]) -> str:
+    """Return the per-user state folder of flagsvc; the empty text for a user without a home."""
+    state = environment.get("XDG_STATE_HOME", "")
+    folder = state if os.path.isabs(state) else os.path.join(_home(environment), ".local", "state")
+    return os.path.join(folder, "flagsvc") if os.path.isabs(folder) else ""
 
 
 def _home(environment: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +17,7 @@ from flagsvc.settings.names import SETTABLE, flatten
 from flagsvc.settings.option import ALIAS, FILE_FLAG, FILE_NAME, PREFIX, Option
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.parse import is_blank, nearest, printable, quoted
+from flagsvc.settings.server_table import SERVER_OPTIONS
 from flagsvc.settings.settle import Given, advice_on, settle
 from flagsvc.settings.table import BY_NAME, OPTIONS
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 CONFIG_VARIABLES = (f"{PREFIX}CONFIG", f"{ALIAS}CONFIG")
 """The variables that name the configuration file where no --config does."""
+
+COMMAND_VARIABLES = (f"{PREFIX}ADMIN_TOKEN", f"{PREFIX}ADMIN_TOKEN_FILE")
+"""Variables that only commands read which ask a flag server: no option's, and no mistake."""
 
 UNREADABLE = "<file>"
 """The name under which the problem of a configuration file that cannot be read stands."""
@@ -60,7 +64,7 @@ class Resolved(NamedTuple):
     warnings: list[str]
 
 
-class _Candidate(NamedTuple):
+class Candidate(NamedTuple):
     """One place where an option may be given; `holds_path` when it names a file with the value."""
 
     value: object
@@ -91,15 +95,14 @@ def resolve(environment: Mapping[str, str], file: PathLike[str] | str | None, fl
     tables, source = _tables(environment, file, resolved)
     given = {}
     for option in OPTIONS:
-        candidates = _candidates(option, environment, flags, (tables, source))
-        entry = _choose(option, [one for one in candidates if not is_blank(one.value)], resolved)
+        entry = choose(option, candidates(option, environment, flags, (tables, source)), resolved)
         if entry is not None:
             given[option.name] = entry
     settled = settle(given, environment)
     resolved.values.update(settled.values)
     resolved.problems.update({name: text for name, text in settled.problems.items() if name not in resolved.problems})
     resolved.sources.update({option.name: _source(option, given) for option in OPTIONS if not option.in_code_only})
-    resolved.warnings.extend(chain(settled.deprecations, _unread(environment), advice_on(settled.values)))
+    resolved.warnings.extend(chain(settled.deprecations, unread(environment), advice_on(settled.values)))
     return resolved
 
 
@@ -110,28 +113,29 @@ def _source(option: Option, given: Mapping[str, Given]) -> str:
     return given[option.name].source if option.name in given else "default"
 
 
-def _candidates(
+def candidates(
     option: Option,
     environment: Mapping[str, str],
     flags: Mapping[str, str],
     file: tuple[Mapping[str, object], str],
-) -> Iterator[_Candidate]:
+) -> Iterator[Candidate]:
     """Give the places of one option in their order of precedence."""
     file_name = option.name + FILE_NAME
-    yield _Candidate(flags.get(option.name), f"flag {option.flag}", "flag", False)
-    yield _Candidate(flags.get(file_name), f"flag {option.flag}{FILE_FLAG}", "flag", True)
+    yield Candidate(flags.get(option.name), f"flag {option.flag}", "flag", False)
+    yield Candidate(flags.get(file_name), f"flag {option.flag}{FILE_FLAG}", "flag", True)
     for variable, holds_path in option.variables:
-        yield _Candidate(environment.get(variable), f"environment {variable}", "environment", holds_path)
+        yield Candidate(environment.get(variable), f"environment {variable}", "environment", holds_path)
     tables, source = file
-    yield _Candidate(tables.get(option.name), source, "file", False)
-    yield _Candidate(tables.get(file_name), f"{source}, {file_name}", "file", True)
+    yield Candidate(tables.get(option.name), source, "file", False)
+    yield Candidate(tables.get(file_name), f"{source}, {file_name}", "file", True)
 
 
-def _choose(option: Option, candidates: list[_Candidate], resolved: Resolved) -> Given | None:
-    """Return the first place's value; warn of a file of the same layer that is passed over."""
-    if not candidates:
+def choose(option: Option, places: Iterable[Candidate], resolved: Resolved) -> Given | None:
+    """Return the value of the first place that has one; warn of a file of the same layer that is passed over."""
+    filled = [place for place in places if not is_blank(place.value)]
+    if not filled:
         return None
-    first, *others = candidates
+    first, *others = filled
     for other in others:
         if other.holds_path and other.layer == first.layer and not first.holds_path:
             resolved.warnings.append(f"{option.name} ({other.source}) is ignored: {first.source} is given")
@@ -219,18 +223,25 @@ def _unknown_flags(flags: Mapping[str, str]) -> dict[str, str]:
     return {f"<flag {name}>": f"unknown option {quoted(name)} (flag)" for name in unknown}
 
 
-def _unread(environment: Mapping[str, str]) -> Iterator[str]:
-    """Give a warning for each variable with one of our prefixes that no option reads (behaviour: Drop-in)."""
-    known = {variable.name for option in OPTIONS for variable in option.variables} | set(CONFIG_VARIABLES)
+def unread(environment: Mapping[str, str]) -> Iterator[str]:
+    """Give a warning for each variable with one of our prefixes that no option reads (behaviour: Drop-in).
+
+    A variable of the flag server's, or of another command, is none of them: all may share a file of variables.
+    """
+    rows = (*OPTIONS, *SERVER_OPTIONS)
+    known = {variable.name for option in rows for variable in option.variables} | {
+        *CONFIG_VARIABLES,
+        *COMMAND_VARIABLES,
+    }
     for name in sorted(environment):
-        if name.startswith((PREFIX, ALIAS)) and name not in known and not _is_injected(name, environment[name]):
+        if name.startswith((PREFIX, ALIAS)) and name not in known and not is_injected(name, environment[name]):
             text = (
                 f"environment {(quoted(name) or '').strip('`')}: no option reads this variable; {nearest(name, known)}"
             )
             yield text.removesuffix("; ")
 
 
-def _is_injected(name: str, value: str) -> bool:
+def is_injected(name: str, value: str) -> bool:
     """Return whether Kubernetes set this variable for a service, such as UNLEASH_PORT=tcp://10.0.0.1:4242."""
     link = name.endswith("_PORT") and re.match(r"(tcp|udp|sctp)://", value)
     return bool(link or INJECTED.fullmatch(name))

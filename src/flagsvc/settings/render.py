@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from flagsvc.settings.load import CONFIG_VARIABLES, Resolved
@@ -85,9 +85,9 @@ def variable_names(option: Option) -> list[str]:
     return [name for name, holds_path in option.variables if not holds_path and not name.startswith(ALIAS)]
 
 
-def add_options(parser: ArgumentParser, names: Collection[str] | None = None) -> None:
+def add_options(parser: ArgumentParser, names: Collection[str] | None = None, rows: Sequence[Option] = OPTIONS) -> None:
     """Add the flags of all options, or of those of `names`, in groups; `given_flags` reads them from the result."""
-    chosen = [option for option in OPTIONS if not option.in_code_only and (names is None or option.name in names)]
+    chosen = [option for option in rows if not option.in_code_only and (names is None or option.name in names)]
     for section, options in sections(chosen):
         group = parser.add_argument_group(section.value.lower(), NOTES.get(section))
         for option in options:
@@ -114,15 +114,21 @@ def _facts(option: Option) -> Iterator[str]:
         yield f"default: {default}"
 
 
-def given_flags(arguments: Mapping[str, object]) -> dict[str, str]:
+def given_flags(arguments: Mapping[str, object], rows: Sequence[Option] = OPTIONS) -> dict[str, str]:
     """Return the flags that were given, by option name, of parsed arguments."""
-    names = {name for option in OPTIONS for name in (option.name, option.name + FILE_NAME)}
+    names = {name for option in rows for name in (option.name, option.name + FILE_NAME)}
     return {name: value for name, value in arguments.items() if name in names and isinstance(value, str)}
 
 
 def reference() -> str:
     """Return the reference page of every option, as Markdown (specification: Configuration)."""
-    return "\n".join([INTRODUCTION, *(line for section, rows in sections(OPTIONS) for line in _chapter(section, rows))])
+    return page(INTRODUCTION, OPTIONS)
+
+
+def page(introduction: str, rows: Sequence[Option]) -> str:
+    """Return a reference page of these options, as Markdown."""
+    chapters = (line for section, options in sections(rows) for line in _chapter(section, options))
+    return "\n".join([introduction, *chapters])
 
 
 def _chapter(section: Section, options: list[Option]) -> Iterator[str]:

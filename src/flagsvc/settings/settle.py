@@ -47,7 +47,7 @@ def settle(given: Mapping[str, Given], environment: Mapping[str, str], *, in_cod
         if entry is None or is_blank(entry.value):
             settled.values[option.name] = option.default_for(environment)
         else:
-            _take(option, entry, environment, settled)
+            take(option, entry, environment, settled)
     _replace_deprecated(given, settled)
     for option in OPTIONS:
         if option.name not in settled.problems and _is_missing(option, settled.values):
@@ -55,7 +55,7 @@ def settle(given: Mapping[str, Given], environment: Mapping[str, str], *, in_cod
     return settled
 
 
-def _take(option: Option, entry: Given, environment: Mapping[str, str], settled: Settled) -> None:
+def take(option: Option, entry: Given, environment: Mapping[str, str], settled: Settled) -> None:
     """Read one given value; where it is refused, note the problem and go on with the default."""
     try:
         settled.values[option.name] = option.parse(entry.value)

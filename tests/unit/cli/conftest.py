@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import pytest
 from cli_helpers import Called, Flagsvc
+from fake_admin import FakeAdmin, fake_admin
 
 
 @pytest.fixture
@@ -27,3 +28,10 @@ def flagsvc(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         return Called(code, *capsys.readouterr())
 
     return call
+
+
+@pytest.fixture
+def admin() -> Iterator[FakeAdmin]:
+    """Give a flag server that answers as a test says."""
+    with fake_admin() as fake:
+        yield fake

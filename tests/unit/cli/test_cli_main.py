@@ -65,7 +65,7 @@ def test_every_command_has_help(command: object, flagsvc: Flagsvc) -> None:
     ("arguments", "message"),
     [
         (("prxy",), "flagsvc: unknown command `prxy`; did you mean `proxy`?"),
-        (("zzz",), "flagsvc: unknown command `zzz`; the commands are proxy, config, evaluate, health"),
+        (("zzz",), f"flagsvc: unknown command `zzz`; the commands are {', '.join(row.name for row in COMMANDS)}"),
         (("proxy", "--prot", "1"), "flagsvc proxy: unknown option `--prot`; did you mean `--port`?"),
         (("proxy", "--prot=1"), "flagsvc proxy: unknown option `--prot`; did you mean `--port`?"),
         (("proxy", "--flagsvc-url", "x"), "flagsvc proxy: unknown option `--flagsvc-url`"),
@@ -77,6 +77,13 @@ def test_every_command_has_help(command: object, flagsvc: Flagsvc) -> None:
         (("health", "--wait", "-1"), "flagsvc health: `--wait`: expected a number of seconds from 0 to 86400"),
         (("health", "--wait", "nan"), "flagsvc health: `--wait`: expected a number of seconds from 0 to 86400"),
         (("evaluate",), "flagsvc evaluate: missing: DOCUMENT"),
+        (("imprt",), "flagsvc: unknown command `imprt`; did you mean `import`?"),
+        (("validate",), "flagsvc validate: missing: FILE"),
+        (
+            ("import", "x", "--environmnet", "y"),
+            "flagsvc import: unknown option `--environmnet`; did you mean `--environment`?",
+        ),
+        (("export", "--project", "x"), "flagsvc export: missing: --environment"),
     ],
 )
 def test_bad_usage(arguments: tuple[str, ...], message: str, flagsvc: Flagsvc) -> None:

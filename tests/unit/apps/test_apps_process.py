@@ -11,7 +11,7 @@ import threading
 import pytest
 import uvicorn
 
-from flagsvc.apps.serve import Forward, forwarded_logs, loop_factory, say, stopped_by_signals
+from flagsvc.apps.process import Forward, forwarded_logs, loop_factory, say, stopped_by_signals
 from flagsvc.testing import RecordingLog
 
 

@@ -1,0 +1,6 @@
+"""What `flagsvc validate`, `import` and `export` share: the admin API of a flag server as a person meets it.
+
+`target` says which server, project and environment; `client` asks it and `refusals` says in a line what a refusal means;
+`files` reads and writes data sets, `yamls` is the YAML they may be in, `places` finds an item of them by name;
+`changes` compares two data sets; `tables` shows all of it.
+"""

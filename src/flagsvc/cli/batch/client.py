@@ -1,0 +1,151 @@
+"""The admin API of one flag server: one request at a time, every failure a `CannotAskError` in words for a person."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from flagsvc.cli.batch.refusals import CannotAskError, Reply, refusal
+from flagsvc.cli.batch.target import Target
+from flagsvc.settings.parse import printable
+from flagsvc.version import VERSION
+
+if TYPE_CHECKING:
+    import httpx
+
+BATCH = "/api/admin/features-batch"
+LISTS = {
+    "project": ("/api/admin/projects", "projects", "id"),
+    "environment": ("/api/admin/environments", "environments", "name"),
+}
+"""What a request names → where the server lists them, under which key, and by which of their fields."""
+
+
+class AdminClient:
+    """A session with a flag server's admin API. Reads nothing from the environment, follows no redirect."""
+
+    def __init__(self, target: Target, transport: httpx.BaseTransport | None = None) -> None:
+        """Take the server, and for tests what carries the requests; nothing is opened yet."""
+        import httpx
+
+        from flagsvc.upstream.transport import outbound
+
+        self.target = target
+        proxy = target.outbound().proxy_for(target.url)
+        headers = {"Accept": "application/json", "User-Agent": f"flagsvc/{VERSION}"}
+        self._client = httpx.Client(
+            verify=target.tls() if target.url.startswith("https:") else False,
+            proxy=outbound(proxy, target.reject_unauthorized) if proxy else None,
+            transport=transport,
+            trust_env=False,
+            follow_redirects=False,
+            timeout=httpx.Timeout(target.seconds),
+            headers=headers | ({"Authorization": target.token} if target.token else {}),
+        )
+
+    def __enter__(self) -> AdminClient:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._client.close()
+
+    def validate(self, request: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+        """Return the three lists of a validation (import validation, 4). Raises CannotAskError."""
+        reply = self._post(f"{BATCH}/validate", request)
+        value = reply.value
+        if not isinstance(value, dict) or "errors" not in value:
+            raise self._no_flag_server()
+        lists = {name: value.get(name, []) for name in ("errors", "warnings", "permissions")}
+        if not all(is_list_of_items(found) for found in lists.values()):
+            raise self._no_flag_server()
+        return lists
+
+    def import_(self, request: Mapping[str, Any]) -> None:
+        """Import (import validation, 6). Raises CannotAskError, of kind `unclear` where it may have been done."""
+        self._post(f"{BATCH}/import", request)
+
+    def export(self, query: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a data set (import validation, 7). Raises CannotAskError."""
+        value = self._post(f"{BATCH}/export", query).value
+        if not isinstance(value, dict) or not isinstance(value.get("features"), list):
+            raise self._no_flag_server()
+        return value
+
+    def names(self, path: str, key: str, name: str) -> set[str] | None:
+        """Return the names in a list of the admin API, None where the server or the token does not give it."""
+        reply = self._ask("GET", path)
+        value = reply.value if reply.status == 200 else None
+        rows = value.get(key) if isinstance(value, dict) else value
+        if not isinstance(rows, list) or not all(isinstance(row, dict) and name in row for row in rows):
+            return None
+        return {str(row[name]) for row in rows}
+
+    def check_named(self, **named: str) -> None:
+        """Raise CannotAskError where the server lists its projects or environments and one that is named is not among them.
+
+        The real server answers for an unknown one as for an empty one, which hides a slip of the pen.
+        """
+        for kind, name in named.items():
+            known = self.names(*LISTS[kind])
+            if known is not None and name not in known:
+                near = get_close_matches(name, known, 1)
+                hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(sorted(known)) or 'none'}"
+                text = f"the server has no {kind} `{printable(name)}`; {printable(hint, 200)}"
+                raise CannotAskError("not-found", text, status=404)
+
+    def may_not_import(self) -> bool:
+        """Return whether the token is an admin token, which belongs to no user and so may not import (import validation, 6)."""
+        user = self._ask("GET", "/api/admin/user").error.get("user")
+        if isinstance(user, dict) and ("type" in user or "id" in user):
+            return user.get("type") == "admin"
+        return re.fullmatch(r"(?!user:)[^:]*:[^.]*\..+", re.sub(r"(?i)^bearer\s+", "", self.target.token)) is not None
+
+    def _post(self, path: str, value: Mapping[str, Any]) -> Reply:
+        reply = self._ask("POST", path, encoded(value))
+        if reply.status == 200:
+            return reply
+        raise refusal(reply, self.target.shown, token=bool(self.target.token))
+
+    def _ask(self, method: str, path: str, content: bytes | None = None) -> Reply:
+        import httpx
+
+        from flagsvc.upstream.transport import in_words
+
+        headers = {} if content is None else {"Content-Type": "application/json"}
+        try:
+            answer = self._client.request(method, self.target.url + path, content=content, headers=headers)
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
+            reason = re.sub(r"\[(errno|ssl)[^]]*\] ", "", in_words(error).lower())
+            before = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.ProxyError | httpx.InvalidURL)
+            hint = "; --ca-file names an authority to trust" if "certificate verify failed" in reason else ""
+            text = f"cannot reach `{self.target.shown}`: {re.sub(r' [(]_ssl.c:[0-9]+[)]', '', reason)}{hint}"
+            raise CannotAskError("network" if before else "unclear", text) from None
+        location = answer.headers.get("location", "")
+        return Reply(answer.status_code, answer.content, path, len(content or b""), location)
+
+    def _no_flag_server(self) -> CannotAskError:
+        text = f"`{self.target.shown}` answers, but not as a flag server does: check --url"
+        return CannotAskError("no-flag-server", text, status=200)
+
+
+def is_list_of_items(value: object) -> bool:
+    """Return whether a JSON value is a list of `{message, affectedItems}` (import validation, 4)."""
+    return isinstance(value, list) and all(
+        isinstance(item, dict) and isinstance(item.get("message"), str) and isinstance(item.get("affectedItems"), list)
+        for item in value
+    )
+
+
+def encoded(value: object) -> bytes:
+    """Return JSON without blanks, in UTF-8; a half of a surrogate pair, which UTF-8 cannot hold, becomes an escape."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":")).encode()

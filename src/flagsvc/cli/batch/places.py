@@ -1,0 +1,96 @@
+"""Where in a file a violation of the schema is, by name: the server says `/body/data/features/3/name`. Pure.
+
+Implements import validation, 3 (paths and messages of violations).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from flagsvc.settings.parse import printable
+
+LABELS: dict[str, tuple[str, ...]] = {
+    "features": ("name",),
+    "featureStrategies": ("featureName", "name"),
+    "featureEnvironments": ("featureName", "name"),
+    "contextFields": ("name",),
+    "featureTags": ("featureName",),
+    "segments": ("name", "id"),
+    "tagTypes": ("name",),
+    "dependencies": ("feature",),
+    "links": ("feature",),
+}
+"""List of a data set → the properties that name one of its items; the first that is there counts."""
+PROVIDED = re.compile(r'You provided (".*"), which is not valid')
+POINTERS = re.compile(r"`(/body[^`]*)`")
+
+
+class Violation(NamedTuple):
+    """One violation: the place in the file with the item's name, what is wrong there, and the path as the server has it."""
+
+    place: str
+    message: str
+    path: str
+
+
+def violation(detail: Mapping[str, Any], request: Mapping[str, Any], *, bare: bool) -> Violation:
+    """Return a detail of a 400 as one violation.
+
+    `request` is what was sent; `bare` says that the file holds a data set and no whole request, so that places are in it.
+    """
+    path, message = str(detail.get("path", "")), str(detail.get("message", ""))
+    parts = keys(path) if path.startswith("/") else found(path, message, request)
+    readable = POINTERS.sub(lambda match: f"`{spelled(keys(match[1]), bare) or 'the file'}`", message)
+    return Violation(place(parts, request, bare=bare), printable(readable, 1000).rstrip("."), printable(path, 300))
+
+
+def keys(pointer: str) -> list[str]:
+    """Return the keys and indexes of a path of the server, `body` left out."""
+    parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.strip("/").split("/")]
+    return parts[1:] if parts[:1] == ["body"] else parts
+
+
+def place(parts: list[str], request: Mapping[str, Any], *, bare: bool) -> str:
+    """Return a path as a person reads it, with the name of the item: `data.features[3].type (new-checkout)`."""
+    name = label(parts, request)
+    return (spelled(parts, bare) or "the file") + (f" ({name})" if name else "")
+
+
+def spelled(parts: list[str], bare: bool) -> str:
+    """Return keys and indexes as one path."""
+    own = parts[1:] if bare and parts[:1] == ["data"] else parts
+    text = "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in own)
+    return printable(text.removeprefix("."), 300)
+
+
+def label(parts: list[str], request: Mapping[str, Any]) -> str:
+    """Return the name of the item of a data set that a path leads into, empty where there is none."""
+    if len(parts) < 3 or parts[0] != "data" or parts[1] not in LABELS or not parts[2].isdigit():
+        return ""
+    try:
+        item = request["data"][parts[1]][int(parts[2])]
+    except (KeyError, IndexError, TypeError):
+        return ""
+    names = [item[key] for key in LABELS[parts[1]] if key in item] if isinstance(item, dict) else []
+    return printable(str(names[0]), 120) if names and isinstance(names[0], str | int) else ""
+
+
+def found(key: str, message: str, request: Mapping[str, Any]) -> list[str]:
+    """Return where the value is that is none of those allowed: the server names only the last part of its path."""
+    provided = PROVIDED.search(message)
+    try:
+        wanted = json.loads(provided[1]) if provided else None
+    except ValueError:
+        wanted = None
+    return next((path for path, value in walk(request, []) if path[-1:] == [key] and value == wanted), [key])
+
+
+def walk(value: object, path: list[str]) -> Iterator[tuple[list[str], object]]:
+    """Give every value with its path, outer ones first, in the order of the file."""
+    yield path, value
+    below = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in below:
+        yield from walk(item, [*path, str(key)])

@@ -1,0 +1,160 @@
+"""Import a file of flags into a project and environment of a flag server, after showing what that would change.
+
+FILE is a data set, such as `flagsvc export` writes, or a whole request with `project`, `environment` and `data`; JSON or
+YAML, - for standard input. What --project and --environment say wins over the file.
+
+The server validates it first; with errors or missing permissions nothing is imported. An import is one transaction: all of
+it, or nothing.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import Any, cast
+
+from flagsvc.cli.batch import session, tables
+from flagsvc.cli.batch.changes import KINDS, Changes, compare, named_in
+from flagsvc.cli.batch.client import AdminClient
+from flagsvc.cli.batch.files import FlagFile
+from flagsvc.cli.batch.refusals import CannotAskError
+from flagsvc.cli.batch.target import NOTES
+
+EPILOG = f"""\
+{NOTES}
+what happens to a flag
+  new       it is created in the project, in all of its environments
+  changed   its metadata, tags and, in this environment, strategies are replaced by those of the file
+  left out  it is archived there: revive it first
+  Flags that FILE does not name, and other environments, stay as they are.
+
+examples
+  flagsvc import flags.json --url https://flags.example.com --token-file token --project default --environment production
+  flagsvc import flags.json --url … --project default --environment production --dry-run
+  flagsvc import request.yaml --url … --yes
+
+exit code: 0 imported, or with --dry-run nothing in the way of it; 1 it cannot be imported, or the answer was no; 2 the
+server could not be asked, or there was nobody to ask whether to go on
+"""
+REFUSED = ("refused", "conflict", "forbidden", "not-found")
+"""Kinds of refusals of an import that are about what was to be imported."""
+NO_USER = (
+    "this is an admin token, which belongs to no user, and a flag server imports only for a user: give a personal access "
+    "token of a user with --token-file, FLAGSVC_ADMIN_TOKEN or --token"
+)
+UNCLEAR = "it may have been imported or not: --dry-run shows what is there now"
+SOURCES = {
+    "context_fields": ("/api/admin/context", "", "name"),
+    "tag_types": ("/api/admin/tag-types", "tagTypes", "name"),
+}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Put the arguments of the command on its parser."""
+    session.add_file_arguments(parser, EPILOG)
+    parser.add_argument("--dry-run", action="store_true", help="show what would change, and change nothing")
+    parser.add_argument("--yes", action="store_true", help="do not ask whether to go on")
+
+
+def run(args: Namespace) -> int:
+    """Validate, show, ask, import, and return 0, 1 or 2."""
+    return session.guarded("import", lambda: import_(args))
+
+
+def import_(args: Namespace) -> int:
+    """Do it step by step; raises CannotAskError and ConfigurationError."""
+    file, request = session.request_of(args)
+    with session.connected(args, "import") as client:
+        found = looked_at(client, file, request)
+        if found is None:
+            return 1
+        target = session.where(request, client.target.shown)
+        print(f"{session.what(request)} into {target}: {counted(found)}")
+        if args.dry_run:
+            print("nothing was imported: this was a dry run")
+            return 0
+        code = consent(args)
+        return imported(client, request, found) if code is None else code
+
+
+def looked_at(client: AdminClient, file: FlagFile, request: dict[str, Any]) -> Changes | None:
+    """Show what the server says and what would change, and return that; None where it cannot be imported."""
+    with tables.progress("the server validates"):
+        lists = session.validated(client, file, request)
+        no_user = client.may_not_import()
+    tables.problems(lists)
+    if session.refused(lists):
+        print("nothing was imported: the server would refuse it")
+        return None
+    if no_user:
+        print(f"flagsvc import: nothing was imported: {NO_USER}", file=sys.stderr)
+        return None
+    with tables.progress("comparing with what is there"):
+        found = compared(client, request)
+    tables.changes(found)
+    return found
+
+
+def compared(client: AdminClient, request: dict[str, Any]) -> Changes:
+    """Return what would change, by an export of the same flags from the target."""
+    data = coerced(request)["data"]
+    names = named_in(data)
+    query = {"environment": request["environment"], "features": names}
+    known = {key: client.names(*source) for key, source in SOURCES.items()}
+    return compare(data, client.export(query) if names else {}, **known)
+
+
+def coerced(request: dict[str, Any]) -> dict[str, Any]:
+    """Return a request as the server reads it: it takes `"50"` for 50 and the other way round (import validation, 2.1)."""
+    from flagsvc.shapes import ShapeError, check
+    from flagsvc.shapes.batch import IMPORT
+
+    try:
+        return cast(dict[str, Any], check(IMPORT, copy.deepcopy(request)))
+    except ShapeError:  # a server of another version takes what ours would not
+        return request
+
+
+def counted(found: Changes) -> str:
+    """Return how many flags each thing happens to."""
+    words = {kind: found.count(kind) for kind in KINDS}
+    return ", ".join(f"{count} {kind}" for kind, count in words.items() if count) or "no flags"
+
+
+def consent(args: Namespace) -> int | None:
+    """Return None where the import is wanted, else the exit code."""
+    if args.yes:
+        return None
+    if args.file == "-" or not sys.stdin.isatty():
+        text = "nobody is there to ask whether to go on: --yes imports without asking, --dry-run only shows"
+        print(f"flagsvc import: nothing was imported: {text}", file=sys.stderr)
+        return 2
+    sys.stdout.flush()
+    try:
+        answer = input("Import this? [y/N] ")
+    except EOFError:
+        answer = ""
+    if answer.strip().lower() in ("y", "yes"):
+        return None
+    print("nothing was imported")
+    return 1
+
+
+def imported(client: AdminClient, request: dict[str, Any], found: Changes) -> int:
+    """Import and say what was done; return 0, or 1 where the server refused."""
+    try:
+        with tables.progress(f"importing {session.what(request)}"):
+            client.import_(request)
+    except KeyboardInterrupt:
+        print(f"flagsvc import: stopped: {UNCLEAR}", file=sys.stderr)
+        raise
+    except CannotAskError as error:
+        if error.kind in REFUSED:
+            print(f"flagsvc import: nothing was imported: {error}", file=sys.stderr)
+            return 1
+        if error.kind in ("unclear", "server"):
+            raise CannotAskError(error.kind, f"{error}; {UNCLEAR}", status=error.status) from None
+        raise
+    print(f"imported: {counted(found)}")
+    return 0

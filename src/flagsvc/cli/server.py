@@ -1,0 +1,40 @@
+"""Run the flag server: it holds feature flags in a database and serves them to proxies and server-side SDKs.
+
+An option comes from its flag, else from its variable, else it has its default. Every variable that starts with FLAGSVC_ also
+answers with UNLEASH_ in its place.
+"""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser, Namespace
+
+from flagsvc.log import build_logger
+from flagsvc.settings.render import add_options, given_flags
+from flagsvc.settings.server import LoadedServer, load_server
+from flagsvc.settings.server_table import SERVER_OPTIONS
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the flag of every option."""
+    add_options(parser, rows=SERVER_OPTIONS)
+
+
+def run(args: Namespace) -> int:
+    """Load the options, warn of what is odd in them, serve until stopped, and return the exit code.
+
+    Raises `ConfigurationError` with every problem at once.
+    """
+    loaded = load_server(os.environ, given_flags(vars(args), SERVER_OPTIONS))
+    _warn(loaded)
+    from flagsvc.apps.serve_flags import serve_flags
+
+    return serve_flags(loaded.options)
+
+
+def _warn(loaded: LoadedServer) -> None:
+    """Log the warnings as the options want it."""
+    options = loaded.options
+    logger = build_logger(level=options.log_level, as_json=options.use_json_logger)
+    for text in loaded.warnings:
+        logger.warn(f"configuration: {text}")

@@ -1,0 +1,1 @@
+"""The admin API, one module per noun; each exports `ROUTES`."""

@@ -1,0 +1,88 @@
+"""`/api/admin/features-batch`: validate, import and export, as on the real server (import validation)."""
+
+from __future__ import annotations
+
+from flagsvc.errors import DatabaseError
+from flagsvc.flagserver.call import Answer, Call
+from flagsvc.flagserver.route import Route
+from flagsvc.flagstore.batch.dataset import Json
+from flagsvc.flagstore.batch.exporting import export, note_export
+from flagsvc.flagstore.batch.importing import import_data
+from flagsvc.flagstore.batch.validate import validate
+from flagsvc.flagstore.batch.verify import check_importer
+from flagsvc.shapes.batch import EXPORT_QUERY, EXPORT_RESULT, IMPORT, VALIDATION
+
+TAG = "Import/Export"
+PLACE = "/api/admin/features-batch"
+
+
+def validate_import(call: Call) -> Answer:
+    """Answer what an import would meet; nothing is written."""
+    with call.store.reading() as tx:
+        return Answer(validate(tx, call.actor, call.body))
+
+
+def import_features(call: Call) -> Answer:
+    """Import a data set, whole or not at all."""
+    check_importer(call.actor)
+    with call.store.writing(call.actor) as tx:
+        import_data(tx, call.actor, call.body)
+    return Answer()
+
+
+def export_features(call: Call) -> Answer:
+    """Answer a data set."""
+    with call.store.reading() as tx:
+        result = export(tx, call.body)
+    note(call, result)
+    return Answer(result)
+
+
+def note(call: Call, result: Json) -> None:
+    """Store that features were exported; the caller has them, so that a failure is only logged."""
+    try:
+        with call.store.noting() as tx:
+            note_export(tx, call.actor, result)
+    except DatabaseError as error:
+        call.server.log.warn("an export is not noted", error=str(error))
+
+
+ROUTES = (
+    Route(
+        path=f"{PLACE}/validate",
+        method="POST",
+        handler=validate_import,
+        reads=True,
+        operation="validateImport",
+        summary="Validate a data set.",
+        description="Tells whether a data set can be imported into a project and an environment: what is wrong, what is worth "
+        "knowing, and which permissions the caller is missing. Nothing is written.",
+        tag=TAG,
+        body=IMPORT,
+        result=VALIDATION,
+    ),
+    Route(
+        path=f"{PLACE}/import",
+        method="POST",
+        handler=import_features,
+        operation="importToggles",
+        summary="Import a data set.",
+        description="Imports features with their strategies, variants, tags, links and dependencies into a project and an "
+        "environment, all of it or nothing. Takes the token of a user; an admin token is refused.",
+        tag=TAG,
+        body=IMPORT,
+    ),
+    Route(
+        path=f"{PLACE}/export",
+        method="POST",
+        handler=export_features,
+        reads=True,
+        operation="exportFeatures",
+        summary="Export features.",
+        description="Answers features by name, by tag or of a project, with what belongs to them in an environment: a data set "
+        "that can be imported.",
+        tag=TAG,
+        body=EXPORT_QUERY,
+        result=EXPORT_RESULT,
+    ),
+)

@@ -1,0 +1,71 @@
+"""The flag server's contract for a transport: what runs on the loop, and what in a thread.
+
+Handlers are synchronous. What is answered from memory runs on the loop, as long as its body is small; everything that asks the
+database in one of a few threads. Three kinds have threads of their own, so that none waits for another's: what reads, by whatever
+method (`Route.reads`); what changes flags, one after the other; and what clients report.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+from flagsvc.api.http import GET, HEAD, OPTIONS, Request, Response
+from flagsvc.flagserver.pipeline import Admitted, Pipeline, Work
+from flagsvc.flagserver.route import Auth
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+READERS, WRITERS, REPORTERS = 6, 6, 2
+"""Threads. Together fewer than the connections of the store, so that none ever waits for one."""
+SMALL = 65_536
+"""Bytes of a body that is read on the loop."""
+READING = (GET, HEAD, OPTIONS)
+
+
+class Contract:
+    """Answers requests; `close` ends its threads when they are done."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="flagsvc reader")
+        self._writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="flagsvc writer")
+        self._reporters = ThreadPoolExecutor(REPORTERS, thread_name_prefix="flagsvc reporter")
+
+    def admit(self, request: Request) -> Admitted | Response:
+        """Return how much of the body to read, or the answer that needs none of it. Raises nothing."""
+        return self._pipeline.admit(request)
+
+    def answer(self, admitted: Admitted, body: bytes) -> Response | Awaitable[Response]:
+        """Return the response to an admitted request and its body, or an awaitable of it. Raises nothing."""
+        if admitted.head.request.method not in READING or len(body) > SMALL:
+            return in_thread(self._pool(admitted), self._whole, admitted, body)
+        work = self._pipeline.begin(admitted, body)
+        if isinstance(work, Response):
+            return work
+        return self._pipeline.at_once(work) or in_thread(self._readers, self._pipeline.finish, work)
+
+    def close(self) -> None:
+        """End the threads; what they are at is finished."""
+        for pool in (self._readers, self._writers, self._reporters):
+            pool.shutdown()
+
+    def _pool(self, admitted: Admitted) -> ThreadPoolExecutor:
+        """Return whose threads a request belongs to; one for no route only gets to know that."""
+        route = self._pipeline.route_of(admitted)
+        if route is None or route.reads or route.method == "GET":
+            return self._readers
+        return self._reporters if route.auth is Auth.CLIENT else self._writers
+
+    def _whole(self, admitted: Admitted, body: bytes) -> Response:
+        """Return the response, from the first check to the handler."""
+        work = self._pipeline.begin(admitted, body)
+        return self._pipeline.finish(work) if isinstance(work, Work) else work
+
+
+def in_thread(pool: ThreadPoolExecutor, function: Callable[P, T], *args: P.args, **given: P.kwargs) -> Awaitable[T]:
+    """Return an awaitable of what a function returns in a thread of a pool."""
+    return asyncio.wrap_future(pool.submit(function, *args, **given))

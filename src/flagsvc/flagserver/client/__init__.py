@@ -1,0 +1,1 @@
+"""The client API, for proxies and server-side SDKs; each module exports `ROUTES`."""

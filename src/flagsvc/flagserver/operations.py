@@ -1,0 +1,165 @@
+"""What those who run the server ask: health, readiness, metrics, and the description of the API with its page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import PurePath
+from urllib.parse import quote
+
+from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.registry import Collector
+from sqlalchemy import func, select
+
+from flagsvc.api import docs
+from flagsvc.api.http import Headers
+from flagsvc.errors import DatabaseError
+from flagsvc.flagserver.call import Answer, Call, Server
+from flagsvc.flagserver.errors import RETRY_S
+from flagsvc.flagserver.route import Auth, Route
+from flagsvc.flagstore.schema import features
+from flagsvc.flagstore.store import read_revision
+from flagsvc.log import in_brief
+from flagsvc.version import VERSION
+
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+HTML = "text/html; charset=utf-8"
+GOOD = Answer({"health": "GOOD"})
+BAD = Answer({"health": "BAD"}, 503, ((b"retry-after", str(RETRY_S).encode()),))
+LASTING: tuple[tuple[bytes, bytes], ...] = ((b"cache-control", b"no-cache"),)
+SAFE: Headers = [*docs.SAFE, *LASTING]
+
+
+def health(call: Call) -> Answer:
+    """Return that the server runs; it serves from memory, so the database is not asked."""
+    return GOOD
+
+
+def ready(call: Call) -> Answer:
+    """Return whether the database answers as well."""
+    try:
+        call.store.revision()
+    except DatabaseError as error:
+        call.server.log.warn("not ready", error=in_brief(error))
+        return BAD
+    return GOOD
+
+
+def metrics(call: Call) -> Answer:
+    """Return every metric in Prometheus text format."""
+    registry = CollectorRegistry(auto_describe=False)
+    ProcessCollector(registry=registry)
+    GCCollector(registry=registry)
+    registry.register(Own(call.server))
+    return Answer(generate_latest(registry))
+
+
+class Own(Collector):
+    """The metrics of the flag server; labels are route templates, methods and statuses."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the metrics as they stand now; without the database, those it tells are left out."""
+        yield InfoMetricFamily("flagsvc_build", "The running version.", {"version": VERSION})
+        requests = CounterMetricFamily(
+            "flagsvc_http_requests", "Requests answered.", labels=["route", "method", "status"]
+        )
+        for (route, method, status), count in self._server.counts.read().items():
+            requests.add_metric([route, method, str(status)], count)
+        yield requests
+        yield from self._stored()
+
+    def _stored(self) -> Iterable[Metric]:
+        """Return what the database tells."""
+        active = select(func.count()).select_from(features).where(features.c.archived_at.is_(None))
+        try:
+            with self._server.store.reading() as tx:
+                number, count = read_revision(tx.db), tx.db.execute(active).scalar_one()
+        except DatabaseError:
+            return
+        yield GaugeMetricFamily("flagsvc_revision", "Changes of flags that were committed.", number)
+        yield GaugeMetricFamily("flagsvc_features", "Feature flags that are not archived.", count)
+
+
+def describe(call: Call) -> Answer:
+    """Return the OpenAPI document."""
+    from flagsvc.flagserver.openapi import document
+    from flagsvc.flagserver.routes import ROUTES  # its rows name this function
+
+    place = quote(call.request.root.decode("latin-1")) + call.server.base
+    return Answer(document(ROUTES, place), headers=LASTING)
+
+
+def show_page(call: Call) -> Answer:
+    """Return the page that shows the document."""
+    return Answer(docs.page("flagsvc server: endpoints", call.request.path), headers=tuple(SAFE))
+
+
+def show_file(call: Call) -> Answer:
+    """Return a file of the page, which the last segment of the path names."""
+    name = PurePath(call.request.path.decode("latin-1")).name.lower()
+    content_type = docs.TYPES[PurePath(name).suffix]
+    return Answer(docs.contents()[name], headers=(*SAFE, (b"content-type", content_type)))
+
+
+FILES = tuple(
+    Route(
+        path=f"/docs/openapi/{name}",
+        handler=show_file,
+        operation=f"getDocsFile{number}",
+        summary="A file of the page.",
+        tag="Operational",
+        auth=Auth.NONE,
+        listed=False,
+    )
+    for number, name in enumerate((*docs.BUNDLED, *docs.WRITTEN))
+)
+
+ROUTES = (
+    Route(
+        path="/health",
+        handler=health,
+        operation="getHealth",
+        summary="Tell that the server runs.",
+        tag="Operational",
+        auth=Auth.NONE,
+        in_memory=True,
+    ),
+    Route(
+        path="/ready",
+        handler=ready,
+        operation="getReady",
+        summary="Tell whether the server and its database answer.",
+        tag="Operational",
+        auth=Auth.NONE,
+    ),
+    Route(
+        path="/internal-backstage/prometheus",
+        handler=metrics,
+        operation="getMetrics",
+        summary="Metrics of the server in Prometheus text format.",
+        tag="Operational",
+        auth=Auth.NONE,
+        media=METRICS_TYPE,
+    ),
+    Route(
+        path="/docs/openapi.json",
+        handler=describe,
+        operation="getOpenApi",
+        summary="The description of every endpoint.",
+        tag="Operational",
+        auth=Auth.NONE,
+    ),
+    Route(
+        path="/docs/openapi",
+        handler=show_page,
+        operation="getOpenApiPage",
+        summary="A page that shows the description and tries the endpoints.",
+        tag="Operational",
+        auth=Auth.NONE,
+        media=HTML,
+    ),
+    *FILES,
+)

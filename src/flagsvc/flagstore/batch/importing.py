@@ -1,0 +1,54 @@
+"""Batch import: a data set becomes part of a project (import validation, 6). One transaction of the caller; all or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from flagsvc.flagstore.access import Actor
+from flagsvc.flagstore.batch.dataset import cleaned, read_data_set
+from flagsvc.flagstore.batch.known import read_known
+from flagsvc.flagstore.batch.rules import archived_features
+from flagsvc.flagstore.batch.verify import check_importer, verify
+from flagsvc.flagstore.batch.work import Work
+from flagsvc.flagstore.batch.write_dependencies import write_dependencies
+from flagsvc.flagstore.batch.write_features import write_features
+from flagsvc.flagstore.batch.write_links import write_links
+from flagsvc.flagstore.batch.write_places import write_states, write_variants
+from flagsvc.flagstore.batch.write_strategies import write_strategies
+from flagsvc.flagstore.batch.write_words import write_context_fields, write_tag_types, write_tags
+from flagsvc.flagstore.store import Tx
+
+Step: TypeAlias = Callable[[Work], None]
+
+STEPS: tuple[Step, ...] = (
+    write_features,
+    Work.look_up,
+    write_variants,
+    write_tag_types,
+    write_tags,
+    write_context_fields,
+    write_links,
+    write_strategies,
+    write_states,
+    write_dependencies,
+)
+"""What an import does, in its order (import validation, 6.3)."""
+
+
+def import_data(tx: Tx, actor: Actor, body: Mapping[str, Any]) -> None:
+    """Import the data set of a body, which has the shape of importTogglesSchema.
+
+    Raises Refusal (400, 403, 404, 409); then the transaction must not be committed: `Store.writing` sees to that.
+    """
+    check_importer(actor)
+    data = read_data_set(body)
+    known = read_known(tx, data)
+    clean = cleaned(data, archived_features(data, known))
+    if len(clean.features) < len(data.features):
+        known = read_known(tx, clean)
+    verify(clean, known, actor)
+    work = Work(tx, actor, clean, known)
+    for step in STEPS:
+        step(work)
+    tx.event("features-imported", project=data.project, environment=data.environment)

@@ -1,0 +1,103 @@
+"""Import, step 9: what features ask of their parents (import validation, 6.3, 9)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlalchemy import delete, select
+
+from flagsvc.flagstore.batch.change_requests import check_no_request_needed
+from flagsvc.flagstore.batch.dataset import Json
+from flagsvc.flagstore.batch.work import Work
+from flagsvc.flagstore.dependencies import TRANSITIVE
+from flagsvc.flagstore.refusals import Refusal
+from flagsvc.flagstore.schema import dependencies
+from flagsvc.flagstore.upsert import chunks, upsert
+
+
+class Wish(NamedTuple):
+    """A dependency that is to be: the child, the project its entry names, and what it asks of the parent."""
+
+    child: str
+    project: str
+    asked: Json
+
+
+def write_dependencies(work: Work) -> None:
+    """Write the dependencies of children that are in the data set with a project; others are passed over.
+
+    All are checked against what was there before, so a chain may come in at once. Raises Refusal (403).
+    """
+    wishes = _wishes(work)
+    for project in dict.fromkeys(each.project for each in wishes):
+        check_no_request_needed(work.tx, work.actor, project)
+    _check(work, wishes)
+    children = dict.fromkeys(each.child for each in wishes)
+    before = _parents_before(work, list(children))
+    for some in chunks(children):
+        work.tx.db.execute(delete(dependencies).where(dependencies.c.child.in_(some)))
+    wanted = {(each.child, each.asked["feature"]): _stored(each.asked) for each in wishes}
+    rows = [{"child": child, "parent": parent} | values for (child, parent), values in wanted.items()]
+    upsert(work.tx, dependencies, rows, ["enabled", "variants"])
+    for each in wishes:
+        if before.get((each.child, each.asked["feature"])) != _stored(each.asked):
+            work.tell("feature-dependency-added", each.child, each.asked)
+
+
+def _wishes(work: Work) -> list[Wish]:
+    entries: dict[str, Json] = {}
+    for each in work.data.features:
+        entries.setdefault(each["name"], each)
+    owners = {name: each["project"] for name, each in entries.items() if each.get("project")}
+    return [
+        Wish(each["feature"], owners[each["feature"]], asked)
+        for each in work.data.dependencies
+        if each["feature"] in owners
+        for asked in each["dependencies"]
+    ]
+
+
+def _stored(asked: Json) -> Json:
+    """Return the columns of a dependency: on a parent that is to be off there are no variants to ask for."""
+    enabled = asked.get("enabled", True)
+    return {"enabled": enabled, "variants": (asked.get("variants") or []) if enabled else []}
+
+
+def _check(work: Work, wishes: list[Wish]) -> None:
+    """Raise Refusal (403) for the first wish that cannot be."""
+    if any(each.child == each.asked["feature"] for each in wishes):
+        raise _no("A feature flag cannot depend on itself.")
+    depended_on = _found(work, "parent", [each.child for each in wishes])
+    depending = _found(work, "child", [each.asked["feature"] for each in wishes])
+    for each in wishes:
+        parent = work.features.get(each.asked["feature"])
+        if each.child in depended_on:
+            raise _no(f"{TRANSITIVE}other features depend on.")
+        if each.asked["feature"] in depending:
+            raise _no(f"{TRANSITIVE}has parent dependency.")
+        if parent is None or parent.archived:
+            raise _no(f"No active feature {each.asked['feature']} exists")
+        if parent.project != work.features[each.child].project:
+            raise _no("Parent and child features should be in the same project")
+
+
+def _no(message: str) -> Refusal:
+    return Refusal("InvalidOperationError", message)
+
+
+def _found(work: Work, column: str, names: list[str]) -> set[str]:
+    """Return those of the names that stand in a column."""
+    which = dependencies.c[column]
+    return {
+        name
+        for some in chunks(dict.fromkeys(names))
+        for name in work.tx.db.execute(select(which).where(which.in_(some))).scalars()
+    }
+
+
+def _parents_before(work: Work, children: list[str]) -> dict[tuple[str, str], Json]:
+    return {
+        (row.child, row.parent): {"enabled": row.enabled, "variants": row.variants or []}
+        for some in chunks(children)
+        for row in work.tx.db.execute(select(dependencies).where(dependencies.c.child.in_(some)))
+    }

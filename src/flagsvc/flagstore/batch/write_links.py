@@ -1,0 +1,34 @@
+"""Import, step 6: links of features (import validation, 6.3, 6)."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from flagsvc.flagstore.batch.work import Work
+from flagsvc.flagstore.links import Link, add_links, kept, links_of, remove_links
+from flagsvc.flagstore.refusals import not_found
+
+
+def write_links(work: Work) -> None:
+    """Replace the links of every feature that `links` names, be it in `features` or not. Raises Refusal (400, 403, 404)."""
+    before = links_of(work.tx, (each["feature"] for each in work.data.links))
+    wanted = _wanted(work)
+    remove_links(work.tx, (each["feature"] for each in work.data.links))
+    add_links(work.tx, wanted)
+    for each in wanted:
+        if not any(held["url"] == each.url and held["title"] == each.title for held in before.get(each.feature, ())):
+            work.tell("feature-link-added", each.feature, {"url": each.url, "title": each.title})
+
+
+def _wanted(work: Work) -> list[Link]:
+    found: list[Link] = []
+    counts: Counter[str] = Counter()
+    for entry in work.data.links:
+        name = entry["feature"]
+        for each in entry["links"]:
+            stored = work.features.get(name)
+            if stored is None or stored.archived:
+                raise not_found(f"Could not find feature with name {name}")
+            found.append(kept(name, each["url"], each.get("title"), counts[name]))
+            counts[name] += 1
+    return found

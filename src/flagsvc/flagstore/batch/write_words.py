@@ -1,0 +1,155 @@
+"""Import, steps 3 to 5: tag types, tags and context fields (import validation, 6.3, 3 to 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sqlalchemy import delete, insert, select
+
+from flagsvc.flagstore.batch.dataset import Json, repeated
+from flagsvc.flagstore.batch.work import Work
+from flagsvc.flagstore.checks import RELATIVE, URL_FRIENDLY, invalid, told
+from flagsvc.flagstore.features import NO_FLAG
+from flagsvc.flagstore.refusals import Detail, Refusal, bad_data, not_found
+from flagsvc.flagstore.schema import context_fields, feature_tags, tag_types, tags
+from flagsvc.flagstore.upsert import chunks, upsert
+
+NAME = (1, 100)
+TAG = (2, 50)
+"""Least and most characters of a name, and of a tag or its type."""
+LONGEST_DESCRIPTION = 250
+
+
+def problems(label: str, value: str, least: int, most: int, *, friendly: bool = False) -> Iterator[Detail]:
+    """Give what is wrong with a text: nothing or one thing."""
+    if not value:
+        yield told(f'"{label}" is not allowed to be empty')
+    elif friendly and (not URL_FRIENDLY.match(value) or value in RELATIVE):
+        yield told(f'"{label}" must be URL friendly', value)
+    elif len(value) < least:
+        yield told(f'"{label}" length must be at least {least} characters long', value)
+    elif len(value) > most:
+        yield told(f'"{label}" length must be less than or equal to {most} characters long', value)
+
+
+def write_tag_types(work: Work) -> None:
+    """Create the tag types that are new; of one that comes twice the last. Raises Refusal (400)."""
+    new = {each["name"]: each for each in work.data.tag_types if each["name"] not in work.known.tag_types}
+    for each in new.values():
+        found = list(problems("name", each["name"], *TAG, friendly=True))
+        if found:
+            raise invalid(*found)
+    rows = [{name: each.get(name) for name in ("name", "description", "icon", "color")} for each in new.values()]
+    if rows:
+        work.tx.db.execute(insert(tag_types), [row | {"created_at": work.tx.now} for row in rows])
+    for each in new.values():
+        work.tx.event("tag-type-created", data=each)
+
+
+def write_tags(work: Work) -> None:
+    """Replace the tags of every feature of the data set. Raises Refusal (400, 404)."""
+    wanted = [each for each in work.data.tags if each.get("tagType")]
+    types = set(work.tx.db.execute(select(tag_types.c.name)).scalars())
+    for each in wanted:
+        _check_tag(work, each, types)
+    before = _tags_of(work, [*work.data.names, *(each["featureName"] for each in wanted)])
+    for some in chunks(dict.fromkeys(work.data.names)):
+        work.tx.db.execute(delete(feature_tags).where(feature_tags.c.feature.in_(some)))
+    found = dict.fromkeys((each["featureName"], each["tagType"], each["tagValue"]) for each in wanted)
+    _make_values(work, list(dict.fromkeys((kind, value) for _, kind, value in found)))
+    now = {"created_at": work.tx.now, "created_by_id": work.actor.id}
+    rows = [{"feature": name, "type": kind, "value": value} | now for name, kind, value in found]
+    upsert(work.tx, feature_tags, rows, ["created_by_id"])
+    for name, kind, value in found:
+        if (name, kind, value) not in before:
+            work.tell("feature-tagged", name, {"type": kind, "value": value})
+
+
+def _check_tag(work: Work, tag: Json, types: set[str]) -> None:
+    """Raise Refusal where a feature cannot have a tag."""
+    if tag["featureName"] not in work.features:
+        raise not_found(NO_FLAG)
+    kind, value = tag["tagType"], tag["tagValue"]
+    found = [*problems("value", value, *TAG), *problems("type", kind, *TAG, friendly=True)]
+    if found:
+        raise invalid(*found)
+    if kind not in types:
+        raise bad_data(f"Tag type '{kind}' does not exist")
+
+
+def _tags_of(work: Work, names: Sequence[str]) -> set[tuple[str, str, str]]:
+    """Return the tags that features have: feature, type, value."""
+    query = select(feature_tags.c.feature, feature_tags.c.type, feature_tags.c.value)
+    return {
+        (row.feature, row.type, row.value)
+        for some in chunks(dict.fromkeys(names))
+        for row in work.tx.db.execute(query.where(feature_tags.c.feature.in_(some)))
+    }
+
+
+def _make_values(work: Work, pairs: Sequence[tuple[str, str]]) -> None:
+    """Make the tags, type and value, that do not exist."""
+    values = list(dict.fromkeys(value for _, value in pairs))
+    query = select(tags.c.type, tags.c.value)
+    stored = {
+        (row.type, row.value)
+        for some in chunks(values)
+        for row in work.tx.db.execute(query.where(tags.c.value.in_(some)))
+    }
+    new = [pair for pair in pairs if pair not in stored]
+    if new:
+        rows = [{"type": kind, "value": value, "created_at": work.tx.now} for kind, value in new]
+        work.tx.db.execute(insert(tags), rows)
+    for kind, value in new:
+        work.tx.event("tag-created", data={"type": kind, "value": value})
+
+
+def write_context_fields(work: Work) -> None:
+    """Create the context fields that are new. Raises Refusal (400, 404, 409)."""
+    new = [each for each in work.data.context_fields if each["name"] not in work.known.context_fields]
+    for each in new:
+        _check_context_field(each)
+    twice = repeated([each["name"] for each in new])
+    if twice:
+        raise Refusal("NameExistsError", f"The data has more than one context field of the name {twice[0]}")
+    if work.known.project is None and any(each.get("project") for each in new):
+        raise not_found(f"Could not find project with id {work.data.project}")
+    rows = [_context_field(work, each) for each in new]
+    if rows:
+        work.tx.db.execute(insert(context_fields), rows)
+    for each, row in zip(new, rows, strict=True):
+        work.tx.event("context-field-created", project=row["project"], data=each)
+
+
+def _context_field(work: Work, field: Json) -> dict[str, Any]:
+    return {
+        "name": field["name"],
+        "description": field.get("description"),
+        "stickiness": field.get("stickiness", False),
+        "sort_order": 0,
+        "legal_values": field.get("legalValues", []),
+        "project": work.data.project if field.get("project") else None,
+        "created_at": work.tx.now,
+    }
+
+
+def _check_context_field(field: Json) -> None:
+    """Raise Refusal (400) for the first thing that is wrong with a new context field."""
+    found = next(_wrong(field), None)
+    if found is not None:
+        raise invalid(found)
+
+
+def _wrong(field: Json) -> Iterator[Detail]:
+    yield from problems("name", field["name"], *NAME, friendly=True)
+    if field.get("description"):
+        yield from problems("description", field["description"], 0, LONGEST_DESCRIPTION)
+    values = field.get("legalValues", [])
+    for index, each in enumerate(values):
+        yield from problems(f"legalValues[{index}].value", each["value"], *NAME)
+    seen: set[str] = set()
+    for index, each in enumerate(values):
+        if each["value"] in seen:
+            yield told(f'"legalValues[{index}]" contains a duplicate value', each)
+        seen.add(each["value"])

@@ -1,0 +1,1 @@
+"""One module a step, numbered in their order; a step that was released never changes."""

@@ -1,0 +1,93 @@
+"""The options of the flag server: `ServerOptions`, from flags, environment and defaults by the rows of SERVER_OPTIONS.
+
+Precedence, files of secrets, every problem at once: as with the proxy's, whose machinery this is (`load.py`, `settle.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+from flagsvc.errors import ConfigurationError
+from flagsvc.settings.load import Resolved, candidates, choose, is_injected, unread
+from flagsvc.settings.option import Option
+from flagsvc.settings.render import page
+from flagsvc.settings.server_table import SERVER_OPTIONS
+from flagsvc.settings.settle import Given, Settled, take
+
+BY_FIELD = {option.field: option for option in SERVER_OPTIONS}
+
+
+@dataclass(frozen=True, repr=False)
+class ServerOptions:
+    """The options of one flag server, valid and normalised. `host` None is every address, `seed` None no file.
+
+    `database` is a URL or a path and may hold a password: it is shown masked.
+    """
+
+    database: str
+    port: int = 4242
+    host: str | None = None
+    base_path: str = ""
+    keep_alive_timeout: int = 75
+    body_limit: int = 500 * 1024
+    seed: str | None = None
+    use_json_logger: bool = False
+    log_level: str = "warn"
+
+    def __repr__(self) -> str:
+        """Return the options, secrets masked."""
+        shown = (f"{field.name}={BY_FIELD[field.name].masked(getattr(self, field.name))!r}" for field in fields(self))
+        return f"ServerOptions({', '.join(shown)})"
+
+
+class LoadedServer(NamedTuple):
+    """Valid options, where each came from (by option name), and what to warn of."""
+
+    options: ServerOptions
+    sources: dict[str, str]
+    warnings: list[str]
+
+
+def load_server(environment: Mapping[str, str], flags: Mapping[str, str]) -> LoadedServer:
+    """Return the options of `flags` (by option name) and `environment`.
+
+    What Kubernetes sets for a service named `flagsvc-server`, such as FLAGSVC_SERVER_PORT=tcp://…, is nobody's option.
+    Raises `ConfigurationError` with every problem at once: none holds a secret.
+    """
+    environment = {name: value for name, value in environment.items() if not is_injected(name, value)}
+    resolved = Resolved({}, {}, {}, [])
+    settled = Settled({}, resolved.problems, [])
+    for option in SERVER_OPTIONS:
+        entry = choose(option, candidates(option, environment, flags, ({}, "")), resolved)
+        resolved.sources[option.name] = "default" if entry is None else entry.source
+        _take(option, entry, environment, settled)
+    if resolved.problems:
+        raise ConfigurationError(tuple(resolved.problems.values()))
+    options = ServerOptions(**{option.field: settled.values[option.name] for option in SERVER_OPTIONS})
+    return LoadedServer(options, resolved.sources, [*resolved.warnings, *unread(environment)])
+
+
+def _take(option: Option, entry: Given | None, environment: Mapping[str, str], settled: Settled) -> None:
+    """Read what was given for an option, or take its default."""
+    if entry is None:
+        settled.values[option.name] = option.default_for(environment)
+    else:
+        take(option, entry, environment, settled)
+
+
+def server_reference() -> str:
+    """Return the reference page of every option of the flag server, as Markdown."""
+    return page(INTRODUCTION, SERVER_OPTIONS)
+
+
+INTRODUCTION = """# Options of the flag server
+
+Every option of `flagsvc server`, one row each. This page is written by `make docs`.
+
+A value is looked for in this order: the flag, the environment variable, the default. A value of nothing but blanks is not given.
+What holds for [the proxy's options](options.md) holds here: variables that start with `FLAGSVC_` also answer with `UNLEASH_` in
+its place, beside a secret's variable stands one that ends in `_FILE`, and a value that does not parse stops the start with exit
+code 2 and a list of every problem.
+"""

@@ -1,0 +1,93 @@
+"""The options of the flag server, one row each: its loader, `--help`, the reference page and the tests read these rows."""
+
+from __future__ import annotations
+
+from flagsvc.settings import defaults
+from flagsvc.settings import network as net
+from flagsvc.settings import parse as of
+from flagsvc.settings.option import Option, Section
+
+DATABASE = of.Kind(
+    "postgresql://user:password@host/name, sqlite:///path, or the path of an SQLite file",
+    "URL",
+    of.parse_text,
+    net.safe_url,
+    echo=of.unquoted,
+)
+
+SERVER_OPTIONS: tuple[Option, ...] = (
+    Option(
+        name="port",
+        reads=("FLAGSVC_SERVER_PORT", "PORT"),
+        kind=of.PORT,
+        section=Section.LISTENING,
+        default=4242,
+        help="port to listen on; 0 takes a free one",
+    ),
+    Option(
+        name="host",
+        reads=("FLAGSVC_SERVER_HOST", "FLAGSVC_HOST"),
+        kind=net.HOST,
+        section=Section.LISTENING,
+        default_text="all addresses, IPv4 and IPv6",
+        help="address to listen on",
+    ),
+    Option(
+        name="basePath",
+        reads=("FLAGSVC_SERVER_BASE_PATH", "BASE_URI_PATH"),
+        kind=net.BASE_PATH,
+        section=Section.LISTENING,
+        default="",
+        help="path in front of every other: flags gives /flags/api",
+    ),
+    Option(
+        name="keepAliveTimeout",
+        reads=("FLAGSVC_KEEP_ALIVE_TIMEOUT",),
+        kind=of.SECONDS,
+        section=Section.LISTENING,
+        default=75,
+        help="seconds an idle connection stays open; keep it above the idle time of the load balancer in front",
+    ),
+    Option(
+        name="bodyLimit",
+        reads=("FLAGSVC_SERVER_BODY_LIMIT",),
+        kind=of.SIZE,
+        section=Section.CALLERS,
+        default=500 * 1024,
+        help="largest body of a request, unpacked; raise it to import more than some hundred flags at once",
+    ),
+    Option(
+        name="database",
+        reads=("FLAGSVC_DATABASE_URL", "DATABASE_URL"),
+        kind=DATABASE,
+        section=Section.STORAGE,
+        secret=True,
+        default_from=defaults.database,
+        default_text="flags.db in the user's state folder: $XDG_STATE_HOME/flagsvc, else ~/.local/state/flagsvc",
+        help="database of the flags, a URL or the path of an SQLite file; what it needs is made in it",
+    ),
+    Option(
+        name="seed",
+        reads=("FLAGSVC_SEED",),
+        kind=of.TEXT._replace(expects="the path of a file", metavar="FILE"),
+        section=Section.STORAGE,
+        help="JSON or YAML file with what an empty database starts with: flags, users, tokens and the rest",
+    ),
+    Option(
+        name="useJsonLogger",
+        reads=("JSON_LOGGER",),
+        kind=of.BOOLEAN,
+        section=Section.LOGGING,
+        default=False,
+        help="log one line of JSON per event",
+    ),
+    Option(
+        name="logLevel",
+        reads=("LOG_LEVEL",),
+        kind=of.LOG_LEVEL,
+        section=Section.LOGGING,
+        default="warn",
+        help="least severity that is logged",
+    ),
+)
+"""Every option of `flagsvc server`, section by section."""

@@ -1,0 +1,49 @@
+"""Our batch operations beside the real server's: the same answers and states, and every deliberate difference still there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from batch_compare import EXCLUSIONS, Exclusion
+from batch_twins import Tally, compare
+from ours_batch import our_server
+from real_batch import RealServer, real_server
+
+ROUNDS = 60
+SEED = 7
+
+
+@pytest.fixture(scope="module")
+def real() -> Iterator[RealServer]:
+    """Give the real server."""
+    with real_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def tally(
+    request: pytest.FixtureRequest, real: RealServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Tally]:
+    """Give what came of random states and requests, with ours on either database."""
+    if request.param == "sqlite":
+        database = f"sqlite:///{tmp_path_factory.mktemp('ours') / 'flags.db'}"
+    else:
+        database = request.getfixturevalue("postgresql_cluster")
+    with our_server(database) as ours:
+        yield compare(real, ours, SEED, ROUNDS)
+
+
+def test_answers_are_those_of_the_real_server(tally: Tally, record_property: Callable[[str, object], None]) -> None:
+    """Statuses, lists, messages and exports are the real server's, but for the exclusions."""
+    excluded = sum(tally.excluded.values())
+    record_property("summary", f"{tally.answers} batch answers compared, {excluded} of them excluded by name")
+    assert tally.answers > 4 * ROUNDS
+    if tally.mismatches:
+        pytest.fail(f"{len(tally.mismatches)} mismatches\n" + "\n".join(tally.mismatches[:3]), pytrace=False)
+
+
+@pytest.mark.parametrize("row", [row for row in EXCLUSIONS if row.sure], ids=lambda row: row.name.replace(" ", "-"))
+def test_each_exclusion_still_occurs(tally: Tally, row: Exclusion) -> None:
+    """A deliberate difference that is no longer one must be taken out of the table."""
+    assert tally.excluded[row.name]

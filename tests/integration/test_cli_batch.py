@@ -1,0 +1,278 @@
+"""`flagsvc validate`, `import` and `export` as processes, on the real flag server and on ours: the same commands, the same ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import flagservers
+import processes
+from real_user import personal_token
+
+PLACE = ("--project", "default", "--environment", "development")
+DATA: dict[str, Any] = {
+    "features": [
+        {"name": "dark-mode", "description": "night", "type": "experiment", "project": "default"},
+        {"name": "parent", "project": "default"},
+        {"name": "plain", "stale": True},
+    ],
+    "featureStrategies": [
+        {
+            "name": "flexibleRollout",
+            "featureName": "dark-mode",
+            "parameters": {"rollout": "50", "stickiness": "userId", "groupId": "night"},
+            "constraints": [{"contextName": "region", "operator": "IN", "values": ["eu", "us"]}],
+            "variants": [{"name": "v", "weight": 1000, "weightType": "variable", "stickiness": "default"}],
+            "segments": [77],
+            "title": "Half",
+        },
+        {"name": "default", "featureName": "parent"},
+    ],
+    "featureEnvironments": [
+        {"name": "dark-mode", "featureName": "dark-mode", "environment": "development", "enabled": True},
+        {"name": "parent", "featureName": "parent", "environment": "development", "enabled": True},
+        {"name": "plain", "featureName": "plain", "environment": "development", "enabled": False},
+    ],
+    "contextFields": [{"name": "region", "legalValues": [{"value": "eu"}, {"value": "us"}]}],
+    "segments": [{"id": 77, "name": "testers"}],
+    "tagTypes": [{"name": "team", "description": "Who"}],
+    "featureTags": [{"featureName": "dark-mode", "tagType": "team", "tagValue": "web"}],
+    "dependencies": [{"feature": "dark-mode", "dependencies": [{"feature": "parent"}]}],
+    "links": [{"feature": "dark-mode", "links": [{"url": "https://example.com/night", "title": "Plan"}]}],
+}
+
+
+@dataclass(frozen=True)
+class Called:
+    """How a command ended and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A running flag server with the secrets that the commands are called with."""
+
+    url: str
+    user: str
+    admin: str
+    backend: str
+
+    def environment(self, folder: Path, token: str | None = None) -> dict[str, str]:
+        """Return the environment of a call in `folder`, as the user unless another token is given."""
+        named = {"FLAGSVC_URL": self.url, "FLAGSVC_ADMIN_TOKEN": self.user if token is None else token}
+        return processes.clean_environment(folder) | named
+
+    def run(self, folder: Path, command: str, *arguments: str, token: str | None = None) -> Called:
+        """Call a command in `folder`, as the user unless another token is given, without a terminal."""
+        env = self.environment(folder, token)
+        words = [str(word) for word in (*processes.flagsvc(), command, *arguments)]
+        done = subprocess.run(
+            words,
+            env=env,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        return Called(done.returncode, done.stdout, done.stderr)
+
+    def post(self, path: str, body: object) -> None:
+        """Create something by the admin API."""
+        answer = processes.ask(self.url + path, method="POST", headers={"Authorization": self.user}, body=body)
+        assert answer.status < 300, answer.body
+
+
+@contextmanager
+def real() -> Iterator[Peer]:
+    """Run the real server, with a personal token of its first user."""
+    with processes.postgresql() as database, processes.unleash_server(database) as server:
+        root = server.url.removesuffix("/api")
+        yield Peer(root, personal_token(server), processes.ADMIN_TOKEN, processes.UPSTREAM_TOKEN)
+
+
+@contextmanager
+def ours() -> Iterator[Peer]:
+    """Run our server."""
+    with flagservers.our_flag_server() as server:
+        yield Peer(server.root, flagservers.USER_SECRET, flagservers.ADMIN_SECRET, flagservers.BACKEND_SECRET)
+
+
+SERVERS: dict[str, Callable[[], Any]] = {"real": real, "ours": ours}
+
+
+@pytest.fixture(scope="module", params=SERVERS)
+def peer(request: pytest.FixtureRequest) -> Iterator[Peer]:
+    """Give each of the servers in turn, with a segment that the data set uses."""
+    with SERVERS[request.param]() as server:
+        server.post("/api/admin/segments", {"name": "testers", "constraints": []})
+        yield server
+
+
+def saved(folder: Path, data: object, name: str = "flags.json") -> str:
+    """Write a data set and return the name of its file."""
+    (folder / name).write_text(json.dumps(data))
+    return name
+
+
+def without_ids(data: dict[str, Any]) -> dict[str, Any]:
+    """Return a data set without the ids of strategies and links, which every import makes anew."""
+    for item in [*data["featureStrategies"], *(link for links in data["links"] for link in links["links"])]:
+        item.pop("id", None)
+    return data
+
+
+def test_round_trip(peer: Peer, tmp_path: Path) -> None:
+    """Export, change, validate, import: what was changed is there, what was shown is what was done, nothing else moved."""
+    saved(tmp_path, DATA)
+    assert peer.run(tmp_path, "validate", "flags.json", *PLACE).code == 0
+    first = peer.run(tmp_path, "import", "flags.json", *PLACE, "--yes")
+    assert (first.code, first.err) == (0, "") and first.out.endswith("imported: 3 new\n"), first
+    assert "+ new: context field region\n+ new: tag type team\n" in first.out
+
+    exported = peer.run(tmp_path, "export", "--project", "default", *PLACE[2:], "--output", "a.yaml")
+    assert exported == Called(0, "", "flagsvc export: 3 flags written to `a.yaml`\n")
+    data = yaml.safe_load((tmp_path / "a.yaml").read_text())
+    same = peer.run(tmp_path, "import", "a.yaml", *PLACE, "--dry-run")
+    assert same.code == 0 and f"of {peer.url}: 3 same\n" in same.out, same.out
+
+    data["features"][0]["description"] = "day"
+    data["features"].append({"name": "fresh"})
+    data["featureStrategies"][0]["parameters"]["rollout"] = "60"
+    data["featureEnvironments"].append({"name": "fresh", "featureName": "fresh", "enabled": True})
+    (tmp_path / "b.yaml").write_text(yaml.safe_dump(data))
+    validated = peer.run(tmp_path, "validate", "b.yaml", *PLACE)
+    assert validated.code == 0 and "will be overwritten\n" in validated.out and "0 errors, 1 warning" in validated.out
+    changed = peer.run(tmp_path, "import", "b.yaml", *PLACE, "--yes")
+    assert changed.code == 0 and changed.out.endswith("imported: 1 new, 1 changed, 2 same\n"), changed
+    assert (
+        "~ changed: dark-mode\n  description: `night` → `day`\n  strategies: - flexibleRollout, + flexibleRollout\n"
+        "+ new: fresh\n  off → on\n  strategies: + flexibleRollout\n"
+    ) in changed.out
+
+    again = json.loads(peer.run(tmp_path, "export", "--project", "default", *PLACE[2:]).out)
+    for key in ("contextFields", "featureTags", "segments", "tagTypes", "dependencies"):
+        assert again[key] == data[key], key
+    for name in ("dark-mode", "parent", "plain"):
+        for key, label in (("features", "name"), ("featureStrategies", "featureName")):
+            before, after = (without_ids(found)[key] for found in (data, again))
+            assert [row for row in after if row[label] == name] == [row for row in before if row[label] == name]
+
+    other = peer.run(tmp_path, "import", "b.yaml", "--project", "default", "--environment", "production", "--yes")
+    assert other.code == 0 and "off → on" in other.out, "into another environment"
+    named = peer.run(tmp_path, "export", "--features", "dark-mode", "--environment", "production")
+    assert [item["name"] for item in json.loads(named.out)["featureStrategies"]] == ["flexibleRollout"]
+    tagged = json.loads(peer.run(tmp_path, "export", "--tag", "web", "--environment", "development").out)
+    assert [item["name"] for item in tagged["features"]] == ["dark-mode"]
+
+
+def test_a_data_set_that_is_refused(peer: Peer, tmp_path: Path) -> None:
+    """Errors, missing permissions and violations of the schema keep an import from being tried; each names its item."""
+    wrong = DATA | {
+        "segments": [{"id": 77, "name": "nobody"}],
+        "featureStrategies": [{"name": "own", "featureName": "x"}],
+    }
+    saved(tmp_path, {"project": "default", "environment": "development", "data": wrong})
+    called = peer.run(tmp_path, "import", "flags.json", "--yes")
+    assert called.code == 1 and called.out.endswith("nothing was imported: the server would refuse it\n")
+    assert "\n  nobody\n" in called.out and "  own\n" in called.out
+    told = json.loads(peer.run(tmp_path, "validate", "flags.json", "--json").out)
+    assert [item["affectedItems"] for item in told["errors"]] == [["own"], ["nobody"]]
+
+    saved(tmp_path, DATA | {"features": [{"name": "new-checkout", "typ": "release"}]})
+    called = peer.run(tmp_path, "validate", "flags.json", *PLACE)
+    assert called.code == 1 and "\n  features[0].typ (new-checkout)\n" in called.out
+    constraint = {"contextName": "x", "operator": "LIKE"}
+    strategy = {"name": "default", "featureName": "night", "constraints": [constraint]}
+    saved(tmp_path, DATA | {"featureStrategies": [strategy]})
+    called = peer.run(tmp_path, "validate", "flags.json", *PLACE)
+    assert called.code == 1 and "\n  featureStrategies[0].constraints[0].operator (night)\n" in called.out
+
+
+def test_who_asks(peer: Peer, tmp_path: Path) -> None:
+    """A wrong token, one of the wrong kind, and the admin token that may not import are told apart."""
+    saved(tmp_path, DATA)
+    for token, code, text in (
+        ("", 2, "the server wants a token"),
+        ("user:unknown", 2, "the server does not know the token"),
+        (peer.backend, 2, "the token is one for SDKs and proxies"),
+        (peer.admin, 1, "this is an admin token, which belongs to no user"),
+    ):
+        called = peer.run(tmp_path, "import", "flags.json", *PLACE, "--yes", token=token)
+        assert (called.code, text in called.err) == (code, True), called
+        assert "imported: " not in called.out.replace("nothing was imported: ", "") and (
+            not token or token not in called.err
+        )
+    assert peer.run(tmp_path, "validate", "flags.json", *PLACE, token=peer.admin).code == 0
+
+
+def test_what_is_not_there(peer: Peer, tmp_path: Path) -> None:
+    """A project or environment that does not exist, and an address that is no flag server's, are exit code 2."""
+    saved(tmp_path, DATA)
+    for arguments, text in (
+        (("--project", "defalt"), "`defalt`; did you mean `default`?"),
+        (("--environment", "developmnt"), "`developmnt`; did you mean `development`?"),
+        (("--url", f"{peer.url}/nowhere"), "no flag server's admin API is at"),
+    ):
+        called = peer.run(tmp_path, "validate", "flags.json", *PLACE, *arguments)
+        assert (called.code, text in called.err or called.err) == (2, True), called
+
+
+def test_too_large(peer: Peer, tmp_path: Path) -> None:
+    """A data set over the limit of the server is told with its size."""
+    saved(
+        tmp_path, DATA | {"features": [{"name": f"flag-{number}", "description": "x" * 90} for number in range(5000)]}
+    )
+    called = peer.run(tmp_path, "import", "flags.json", *PLACE, "--yes")
+    assert called.code == 2 and "the data set is too large: 6" in called.err
+
+
+def typed(words: list[str], answer: bytes, **given: Any) -> tuple[int, str]:
+    """Run a command at a terminal, type `answer` where it asks, and return its exit code and what the terminal showed."""
+    screen, side = pty.openpty()
+    with subprocess.Popen(words, stdin=side, stdout=side, stderr=side, start_new_session=True, **given) as process:
+        os.close(side)
+        shown = b""
+        asked = False
+        while select.select([screen], [], [], 60)[0]:
+            try:
+                shown += os.read(screen, 65_536)
+            except OSError:  # the terminal has no other end any more
+                break
+            if not asked and b"[y/N] " in shown:
+                asked = bool(os.write(screen, answer))
+        try:
+            process.wait(30)
+        finally:
+            process.kill()  # nothing, where it has ended as it should
+    os.close(screen)
+    return process.returncode, shown.decode()
+
+
+def test_at_a_terminal(peer: Peer, tmp_path: Path) -> None:
+    """There is a table, progress and a question; only after a yes is anything imported."""
+    saved(tmp_path, {"features": [{"name": "typed"}], "featureStrategies": [], "tagTypes": []})
+    words = [str(word) for word in (*processes.flagsvc(), "import", "flags.json", *PLACE)]
+    env = peer.environment(tmp_path) | {"TERM": "xterm", "COLUMNS": "100"}
+    for answer, code, end in ((b"n\n", 1, "nothing was imported"), (b"y\n", 0, "imported: 1 new")):
+        ended, text = typed(words, answer, env=env, cwd=tmp_path)
+        assert (ended, text.rstrip().endswith(end)) == (code, True), text
+        assert "╭" in text and "the server validates" in text and "+ new" in text
+        found = peer.run(tmp_path, "export", "--features", "typed", "--environment", "development")
+        assert found.code == code

@@ -1,0 +1,106 @@
+"""Segments, context fields, strategy types and tags: the same calls to our server and the real one, answer by answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+import noun_calls_context
+import noun_calls_segments
+import noun_calls_tags
+from databases import KINDS
+from noun_calls import Step
+from noun_twins import our_twin, play, real_twin
+from processes import Answer
+
+TABLES = noun_calls_segments.TABLES | noun_calls_context.TABLES | noun_calls_tags.TABLES
+
+IGNORED = ("createdAt",)
+"""Members that no two servers have alike."""
+OWN_WORDS = ("description", "displayName")
+"""Members of built-in strategy types that each server says in its own words."""
+NEWER = '"SEMVER_GTE", "SEMVER_LTE", '
+"""Operators of version 8.2.0, which ours follows, that 7.5.1 does not name."""
+IDENTITY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+Play = Callable[[str], list[Answer]]
+
+
+@pytest.fixture(scope="module")
+def real() -> Iterator[Play]:
+    """Give what the real server answers to a table of calls, in the state; it is asked once."""
+    known: dict[str, list[Answer]] = {}
+    with real_twin() as twin:
+
+        def answers(table: str) -> list[Answer]:
+            if table not in known:
+                twin.reset()
+                known[table] = play(twin, TABLES[table])
+            return known[table]
+
+        yield answers
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("table", TABLES)
+def test_each_call_is_answered_alike(real: Play, new_database: Callable[[str], str], table: str, kind: str) -> None:
+    """Status and body are the real server's, but for what is named as a difference."""
+    theirs = real(table)
+    with our_twin(new_database(kind)) as twin:
+        ours = play(twin, TABLES[table])
+    different = [
+        problem
+        for step, our, their in zip(TABLES[table], ours, theirs, strict=True)
+        if (problem := difference(step, our, their))
+    ]
+    assert not different, "\n".join(different)
+
+
+def difference(step: Step, ours: Answer, theirs: Answer) -> str:
+    """Return how our answer to a step is not what it must be; empty where all is well."""
+    told = f"{step.method} {step.path} {step.body} ({step.who})\n  ours   {shown(ours)}\n  theirs {shown(theirs)}"
+    if step.ours is None:
+        return "" if (ours.status, plain(ours)) == (theirs.status, plain(theirs)) else told
+    named = ours.status == step.ours.status and step.ours.message in ours.body.decode().replace('\\"', '"')
+    return "" if named and theirs.status == step.ours.real else f"{told}\n  named  {step.ours}"
+
+
+def shown(answer: Answer) -> str:
+    """Return an answer for people."""
+    return f"{answer.status} {answer.body.decode()[:900]}"
+
+
+def plain(answer: Answer) -> Any:
+    """Return the body of an answer as it is compared."""
+    return comparable(answer.json()) if answer.body else None
+
+
+def comparable(value: Any) -> Any:
+    """Return a value without what may differ: moments, ids of errors, own words, the order in which a database has its rows."""
+    if isinstance(value, dict):
+        left = IGNORED + (OWN_WORDS if value.get("editable") is False else ())
+        kept = {key: comparable(each) for key, each in value.items() if key not in left and not is_identity(key, each)}
+        if value.get("editable") is False:
+            kept["parameters"] = [{**each, "description": ""} for each in kept["parameters"]]
+        return kept | {name: in_order(kept[name]) for name in ("tags", "tagTypes", "segments") if name in kept}
+    if isinstance(value, list):
+        return [comparable(each) for each in value]
+    return value.replace(NEWER, "") if isinstance(value, str) else value
+
+
+def is_identity(key: str, value: Any) -> bool:
+    """Return whether a member is the random id of an error."""
+    return (
+        key == "id"
+        and isinstance(value, str)
+        and IDENTITY.fullmatch(value) is not None
+        and not value.startswith("0000000")
+    )
+
+
+def in_order(items: Sequence[Any]) -> list[Any]:
+    """Return items in an order of their own."""
+    return sorted(items, key=repr)

@@ -1,0 +1,161 @@
+"""`flagsvc server` as a process: first start, second start, signals, and mistakes that are told in a line."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import needs
+import processes
+from flagservers import GIVEN, USER_SECRET, our_flag_server
+
+TOKEN = re.compile(r"FLAGSVC_ADMIN_TOKEN=(user:[0-9a-f]{20,})")
+
+
+def test_a_first_start_prints_a_token_and_a_second_does_not(tmp_path: Path) -> None:
+    """The token is one of an administrator; it is shown once, not stored, and works after a restart. SIGTERM ends with 0."""
+    with our_flag_server(seeded=False, folder=tmp_path) as server:
+        server.program.wait(lambda: "docs/openapi" in server.program.output(), "greeting")
+        text = server.program.output()
+        assert text.startswith(
+            f"flagsvc listening on {server.root}\nflagsvc ready: 0 feature flags in {tmp_path}/flags.db\n"
+        )
+        (secret,) = TOKEN.findall(text)
+        assert f"{server.root}/api/admin/api-tokens" in text
+        assert server.ask("GET", "/admin/maintenance", token=secret).status == 200
+        assert processes.ask(server.root + "/health").json() == {"health": "GOOD"}
+        assert server.program.stop() == 0
+        assert server.program.output() == text
+    kept = b"".join(path.read_bytes() for path in tmp_path.glob("flags.db*"))
+    assert secret.removeprefix("user:").encode() not in kept
+    with our_flag_server(seeded=False, folder=tmp_path) as server:
+        server.program.wait(lambda: "ready" in server.program.output(), "ready")
+        assert "FLAGSVC_ADMIN_TOKEN" not in server.program.output()
+        assert server.ask("GET", "/admin/maintenance", token=secret).status == 200
+
+
+def test_the_lines_to_go_on_with_work() -> None:
+    """Pasted into a shell as they are printed, they make a flag, switch it on and make a token; a proxy's document then has it."""
+    shutil.which("curl") or needs.missing("curl is not installed")
+    with our_flag_server(seeded=False) as server:
+        server.program.wait(lambda: "docs/openapi" in server.program.output(), "greeting")
+        before = server.program.output().partition("Start a proxy")[0]
+        script = "\n".join(line for line in before.splitlines() if line.startswith("  "))
+        run = ["sh", "-ec", script.replace("curl ", "curl --silent --fail ")]
+        done = subprocess.run(run, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        (secret,) = re.findall(r'"secret":"([^"]+)"', done.stdout)
+        document = server.ask("GET", "/client/features", token=secret).json()
+        assert [(each["name"], each["enabled"]) for each in document["features"]] == [("first-flag", True)]
+
+
+def test_a_seed_is_planted_once(tmp_path: Path) -> None:
+    """What it holds is there; a restart with the same file is fine, another file is refused, and nothing is lost."""
+    given = {"features": [{"name": "a"}, {"name": "b"}]}
+    for _ in range(2):
+        with our_flag_server(given=given, folder=tmp_path) as server:
+            server.program.wait(lambda: "ready" in server.program.output(), "ready")
+            assert "ready: 2 feature flags in" in server.program.output()
+            assert "FLAGSVC_ADMIN_TOKEN" not in server.program.output()
+            assert server.ask("GET", "/admin/maintenance", token=USER_SECRET).status == 200
+    code, text = run(tmp_path, "--seed", write_seed(tmp_path, {"features": [{"name": "c"}]}))
+    assert code == 2
+    assert "the database is not empty, it holds 2 features" in text
+
+
+def write_seed(folder: Path, more: dict[str, object]) -> str:
+    """Return the path of a seed file."""
+    path = folder / "other.json"
+    path.write_text(json.dumps(GIVEN | more))
+    return str(path)
+
+
+def run(folder: Path, *arguments: str, **env: str) -> tuple[int, str]:
+    """Run a flag server that ends by itself; return its exit code and what it wrote."""
+    port = ["--port", "0"] if "--port" not in arguments else []
+    command = [str(part) for part in [*processes.flagsvc(), "server", "--host", "127.0.0.1", *port, *arguments]]
+    variables = processes.clean_environment(folder) | {"FLAGSVC_DATABASE_URL": str(folder / "flags.db")} | env
+    done = subprocess.run(command, env=variables, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+MISTAKES: dict[str, tuple[list[str], dict[str, str], int, str]] = {
+    "no such folder, and none can be made": (["--database", "/proc/none/flags.db"], {}, 1, "the folder `/proc/none`"),
+    "a folder for a file": (["--database", "."], {}, 1, "the database failed"),
+    "no database": (["--database", "nosuch.txt"], {}, 1, "the database"),
+    "an unknown scheme": (["--database", "mysql://me:hunter2@db/flags"], {}, 1, "the database's URL is not understood"),
+    "no server": (["--database", "postgresql://me:hunter2@127.0.0.1:1/flags"], {}, 1, "the database failed"),
+    "no seed": (["--seed", "none.json"], {}, 2, "the seed file `none.json` cannot be read"),
+    "a seed that is none": (["--seed", "nosuch.txt"], {}, 2, "nosuch.txt"),
+    "two wrong options": (["--port", "x"], {"LOG_LEVEL": "loud"}, 2, "2 problems"),
+    "an unknown option": (["--prot", "1"], {}, 2, "unknown option `--prot`; did you mean `--port`?"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_told_in_a_line(tmp_path: Path, mistake: str) -> None:
+    """The exit code is 1 where something is in the way and 2 where a person gave something wrong; no trace, no password."""
+    arguments, env, code, text = MISTAKES[mistake]
+    (tmp_path / "nosuch.txt").write_text("{ this is neither\n: JSON nor YAML" * 100)
+    found, output = run(tmp_path, *arguments, **env)
+    assert (found, text in output) == (code, True), output
+    assert "Traceback" not in output and "hunter2" not in output
+    assert len(output.splitlines()) <= 3
+    assert "listening" not in output
+
+
+def test_a_port_in_use_is_told(tmp_path: Path) -> None:
+    """Before anything is opened: no database is made."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        code, output = run(tmp_path, "--port", str(taken.getsockname()[1]))
+    assert code == 1
+    assert "another program is listening there" in output
+    assert not (tmp_path / "flags.db").exists()
+
+
+def test_what_is_no_request_is_answered_in_words(tmp_path: Path) -> None:
+    """A line that is no HTTP gets a 400, a head beyond all measure a 431; the server goes on."""
+    with our_flag_server(folder=tmp_path) as server:
+        port = int(server.root.rpartition(":")[2])
+        assert exchange(port, b"nonsense\r\n\r\n").startswith(b"HTTP/1.1 400 ")
+        assert exchange(port, b"GET / HTTP/1.1\r\n" + b"x: y\r\n" * 200_000).startswith(b"HTTP/1.1 431 ")
+        assert processes.ask(server.root + "/health").status == 200
+
+
+def exchange(port: int, request: bytes) -> bytes:
+    """Return what the server answers to some bytes."""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        with contextlib.suppress(OSError):  # it may hang up before all is sent
+            connection.sendall(request)
+        return connection.recv(4096)
+
+
+def test_a_base_path_and_the_documentation(tmp_path: Path) -> None:
+    """Everything is below it, as the first line says."""
+    with our_flag_server(folder=tmp_path, BASE_URI_PATH="") as server:
+        assert processes.ask(server.root + "/docs/openapi.json").json()["openapi"] == "3.1.0"
+    port = processes.free_port()
+    arguments = ["server", "--port", str(port), "--host", "127.0.0.1", "--base-path", "flags", "--database", "x/y.db"]
+    command = [*processes.flagsvc(), *arguments]
+    with processes.running("based", command, env={}, folder=tmp_path) as program:
+        program.wait(lambda: processes.answers(f"http://127.0.0.1:{port}/flags/health"), "ready")
+        assert f"listening on http://127.0.0.1:{port}/flags\n" in program.output()
+        assert processes.ask(f"http://127.0.0.1:{port}/health").status == 404
+    assert (tmp_path / "x" / "y.db").exists()
+
+
+def test_the_default_database_is_in_the_state_folder(tmp_path: Path) -> None:
+    """Without an option it is $XDG_STATE_HOME/flagsvc/flags.db, whatever folder the server is started in."""
+    port = processes.free_port()
+    command = [*processes.flagsvc(), "server", "--port", str(port), "--host", "127.0.0.1"]
+    with processes.running("plain", command, env={}, folder=tmp_path) as program:
+        program.wait(lambda: "flagsvc ready" in program.output(), "ready")
+        assert f"in {tmp_path}/state/flagsvc/flags.db" in program.output()
+    assert (tmp_path / "state" / "flagsvc" / "flags.db").exists()

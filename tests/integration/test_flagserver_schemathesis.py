@@ -1,0 +1,81 @@
+"""schemathesis against the flag server's own OpenAPI document: what it says is what the server does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from schemathesis.python import asgi
+
+from flagservers import BACKEND_SECRET, USER_SECRET, app_client
+from fuzzing.contract import Campaign, campaign
+
+EXAMPLES = 8
+LONG_EXAMPLES = 400
+TOKENS = {"adminToken": {"api_key": USER_SECRET}, "backendToken": {"api_key": BACKEND_SECRET}}
+LENIENT = {
+    "negative_data_rejection": {"enabled": False},
+    "positive_data_acceptance": {"enabled": False},
+    "use_after_free": {"enabled": False},
+    "ensure_resource_availability": {"enabled": False},
+}
+"""Values are coerced, and whether what a body names exists is not in its schema."""
+
+BESIDE_A_PARAMETER = "Allow header mismatch"
+"""`/segments/validate` is also `/segments/:id`, so that methods of the latter are allowed there."""
+
+
+class Plain(Campaign):
+    """What schemathesis saw, of a server whose answers have no CORS headers."""
+
+    def note(self, label: str, response: Any) -> None:
+        """Count an answer."""
+        self.statuses.setdefault(label, Counter())[response.status_code] += 1
+
+
+@contextmanager
+def schema_of(folder: Path, examples: int, *, tokens: bool = True, repeatable: bool = True) -> Iterator[Any]:
+    """Give the schema of a flag server in this process; in the end it has met nothing that it did not expect."""
+    generation = {"max-examples": examples, "deterministic": repeatable, "mode": "all", "database": "none"}
+    auth = {"auth": {"openapi": TOKENS}} if tokens else {}
+    config = schemathesis.Config.from_dict({"generation": generation, "checks": LENIENT, **auth})
+    with app_client(str(folder / "flags.db")) as client:
+        try:
+            schema = schemathesis.openapi.from_asgi("/docs/openapi.json", client.app, config=config)
+            yield schema.exclude(operation_id="toggleMaintenance")  # nothing could be changed any more
+        finally:
+            asgi.shutdown_lifespans()
+        assert not client.log.at("error", "fatal"), client.log.lines
+
+
+def found(folder: Path, examples: int, **given: Any) -> Campaign:
+    """Return what schemathesis saw, after checking that it found nothing wrong."""
+    with schema_of(folder, examples, **given) as schema:
+        seen = campaign(schema, Plain())
+    wrong = [each for each in seen.wrong if BESIDE_A_PARAMETER not in each]
+    assert not wrong, "\n".join(wrong[:5])
+    return seen
+
+
+def test_the_document_is_true(tmp_path: Path) -> None:
+    """No 5xx, no undocumented status or media type, no body that breaks its schema; another method is a 405 with Allow."""
+    seen = found(tmp_path, EXAMPLES)
+    assert {200, 400, 401, 405, 415} <= seen.all_statuses()
+
+
+def test_without_a_token_nothing_is_told(tmp_path: Path) -> None:
+    """Whoever has none gets what is open to all, else a 401, whatever else is wrong; but for a body that is not JSON."""
+    seen = found(tmp_path, 2, tokens=False)
+    for label, counts in seen.statuses.items():
+        assert "/api/" not in label or set(counts) <= {400, 401, 415}, (label, counts)
+
+
+@pytest.mark.long
+def test_the_document_is_true_for_long(tmp_path: Path) -> None:
+    """The same with requests that are others in every run."""
+    assert found(tmp_path, LONG_EXAMPLES, repeatable=False).requests > LONG_EXAMPLES

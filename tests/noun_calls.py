@@ -1,0 +1,75 @@
+"""Calls of the admin API that a flag server of ours and the real one get alike: what a table of them is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+BOSS, WRITER, READER, OWNER, MEMBER, ADMIN = "boss", "writer", "reader", "owner", "member", "admin"
+"""An administrator, an editor, a viewer, two viewers that are owner and member of `default`, an admin token."""
+
+STRATEGIES = {
+    "used": "00000001-0000-4000-8000-000000000000",
+    "archived": "00000002-0000-4000-8000-000000000000",
+    "far": "00000003-0000-4000-8000-000000000000",
+    "custom": "00000004-0000-4000-8000-000000000000",
+}
+"""What calls name a strategy by → its id. Their features: web, old (archived), elsewhere (in `other`), app."""
+
+
+@dataclass(frozen=True)
+class Ours:
+    """Where our server answers otherwise on purpose: its status, a part of its message, the real one's status, and why."""
+
+    status: int
+    message: str
+    real: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call. `{name}` in path and body stands for an id: of a strategy, or of what an earlier step made as `keep`."""
+
+    method: str
+    path: str
+    body: Any = None
+    who: str = BOSS
+    keep: str = ""
+    ours: Ours | None = None
+
+
+def get(path: str, who: str = BOSS) -> Step:
+    """Return a step that reads."""
+    return Step("GET", path, who=who)
+
+
+def post(path: str, body: Any = None, who: str = BOSS, **given: Any) -> Step:
+    """Return a step that sends something new."""
+    return Step("POST", path, body, who, **given)
+
+
+def put(path: str, body: Any, who: str = BOSS, **given: Any) -> Step:
+    """Return a step that changes something."""
+    return Step("PUT", path, body, who, **given)
+
+
+def delete(path: str, who: str = BOSS, **given: Any) -> Step:
+    """Return a step that deletes something."""
+    return Step("DELETE", path, None, who, **given)
+
+
+def filled(value: Any, known: Mapping[str, Any]) -> Any:
+    """Return a path or a body with the ids in it; a text that is nothing but a name becomes the id itself."""
+    if isinstance(value, dict):
+        return {key: filled(each, known) for key, each in value.items()}
+    if isinstance(value, list):
+        return [filled(each, known) for each in value]
+    if not isinstance(value, str) or "{" not in value:
+        return value
+    if value[1:-1] in known:
+        return known[value[1:-1]]
+    for name, number in known.items():
+        value = value.replace(f"{{{name}}}", str(number))
+    return value

@@ -1,0 +1,173 @@
+"""Import and export undo each other, for every data set that can be imported (import validation, 6.3 and 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from batch_scene import (
+    HERE,
+    Json,
+    Scene,
+    body,
+    depends,
+    feature,
+    linked,
+    place,
+    scene_of,
+    strategy,
+    tag,
+    variant,
+    without_ids,
+)
+
+NAMES = ("a", "b", "c-1", "D_d", "e.e")
+PARENTS = ("p", "q")
+SEGMENTS = ("vip", "beta")
+FIELDS = ("region", "tier", "userId")
+TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=8)
+EXAMPLES = 40
+
+
+def picks(pool: tuple[str, ...], most: int) -> st.SearchStrategy[list[str]]:
+    """Return some different ones of a pool, sorted: of variants the first gets what is left of the whole, and exports sort them."""
+    return st.lists(st.sampled_from(pool), max_size=most, unique=True).map(sorted)
+
+
+def constraints() -> st.SearchStrategy[list[Json]]:
+    """Return constraints that fit their operators."""
+    of_values = st.fixed_dictionaries(
+        {
+            "contextName": st.sampled_from(FIELDS),
+            "operator": st.sampled_from(("IN", "NOT_IN", "STR_CONTAINS")),
+            "values": st.lists(TEXTS, min_size=1, max_size=3),
+        },
+        optional={"inverted": st.booleans(), "caseInsensitive": st.booleans()},
+    )
+    of_value = st.fixed_dictionaries(
+        {"contextName": st.sampled_from(FIELDS), "operator": st.just("NUM_GT"), "value": st.integers(0, 99).map(str)}
+    )
+    return st.lists(of_values | of_value, max_size=2)
+
+
+@st.composite
+def features(draw: st.DrawFn) -> tuple[list[Json], list[Json], list[Json]]:
+    """Return features with strategies and states."""
+    found: tuple[list[Json], list[Json], list[Json]] = ([], [], [])
+    for name in [*draw(picks(NAMES, 4)), *PARENTS]:
+        more = st.fixed_dictionaries(
+            {"project": st.just("from")},
+            optional={
+                "description": TEXTS | st.none(),
+                "type": st.sampled_from(("release", "experiment")),
+                "stale": st.booleans(),
+                "impressionData": st.booleans(),
+            },
+        )
+        found[0].append(feature(name, **draw(more)))
+        found[1].extend(draw(st.lists(strategies(name), max_size=3)))
+        variants = [variant(each) for each in draw(picks(("v", "w", "x"), 3))]
+        found[2].append(place(name, enabled=draw(st.booleans()), variants=variants))
+    return found
+
+
+def strategies(owner: str) -> st.SearchStrategy[Json]:
+    """Return a strategy of a feature."""
+    more: dict[str, Any] = {
+        "parameters": st.dictionaries(st.sampled_from(("rollout", "stickiness", "groupId", "x")), TEXTS, max_size=3),
+        "constraints": constraints(),
+        "segments": st.lists(st.integers(0, len(SEGMENTS) - 1), max_size=2, unique=True),
+        "title": TEXTS | st.none(),
+        "disabled": st.booleans(),
+        "variants": picks(("s", "t"), 2).map(lambda names: [variant(name) for name in names]),
+        "sortOrder": st.integers(0, 3),
+    }
+    name = st.sampled_from(("default", "flexibleRollout", "remoteAddress"))
+    return st.builds(lambda name, more: strategy(owner, name, **more), name, st.fixed_dictionaries({}, optional=more))
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> Json:
+    """Return an import that can be done."""
+    flags, used, states = draw(features())
+    children = [each["name"] for each in flags if each["name"] not in PARENTS]
+    chosen = draw(st.lists(st.sampled_from(children), unique=True) if children else st.just([]))
+    return body(
+        features=flags,
+        featureStrategies=used,
+        featureEnvironments=states,
+        tagTypes=[{"name": "team", "description": draw(TEXTS)}],
+        featureTags=[tag(name, value, "team") for name in chosen for value in draw(picks(("red", "blue"), 2))],
+        segments=[{"id": number, "name": name} for number, name in enumerate(SEGMENTS)],
+        contextFields=[{"name": "region", "description": "where"}, {"name": "tier", "stickiness": True}],
+        dependencies=[depends(name, *draw(picks(PARENTS, 2))) for name in chosen],
+        links=[linked(name, {"url": f"example.com/{name}/", "title": draw(TEXTS)}) for name in chosen],
+    )
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Scene, Scene]]:
+    """Give two databases."""
+    folder = tmp_path_factory.mktemp("batch")
+    with scene_of(f"sqlite:///{folder}/here.db") as here, scene_of(f"sqlite:///{folder}/there.db") as there:
+        yield here, there
+
+
+def begin(scene: Scene, *others: str) -> Scene:
+    """Return a scene that holds nothing but the segments that data sets use; numbers differ by the others before them."""
+    scene.renew()
+    scene.seed(segments=[{"name": name, "constraints": []} for name in (*others, *SEGMENTS)])
+    return scene
+
+
+def named(exported: Json) -> Json:
+    """Return an export with segments by name: their numbers are each server's own."""
+    names = {each["id"]: each["name"] for each in exported["segments"]}
+    rows = [row | {"segments": [names[each] for each in row["segments"]]} for row in exported["featureStrategies"]]
+    found: Json = without_ids(exported | {"featureStrategies": rows})
+    return found
+
+
+@settings(max_examples=EXAMPLES)
+@given(request=requests())
+def test_an_export_is_what_its_import_exports(servers: tuple[Scene, Scene], request: Json) -> None:
+    """What was exported can be imported again, here and into another server, and the export is the same each time."""
+    here, there = begin(servers[0]), begin(servers[1], "other")
+    here.load(request)
+    first = here.export()
+    again = {**HERE, "data": first}
+    assert here.validate(again)["errors"] == []
+    here.load(again)
+    assert named(here.export()) == named(first)
+    there.load(again)
+    assert named(there.export()) == named(first)
+
+
+@settings(max_examples=EXAMPLES)
+@given(request=requests())
+def test_a_second_import_changes_nothing(servers: tuple[Scene, Scene], request: Json) -> None:
+    """The same import again gives the same state, and tells of its strategies alone."""
+    here = begin(servers[0])
+    here.load(request)
+    first, told = named(here.export()), len(here.events())
+    here.load(request)
+    assert named(here.export()) == first
+    assert {kind for kind, _ in here.events()[told:]} <= {"feature-strategy-add", "features-imported"}
+
+
+@settings(max_examples=EXAMPLES)
+@given(request=requests())
+def test_another_environment_gets_the_same(servers: tuple[Scene, Scene], request: Json) -> None:
+    """What one environment exports, the other imports; the first stays as it was."""
+    here = begin(servers[0])
+    here.load(request)
+    first = named(here.export())
+    here.load({"project": "default", "environment": "production", "data": here.export()})
+    assert named(here.export()) == first
+    second = named(here.export(environment="production"))
+    states = [row | {"environment": "development"} for row in second["featureEnvironments"]]
+    assert second | {"featureEnvironments": states} == first

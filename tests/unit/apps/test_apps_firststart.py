@@ -1,0 +1,52 @@
+"""What a flag server says when it is ready: how much it holds and where, never a password; a first token only once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flagsvc.apps.firststart import begin, place
+from flagsvc.flagstore.seed import parse_seed
+from flagsvc.flagstore.store import open_store
+from flagsvc.settings.server import ServerOptions
+from flagsvc.testing import FakeClock, RecordingLog
+
+PLACES = {
+    "flags.db": "flags.db",
+    "sqlite:////var/flags.db": "/var/flags.db",
+    "postgresql://me:hunter2@db:5433/flags?password=hunter2": "PostgreSQL, database `flags` on db",
+    "postgres:///flags": "PostgreSQL, database `flags` on this machine",
+}
+
+
+@pytest.mark.parametrize("database", PLACES)
+def test_where_the_flags_are(database: str) -> None:
+    """A path as it is, a server's database by name and host."""
+    assert place(database) == PLACES[database]
+
+
+def test_a_first_start_and_the_next(tmp_path: Path) -> None:
+    """The first says how to go on, with a token; the next one only that it is ready."""
+    options = ServerOptions(database=str(tmp_path / "flags.db"))
+    store = open_store(options.database, FakeClock(), RecordingLog())
+    try:
+        first = begin(store, options, "http://flags.test", None)
+        assert "export FLAGSVC_ADMIN_TOKEN=user:" in first
+        assert "curl http://flags.test/api/admin/" in first
+        again = begin(store, options, "http://flags.test", None)
+        assert again == f"flagsvc ready: 0 feature flags in {tmp_path}/flags.db"
+    finally:
+        store.close()
+
+
+def test_a_seed_is_planted(tmp_path: Path) -> None:
+    """What it holds counts at once."""
+    options = ServerOptions(database=str(tmp_path / "flags.db"))
+    store = open_store(options.database, FakeClock(), RecordingLog())
+    try:
+        assert begin(store, options, "", parse_seed({"features": [{"name": "a"}]})).startswith(
+            "flagsvc ready: 1 feature flag in"
+        )
+    finally:
+        store.close()

@@ -1,0 +1,97 @@
+"""Routes that show what the pipeline does before and after a handler, and how to read its errors."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sqlalchemy.exc import OperationalError
+
+from flagsvc.errors import DatabaseError
+from flagsvc.flagserver.admin import maintenance
+from flagsvc.flagserver.call import Answer, Call
+from flagsvc.flagserver.route import Auth, Route
+from flagsvc.flagstore.refusals import bad_data
+from flagsvc.shapes import Array, Object, String
+
+ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+THING = Object({"name": String(), "tags": Array(String())}, required=("name",), closed=True)
+PATH = "/api/admin/projects/:projectId/environments/:environment/things"
+THINGS = "/api/admin/projects/default/environments/development/things"
+LOG_IN = (
+    "You must log in to use Unleash. Your request had no authorization header, so we could not authorize you. "
+    "Try logging in at /auth/simple/login"
+)
+
+
+def told(call: Call) -> Answer:
+    """Answer with what a handler was told."""
+    who = call.known_actor.name if call.known_actor else call.known_token and call.known_token.kind
+    return Answer({"who": who, "params": call.params, "query": call.query, "body": call.body})
+
+
+def refusing(call: Call) -> Answer:
+    """Refuse, as an operation does."""
+    raise bad_data("The thing is odd")
+
+
+def failing(call: Call) -> Answer:
+    """Fail, with what must not be told in the message."""
+    raise LookupError("hunter2")
+
+
+def away(call: Call) -> Answer:
+    """Fail as with a database that is away."""
+    raise DatabaseError("the database failed: OperationalError") from OperationalError("x", {}, Exception("hunter2"))
+
+
+def broken(call: Call) -> Answer:
+    """Fail as with a statement that the database does not take."""
+    raise DatabaseError("the database failed: DataError")
+
+
+def deep(call: Call) -> Answer:
+    """Answer with what recursion cannot encode."""
+    value: list[Any] = []
+    for _ in range(100_000):
+        value = [value]
+    return Answer(value)
+
+
+def row(path: str, handler=told, **given: Any) -> Route:
+    """Return a route."""
+    method = given.get("method", "GET")
+    return Route(path=path, handler=handler, operation=f"{method}{path}", summary="x", tag="x", **given)
+
+
+ROUTES = (
+    row(PATH, permission="CREATE_FEATURE_STRATEGY", method="POST", body=THING, status=201),
+    row(PATH, permission="CREATE_FEATURE_STRATEGY", method="PATCH", body=THING),
+    row(PATH),
+    row("/api/admin/either", permission=("ADMIN", "CREATE_SEGMENT")),
+    row("/api/admin/things/:name", method="DELETE", status=202),
+    row("/api/admin/refusing", refusing),
+    row("/api/admin/failing", failing),
+    row("/api/admin/away", away),
+    row("/api/admin/broken", broken),
+    row("/api/admin/deep", deep, method="POST", body=THING),
+    row("/api/client/things", auth=Auth.CLIENT),
+    row("/open", auth=Auth.NONE, in_memory=True),
+    row("/lazy", auth=Auth.NONE, at_once=lambda call: Answer("at once") if "now" in call.query else None),
+    *maintenance.ROUTES,
+)
+
+
+def message(answer: Any) -> str:
+    """Return the message of an error; checks that it is one of the forms of the wire."""
+    body = answer.json()
+    assert answer.headers["content-type"] == "application/json; charset=utf-8"
+    if "name" in body:
+        further = {"AuthenticationRequired": ["path", "type", "defaultHidden"], "PermissionError": ["permissions"]}
+        names = [name for name in body if name not in further.get(body["name"], ())]
+        assert names[-2:] == ["message", "details"]
+        assert body["details"]
+        assert "id" not in body or ID.fullmatch(body["id"])
+    else:
+        assert list(body) == ["message"]
+    return str(body["message"])

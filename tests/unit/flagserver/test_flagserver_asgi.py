@@ -1,0 +1,88 @@
+"""What runs where: memory on the loop, the database in threads, and changes never keep reading from going on."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from flagservers import BACKEND_SECRET, AppClient, app_client
+from flagsvc.api.http import Request, Response
+from flagsvc.flagserver.asgi import READERS, REPORTERS, WRITERS, Contract
+from flagsvc.flagserver.call import Answer, Call
+from flagsvc.flagserver.pipeline import Pipeline
+from flagsvc.flagserver.route import Auth, Route
+from flagsvc.flagstore.store import CONNECTIONS
+
+
+def row(path: str, handler, **given) -> Route:
+    """Return a route that needs no token."""
+    return Route(path=path, handler=handler, operation=path, summary="x", tag="x", auth=Auth.NONE, **given)
+
+
+def where(call: Call) -> Answer:
+    """Answer with the thread that asked."""
+    return Answer(threading.current_thread().name)
+
+
+@contextmanager
+def serving(folder: Path, *routes: Route) -> Iterator[AppClient]:
+    """Give a server with these routes."""
+    with app_client(str(folder / "flags.db"), routes=routes) as client:
+        yield client
+
+
+def test_what_runs_where(tmp_path: Path) -> None:
+    """What is in memory has no thread of its own; what reads, what changes and what is reported each have their own."""
+    routes = (
+        row("/memory", where, in_memory=True),
+        row("/read", where),
+        row("/write", where, method="POST"),
+        row("/check", where, method="POST", reads=True),
+        replace(row("/api/client/report", where, method="POST"), auth=Auth.CLIENT),
+    )
+    with serving(tmp_path, *routes) as client:
+        assert client.get("/memory").json() == threading.current_thread().name
+        assert client.get("/read").json().startswith("flagsvc reader")
+        assert client.post("/write").json().startswith("flagsvc writer")
+        assert client.post("/check").json().startswith("flagsvc reader")
+        assert client.post("/api/client/report", token=BACKEND_SECRET).json().startswith("flagsvc reporter")
+        assert client.post("/none").status == 404
+    assert READERS + WRITERS + REPORTERS < CONNECTIONS
+
+
+def test_reading_goes_on_while_changes_wait(tmp_path: Path) -> None:
+    """With every writer's thread taken and more changes waiting, a GET is answered."""
+    release, begun = threading.Event(), threading.Semaphore(0)
+
+    def stand(call: Call) -> Answer:
+        begun.release()
+        return Answer(release.wait(20))
+
+    with serving(tmp_path, row("/read", where), row("/write", stand, method="POST")) as client:
+        contract = Contract(
+            Pipeline((row("/read", where), row("/write", stand, method="POST")), client.server, body_limit=9)
+        )
+
+        async def answer(method: bytes, path: bytes) -> Response:
+            admitted = contract.admit(Request(method, path, b"", []))
+            assert not isinstance(admitted, Response)
+            found = contract.answer(admitted, b"")
+            return found if isinstance(found, Response) else await found
+
+        async def race() -> None:
+            waiting = [asyncio.create_task(answer(b"POST", b"/write")) for _ in range(WRITERS + 5)]
+            for _ in range(WRITERS):
+                assert await asyncio.to_thread(begun.acquire, timeout=20)
+            assert (await answer(b"GET", b"/read")).status == 200
+            release.set()
+            assert {response.status for response in await asyncio.gather(*waiting)} == {200}
+
+        try:
+            asyncio.run(asyncio.wait_for(race(), 30))
+        finally:
+            release.set()
+            contract.close()

@@ -1,0 +1,22 @@
+"""Variables of other commands of ours: known, and no option's."""
+
+from __future__ import annotations
+
+import pytest
+
+from flagsvc.cli.batch.target import TOKEN_VARIABLE
+from flagsvc.settings.load import unread
+
+
+@pytest.mark.parametrize(
+    "name", [TOKEN_VARIABLE, f"{TOKEN_VARIABLE}_FILE", "FLAGSVC_SEED", "FLAGSVC_URL", "UNLEASH_URL"]
+)
+def test_what_another_command_reads_is_no_mistake(name: str) -> None:
+    """Who exports what the first start of a server tells is not warned by the proxy, nor the other way round."""
+    assert list(unread({name: "x"})) == []
+
+
+def test_a_mistake_in_the_name_of_a_token() -> None:
+    """The nearest variable is named, also where it is that of another command."""
+    (warning,) = unread({"FLAGSVC_ADMIN_TOKN": "x"})
+    assert warning.endswith("did you mean `FLAGSVC_ADMIN_TOKEN`?")

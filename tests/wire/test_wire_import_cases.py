@@ -1,0 +1,91 @@
+"""Recorded answers of the real server's batch validation (import validation, head): over the application ours are the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from batch_scene import Scene, scene_of
+from databases import KINDS, fresh_database
+from flagservers import app_client
+from processes import Answer
+
+FOLDER = Path(__file__).resolve().parents[1] / "import_cases"
+ALWAYS = json.loads((FOLDER / "_given_always.json").read_text())
+CASES = sorted(FOLDER.glob("[0-9]*.json"))
+UNORDERED = (
+    "You cannot import a features that already exist in other projects.",
+    "The following features will not be imported as they are currently archived.",
+    "The following features already exist in this project and will be overwritten:",
+)
+"""Beginnings of the messages whose items come in the order of the database's rows."""
+NOT_OUR_WORDS = ("malformed-json",)
+"""Cases whose message is the text of a JSON parser: ours has its own."""
+
+
+def state(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the state of a case: what always is, and on top of it `given`, whose entries win over those of the same name."""
+    found = dict(ALWAYS)
+    for section, entries in given.items():
+        names = {each.get("id", each.get("name")) for each in entries}
+        found[section] = [
+            each for each in found.get(section, []) if each.get("id", each.get("name")) not in names
+        ] + entries
+    return found
+
+
+def content(when: Mapping[str, Any]) -> bytes:
+    """Return the bytes of a request's body: a recorded text, or JSON; a case without either sent `null`."""
+    return str(when["bodyText"]).encode() if "bodyText" in when else json.dumps(when.get("body")).encode()
+
+
+def comparable(answer: Any) -> Any:
+    """Return a body without its id, the items of unordered lists sorted."""
+    if not isinstance(answer, dict):
+        return answer
+    body = {name: value for name, value in answer.items() if name != "id"}
+    for item in [*body.get("errors", []), *body.get("warnings", [])]:
+        if item["message"].startswith(UNORDERED):
+            item["affectedItems"] = sorted(item["affectedItems"])
+    return body
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Scene]]:
+    """Give a database of each kind: its URL, and what makes it new again for each case."""
+    with ExitStack() as made:
+        if request.param == "sqlite":
+            url = f"sqlite:///{tmp_path_factory.mktemp('cases') / 'flags.db'}"
+        else:
+            url = made.enter_context(fresh_database(request.getfixturevalue("postgresql_cluster")))
+        yield url, made.enter_context(scene_of(url))
+
+
+def ask(database: str, case: Mapping[str, Any]) -> Answer:
+    """Ask a case's request of a server in the case's state; nothing is sent along that the case does not have."""
+    when = case["when"]
+    headers: dict[str, str | None] = {"content-type": None}
+    headers |= {name.lower(): value for name, value in when["headers"].items()}
+    with app_client(database, given=state(case["given"])) as client:
+        return client.ask(when["method"], when["path"], content(when), token=None, headers=headers)
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_recorded_answers(path: Path, scene: tuple[str, Scene]) -> None:
+    """Status, body and its type are the recorded ones."""
+    case = json.loads(path.read_text())
+    database, fresh = scene
+    fresh.renew()
+    answer, then = ask(database, case), case["then"]
+    body = answer.json()
+    assert answer.headers["content-type"] == "application/json; charset=utf-8"
+    assert answer.status == then["status"], body
+    if any(each in path.stem for each in NOT_OUR_WORDS):
+        assert set(body) == set(then["body"])
+    else:
+        assert comparable(body) == comparable(then["body"])
