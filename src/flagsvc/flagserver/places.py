@@ -12,9 +12,9 @@ LARGEST = 2**31 - 1
 
 
 def of_body(call: Call) -> str | None:
-    """Return the project that the body names."""
-    named = [call.body.get(key) for key in ("projectId", "project")] if isinstance(call.body, dict) else []
-    return next((name for name in named if isinstance(name, str) and name), None)
+    """Return the project that the body names: the one that what it describes will belong to."""
+    named = call.body.get("project") if isinstance(call.body, dict) else None
+    return named if isinstance(named, str) and named else None
 
 
 def of_feature(call: Call) -> str | None:

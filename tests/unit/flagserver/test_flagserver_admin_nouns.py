@@ -146,6 +146,7 @@ def test_owners_and_what_belongs_to_their_project(client: AppClient) -> None:
     client.post(path, SEGMENT)
     client.post(path, SEGMENT | {"name": "far", "project": "other"})
     assert client.post(path, SEGMENT | {"name": "mine"} | mine, token=OWNER_SECRET).status == 201
+    assert client.post(path, SEGMENT | {"name": "for all", "projectId": "default"}, token=OWNER_SECRET).status == 403
     for number in (1, 2):
         for body in (SEGMENT, SEGMENT | mine, SEGMENT | {"project": "other"}):
             assert client.put(f"{path}/{number}", body, token=OWNER_SECRET).status == 403
@@ -162,7 +163,8 @@ def test_owners_and_the_context_fields_of_their_project(client: AppClient) -> No
     """They change one of theirs when the body says whose it is, as on the real server, and none that belongs to all."""
     path = f"{ADMIN}/context"
     assert client.post(path, {"name": "mine", "project": "default"}, token=OWNER_SECRET).status == 201
-    assert client.post(path, {"name": "all"}, token=OWNER_SECRET).status == 403
+    for body in ({"name": "all"}, {"name": "all", "projectId": "default"}):
+        assert client.post(path, body, token=OWNER_SECRET).status == 403
     assert client.put(f"{path}/mine", {"project": "default"}, token=OWNER_SECRET).status == 200
     assert client.put(f"{path}/mine", {}, token=OWNER_SECRET).status == 403
     assert client.put(f"{path}/plan", {"project": "default"}, token=OWNER_SECRET).status == 403
