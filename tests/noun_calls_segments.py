@@ -196,6 +196,7 @@ WITH_STRATEGIES = [
     get(PATH),
 ]
 
+TO_ALL = Ours(403, "UPDATE_PROJECT_SEGMENT", 204, "an owner would give to all what belongs to the project")
 WHO_MAY = [
     post(PATH, segment("every"), keep="every"),
     post(PATH, segment("r"), READER),
@@ -209,7 +210,7 @@ WHO_MAY = [
     put(f"{PATH}/{{every}}", segment("every"), OWNER),
     delete(f"{PATH}/{{every}}", OWNER),
     post(PATH, segment("r", project="default"), MEMBER),
-    put(f"{PATH}/{{owned}}", segment("owned 2"), OWNER),
+    put(f"{PATH}/{{owned}}", segment("owned 2"), OWNER, ours=TO_ALL),
     put(f"{PATH}/{{owned}}", segment("owned 2"), OWNER),
     post(PATH, segment("w"), WRITER, keep="w"),
     put(f"{PATH}/{{w}}", segment("w2"), WRITER),
