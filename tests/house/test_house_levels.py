@@ -170,3 +170,9 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
     """Every relative link of a page names a file that exists."""
     for target in LINK.findall(page.read_text()):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_files_of_tests_have_names_of_their_own() -> None:
+    """pytest imports them by their names: of two files with one name it would not collect the second."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))
