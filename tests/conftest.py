@@ -16,6 +16,7 @@ COUNTED = {
     "test_corpus.py::test_case": "corpus",
 }
 """Test → what its cases are called."""
+LINES_OF_A_FAILURE = 25
 
 
 pytest_plugins = ("databases",)
@@ -48,6 +49,19 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None and not hasattr(session.config, "workerinput"):
         reporter.write_line(f"flagsvc runs {forms.form()}")
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name a case of bytes that are no text by their length: compressed ones may hold the time, and every worker must collect the same."""
+    return f"{argname}-{len(val)}-bytes" if isinstance(val, bytes) and not val.isascii() else None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Tell of a failure when it happens: the end of a long run's log may never be seen."""
+    if report.failed and not os.environ.get("PYTEST_XDIST_WORKER"):
+        last = "\n".join(report.longreprtext.splitlines()[-LINES_OF_A_FAILURE:])
+        print(f"\n{report.when} of {report.nodeid} failed:\n{last}", flush=True)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
