@@ -40,7 +40,7 @@ class FailedError(Exception):
 
 def main() -> int:
     """Run the demo; return the exit code."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # a shell may have started it with these ignored
         signal.signal(number, interrupt)
     try:
         with tempfile.TemporaryDirectory(prefix="flagsvc-demo-") as folder:

@@ -52,7 +52,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
-    """Name a case of bytes that are no text by their length: compressed ones may hold the time, and every worker must collect the same."""
+    """Name a case of bytes that are no text by their length: compressed ones may hold the time, and workers must agree."""
     return f"{argname}-{len(val)}-bytes" if isinstance(val, bytes) and not val.isascii() else None
 
 
