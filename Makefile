@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help install compile demo test test-interpreted test-long lint types docs lock wheel clean
+.PHONY: help install compile demo test test-interpreted test-long lint types docs lock wheel bench instructions clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -66,8 +66,14 @@ lock: | $(BIN)/python ## pin the requirements again, with hashes
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -c requirements/runtime.txt -o requirements/dev.txt requirements/dev.in
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -c requirements/dev.txt -o requirements/build.txt requirements/build.in
 
+bench: install ## measure the proxy beside the reference and Unleash Edge (QUICK=1: two minutes; EDGE=BINARY: another Edge)
+	@$(BIN)/python benchmarks/proxy.py $(if $(QUICK),--quick) $(if $(EDGE),--edge "$(EDGE)") $(ARGS)
+
 wheel: install ## build the wheel with the compiled engine into dist/
 	$(BIN)/python -m build --wheel --no-isolation
+
+instructions: install ## record how many instructions the engine takes (valgrind), for the test that guards them
+	$(BIN)/python benchmarks/instructions.py --record
 
 clean: ## remove what was built
 	rm -rf $(VENV) build dist .cache src/*.egg-info

@@ -1,0 +1,210 @@
+"""The goals, as a table, and what a run says about each: met, only what must be, or not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from harness.prepared import GZIP, HEALTH_EVERY, IDENTITY, POSTS_EVERY
+from harness.results import EDGE_ONE, EMPTY, OURS, REFERENCE, Cell, Results
+
+MET, MUST, MISSED, UNKNOWN = "met", "must met", "**not met**", "not measured"
+NEWER = "Newer versions of Edge are faster: 20.4.1 needs about half as much at 350 flags and above."
+OLD, NEW = "Edge 20.1.0, one worker thread", "Edge 20.4, one worker thread"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one goal asks, what was measured, and whether that is enough."""
+
+    what: str
+    wanted: str
+    figure: str
+    state: str
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How many times less CPU than another server, at each size: what must be and what is the goal."""
+
+    title: str
+    server: str
+    encoding: str
+    status: int
+    wanted: dict[int, tuple[float, float]]
+    versions: str = ""
+
+
+RATIOS = (
+    Ratio(
+        "the reference",
+        REFERENCE,
+        IDENTITY,
+        200,
+        {10: (16, 21), 100: (45, 60), 350: (75, 100), 1000: (85, 115), 5000: (80, 100)},
+    ),
+    Ratio(
+        "the reference, gzip",
+        REFERENCE,
+        GZIP,
+        200,
+        {10: (16, 20), 100: (36, 48), 350: (55, 72), 1000: (70, 92), 5000: (72, 92)},
+    ),
+    Ratio(
+        NEW,
+        EDGE_ONE,
+        IDENTITY,
+        200,
+        {10: (3.5, 4.8), 100: (6.5, 8.5), 350: (12, 16), 1000: (15, 20), 5000: (18, 24)},
+        "new",
+    ),
+    Ratio(
+        f"{NEW}, gzip",
+        EDGE_ONE,
+        GZIP,
+        200,
+        {10: (8, 10), 100: (7, 9), 350: (10, 13), 1000: (13, 17), 5000: (17, 22)},
+        "new",
+    ),
+    Ratio(OLD, EDGE_ONE, IDENTITY, 200, {10: (4.5, 6), 100: (12, 15), 350: (24, 32), 1000: (30, 40)}, "old"),
+    Ratio(
+        "Edge, 304 for an unchanged poller", EDGE_ONE, IDENTITY, 304, {10: (4.5, 6), 1000: (85, 110), 5000: (600, 800)}
+    ),
+)
+
+
+def edge_age(results: Results) -> str:
+    """Return which table of goals the measured Edge belongs to: `new` from 20.4 on, `old` before."""
+    found = re.match(r"(\d+)\.(\d+)", results.about.get("versions", {}).get("Unleash Edge", ""))
+    return "" if not found else "new" if (int(found[1]), int(found[2])) >= (20, 4) else "old"
+
+
+def ratio(results: Results, server: str, **like: object) -> float | None:
+    """Return how many times the CPU of ours another server needs in a cell of the matrix."""
+    ours, other = results.find("matrix", OURS, **like), results.find("matrix", server, **like)
+    return other.us / ours.us if ours and other else None
+
+
+def judge(figure: float, must: float, goal: float) -> str:
+    """Return whether a figure that should be large is large enough."""
+    return MET if figure >= goal else MUST if figure >= must else MISSED
+
+
+def ratios(results: Results) -> list[Verdict]:
+    """Return a verdict for every ratio at every size."""
+    found = []
+    for row in RATIOS:
+        if row.versions and row.versions != edge_age(results):
+            found.append(Verdict(row.title, "", "another version was measured, or none", UNKNOWN))
+            continue
+        for flags, (must, goal) in row.wanted.items():
+            value = ratio(results, row.server, flags=flags, form="GET list", encoding=row.encoding, status=row.status)
+            what, wanted = f"{row.title}, {flags:,} flags", f"{must:g} / {goal:g} times less"
+            state = UNKNOWN if value is None else judge(value, must, goal)
+            found.append(Verdict(what, wanted, "" if value is None else f"{value:.1f}", state))
+    return found
+
+
+def below(what: str, wanted: str, unit: str, limit: float, figure: float | None) -> Verdict:
+    """Return the verdict on a figure that should be small."""
+    if figure is None:
+        return Verdict(what, wanted, "", UNKNOWN)
+    return Verdict(
+        what,
+        wanted,
+        f"{figure:.2f}{unit}" if figure < 10 else f"{figure:.1f}{unit}",
+        MET if figure <= limit else MISSED,
+    )
+
+
+def unchanged(results: Results) -> list[Verdict]:
+    """A 304 for an unchanged poller, beside an empty answer in the same rounds."""
+    found = []
+    for flags in results.sizes():
+        empty = results.find("floor", EMPTY, flags=flags)
+        cell = results.find("matrix", OURS, flags=flags, form="GET list", encoding=IDENTITY, status=304)
+        value = cell.us / empty.us if cell and empty else None
+        found.append(below(f"a 304, {flags:,} flags", "at most 1.2 times an empty answer", " times", 1.2, value))
+    return found
+
+
+def gets_within(mixed: Cell, metrics: Cell, health: Cell) -> float:
+    """Return the microseconds of a GET in mixed traffic: what is left when the posts and checks are paid as they cost alone."""
+    posts, checks = 1 / POSTS_EVERY, 1 / HEALTH_EVERY
+    return (mixed.us - posts * metrics.us - checks * health.us) / (1 - posts - checks)
+
+
+def mixture_of(results: Results, server: str, flags: int) -> tuple[float, float] | None:
+    """Return the microseconds of a GET alone and in mixed traffic."""
+    forms = ("GET list", "mixed", "metrics post", "health check")
+    alone, *others = (results.find("mixed", server, flags=flags, form=form) for form in forms)
+    cells = [cell for cell in others if cell]
+    return (alone.us, gets_within(*cells)) if alone and len(cells) == len(others) else None
+
+
+def mixture(results: Results) -> list[Verdict]:
+    """Mixed traffic on every connection."""
+    found = []
+    for flags in results.sizes():
+        pair = mixture_of(results, OURS, flags)
+        value = pair[1] / pair[0] if pair else None
+        what = f"the GETs of mixed traffic, {flags:,} flags"
+        found.append(below(what, "at most 1.15 times their cost alone", " times", 1.15, value))
+    return found
+
+
+def pairs(results: Results, part: str, second: str, first: str) -> list[tuple[Cell, Cell]]:
+    """Return the cells of two ways of running ours, by size."""
+    found = []
+    for cell in results.all(part, server=first):
+        other = results.find(part, second, flags=cell.flags)
+        if other:
+            found.append((cell, other))
+    return found
+
+
+def workers(results: Results) -> list[Verdict]:
+    """Two workers beside one."""
+    both = pairs(results, "workers", "ours, two workers", "ours, one worker")
+    wanted = "at most 1.1 times the CPU of one"
+    found = [below(f"two workers, {one.flags:,} flags", wanted, " times", 1.1, two.us / one.us) for one, two in both]
+    return found or [below("two workers", wanted, "", 1.1, None)]
+
+
+def mounted(results: Results) -> list[Verdict]:
+    """Plain ASGI beside the process."""
+    both = pairs(results, "mounted", "ours, mounted", "ours, the process")
+    wanted = "at most 25 µs more than the process"
+    found = [below(f"mounted (ASGI), {a.flags:,} flags", wanted, " µs", 25, b.us - a.us) for a, b in both]
+    return found or [below("mounted (ASGI)", wanted, "", 25, None)]
+
+
+def memory(results: Results) -> list[Verdict]:
+    """The memory of a worker, after it has answered the whole matrix."""
+    found = [each.rss for each in results.memory if each.server == OURS and each.flags == 1000]
+    return [below("memory of a worker, 1,000 flags", "under 50 MB resident", " MB", 50, max(found, default=None))]
+
+
+def start(results: Results) -> list[Verdict]:
+    """Start to ready."""
+    seconds = sorted(results.starts.get(OURS, []))
+    value = seconds[len(seconds) // 2] if seconds else None
+    return [below("start to ready, 1,000 flags", "under 0.5 s", " s", 0.5, value)]
+
+
+def refresh(results: Results) -> list[Verdict]:
+    """Latencies while the document changes, beside those at rest."""
+    p99 = {each.part: each.percentiles["99"] for each in results.latencies if each.part.startswith("refresh, ")}
+    rest = p99.pop("refresh, at rest", None)
+    wanted = "p99 under 3 times p99 at rest"
+    found = [below(part, wanted, " times", 3, value / rest) for part, value in p99.items() if rest]
+    return found or [below("refresh", wanted, "", 3, None)]
+
+
+REST: tuple[Callable[[Results], list[Verdict]], ...] = (unchanged, mixture, workers, mounted, memory, start, refresh)
+
+
+def rest(results: Results) -> list[Verdict]:
+    """Return the verdicts on everything that is no ratio to another server."""
+    return [verdict for row in REST for verdict in row(results)]

@@ -1,0 +1,266 @@
+"""The page with the tables and goals, and the plots beside it, from raw results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from harness import goals, plots
+from harness.goals import Verdict
+from harness.results import EDGE_ONE, OURS, REFERENCE, Cell, Results
+
+INTRODUCTION = """\
+Written by `make bench`; [proxy.json](proxy.json) has every round. All servers run beside each other on one machine, on the
+same document from the same upstream ([documents.py](../../benchmarks/documents.py): 30 % static flags, the rest rollouts,
+constraints, segments, user lists and variants), in their production settings, with logs off. Before anything is measured,
+their answers are checked to hold the same flags, variants and payloads for the same users. CPU is user and system time of a
+server's whole process tree while it answers requests over 32 kept-alive connections, each for another user than the one
+before; the rounds take the servers in turn, a figure is the median of the rounds, and ± is half the distance between the
+cheapest and the dearest round. Requests a second depend on what else runs on the machine (the load generator shares it); CPU
+per request hardly does."""
+
+MATRIX = (
+    ("GET list", "identity", 200), ("GET list", "gzip", 200), ("GET list", "identity", 304), ("GET list", "gzip", 304),
+    ("GET list, browser", "identity", 200), ("GET list, browser", "gzip", 200),
+    ("POST list", "identity", 200), ("POST list", "gzip", 200),
+    ("POST named", "identity", 200), ("POST named", "gzip", 200), ("GET all", "identity", 200), ("GET all", "gzip", 200),
+    ("GET all", "identity", 304), ("GET all", "gzip", 304),
+)  # fmt: skip
+NOTES = {
+    "POST named": "20 flags by name (all 10 where there are but 10). Edge has no such request.",
+    "GET list, browser": "With the 17 headers that a browser sends.",
+}
+SHOWN = ("50", "90", "99", "99.9", "100")
+
+
+def write(results: Results, folder: Path) -> str:
+    """Write the page and the plots; return what is printed at the end."""
+    for name, drawing in plots.all_of(results).items():
+        (folder / name).write_text(drawing)
+    (folder / "proxy.md").write_text(page(results))
+    return "\n\n".join([*goal_tables(results), *matrix(results)[:2]])
+
+
+def page(results: Results) -> str:
+    """Return the whole page."""
+    blocks = [
+        "# The proxy beside the reference and Edge",
+        INTRODUCTION,
+        *about(results),
+        "## Goals",
+        *goal_tables(results),
+    ]
+    blocks += ["## CPU per request", *pictures(results, plots.COSTS), *matrix(results)]
+    blocks += [
+        "## Mixed traffic",
+        *mixed(results),
+        "## Number of users",
+        *pictures(results, ("users.svg",)),
+        *users(results),
+    ]
+    blocks += [
+        "## Latency under a fixed rate",
+        LATENCY,
+        *pictures(results, plots.LATENCIES),
+        *latency(results, "latency"),
+    ]
+    blocks += ["## Refresh", REFRESH, *pictures(results, ("refresh.svg",)), *latency(results, "refresh")]
+    blocks += ["## Workers, and mounted in an application", *beside(results)]
+    blocks += ["## Memory and start", *pictures(results, ("memory.svg",)), *memory(results), *starts(results)]
+    return "\n\n".join(blocks) + "\n"
+
+
+LATENCY = """\
+Requests are due at fixed times, whatever the server does; latency counts from when a request was due, so that a stall is charged to
+all that were due meanwhile. Microseconds."""
+REFRESH = """\
+Ours alone, which asks the upstream every second here, at three tenths of the rate that it could answer: the document stays as it
+is, has one other flag each second, or is another in every flag. Microseconds."""
+MIXTURE = """\
+On every connection one request of 20 is a metrics post and one of 100 a health check. What is left when these are paid as they cost
+alone is the GETs'."""
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table; the first column is text, the others are figures."""
+    lines = [f"| {' | '.join(heads)} |", f"|---|{'---:|' * (len(heads) - 1)}"]
+    return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows])
+
+
+def about(results: Results) -> list[str]:
+    """Return date, machine and versions, and what is missing."""
+    known = results.about
+    facts = {
+        "Date": known["date"],
+        "Commit": known["commit"],
+        "Machine": ", ".join(f"{k} {v}" for k, v in known["machine"].items()),
+    }
+    facts |= {"Versions": ", ".join(f"{name} {version}" for name, version in known["versions"].items())}
+    lines = [f"- {name}: {value}" for name, value in facts.items()]
+    lines += cached(results)
+    lines += [f"- Left out: {what}" for what in results.left_out] + [f"- **Failed**: {what}" for what in results.failed]
+    quick = ["**A quick run: few cells, short rounds. Its figures are rough.**"] if known.get("quick") else []
+    return [*quick, "\n".join(lines), *warning(results)]
+
+
+def cached(results: Results) -> list[str]:
+    """Return how much of the matrix our cache of answers gave, which is on as it is by default."""
+    shares = [cell.cached for cell in results.all("matrix", server=OURS, status=200) if cell.cached is not None]
+    return (
+        [f"- Answers that our cache gave, in the 200s of the matrix: at most {100 * max(shares):.1f} %"]
+        if shares
+        else []
+    )
+
+
+def warning(results: Results) -> list[str]:
+    """Return the sentence that ratios against an old Edge carry."""
+    return [goals.NEWER] if goals.edge_age(results) == "old" else []
+
+
+def goal_tables(results: Results) -> list[str]:
+    """Return the verdicts on all goals, and how many there are of each."""
+    against, rest = goals.ratios(results), goals.rest(results)
+    states = [verdict.state for verdict in [*against, *rest]]
+    counts = ", ".join(
+        f"{states.count(state)} {state}" for state in (goals.MET, goals.MUST, goals.MISSED, goals.UNKNOWN)
+    )
+    return [counts + ".", verdicts("CPU per request than", against), *warning(results), verdicts("else", rest)]
+
+
+def verdicts(title: str, found: list[Verdict]) -> str:
+    """Return verdicts as a table."""
+    return table(
+        (title, "wanted", "measured", ""), [(each.what, each.wanted, each.figure, each.state) for each in found]
+    )
+
+
+def figure(cell: Cell | None) -> str:
+    """Return a cell's microseconds and spread."""
+    if cell is None:
+        return "–"
+    return f"{micro(cell.us)} ±{100 * cell.spread / 2:.0f} %"
+
+
+def micro(value: float) -> str:
+    """Return microseconds with three digits or so."""
+    return f"{value:,.1f}" if value < 100 else f"{value:,.0f}"
+
+
+def times(other: Cell | None, ours: Cell | None) -> str:
+    """Return how many times as much another needs."""
+    return f"{other.us / ours.us:.1f}" if other and ours else "–"
+
+
+def matrix(results: Results) -> list[str]:
+    """Return a table for every form, encoding and status that was measured."""
+    blocks = []
+    for form, encoding, status in MATRIX:
+        if results.all("matrix", form=form, encoding=encoding, status=status):
+            blocks += [f"### {form}, {encoding}, {status}", *notes(form), of_form(results, form, encoding, status)]
+            blocks += warning(results)
+    return blocks
+
+
+def notes(form: str) -> list[str]:
+    """Return what is to be said about a form."""
+    return [NOTES[form]] if form in NOTES else []
+
+
+def of_form(results: Results, form: str, encoding: str, status: int) -> str:
+    """Return one table of the matrix: microseconds by server and size, ratios, requests a second and bytes of ours."""
+    servers = results.servers()
+    others = [name for name in (REFERENCE, EDGE_ONE) if name in servers]
+    rows = []
+    for flags in results.sizes():
+        found = {
+            name: results.find("matrix", name, flags=flags, form=form, encoding=encoding, status=status)
+            for name in servers
+        }
+        own = found[OURS]
+        last = [f"{own.rate:,.0f}", f"{own.answer:,.0f}"] if own else ["–", "–"]
+        rows.append([f"{flags:,}", *map(figure, found.values()), *(times(found[name], own) for name in others), *last])
+    heads = ["flags", *(f"{name}, µs" for name in servers), *(f"{name} / ours" for name in others), "ours/s", "bytes"]
+    return table(heads, rows)
+
+
+def mixed(results: Results) -> list[str]:
+    """Return what a GET costs alone and among others."""
+    rows = []
+    for flags in results.sizes():
+        for server in results.servers():
+            pair = goals.mixture_of(results, server, flags)
+            cells = [results.find("mixed", server, flags=flags, form=form) for form in ("metrics post", "health check")]
+            if pair:
+                rows.append(
+                    [
+                        f"{flags:,}",
+                        server,
+                        *map(figure, cells),
+                        micro(pair[0]),
+                        micro(pair[1]),
+                        f"{pair[1] / pair[0]:.2f}",
+                    ]
+                )
+    return [
+        MIXTURE,
+        table(
+            ("flags", "server", "metrics post, µs", "health check, µs", "GET alone", "GET among others", "times"), rows
+        ),
+    ]
+
+
+def users(results: Results) -> list[str]:
+    """Return the cost by number of users."""
+    cells = results.all("users")
+    servers = list(dict.fromkeys(cell.server for cell in cells))
+    rows = []
+    for number in sorted({cell.users for cell in cells}):
+        rows.append([f"{number:,}", *(figure(results.find("users", server, users=number)) for server in servers)])
+    return [
+        "GET list at 100 flags; so many different users take turns.",
+        table(["users", *(f"{name}, µs" for name in servers)], rows),
+    ]
+
+
+def latency(results: Results, part: str) -> list[str]:
+    """Return the percentiles of a part."""
+    rows = []
+    for each in results.latencies:
+        if each.part.startswith(part):
+            first = each.server if each.part == part else each.part.removeprefix(f"{part}, ")
+            shown = [micro(each.percentiles[name]) for name in SHOWN]
+            rows.append([first, f"{each.flags:,}", f"{each.rate:,.0f}", *shown])
+    heads = ("", "flags", "requests/s", *(f"p{name}" if name != "100" else "most" for name in SHOWN))
+    return [table(heads, rows)] if rows else ["Not measured."]
+
+
+def beside(results: Results) -> list[str]:
+    """Return two ways of running ours beside each other."""
+    rows = []
+    for part in ("workers", "mounted"):
+        for cell in results.all(part):
+            rows.append([cell.server, f"{cell.flags:,}", figure(cell), f"{cell.rate:,.0f}"])
+    return [table(("", "flags", "GET list, µs", "requests/s"), rows)] if rows else ["Not measured."]
+
+
+def memory(results: Results) -> list[str]:
+    """Return megabytes by server and size."""
+    rows = [[e.server, f"{e.flags:,}", e.when, f"{e.rss:.0f}", f"{e.pss:.0f}"] for e in results.memory]
+    return [table(("server", "flags", "", "resident, MB", "proportional, MB"), rows)] if rows else ["Not measured."]
+
+
+def starts(results: Results) -> list[str]:
+    """Return the seconds from start to the first answer."""
+    rows = [[name, f"{sorted(each)[len(each) // 2]:.2f}", f"{max(each):.2f}"] for name, each in results.starts.items()]
+    return (
+        ["From the start of the process to its first answer at 1,000 flags.", table(("server", "s", "most"), rows)]
+        if rows
+        else []
+    )
+
+
+def pictures(results: Results, names: Iterable[str]) -> list[str]:
+    """Return the plots among these that there are."""
+    drawn = plots.all_of(results)
+    return [f"![{name.removesuffix('.svg')}]({name})" for name in names if name in drawn]

@@ -1,0 +1,168 @@
+"""The parts of the benchmark, in the order in which they are measured."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from harness import prepared, servers
+from harness.load import DisagreementError
+from harness.measuring import Scale, Stand, Task
+from harness.prepared import GZIP, IDENTITY
+from harness.results import EMPTY, OURS
+from harness.servers import Server, Start
+
+FAST_POLL = {"FLAGSVC_FETCH_INTERVAL": "1000"}
+
+
+@dataclass
+class Kinds:
+    """How to start what is compared, by name, ours first; and the address of the upstream."""
+
+    upstream: str
+    starts: dict[str, Start] = field(default_factory=dict)
+
+    def only(self, *names: str) -> dict[str, Start]:
+        """Return some of them."""
+        return {name: start for name, start in self.starts.items() if name in names}
+
+
+def run(stack: ExitStack, starts: dict[str, Start], url: str) -> list[Server]:
+    """Start servers on an upstream until the stack ends."""
+    return [stack.enter_context(start(url)) for start in starts.values()]
+
+
+def tasks_of(scale: Scale) -> list[Task]:
+    """Return the tasks of the matrix."""
+    forms = (prepared.LIST, prepared.POST_LIST, prepared.POST_NAMED, prepared.ALL) if scale.whole else (prepared.LIST,)
+    plain = [Task("matrix", form, encoding) for form in forms for encoding in (IDENTITY, GZIP)]
+    gets = [form for form in forms if form in (prepared.LIST, prepared.ALL)]
+    unchanged = [Task("matrix", form, encoding, unchanged=True) for form in gets for encoding in (IDENTITY, GZIP)]
+    browser = [Task("matrix", prepared.BROWSERS, encoding) for encoding in (IDENTITY, GZIP)]
+    return plain + unchanged + (browser if scale.whole else browser[:1])
+
+
+MIXTURE = (prepared.LIST, prepared.METRICS_ONLY, prepared.HEALTH_ONLY, prepared.MIXED)
+
+
+def matrix(stand: Stand, kinds: Kinds) -> None:
+    """Measure every form at every size, 200 and 304, and memory before and after; nothing where the servers disagree."""
+    tasks = tasks_of(stand.scale)
+    for flags in stand.scale.sizes:
+        with ExitStack() as stack:
+            running = run(stack, kinds.starts, f"{kinds.upstream}/{flags}")
+            agree(flags, running)
+            stand.footprint(flags, running, "ready")
+            mixture = [Task("mixed", form) for form in MIXTURE]
+            stand.warm(
+                flags,
+                running,
+                [task for task in tasks if task.encoding == IDENTITY and not task.unchanged] + mixture[1:],
+            )
+            empty = stack.enter_context(servers.ours(EMPTY)(f"{kinds.upstream}/0"))
+            for task in tasks:
+                floor = task.unchanged and task.form is prepared.LIST and task.encoding == IDENTITY
+                beside = [(empty, Task("floor", prepared.LIST))] if floor else []
+                stand.cells(flags, [(server, task) for server in running] + beside)
+            stand.cells(flags, [(server, task) for task in mixture for server in running])
+            stand.footprint(flags, running, "after the matrix")
+            stand.forget()
+
+
+def agree(flags: int, running: list[Server]) -> None:
+    """Refuse to go on where the servers do not say the same of the same users."""
+    found = servers.differences(running, range(0, 8000, 1000))
+    if found:
+        raise DisagreementError(
+            f"at {flags} flags the servers do not agree, so nothing is measured:\n" + "\n".join(found[:10])
+        )
+
+
+def users(stand: Stand, kinds: Kinds) -> None:
+    """Measure the cost against the number of different users that take turns."""
+    flags = 100
+    with ExitStack() as stack:
+        running = run(stack, kinds.starts, f"{kinds.upstream}/{flags}")
+        stand.warm(flags, running, [Task("users", prepared.LIST)])
+        for number in stand.scale.curve:
+            stand.cell(flags, running, Task("users", prepared.LIST, users=number))
+
+
+def latency(stand: Stand, kinds: Kinds) -> None:
+    """Measure latencies under rates that are the same for all; a server that cannot sustain one is left out of it."""
+    for flags, rates in stand.scale.rates:
+        with ExitStack() as stack:
+            for server in run(stack, kinds.starts, f"{kinds.upstream}/{flags}"):
+                capacity = sustained(stand, flags, server)
+                for rate in rates:
+                    stand.rated("latency", flags, server, rate, capacity)
+
+
+def sustained(stand: Stand, flags: int, server: Server) -> float:
+    """Return how many requests a second a warm server answers."""
+    stand.warm(flags, [server], [Task("latency", prepared.LIST)])
+    stand.cell(flags, [server], Task("capacity", prepared.LIST))
+    found = stand.results.cells.pop()
+    return found.rate
+
+
+def start(stand: Stand, kinds: Kinds) -> None:
+    """Measure the time from a start to the first answer, with the upstream answering at once."""
+    for name, begin in kinds.starts.items():
+        seconds = []
+        for _ in range(stand.scale.starts):
+            with begin(f"{kinds.upstream}/1000") as server:
+                seconds.append(server.start_s)
+        stand.results.starts[name] = seconds
+        stand.say(f" 1000 flags, start to ready: {name} {sorted(seconds)[len(seconds) // 2]:.3f} s")
+
+
+def workers(stand: Stand, kinds: Kinds) -> None:
+    """Compare one worker with two."""
+    if not servers.has_option("--workers"):
+        stand.results.left_out.append("two workers: this version has no `--workers`")
+        return
+    pair = {"one": servers.ours("ours, one worker"), "two": servers.ours("ours, two workers", "--workers", "2")}
+    beside(stand, kinds, pair, "workers", (100, 1_000))
+
+
+def mounted(stand: Stand, kinds: Kinds) -> None:
+    """Compare the process with the same proxy mounted in another application."""
+    pair = {"process": servers.ours("ours, the process"), "mounted": servers.ours_mounted("ours, mounted")}
+    beside(stand, kinds, pair, "mounted", (10, 100, 1_000))
+
+
+def beside(stand: Stand, kinds: Kinds, pair: dict[str, Start], part: str, sizes: tuple[int, ...]) -> None:
+    """Measure two ways of running ours beside each other."""
+    for flags in sizes if stand.scale.whole else sizes[:1]:
+        with ExitStack() as stack:
+            running = run(stack, pair, f"{kinds.upstream}/{flags}")
+            stand.warm(flags, running, [Task(part, prepared.LIST)])
+            stand.cell(flags, running, Task(part, prepared.LIST))
+
+
+REFRESHES = {"at rest": "", "one flag a second": "-one", "every flag a second": "-all"}
+
+
+def refresh(stand: Stand, kinds: Kinds) -> None:
+    """Measure latencies while the document changes every second, beside the same rate at rest."""
+    flags, capacity = stand.scale.refresh_flags, 0.0
+    for title, suffix in REFRESHES.items():
+        with servers.ours(OURS, **FAST_POLL)(f"{kinds.upstream}/{flags}{suffix}") as server:
+            capacity = capacity or sustained(stand, flags, server)
+            stand.warm(flags, [server], [Task("refresh", prepared.LIST)])
+            before = server.ask(1).headers.get("etag")
+            stand.rated(f"refresh, {title}", flags, server, round(0.3 * capacity), capacity)
+            if bool(suffix) == (server.ask(1).headers.get("etag") == before):
+                stand.fail(f"refresh, {title}: the document {'did not change' if suffix else 'changed'}")
+
+
+PARTS = {
+    "matrix": matrix,
+    "users": users,
+    "latency": latency,
+    "start": start,
+    "workers": workers,
+    "mounted": mounted,
+    "refresh": refresh,
+}

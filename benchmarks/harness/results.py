@@ -1,0 +1,124 @@
+"""What was measured, as it is kept, written and read again."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+OURS, REFERENCE, EDGE_ONE, EDGE, EMPTY = "ours", "reference", "Edge, one thread", "Edge", "ours, no flags"
+
+
+@dataclass
+class Cell:
+    """The CPU cost of one kind of request on one server; a figure for each round.
+
+    `cpu` is in microseconds a request, `rates` in requests a second, `answer` the bytes of an answer with its head, `encoded` the
+    share of answers that were compressed, `cached` the share taken from our cache of answers, `users` how many different requests
+    took turns, 0 where every request was for another user.
+    """
+
+    part: str
+    server: str
+    flags: int
+    form: str
+    encoding: str
+    status: int
+    users: int
+    answer: float = 0.0
+    encoded: float = 0.0
+    cached: float | None = None
+    cpu: list[float] = field(default_factory=list)
+    rates: list[float] = field(default_factory=list)
+
+    @property
+    def us(self) -> float:
+        """The median of the rounds."""
+        return statistics.median(self.cpu)
+
+    @property
+    def rate(self) -> float:
+        """The median of the rounds."""
+        return statistics.median(self.rates)
+
+    @property
+    def spread(self) -> float:
+        """The distance between the cheapest and the dearest round, as a share of the median."""
+        return (max(self.cpu) - min(self.cpu)) / self.us
+
+
+@dataclass
+class Latency:
+    """The latencies of one server under a fixed rate, in microseconds by percentile."""
+
+    part: str
+    server: str
+    flags: int
+    rate: float
+    percentiles: dict[str, float]
+
+
+@dataclass
+class Footprint:
+    """The memory of a server in megabytes, and how many requests it had answered by then, none when it was just ready."""
+
+    server: str
+    flags: int
+    when: str
+    rss: float
+    pss: float
+
+
+@dataclass
+class Results:
+    """Everything from one run."""
+
+    about: dict[str, Any] = field(default_factory=dict)
+    cells: list[Cell] = field(default_factory=list)
+    latencies: list[Latency] = field(default_factory=list)
+    memory: list[Footprint] = field(default_factory=list)
+    starts: dict[str, list[float]] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+    def find(self, part: str, server: str, **like: Any) -> Cell | None:
+        """Return the cell of a part and a server whose fields are so, None where it was not measured."""
+        return next((cell for cell in self.cells if alike(cell, {"part": part, "server": server, **like})), None)
+
+    def all(self, part: str, **like: Any) -> list[Cell]:
+        """Return the cells of a part whose fields are so."""
+        return [cell for cell in self.cells if alike(cell, {"part": part, **like})]
+
+    def servers(self) -> list[str]:
+        """Return the servers of the matrix in the order in which they were measured."""
+        return list(dict.fromkeys(cell.server for cell in self.cells if cell.part == "matrix"))
+
+    def sizes(self) -> list[int]:
+        """Return the sizes of the matrix."""
+        return sorted({cell.flags for cell in self.cells if cell.part == "matrix"})
+
+
+def alike(cell: Cell, like: dict[str, Any]) -> bool:
+    """Return whether a cell has these fields."""
+    return all(getattr(cell, name) == value for name, value in like.items())
+
+
+def write(results: Results, path: Path) -> None:
+    """Write everything as JSON."""
+    path.write_text(json.dumps(asdict(results), indent=1) + "\n")
+
+
+def read(path: Path) -> Results:
+    """Return what `write` wrote."""
+    raw = json.loads(path.read_text())
+    return Results(
+        about=raw["about"],
+        cells=[Cell(**cell) for cell in raw["cells"]],
+        latencies=[Latency(**each) for each in raw["latencies"]],
+        memory=[Footprint(**each) for each in raw["memory"]],
+        starts=raw["starts"],
+        left_out=raw["left_out"],
+        failed=raw["failed"],
+    )

@@ -1,0 +1,83 @@
+"""How long a refresh holds up the event loop: the longest turn, in processor time, which the machine's load does not change.
+
+`python benchmarks/refresh.py [--flags 5000]`: a document is compiled, then changed a few times in some flags and once in all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+import random
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+
+import documents
+from flagsvc.engine.compile import CompileOptions, Compiler
+from flagsvc.engine.snapshot import Snapshot
+from flagsvc.repository import Holder, Preparer
+
+AFTERWARDS = 50
+"""Turns of the loop that are still watched once the new configuration is served: the old one is given back in them."""
+
+
+def altered(document: dict[str, Any], count: int, rng: random.Random) -> dict[str, Any]:
+    """Return the document with so many flags rolled out to others."""
+    features = list(document["features"])
+    for at in rng.sample(range(len(features)), count):
+        parameters = {"rollout": str(rng.randint(1, 99)), "stickiness": "userId", "groupId": str(rng.random())}
+        features[at] = features[at] | {"strategies": [{"name": "flexibleRollout", "parameters": parameters}]}
+    return document | {"features": features}
+
+
+async def refresh(prepare: Preparer[Snapshot], holder: Holder[Snapshot], body: bytes) -> None:
+    """Serve another document, as the poller does."""
+    prepared = await prepare(body, holder.current)
+    holder.replace(prepared.snapshot, prepared.document, len(prepared.problems))
+
+
+async def watched(prepare: Preparer[Snapshot], holder: Holder[Snapshot], body: bytes) -> list[float]:
+    """Return the milliseconds of processor time of every turn of the loop during a refresh and after it."""
+    turns: list[float] = []
+    task = asyncio.ensure_future(refresh(prepare, holder, body))
+    left = AFTERWARDS
+    last = time.thread_time()
+    while left:
+        await asyncio.sleep(0)
+        now = time.thread_time()
+        turns.append(1000 * (now - last))
+        last = now
+        left -= task.done()
+    await task
+    return turns
+
+
+async def measure(flags: int) -> None:
+    """Print a row for each refresh."""
+    prepare, holder = Preparer(Compiler(CompileOptions())), Holder[Snapshot]()
+    rng = random.Random(1)
+    document = documents.document(flags)
+    print("| changed flags | longest turn, ms | all turns, ms |\n|--:|--:|--:|")
+    for changed in (0, 1, 20, 20, 20, flags, 20, 20):
+        document = altered(document, changed, rng)
+        turns = await watched(prepare, holder, json.dumps(document).encode())
+        print(f"| {changed or 'from scratch'} | {max(turns):.2f} | {sum(turns):.1f} |")
+        gc.collect()
+        gc.freeze()
+
+
+def main() -> int:
+    """Read the options and measure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--flags", type=int, default=5000)
+    asyncio.run(measure(parser.parse_args().flags))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
