@@ -26,6 +26,7 @@ from flagsvc.testing import turns
 from loopback import reply, silence, tunnel
 from option_ways import Look
 from processes import answers
+from processes import ask as ask_once
 from scene import KEY, Proxy, Scene
 
 GIVEN_UP_S = 3.0
@@ -84,6 +85,15 @@ def names(target: str = "/proxy", headers: Mapping[str, str] | None = None) -> L
             return await proxy.names(target, headers)
 
     return look
+
+
+async def kept(scene: Scene, options: ProxyOptions) -> object:
+    """See how many of five equal requests the cache answers."""
+    async with scene.proxy(options) as proxy:
+        for _ in range(5):
+            await proxy.ask("GET", "/proxy")
+        metrics = (await proxy.ask("GET", "/proxy/internal-backstage/prometheus")).text
+        return next(line for line in metrics.splitlines() if line.startswith("flagsvc_answer_cache_hits_total"))
 
 
 async def variant_fields(scene: Scene, options: ProxyOptions) -> object:
@@ -340,6 +350,17 @@ async def idle_connection(scene: Scene, options: ProxyOptions) -> object:
         finally:
             writer.close()
         return "closed"
+
+
+async def processes_that_answer(scene: Scene, options: ProxyOptions) -> object:
+    """See how many processes a scrape tells of."""
+    async with listening(options) as line:
+        assert "listening" in line
+        url = f"http://127.0.0.1:{options.port}/proxy/internal-backstage/prometheus"
+        while (answer := await asyncio.to_thread(ask_once, url)).status != 200:
+            await turns()  # nothing was fetched yet
+    [value] = [row.split()[1] for row in answer.body.decode().splitlines() if row.startswith("flagsvc_workers ")]
+    return float(value)
 
 
 # ---- in code

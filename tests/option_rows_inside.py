@@ -84,6 +84,15 @@ EVALUATION = (
         unset=["enabled", "name"],
     ),
     Row(
+        name="answerCacheBytes",
+        variables=("FLAGSVC_ANSWER_CACHE_BYTES",),
+        text="0",
+        native=0,
+        look=see.kept,
+        seen="flagsvc_answer_cache_hits_total 0.0",
+        unset="flagsvc_answer_cache_hits_total 3.0",
+    ),
+    Row(
         name="hashEncoding",
         variables=("FLAGSVC_HASH_ENCODING",),
         text="utf8",

@@ -95,6 +95,16 @@ LISTENING = (
         unset="open",
     ),
     Row(
+        name="workers",
+        variables=("FLAGSVC_WORKERS",),
+        text="2",
+        native=2,
+        beside={"port": "{port}"},
+        look=see.processes_that_answer,
+        seen=2.0,
+        unset=1.0,
+    ),
+    Row(
         name="proxyBasePath",
         variables=("PROXY_BASE_PATH",),
         text="base/path",

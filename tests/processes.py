@@ -14,7 +14,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from urllib.parse import urlsplit
 
 import needs
 import peers
+from waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[1]
 KEY = "some-client-key"
@@ -61,12 +61,15 @@ class Program:
 
     def wait(self, condition: Callable[[], object], what: str, seconds: float = 30.0) -> None:
         """Return when `condition` holds; fail with the program's output if it ends before or `seconds` pass."""
-        end = time.monotonic() + seconds
-        while not condition():
+
+        def holds() -> bool:
+            if condition():
+                return True
             ended = self.process.poll()
             assert ended is None, f"{self.name} ended with {ended} before it was {what}:\n{self.output()}"
-            assert time.monotonic() < end, f"{self.name} was not {what} within {seconds} s:\n{self.output()}"
-            time.sleep(0.01)
+            return False
+
+        wait_until(holds, seconds, lambda: f"{self.name} was not {what} within {seconds} s:\n{self.output()}")
 
     def stop(self, number: int = signal.SIGTERM, seconds: float = 15.0) -> int:
         """Ask the program to end and return its exit status; it is killed, with its children, after `seconds`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
-import time
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -167,9 +167,8 @@ class Pair:
         return replies
 
     def _after_a_crash(self) -> None:
-        end = time.monotonic() + 5
-        while self.reference.program.process.poll() is None and time.monotonic() < end:
-            time.sleep(0.01)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.reference.program.process.wait(5)
         self.restart_reference()
 
     def ask_all(self, questions: Sequence[Question]) -> list[tuple[Reply, Reply]]:

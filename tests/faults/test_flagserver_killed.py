@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from processes import Answer, Program, answers, ask, flagsvc, free_port, running, scratch
+from waiting import wait_until
 
 USER = "user:fault-secret"
 CLIENT = "*:development.fault-secret"
@@ -213,19 +214,11 @@ def test_the_database_gone_and_back(postgresql_url: str, outage: Callable[[bool]
         assert refused.status == 503 and "retry-after" in refused.headers and b"Traceback" not in refused.body
         assert one.document() == document
         outage(False)
-        until(lambda: one.batch("validate", request(2, 5)).status == 200)
+        wait_until(lambda: one.batch("validate", request(2, 5)).status == 200)
         assert one.export() == before
         assert one.batch("import", request(2, 5)).status == 200
         assert one.document() != document
         assert "Traceback" not in one.program.output()
-
-
-def until(done: Callable[[], bool], seconds: float = 20.0) -> None:
-    """Wait for something to be so."""
-    deadline = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def together(calls: list[Any]) -> list[Any]:

@@ -29,6 +29,8 @@ LEVELS = {
     "flagstore": 4,
     "api": 5,
     "flagserver": 6,
+    "front": 6,
+    "workers": 6,
     "apps": 7,
     "testing": 7,
     "cli": 8,

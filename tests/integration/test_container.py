@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import yaml
 
 import needs
 from fake_upstream import fake_upstream
@@ -245,7 +246,6 @@ def pinned(path: str) -> dict[str, str]:
 
 def test_the_compose_file() -> None:
     """The proxy of the compose file is built here, read-only, without capabilities, and meets its upstream by its token."""
-    yaml = pytest.importorskip("yaml")
     services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
     proxy, server = services["proxy"], services["flag-server"]
     assert proxy["build"] == "." and proxy["read_only"] is True and proxy["cap_drop"] == ["ALL"]

@@ -22,6 +22,7 @@ from starlette.routing import Mount
 from fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, Reply, fake_upstream
 from flagsvc import ProxyApp, ProxyOptions, create_app
 from processes import ROOT, Answer, answers, ask, free_port, running, scratch
+from waiting import wait_until
 
 KEY = {"Authorization": "some-client-key"}
 NEVER = 3_600_000
@@ -71,20 +72,12 @@ def served(app: Any) -> Iterator[str]:
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        wait_for(lambda: server.started)
+        wait_until(lambda: server.started)
         yield f"http://127.0.0.1:{port}"
     finally:
         server.should_exit = True
         thread.join(20)
     assert not thread.is_alive()
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 20.0) -> None:
-    """Return when `condition` holds."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.01)
 
 
 def look_up(url: str, *names: str) -> Answer:
@@ -109,10 +102,10 @@ def test_mounted(upstream: FakeUpstream, mounted: Callable[..., Any], lifespan: 
     """Under a prefix flags arrive with the first request, a change arrives, and the last metrics leave once at the end."""
     with served(mounted(create_app(options(upstream)), lifespan=lifespan)) as url:
         if lifespan:
-            wait_for(lambda: answers(f"{url}/flags/proxy/health"))
+            wait_until(lambda: answers(f"{url}/flags/proxy/health"))
         assert names(ask(f"{url}/flags/proxy", headers=KEY)) == ["first", "second"]
         upstream.replace(document("third"))
-        wait_for(lambda: names(ask(f"{url}/flags/proxy", headers=KEY)) == ["third"])
+        wait_until(lambda: names(ask(f"{url}/flags/proxy", headers=KEY)) == ["third"])
         assert look_up(f"{url}/flags/proxy", "third", "unknown").status == 200
         upstream.wait(lambda: upstream.received(REGISTER))
         assert counts(upstream) == []
@@ -140,7 +133,7 @@ def test_served_alone(upstream: FakeUpstream) -> None:
 def test_the_path_is_answered_below_the_prefix_only(upstream: FakeUpstream) -> None:
     """The prefix is the parent's: keys are checked below it, and its own paths stay its own."""
     with served(in_fastapi(create_app(options(upstream)), lifespan=True)) as url:
-        wait_for(lambda: answers(f"{url}/flags/proxy/health"))
+        wait_until(lambda: answers(f"{url}/flags/proxy/health"))
         assert ask(f"{url}/flags/proxy").status == 401
         assert ask(f"{url}/proxy", headers=KEY).status == 404
         assert ask(f"{url}/flags/nothing", headers=KEY).json()["error"] == "there is nothing at `/nothing`"
@@ -155,7 +148,7 @@ def test_not_ready(upstream: FakeUpstream) -> None:
         assert time.monotonic() - started < 10
         assert ask(f"{url}/flags/proxy/live").status == 200
         upstream.replace(document("first"))
-        wait_for(lambda: ask(f"{url}/flags/proxy", headers=KEY).status == 200)
+        wait_until(lambda: ask(f"{url}/flags/proxy", headers=KEY).status == 200)
 
 
 class Shouting:

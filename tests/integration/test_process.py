@@ -27,6 +27,7 @@ from processes import (
     proxy_environment,
     running,
 )
+from waiting import wait_until
 
 DOCUMENT: dict[str, Any] = {
     "version": 2,
@@ -82,9 +83,9 @@ def test_answers_on_their_way_are_finished(upstream: FakeUpstream, tmp_path: Pat
     """A request that is being answered when the signal comes gets its answer; new connections are refused."""
     slow = tmp_path / "slow.py"
     slow.write_text(
-        "import asyncio, pathlib\nasync def wait(context):\n"
-        f"    pathlib.Path({str(tmp_path / 'seen')!r}).touch()\n    await asyncio.sleep(1)\n    return context\n"
-        "enrichers = [wait]\n"
+        f"import asyncio, pathlib\nfolder = pathlib.Path({str(tmp_path)!r})\nasync def wait(context):\n"
+        "    (folder / 'seen').touch()\n    while not (folder / 'go').exists():\n        await asyncio.sleep(0.01)\n"
+        "    return context\nenrichers = [wait]\n"
     )
     with our_proxy(upstream.url, EXP_CUSTOM_ENRICHERS_FILE=str(slow)) as proxy:
         got: list[int] = []
@@ -93,6 +94,7 @@ def test_answers_on_their_way_are_finished(upstream: FakeUpstream, tmp_path: Pat
         proxy.program.wait((tmp_path / "seen").exists, "answering")
         proxy.program.process.send_signal(signal.SIGTERM)
         proxy.program.wait(lambda: refuses(proxy.port), "refusing connections")
+        (tmp_path / "go").touch()
         asking.join(20)
         assert got == [200]
         assert proxy.program.process.wait(20) == 0
@@ -248,10 +250,8 @@ def test_nobody_reads_the_output(upstream: FakeUpstream, tmp_path: Path) -> None
     assert process.stdout is not None
     process.stdout.close()
     try:
-        deadline = time.monotonic() + 20
-        while not answers(f"http://127.0.0.1:{port}/proxy/health"):
-            assert process.poll() is None and time.monotonic() < deadline
-            time.sleep(0.02)
+        wait_until(lambda: process.poll() is not None or answers(f"http://127.0.0.1:{port}/proxy/health"))
+        assert process.poll() is None
     finally:
         process.terminate()
         assert process.wait(20) == 0

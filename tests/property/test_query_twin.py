@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Any, NamedTuple
-from urllib.parse import quote, unquote_to_bytes
+from urllib.parse import quote, quote_plus, unquote_to_bytes
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -133,6 +133,12 @@ PIECES = st.sampled_from(
         "[0]",
         "%5B",
         "%5D",
+        "%5b",
+        "%5d",
+        "%5",
+        "%25",
+        "%255B",
+        "%2B",
         "%41",
         "%zz",
         "%E4",
@@ -160,8 +166,27 @@ QUERIES = st.lists(PARTS, max_size=6).map("&".join)
 @example("[properties[x]]=1&[properties[x]]=2&properties[y]=1")
 @example("[]=1&[]=2&[=1")
 @example("=1&[]=&[")
+@example("%255Ba=%%5B&%E4%5Bb%5D=%E4%5B")
+@example("properties[a]=1&properties[a][]=2&properties[]=3")
 def test_the_fast_parser_says_what_the_slow_one_says(query: str) -> None:
     """The same context, or the same first complaint."""
+    assert fast(query.encode()) == slow(query)
+
+
+BRACKETS = st.sampled_from([("[", "]"), ("%5B", "%5D"), ("%5b", "%5d"), ("[", "%5D")])
+VALUE = st.one_of(st.sampled_from(["7", "web", "eu-west"]), TEXTS.map(quote), TEXTS.map(quote_plus))
+FIELD = st.sampled_from([name for name in STANDARD if name != "properties"])
+PROPERTY = st.tuples(st.sampled_from(["region", "plan", "a%20b", "x.y"]), BRACKETS).map(
+    lambda pair: f"properties{pair[1][0]}{pair[0]}{pair[1][1]}"
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(st.tuples(st.one_of(FIELD, PROPERTY, st.sampled_from(["region", "plan"])), VALUE), max_size=8))
+@example([("userId", "7"), ("sessionId", "abc"), ("properties[region]", "eu"), ("properties%5Bplan%5D", "gold")])
+def test_a_usual_query_is_read_alike_too(pairs: list[tuple[str, str]]) -> None:
+    """Standard fields and properties as SDKs and browsers write them, now and then one that comes twice."""
+    query = "&".join(map("=".join, pairs))
     assert fast(query.encode()) == slow(query)
 
 

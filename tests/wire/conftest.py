@@ -25,3 +25,11 @@ def opened(request: pytest.FixtureRequest) -> Opener:
     from wirekit import TRANSPORTS, open_wire
 
     return partial(open_wire, TRANSPORTS[request.param])
+
+
+@pytest.fixture
+def over_asgi() -> Opener:
+    """Return what opens a proxy over ASGI alone: for what no parser of HTTP lets through, and for mounts."""
+    from wirekit import in_process, open_wire
+
+    return partial(open_wire, in_process)

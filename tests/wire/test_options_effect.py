@@ -39,7 +39,7 @@ ROWS: tuple[Row, ...] = (
     *inside.EXPERIMENTAL,
 )
 FIRST = {row.name: row for row in reversed(ROWS)}
-SERVING = ("port", "host", "keepAliveTimeout")
+SERVING = ("port", "host", "keepAliveTimeout", "workers")
 """The options of a server: they mean nothing to an application that another server runs."""
 
 

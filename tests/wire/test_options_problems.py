@@ -60,6 +60,8 @@ WRONG = {
     "metricsBodyLimit": "0",
     "headerLimit": "x",
     "queryLimit": "-1",
+    "answerCacheBytes": "-1",
+    "workers": "0",
     "noProxy": BAD,
     "upstreamTimeout": "0",
     "metricsBuffer": "0",

@@ -6,7 +6,7 @@ import gzip
 from typing import Any
 
 import pytest
-from wirekit import TOKEN, Answer, Opener, Wire
+from wirekit import TOKEN, Answer, Opener, Wire, asking
 
 MANY: dict[str, Any] = {
     "version": 2,
@@ -98,12 +98,35 @@ def test_errors_have_no_tag(opened: Opener) -> None:
 
 
 def test_the_same_answer_has_the_same_tag_and_another_another(opened: Opener) -> None:
-    """Equal over callers and replicas; every difference in the answer shows."""
+    """Equal over replicas, and callers who differ only in what the configuration does not read; every difference shows."""
     first, second = opened(), opened()
     assert tag_of(first.get("/proxy?userId=1")) == tag_of(second.get("/proxy?userId=2"))
     assert tag_of(first.get("/proxy")) == tag_of(first.post("/proxy", {}))
     tags = {tag_of(first.post("/proxy", {"toggles": [f"t{number}"]})) for number in range(200)}
     assert len(tags) == 200
+
+
+def test_a_tag_is_that_of_what_is_read(opened: Opener) -> None:
+    """What a toggle looks at is in the tag, what it does not is not; a random draw makes the tag that of the answer."""
+    wire = opened(document={"version": 2, "features": [asking("region", "IN", "eu")]})
+    base = tag_of(wire.get("/proxy?region=us&userId=1"))
+    assert tag_of(wire.get("/proxy?region=us&userId=2")) == base
+    assert tag_of(wire.get("/proxy?region=eu&userId=1")) != base
+    draw = {"name": "gradualRolloutRandom", "parameters": {"percentage": "50"}}
+    wire = opened(document={"version": 2, "features": [{"name": "drawn", "enabled": True, "strategies": [draw]}]})
+    answers = [wire.get("/proxy") for _ in range(40)]
+    assert len({(tag_of(answer), answer.body) for answer in answers}) == 2
+
+
+def test_kept_answers_are_counted(opened: Opener) -> None:
+    """The metrics tell how often the cache had an answer, and how much it holds."""
+    wire = opened()
+    for _ in range(5):
+        wire.get("/proxy")
+    metrics = wire.get("/proxy/internal-backstage/prometheus").body.decode()
+    assert "flagsvc_answer_cache_hits_total 3.0" in metrics
+    assert "flagsvc_answer_cache_misses_total 2.0" in metrics
+    assert "flagsvc_answer_cache_bytes 0.0" not in metrics
 
 
 def test_a_change_is_seen(opened: Opener) -> None:

@@ -11,7 +11,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from wirekit import DOCUMENT, TOKEN, Opener, asking
 
+from flagsvc.engine.canonical import Canon
 from flagsvc.engine.context import Context
+from flagsvc.engine.reads import Reads
 from flagsvc.version import VERSION
 
 PROMETHEUS = "/proxy/internal-backstage/prometheus"
@@ -62,7 +64,7 @@ def test_other_metrics(opened: Opener) -> None:
     wire.get("/proxy?userId=secret-user")
     wire.get("/proxy", key="wrong")
     wire.get("/nowhere-at-all")
-    wire.ask("BREW", "/proxy")
+    wire.ask("PATCH", "/proxy")
     wire.ask("OPTIONS", "/proxy")
     lines = wire.get(PROMETHEUS).body.decode().splitlines()
     for line in (
@@ -112,9 +114,9 @@ def test_the_page_and_its_files(opened: Opener) -> None:
 
 @pytest.mark.parametrize("path", ["/docs/openapi", "/docs/openapi/"])
 @pytest.mark.parametrize("base", ["", "/base/path"])
-def test_the_links_of_the_page_hold_everywhere(opened: Opener, path: str, base: str) -> None:
+def test_the_links_of_the_page_hold_everywhere(over_asgi: Opener, path: str, base: str) -> None:
     """With a slash at the end, a base path and a mount: every link leads to a file."""
-    wire = opened(enable_oas=True, base_path=base)
+    wire = over_asgi(enable_oas=True, base_path=base)
     text = wire.get(base + path, key=None, root="/mounted").body.decode()
     links = re.findall('(?:src|href|data-document)="([^"]+)"', text)
     for link in [link for link in links if not link.startswith("data:")]:
@@ -123,9 +125,9 @@ def test_the_links_of_the_page_hold_everywhere(opened: Opener, path: str, base: 
 
 
 @pytest.mark.parametrize(("root", "servers"), [("", None), ("/flags", [{"url": "/flags"}])])
-def test_the_document_says_where_it_is_mounted(opened: Opener, root: str, servers: object) -> None:
+def test_the_document_says_where_it_is_mounted(over_asgi: Opener, root: str, servers: object) -> None:
     """Its paths start at the mount, and have the base path in them."""
-    wire = opened(enable_oas=True, base_path="/base")
+    wire = over_asgi(enable_oas=True, base_path="/base")
     document = wire.get("/base/docs/openapi.json", root=root).json()
     assert document.get("servers") == servers
     assert "/base/proxy" in document["paths"]
@@ -252,7 +254,7 @@ def test_the_unexpected(opened: Opener) -> None:
     class Failing:
         """A snapshot that raises."""
 
-        uses_time = uses_random = False
+        canon = Canon(Reads(), "")
 
         def enabled(self, context: Context) -> bytes:
             """Raise."""
@@ -273,7 +275,7 @@ def test_access_log(opened: Opener) -> None:
     wire = opened(access_log=True)
     wire.get("/proxy?userId=jane", {"x-forwarded-for": "198.51.100.9", "user-agent": "Janes-Phone"})
     wire.get("/jane")
-    wire.ask("JANE", "/proxy")
+    wire.ask("DELETE", "/proxy")
     wire.get("/proxy/client/features", key=TOKEN)
     wire.ask("OPTIONS", "/jane")
     shown = [(line.fields["method"], line.fields["route"], line.fields["status"]) for line in wire.log.lines]

@@ -136,8 +136,8 @@ def test_what_a_query_may_not_say(opened: Opener, query: str, pointer: str, mess
     assert answer.header("cache-control") == "no-store"
 
 
-def test_bytes_that_are_no_utf8_do_no_harm(opened: Opener) -> None:
+def test_bytes_that_are_no_utf8_do_no_harm(over_asgi: Opener) -> None:
     """Raw bytes beyond ASCII are read as UTF-8, what is none becomes U+FFFD."""
-    wire = opened(document={"version": 2, "features": [asking("a", "IN", "ä", "\ufffd")]})
+    wire = over_asgi(document={"version": 2, "features": [asking("a", "IN", "ä", "\ufffd")]})
     assert wire.get("/proxy?a=" + "ä".encode().decode("latin-1")).names == ["asked"]
     assert wire.get("/proxy?a=\xff").names == ["asked"]

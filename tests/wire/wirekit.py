@@ -1,7 +1,7 @@
 """What the tests of the wire stand on: a proxy over the real engine, and ways to talk to it.
 
-A transport takes an ASGI application and a request and gives the answer as it left. `TRANSPORTS` is what every test of
-the wire runs over; another one (a server on a socket) is one more entry.
+A transport takes a service and a request and gives the answer as it left. `TRANSPORTS` is what every test of
+the wire runs over: plain ASGI, and the front.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Any, Protocol
+
+from wirefront import through_front
 
 from flagsvc.api.asgi import AsgiApp
 from flagsvc.api.service import Service
@@ -97,15 +99,20 @@ class Asked:
 
 
 class Transport(Protocol):
-    """A way to put a request to an application."""
+    """A way to put a request to a service."""
 
-    def __call__(self, app: AsgiApp, asked: Asked) -> Answer:
+    def __call__(self, service: Service, asked: Asked) -> Answer:
         """Return the answer."""
 
 
-def in_process(app: AsgiApp, asked: Asked) -> Answer:
+def in_process(service: Service, asked: Asked) -> Answer:
     """Call the application as an ASGI server does, without a socket."""
-    return asyncio.run(asyncio.wait_for(call(app, asked), SECONDS))
+    return asyncio.run(asyncio.wait_for(call(application(service), asked), SECONDS))
+
+
+def application(service: Service) -> AsgiApp[Any]:
+    """Return the ASGI application around a service."""
+    return AsgiApp(service, nothing, nothing)
 
 
 async def call(app: AsgiApp, asked: Asked) -> Answer:
@@ -153,7 +160,7 @@ def scope_of(asked: Asked) -> dict[str, Any]:
     }
 
 
-TRANSPORTS: dict[str, Transport] = {"asgi": in_process}
+TRANSPORTS: dict[str, Transport] = {"asgi": in_process, "front": through_front}
 """Every way the contract is served."""
 
 
@@ -171,11 +178,12 @@ class Wire:
     usage: UsageCounters
     log: RecordingLog
     clock: FakeClock
-    app: AsgiApp = field(init=False)
     last: Asked | None = None
 
-    def __post_init__(self) -> None:
-        self.app = AsgiApp(self.service, nothing, nothing)
+    @property
+    def app(self) -> AsgiApp[Any]:
+        """The ASGI application around it."""
+        return application(self.service)
 
     def ask(
         self,
@@ -201,7 +209,7 @@ class Wire:
             given.append(("content-length", str(len(content))))
         pieces = list(chunks) if chunks is not None else [content] if content else []
         self.last = Asked(method, target, given, pieces, peer, root, gone)
-        return self.transport(self.app, self.last)
+        return self.transport(self.service, self.last)
 
     def get(self, target: str, headers: dict[str, str] | None = None, **more: Any) -> Answer:
         """Return the answer to a GET."""

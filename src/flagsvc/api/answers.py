@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from flagsvc.api.cache import Entry
 from flagsvc.api.call import Call
 from flagsvc.api.compress import Negotiator, gzip
 from flagsvc.api.cors import Cors
@@ -59,8 +60,24 @@ class Answers:
             tag = etag(body)
         condition = call.if_none_match
         if condition is not None and call.request.method != POST and matches(condition, tag):
-            return Response(304, shape.unchanged, [(b"etag", tag)], b"")
+            return self.unchanged(shape, tag)
         return self.pack(200, shape, call, body, [(b"etag", tag)])
+
+    def unchanged(self, shape: Shape, tag: bytes) -> Response:
+        """Return the 304 that says the caller has the answer with this tag."""
+        return Response(304, shape.unchanged, [(b"etag", tag)], b"")
+
+    def known(self, shape: Shape, call: Call, entry: Entry) -> Response:
+        """Return the 200 of an answer that may be kept; its packed form is made once, where a caller takes that and it pays."""
+        accept = call.accept_encoding
+        if accept is not None and self.negotiator.wants_gzip(accept, len(entry.body)):
+            if not entry.packed:
+                entry.packed = gzip(entry.body)
+                entry.compressed = own(entry.tag, entry.packed)
+            return Response(200, shape.packed, entry.compressed.copy(), entry.packed)
+        if not entry.plain:
+            entry.plain = own(entry.tag, entry.body)
+        return Response(200, shape.plain, entry.plain.copy(), entry.body)
 
     def pack(self, status: int, shape: Shape, call: Call, body: bytes, own: Headers) -> Response:
         """Return a response with this body, compressed where the caller takes that and it pays."""
@@ -81,6 +98,11 @@ class Answers:
         if refused.status in TEXT_STATUSES:
             return self.pack(refused.status, self.text, call, refused.message.encode(), own)
         return self.pack(refused.status, self.error, call, error_body(refused), own)
+
+
+def own(tag: bytes, body: bytes) -> Headers:
+    """Return the header fields of an answer that are its own."""
+    return [(b"etag", tag), (b"content-length", str(len(body)).encode())]
 
 
 def error_body(refused: Refused) -> bytes:

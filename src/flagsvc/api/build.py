@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from flagsvc.api import docs
 from flagsvc.api.answers import Answers
+from flagsvc.api.cache import AnswerCache
 from flagsvc.api.call import HEADERS, KEY, Endpoint, Handler, Resource, Tally
 from flagsvc.api.client import Features, Metrics, Register
 from flagsvc.api.cors import Cors
@@ -17,7 +18,7 @@ from flagsvc.api.health import Health
 from flagsvc.api.keys import KeyRing
 from flagsvc.api.log import Sparing
 from flagsvc.api.ports import Holder, Usage
-from flagsvc.api.prometheus import Prometheus, Sources
+from flagsvc.api.prometheus import Elsewhere, Prometheus, Sources
 from flagsvc.api.routes import ROUTES, Auth, Limit, Row
 from flagsvc.api.settings import ServiceSettings
 from flagsvc.clock import Clock
@@ -30,17 +31,21 @@ OTHER = "other"
 
 
 class Ports(NamedTuple):
-    """What the contract is connected to."""
+    """What the contract is connected to. `elsewhere` gives the metrics of all processes where this is one of several."""
 
     holder: Holder
     usage: Usage
     clock: Clock
     log: Logger
     random: Random
+    elsewhere: Elsewhere | None = None
 
 
 class Parts(NamedTuple):
-    """What a Service works with. `headers` has the kind of each header's name; `rest` counts what found no endpoint."""
+    """What a Service works with. `headers` has the kind of each header's name; `rest` counts what found no endpoint.
+
+    `sources` is what the metrics are read from.
+    """
 
     cors: Cors
     answers: Answers
@@ -48,6 +53,7 @@ class Parts(NamedTuple):
     resources: dict[bytes, Resource]
     preflights: Tally
     rest: Tally
+    sources: Sources
 
 
 def build(settings: ServiceSettings, ports: Ports, enrichers: Sequence[ContextEnricher]) -> Parts:
@@ -55,7 +61,8 @@ def build(settings: ServiceSettings, ports: Ports, enrichers: Sequence[ContextEn
     cors = Cors(settings)
     answers = Answers(cors, settings.client_keys_header_name)
     tallies: list[Tally] = [Tally("OPTIONS", "any"), Tally(OTHER, UNMATCHED)]
-    handlers = make_handlers(settings, ports, answers, tallies, enrichers)
+    sources = Sources(ports.holder, ports.usage, tallies, ports.clock, AnswerCache(settings.answer_cache_bytes))
+    handlers = make_handlers(settings, ports, answers, sources, enrichers)
     return Parts(
         cors=cors,
         answers=answers,
@@ -63,6 +70,7 @@ def build(settings: ServiceSettings, ports: Ports, enrichers: Sequence[ContextEn
         resources=make_resources(settings, handlers, tallies),
         preflights=tallies[0],
         rest=tallies[1],
+        sources=sources,
     )
 
 
@@ -70,16 +78,14 @@ def make_handlers(
     settings: ServiceSettings,
     ports: Ports,
     answers: Answers,
-    tallies: Sequence[Tally],
+    sources: Sources,
     enrichers: Sequence[ContextEnricher],
 ) -> dict[str, Handler]:
     """Return who answers, by the names that the route rows use."""
     enrichment = Enrichment(enrichers, ports.log, Sparing(ports.clock, ENRICHER_SECONDS)) if enrichers else None
     faults = Sparing(ports.clock, None)
-    evaluator = Evaluator(
-        settings, ports.holder, ports.usage, answers, enrichment, ports.clock, ports.random, ports.log, faults
-    )
-    sources = Sources(ports.holder, ports.usage, tallies, ports.clock)
+    holder, usage, clock, log, random, _ = ports
+    evaluator = Evaluator(settings, holder, usage, answers, sources.cache, enrichment, clock, random, log, faults)
     handlers: dict[str, Handler] = {
         "enabled": Listing(evaluator, False),
         "all": Listing(evaluator, True),
@@ -89,7 +95,7 @@ def make_handlers(
         "register": Register(answers),
         "features": Features(ports.holder, answers),
         "health": Health(answers),
-        "prometheus": Prometheus(sources, answers),
+        "prometheus": Prometheus(sources, answers, ports.elsewhere),
     }
     if settings.enable_oas:
         handlers |= {"openapi": docs.OpenApi(settings, answers), "page": docs.Page(answers), **docs.files(answers)}

@@ -9,7 +9,8 @@ from mypy_extensions import i64
 
 SMALLEST: Final = 1024
 """Bytes from which compression is worth its cost."""
-LEVEL: Final = 1
+SHORT: Final = 5000
+"""Bytes below which igzip's level 0 is as good: either level's result leaves in one segment (docs/decisions/0026)."""
 GZIP_FORMAT: Final = 31
 MAX_REMEMBERED: Final = 256
 LONGEST_REMEMBERED: Final = 128
@@ -69,5 +70,6 @@ def quality(text: str) -> float:
 
 def gzip(body: bytes) -> bytes:
     """Return the body in gzip format; the same body gives the same bytes."""
-    packed: bytes = isal_zlib.compress(body, LEVEL, GZIP_FORMAT)
+    level = 0 if len(body) < SHORT else 1
+    packed: bytes = isal_zlib.compress(body, level, GZIP_FORMAT)
     return packed

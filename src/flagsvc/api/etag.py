@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
+from binascii import hexlify
+from hashlib import blake2b, sha256
 from typing import Final
 
+from flagsvc.version import VERSION
+
 HEX_DIGITS: Final = 32
+OCTETS: Final = 16
+
+
+class Tagger:
+    """Makes the tags of answers that are known by what decides them, for one revision of the configuration.
+
+    The same in every process that runs this version of the program: another one may write the same answer differently.
+    """
+
+    def __init__(self, revision: str, version: str = VERSION) -> None:
+        secret = blake2b(f"{version} {revision}".encode(), digest_size=OCTETS).digest()
+        self.start = blake2b(key=secret, digest_size=OCTETS)
+
+    def tag(self, key: bytes) -> bytes:
+        """Return the weak entity tag of the answer that `key` decides: 128 bits of a keyed BLAKE2b."""
+        state = self.start.copy()
+        state.update(key)
+        return b'W/"' + hexlify(state.digest()) + b'"'
 
 
 def etag(body: bytes) -> bytes:

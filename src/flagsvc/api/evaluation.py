@@ -7,9 +7,11 @@ from typing import Final
 
 from flagsvc.api.answers import Answers
 from flagsvc.api.body import read_json, read_lookup
+from flagsvc.api.cache import AnswerCache, Entry
 from flagsvc.api.call import Answer, Call, Handler
 from flagsvc.api.enrich import Enrichment
-from flagsvc.api.http import Response
+from flagsvc.api.etag import matches
+from flagsvc.api.http import POST, Response
 from flagsvc.api.log import Sparing
 from flagsvc.api.ports import Holder, Snapshot, Usage
 from flagsvc.api.query import read_query
@@ -17,6 +19,7 @@ from flagsvc.api.refusals import answer_too_large, not_ready
 from flagsvc.api.settings import ServiceSettings
 from flagsvc.api.trust import Trust
 from flagsvc.clock import Clock
+from flagsvc.engine.canonical import ALL, ENABLED, NAMED
 from flagsvc.engine.context import Context
 from flagsvc.log import Logger, where
 
@@ -26,7 +29,7 @@ SESSION_BITS: Final = 53
 
 
 class Evaluator:
-    """Completes a context and evaluates it against the current snapshot.
+    """Completes a context and answers it from the current snapshot, or from `cache`.
 
     `random` draws the sessions of callers who have none and the seeds of random stickiness.
     """
@@ -37,6 +40,7 @@ class Evaluator:
         holder: Holder,
         usage: Usage,
         answers: Answers,
+        cache: AnswerCache,
         enrichment: Enrichment | None,
         clock: Clock,
         random: Random,
@@ -49,6 +53,7 @@ class Evaluator:
         self.holder = holder
         self.usage = usage
         self.answers = answers
+        self.cache = cache
         self.enrichment = enrichment
         self.trust = Trust(settings.trust_proxy)
         self.trusts = self.trust.reads_header
@@ -56,6 +61,7 @@ class Evaluator:
         self.random = random
         self.log = log
         self.faults = faults
+        self.no_states: list[bool] = []
         self.always_timed: bool = len(settings.custom_strategies) > 0 or enrichment is not None
 
     def ask(self, call: Call, context: Context, names: list[str], everything: bool) -> Answer:
@@ -73,11 +79,11 @@ class Evaluator:
 
         They get what the caller sent, and its address; what they give is copied, for it may be kept and given again.
         """
-        self.seed(context)
+        context.now = self.clock.now() * 1000.0
         enriched = await enrichment.apply(context)
         return self.evaluate(call, enriched.replace(), names, everything)
 
-    def complete(self, context: Context, listing: bool) -> None:
+    def complete(self, context: Context) -> None:
         """Fill in what caller and enrichers left out (behaviour: Evaluation endpoints, default context)."""
         if context.app_name is None:
             context.app_name = self.app_name
@@ -85,8 +91,6 @@ class Evaluator:
             context.environment = self.forced
         elif context.environment is None:
             context.environment = DEFAULT_ENVIRONMENT
-        if listing and context.session_id is None:
-            context.session_id = str(self.random.getrandbits(SESSION_BITS))
 
     def address(self, call: Call) -> str | None:
         """Return the caller's address."""
@@ -95,35 +99,79 @@ class Evaluator:
             return self.trust.address(peer, call.forwarded)
         return peer if peer else None
 
-    def seed(self, context: Context) -> None:
-        """Give a context the time and the seed of its random draws."""
-        context.now = self.clock.now() * 1000.0
-        context.entropy = self.random.getrandbits(ENTROPY_BITS)
-
     def evaluate(self, call: Call, context: Context, names: list[str], everything: bool) -> Response:
-        """Complete a context, and return the snapshot's answer to it."""
+        """Complete a context and return the answer to it: without evaluating where the caller or the cache has it already."""
         snapshot = self.holder.current
         if snapshot is None:
             raise not_ready()
-        self.complete(context, not names)
-        if self.always_timed or snapshot.uses_time or snapshot.uses_random:
-            self.seed(context)
+        canon = snapshot.canon
+        self.cache.follow(canon)
+        self.complete(context)
+        if canon.timed or self.always_timed:
+            context.now = self.clock.now() * 1000.0
+        try:
+            key = canon.key(context, NAMED if names else ALL if everything else ENABLED, names)
+        except TypeError:  # an enricher gave a field what is no text: no toggle that reads it is on
+            key = None
+        if key is None:
+            return self.volatile(snapshot, call, context, names, everything)
+        tag = b""
+        condition = call.if_none_match
+        if condition is not None and call.request.method != POST:
+            tag = self.cache.tagger.tag(key)
+            if matches(condition, tag):
+                return self.answers.unchanged(self.answers.evaluation, tag)
+        entry = self.cache.find(key)
+        if entry is not None:
+            return self.give(call, key, entry, names)
+        entry = self.produce(snapshot, context, names, everything)
+        if snapshot.memory.faults:
+            return self.doubtful(snapshot, call, entry, names)
+        entry.tag = tag if tag else self.cache.tagger.tag(key)
+        self.cache.offer(key, entry)
+        return self.give(call, key, entry, names)
+
+    def give(self, call: Call, key: bytes, entry: Entry, names: list[str]) -> Response:
+        """Return an answer that its canonical bytes decide, and count what was asked for by name."""
         if names:
-            body = self.look_up(snapshot, context, names)
-        else:
-            body = snapshot.all(context) if everything else snapshot.enabled(context)
+            self.count(names, entry.states)
+        unpacked = not entry.packed
+        response = self.answers.known(self.answers.evaluation, call, entry)
+        if unpacked and entry.packed and entry.size > 0:
+            self.cache.grown(key, entry)
+        return response
+
+    def volatile(
+        self, snapshot: Snapshot, call: Call, context: Context, names: list[str], everything: bool
+    ) -> Response:
+        """Return an answer that hangs on chance or on time: it is known by its body alone, once that is there."""
+        if not names and context.session_id is None:
+            context.session_id = str(self.random.getrandbits(SESSION_BITS))
+        context.entropy = self.random.getrandbits(ENTROPY_BITS)
+        return self.doubtful(snapshot, call, self.produce(snapshot, context, names, everything), names)
+
+    def doubtful(self, snapshot: Snapshot, call: Call, entry: Entry, names: list[str]) -> Response:
+        """Return an answer that the next request may not get: volatile, or one in which something was raised."""
         if snapshot.memory.faults:
             self.report(snapshot)
-        return self.answers.seal(self.answers.evaluation, call, body)
+        if names:
+            self.count(names, entry.states)
+        return self.answers.seal(self.answers.evaluation, call, entry.body)
 
-    def look_up(self, snapshot: Snapshot, context: Context, names: list[str]) -> bytes:
-        """Return the answer for the toggles named, and count each; raises Refused (413) where it would be huge."""
+    def produce(self, snapshot: Snapshot, context: Context, names: list[str], everything: bool) -> Entry:
+        """Return the snapshot's answer, without a tag; raises Refused (413) where it would be huge."""
+        if not names:
+            body = snapshot.all(context) if everything else snapshot.enabled(context)
+            return Entry(b"", body, self.no_states)
         body, states = snapshot.named(context, names)
         if not body:
             raise answer_too_large()
-        for name, state in zip(names, states, strict=True):
-            self.usage.count(name, state)
-        return body
+        return Entry(b"", body, states)
+
+    def count(self, names: list[str], states: list[bool]) -> None:
+        """Count each toggle of a look-up."""
+        for at, name in enumerate(names):
+            self.usage.count(name, states[at])
 
     def report(self, snapshot: Snapshot) -> None:
         """Log what was raised where a toggle was decided, once for each name (behaviour: Order of checks)."""

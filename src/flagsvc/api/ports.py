@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from flagsvc.engine.canonical import Canon
 from flagsvc.engine.context import Context
 from flagsvc.engine.run import Memory
 
@@ -12,12 +13,8 @@ class Snapshot(Protocol):
     """A compiled configuration (`flagsvc.engine.snapshot.Snapshot`)."""
 
     @property
-    def uses_time(self) -> bool:
-        """Whether `Context.now` is ever read."""
-
-    @property
-    def uses_random(self) -> bool:
-        """Whether `Context.entropy` is ever read."""
+    def canon(self) -> Canon:
+        """What tells equal answers without evaluating."""
 
     @property
     def memory(self) -> Memory:

@@ -117,11 +117,16 @@ class Query:
             context.current_time = jsdate.parse(value)
 
     def add_nested(self, name: str, value: str) -> None:
-        """Take a name with brackets: a property inside `properties`, or an entry of a list."""
-        if name.startswith(NESTED) and name.endswith("]") and "[" not in name[11:] and "]" not in name[11:-1]:
-            segments = ["properties", name[11:-1]]
-        else:
-            segments = split_name(name)
+        """Take a name with brackets; `properties[region]` without further brackets is by far the most frequent."""
+        if name.startswith(NESTED) and name.endswith("]"):
+            inner = name[len(NESTED) : -1]
+            if inner and "[" not in inner and "]" not in inner:
+                self.put_explicit(inner, value)
+                return
+        self.add_segments(split_name(name), value)
+
+    def add_segments(self, segments: list[str], value: str) -> None:
+        """Take a name by its segments: a property inside `properties`, or an entry of a list."""
         root = segments[0]
         if len(segments) == 1:
             self.add_plain(root, value)
@@ -141,6 +146,10 @@ class Query:
             raise invalid("/query", "properties", MUST_BE_OBJECT)
         if not is_list(segments, 2):
             raise invalid("/query/properties", name, MUST_BE_TEXT)
+        self.put_explicit(name, value)
+
+    def put_explicit(self, name: str, value: str) -> None:
+        """Take a property inside `properties`."""
         if self.explicit is None:
             self.explicit = Bag({})
         self.explicit.put(name, value)
@@ -157,13 +166,43 @@ def read_query(query: bytes) -> Context:
     """Return the context in a query string; raises Refused where a field has the wrong shape."""
     found = Query()
     if query:
-        for part in query.decode("utf-8", "replace").split("&"):
-            at = part.find("=")
-            if at < 0:
-                found.add(decode(part), "")
-            else:
-                found.add(decode(part[:at]), decode(part[at + 1 :]))
+        text = query.decode("utf-8", "replace")
+        if "%5" in text:
+            text = bracketed(text)
+        if "%" in text or "+" in text:
+            read_escaped(found, text)
+        else:
+            read_plain(found, text)
     return found.finish()
+
+
+def read_plain(found: Query, text: str) -> None:
+    """Take the parameters of a query without anything to decode."""
+    for part in text.split("&"):
+        at = part.find("=")
+        if at < 0:
+            found.add(part, "")
+        else:
+            found.add(part[:at], part[at + 1 :])
+
+
+def read_escaped(found: Query, text: str) -> None:
+    """Take the parameters of a query, each side decoded."""
+    for part in text.split("&"):
+        at = part.find("=")
+        if at < 0:
+            found.add(decode(part), "")
+        else:
+            found.add(decode(part[:at]), decode(part[at + 1 :]))
+
+
+def bracketed(text: str) -> str:
+    """Return a query with its escaped brackets undone.
+
+    They are undone in every component, whether it can be decoded or stays literal, and `%[` begins no escape: so it may come first,
+    and a query as browsers write it has nothing else to decode.
+    """
+    return text.replace("%5B", "[").replace("%5b", "[").replace("%5D", "]").replace("%5d", "]")
 
 
 def decode(text: str) -> str:
@@ -180,18 +219,13 @@ def unquote(text: str) -> str:
     for piece in pieces[1:]:
         octet = OCTETS.get(piece[:2])
         if octet is None:
-            return literal(text)
+            return text
         octets.append(octet)
         octets.append(piece[2:].encode())
     try:
         return b"".join(octets).decode("utf-8")
     except UnicodeDecodeError:
-        return literal(text)
-
-
-def literal(text: str) -> str:
-    """Return what stays of a component that cannot be decoded: only its escaped brackets are undone."""
-    return text.replace("%5B", "[").replace("%5b", "[").replace("%5D", "]").replace("%5d", "]")
+        return text
 
 
 def split_name(name: str) -> list[str]:

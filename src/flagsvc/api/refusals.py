@@ -47,6 +47,11 @@ def headers_too_large(limit: int) -> Refused:
     return Refused(431, f"the header block is larger than {limit} bytes", [])
 
 
+def no_http() -> Refused:
+    """Return the 400 for what is no HTTP request at all."""
+    return Refused(400, "this is not an HTTP request", [])
+
+
 def unexpected() -> Refused:
     """Return the 500 that tells nothing of its cause."""
     return Refused(500, "an unexpected error occurred", [])

@@ -15,9 +15,10 @@ from flagsvc.api import refusals
 from flagsvc.api.build import Ports, build
 from flagsvc.api.call import Answer, Call, Resource, Tally
 from flagsvc.api.enrich import EnricherError
-from flagsvc.api.http import HEAD, OPTIONS, Headers, Refused, Request, Response
+from flagsvc.api.http import GET, HEAD, OPTIONS, Headers, Refused, Request, Response
 from flagsvc.api.media import media, too_large
 from flagsvc.api.ports import Holder, Usage
+from flagsvc.api.prometheus import Elsewhere
 from flagsvc.api.settings import ServiceSettings
 from flagsvc.clock import Clock
 from flagsvc.extensions import ContextEnricher
@@ -33,7 +34,7 @@ class Service:
 
     `holder` is read once per request, `usage` counts look-ups, `log` takes an event with fields, `clock` tells the time,
     `random` draws sessions and seeds (by default seeded by the system), `enrichers` change the context before it is
-    evaluated.
+    evaluated, `elsewhere` gives the metrics of all processes where this is one of several.
     """
 
     def __init__(
@@ -46,8 +47,9 @@ class Service:
         clock: Clock,
         enrichers: Sequence[ContextEnricher] = (),
         random: Random | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
-        ports = Ports(holder, usage, clock, log, Random() if random is None else random)
+        ports = Ports(holder, usage, clock, log, Random() if random is None else random, elsewhere)
         parts = build(settings, ports, enrichers)
         self.settings = settings
         self.holder = holder
@@ -59,6 +61,7 @@ class Service:
         self.resources = parts.resources
         self.preflights = parts.preflights
         self.rest = parts.rest
+        self.sources = parts.sources
         self.header_limit = settings.header_limit
         self.query_limit = settings.query_limit
         self.access_log = settings.access_log
@@ -66,17 +69,25 @@ class Service:
     def admit(self, request: Request) -> Call | Response:
         """Return the call a request becomes, or the answer that its head already decides. Raises nothing."""
         call = Call(request)
+        try:
+            call.read(self.headers)
+        except Exception as error:  # the last resort: a caller gets an answer whatever happens
+            return self.fail(call, error)
+        return self.judge(call)
+
+    def judge(self, call: Call) -> Call | Response:
+        """Do what `admit` does for a call that holds its headers already, their size included. Raises nothing."""
+        request = call.request
         if self.access_log:
             call.started = self.clock.monotonic()
         try:
-            call.read(self.headers)
             call.huge = call.content_length is not None and len(call.content_length) > DISCARDED_DIGITS
             if request.method == OPTIONS:
                 return self.preflight(call)
             self.check(call)
         except Refused as refused:
             return self.refuse(call, refused)
-        except Exception as error:  # the last resort: a caller gets an answer whatever happens
+        except Exception as error:  # as in admit
             return self.fail(call, error)
         return call
 
@@ -179,6 +190,14 @@ class Service:
             resource = self.find(call.request.path)
             own.append((b"allow", b"" if resource is None else resource.allow))
         return self.finish(call, self.answers.refusal(call, refused, own))
+
+    def early_refusal(self, status: int) -> Response:
+        """Return the answer to what is refused before it is a request: no HTTP (400), a head beyond the limit (431)."""
+        call = Call(Request(GET, b"", b"", []))
+        if self.access_log:
+            call.started = self.clock.monotonic()
+        large = refusals.headers_too_large(self.header_limit)
+        return self.refuse(call, large if status == large.status else refusals.no_http())
 
     def fail(self, call: Call, error: Exception) -> Response:
         """Return the 500 for an exception nobody expected, and log where it came from."""

@@ -50,8 +50,8 @@ class Plan:
     serving_log: Logger
 
 
-def make_plan(options: ProxyOptions) -> Plan:
-    """Return the plan of an application with these options.
+def make_plan(options: ProxyOptions, *, again: bool = False) -> Plan:
+    """Return the plan of an application with these options; `again` in a process whose parent has made it, and has warned.
 
     Raises ExtensionError, one line for each file or object of custom strategies or enrichers that cannot be used.
     """
@@ -59,7 +59,7 @@ def make_plan(options: ProxyOptions) -> Plan:
     log = logger_of(options, clock, options.log_level)
     serving_log = logger_of(options, clock, "info") if options.access_log and options.log_level != "debug" else log
     strategies, enrichers = load_extensions(options)
-    for name in sorted(strategies.by_name.keys() & STRATEGIES.keys()):
+    for name in () if again else sorted(strategies.by_name.keys() & STRATEGIES.keys()):
         log.warn("a custom strategy takes the place of the built-in one of its name", strategy=name)
     identity = Identity(options.flagsvc_app_name, options.flagsvc_instance_id)
     compiling, serving = compile_options(options, strategies), service_settings(options, strategies)

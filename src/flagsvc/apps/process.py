@@ -16,38 +16,40 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeAlias, cast
 
 import uvicorn
 
 from flagsvc.api.asgi import Receive, Scope, Send
-from flagsvc.api.http import Response
-from flagsvc.apps.protocol import bounded
+from flagsvc.apps.collector import sparing_collector
 from flagsvc.log import Logger, where
 
 GRACE_S = 10
 """Seconds that answers on their way get to finish when the process is asked to end."""
+MakeProtocol: TypeAlias = Callable[..., object]
+"""Makes the protocol of a connection from uvicorn's `config`, `server_state`, `app_state` and `_loop`."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class App(Protocol):
+class Asgi(Protocol):
+    """An ASGI application."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+
+
+class App(Asgi, Protocol):
     """What a process serves: an ASGI application that starts and stops, and has a logger and some words."""
 
     @property
     def log(self) -> Logger:
         """The logger."""
 
-    def early_refusal(self, status: int) -> Response:
-        """Return the answer to what is refused before it is a request."""
-
     def greeting(self) -> str:
         """Return what to print when it is ready."""
 
     async def ready(self) -> None:
         """Return when it can answer."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
 
     async def __aenter__(self) -> Self:
         """Start."""
@@ -57,14 +59,18 @@ class App(Protocol):
 
 
 def run_process(
-    app: App, sockets: list[socket.socket], address: str, *, header_limit: int, keep_alive_timeout: int
+    app: App, sockets: list[socket.socket], address: str, *, protocol: MakeProtocol, keep_alive_timeout: int
 ) -> None:
-    """Serve until SIGTERM or SIGINT; `address` is what the first line says. The sockets are closed in any case."""
-    config = server_config(app, header_limit, keep_alive_timeout)
+    """Serve until SIGTERM or SIGINT; `address` is what the first line says. The sockets are closed in any case.
+
+    `protocol` makes the HTTP protocol of each connection, as uvicorn calls its own; `keep_alive_timeout` is in seconds.
+    """
+    config = server_config(app, protocol, keep_alive_timeout)
     server = Server(config, f"flagsvc listening on {address}")
     with contextlib.ExitStack() as stack:
         for each in sockets:
             stack.callback(each.close)
+        stack.enter_context(sparing_collector())
         stack.enter_context(forwarded_logs(app.log))
         stack.enter_context(stopped_by_signals(server))
         runner = stack.enter_context(asyncio.Runner(loop_factory=loop_factory()))
@@ -98,9 +104,9 @@ def say(line: str) -> None:
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server; it says when it listens."""
+    """uvicorn's server; it tells when it listens, and prints a line then if it has one."""
 
-    def __init__(self, config: uvicorn.Config, line: str) -> None:
+    def __init__(self, config: uvicorn.Config, line: str = "") -> None:
         super().__init__(config)
         self.listening = asyncio.Event()
         self._line = line
@@ -109,15 +115,16 @@ class Server(uvicorn.Server):
         """Start to take connections."""
         await super().startup(sockets)
         if self.started:
-            say(self._line)
+            if self._line:
+                say(self._line)
             self.listening.set()
 
 
-def server_config(app: App, header_limit: int, keep_alive_timeout: int) -> uvicorn.Config:
+def server_config(app: Asgi, protocol: MakeProtocol, keep_alive_timeout: int) -> uvicorn.Config:
     """Return how uvicorn runs the application; everything a caller sees is the application's own."""
     return uvicorn.Config(
         app,
-        http=bounded(header_limit, app.early_refusal),
+        http=cast("type[asyncio.Protocol]", protocol),
         ws="none",
         lifespan="off",
         interface="asgi3",
@@ -140,8 +147,14 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return factory
 
 
+class Stoppable(Protocol):
+    """What ends when it is told to."""
+
+    should_exit: bool
+
+
 @contextlib.contextmanager
-def stopped_by_signals(server: uvicorn.Server) -> Iterator[None]:
+def stopped_by_signals(server: Stoppable) -> Iterator[None]:
     """Let signals end the server and nothing else: uvicorn raises each again when it is done, for whoever was there before."""
 
     def stop(number: int, frame: FrameType | None) -> None:

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 from typing import Self
 
 from flagsvc.api.asgi import AsgiApp, Receive, Scope, Send
-from flagsvc.api.http import Response
+from flagsvc.api.service import Service
 from flagsvc.apps.plan import Plan, make_plan
 from flagsvc.apps.world import World
 from flagsvc.log import Logger
@@ -106,9 +106,10 @@ class ProxyApp:
         """Return the line that tells it is ready."""
         return f"flagsvc ready: {self.summary()}"
 
-    def early_refusal(self, status: int) -> Response:
-        """Return the answer to what a server refuses before it is a request: no HTTP (400), a head beyond the limit (431)."""
-        return self._world.early_refusal(status)
+    @property
+    def service(self) -> Service:
+        """The contract of what runs now."""
+        return self._world.service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or follow a server's lifespan events. A request that finds nothing running starts it first."""

@@ -9,17 +9,23 @@ from __future__ import annotations
 from flagsvc.apps.listen import listen, scope, url
 from flagsvc.apps.process import run_process
 from flagsvc.apps.proxy import create_app
+from flagsvc.front import Limits, front
 from flagsvc.settings.options import ProxyOptions
 
 
 def serve(options: ProxyOptions) -> int:
     """Run the proxy until SIGTERM or SIGINT; return the exit code.
 
-    Raises ExtensionError where custom strategies or enrichers cannot be used, and ListenError where the port cannot be had.
+    With several workers see `serve_workers`. Raises ExtensionError where custom strategies or enrichers cannot be used, and
+    ListenError where the port cannot be had.
     """
+    if options.workers > 1:
+        from flagsvc.apps.serve_workers import serve_workers
+
+        return serve_workers(options)
     app = create_app(options)
     sockets = listen(options.host, options.port)
     address = url(sockets, options.host, f"{options.proxy_base_path}/proxy") + scope(sockets, options.host)
-    limits = {"header_limit": options.header_limit, "keep_alive_timeout": options.keep_alive_timeout}
-    run_process(app, sockets, address, **limits)
+    protocol = front(lambda: app.service, Limits(keep_alive_s=options.keep_alive_timeout))
+    run_process(app, sockets, address, protocol=protocol, keep_alive_timeout=options.keep_alive_timeout)
     return 0

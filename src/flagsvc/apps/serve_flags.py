@@ -9,6 +9,7 @@ from __future__ import annotations
 from flagsvc.apps.flagserver import create_flag_server
 from flagsvc.apps.listen import listen, scope, url
 from flagsvc.apps.process import run_process
+from flagsvc.apps.protocol import bounded
 from flagsvc.flagserver.pipeline import HEADER_LIMIT
 from flagsvc.settings.server import ServerOptions
 
@@ -23,5 +24,6 @@ def serve_flags(options: ServerOptions) -> int:
     address = url(sockets, options.host, options.base_path)
     server = create_flag_server(options, address)
     where = address + scope(sockets, options.host)
-    run_process(server, sockets, where, header_limit=HEADER_LIMIT, keep_alive_timeout=options.keep_alive_timeout)
+    protocol = bounded(HEADER_LIMIT, server.early_refusal)
+    run_process(server, sockets, where, protocol=protocol, keep_alive_timeout=options.keep_alive_timeout)
     return 0

@@ -1,66 +1,43 @@
-"""From the model to the snapshot: everything the configuration decides is decided here, once.
+"""From a document to the snapshot: everything the configuration decides is decided here, once.
 
 Equal constraints and segments become one predicate; what can only come out one way becomes a constant; strategies behind one that
-admits everyone are cut; every outcome of every toggle is encoded.
+admits everyone are cut; every outcome of every toggle is encoded. A feature that did not change since the snapshot before is taken
+over from it. The work can be done some at a time, and both snapshots serve meanwhile.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping
+from collections.abc import Iterator
+from typing import Final
 
 import msgspec
 
-from flagsvc.engine.features import DYNAMIC, FIRST_VARIANT, OFF, ON, Outcome, Parent, Toggle
-from flagsvc.engine.fragments import fragment
-from flagsvc.engine.model import ConstraintSpec, DependencySpec, DocumentSpec, FeatureSpec, Problem, StrategySpec
-from flagsvc.engine.operators import compile_constraint
-from flagsvc.engine.parse import parse_document
-from flagsvc.engine.predicates import Always, Never, Predicate, Segment
+from flagsvc.engine.changes import NOT_THERE, Matcher
+from flagsvc.engine.digest import canonical, combined
+from flagsvc.engine.features import Toggle
+from flagsvc.engine.links import Links
+from flagsvc.engine.model import Problem
+from flagsvc.engine.options import CompileOptions as CompileOptions
+from flagsvc.engine.parts import PLACE, Lineage, Maker, Part, Pool, SegmentPart, segment_part
+from flagsvc.engine.pieces import Gluer
 from flagsvc.engine.reads import Reads
 from flagsvc.engine.run import Memory
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.engine.strategies import BY_HOST, CustomStrategy, Everyone, Nobody, Strategy, StrategyOptions, compile_rule
-from flagsvc.engine.variants import Choice, compile_choice
+from flagsvc.engine.source import Source, Unusual, source_of, split
 from flagsvc.errors import DocumentError
 
+EVERYTHING: Final = 1 << 60
+"""More work than any document makes."""
 
-class CompileOptions:
-    """What compiling needs beside the document.
+# what work costs, in the time that compiling one byte of a feature takes
+PASSING: Final = 12
+TYING: Final = 60
+LISTING: Final = 6
+GLUING: Final = 8
+USUAL: Final = 350
 
-    `hash_encoding` is `low-byte` or `utf8`; `hostname` this machine's name (strategy applicationHostname); `project` and
-    `name_prefix` leave other features out; `fold` False keeps the nodes that the configuration decides, for explanations;
-    `code_digest` stands for the custom code in the revision.
-    """
-
-    def __init__(
-        self,
-        *,
-        hash_encoding: str = "low-byte",
-        hostname: str = "",
-        variant_feature_state: bool = False,
-        custom_strategies: Mapping[str, CustomStrategy] | None = None,
-        project: str | None = None,
-        name_prefix: str | None = None,
-        fold: bool = True,
-        code_digest: str = "",
-    ) -> None:
-        self.hash_encoding = hash_encoding
-        self.hostname = hostname
-        self.variant_feature_state = variant_feature_state
-        self.custom_strategies: Mapping[str, CustomStrategy] = {} if custom_strategies is None else custom_strategies
-        self.project = project
-        self.name_prefix = name_prefix
-        self.fold = fold
-        self.code_digest = code_digest
-
-    def identity(self, by_host: bool) -> list[object]:
-        """Return what of the options can change an answer; the host's name only where it counts, for replicas differ in it."""
-        names = sorted(self.custom_strategies)
-        hostname = self.hostname if by_host else ""
-        state = [self.hash_encoding, hostname, self.variant_feature_state, self.project, self.name_prefix]
-        return [*state, names, self.code_digest]
+SPARE: Final = 200
+"""Features that are compiled with a pool before its age is asked for."""
 
 
 class Compiled:
@@ -77,228 +54,209 @@ def compile_document(document: object, options: CompileOptions, previous: Snapsh
     Raises DocumentError when the document as a whole is not of the right shape or nested too deeply. When `previous` is of the
     same revision it is returned as it is.
     """
-    try:
-        spec = parse_document(document, options.project, options.name_prefix)
-        revision = digest(document, options.identity(asks_for_host(spec)))
-    except RecursionError:
-        raise DocumentError("", "the document is nested too deeply") from None
-    if previous is not None and previous.revision == revision:
-        return Compiled(previous, spec.problems)
-    return Compiled(Compiler(spec, options).snapshot(revision), spec.problems)
-
-
-def asks_for_host(spec: DocumentSpec) -> bool:
-    """Return whether a strategy of the document depends on the host this runs on."""
-    features = spec.features.values()
-    return any([strategy.name == BY_HOST for feature in features for strategy in feature.strategies])
-
-
-def digest(document: object, identity: list[object]) -> str:
-    """Return the revision: equal documents, options and custom code have the same one, in every process."""
-    try:
-        canonical = msgspec.json.encode([identity, document], order="deterministic")
-    except (UnicodeEncodeError, OverflowError):
-        canonical = json.dumps([identity, document], sort_keys=True).encode()
-    return hashlib.blake2b(canonical, digest_size=16).hexdigest()
+    building = Building(source_of(document), options, previous)
+    building.advance(EVERYTHING)
+    return building.compiled()
 
 
 class Compiler:
-    """Compiles one document; used once."""
+    """Compiles documents under one set of options; the ways of `compile_document`, and two that work some at a time."""
 
-    def __init__(self, spec: DocumentSpec, options: CompileOptions) -> None:
-        self.spec = spec
+    def __init__(self, options: CompileOptions) -> None:
         self.options = options
-        self.utf8 = options.hash_encoding == "utf8"
-        self.rules = StrategyOptions(self.utf8, options.hostname, options.custom_strategies)
-        self.pool: dict[tuple[object, ...], Predicate] = {}
-        self.uses: dict[tuple[object, ...], int] = {}
-        self.reads = Reads()
-        self.toggles: dict[str, Toggle] = {}
 
-    def snapshot(self, revision: str) -> Snapshot:
-        """Compile every feature, then the dependencies between them."""
-        for feature in self.spec.features.values():
-            self.toggles[feature.name] = self.toggle(feature)
-        for feature in self.spec.features.values():
-            self.depend(self.toggles[feature.name], feature.dependencies)
-        shared = [self.pool[key] for key, count in self.uses.items() if count > 1]
-        for slot, predicate in enumerate(shared):
-            predicate.slot = slot
-        parents = self.memoise_parents()
-        memory = Memory(len(shared), parents, self.utf8)
-        return Snapshot(revision, self.toggles, memory, self.reads, self.options.variant_feature_state)
+    def __call__(self, document: object, previous: Snapshot | None = None) -> Compiled:
+        """Return what `compile_document` does."""
+        return compile_document(document, self.options, previous)
 
-    def toggle(self, feature: FeatureSpec) -> Toggle:
-        """Return one feature's toggle, without its dependencies."""
-        toggle = Toggle(feature.name, self.outcomes(feature))
-        if not feature.enabled:
-            toggle.constant = OFF
-            toggle.reason = "the feature is disabled"
-            return toggle
-        stickiness = feature.variants[0].stickiness if feature.variants else None
-        toggle.choice = self.noted(compile_choice(feature.variants, feature.name, stickiness, self.utf8))
-        first = FIRST_VARIANT + len(feature.variants)
-        for spec in feature.strategies:
-            toggle.strategies.append(self.strategy(spec, first))
-            first += len(spec.variants)
-        if not feature.strategies:
-            toggle.strategies.append(Everyone())
-        if self.options.fold:
-            fold(toggle)
-        return toggle
+    def begin(self, document: object, previous: Snapshot | None) -> Building:
+        """Return the compiling of a decoded document. Raises DocumentError as `compile_document` does."""
+        return Building(source_of(document), self.options, previous)
 
-    def outcomes(self, feature: FeatureSpec) -> list[Outcome]:
-        """Return every way the feature can come out, in the order in which they are numbered.
+    def begin_text(self, text: bytes, previous: Snapshot | None) -> Building | None:
+        """Return the compiling of a document's JSON, where only what changed is decoded; None where it is unusual.
 
-        A disabled one has its variants too: a caller may still report one that it was given before.
+        Even then it may turn out, as an `Unusual` of `advance`, that the document must be decoded as a whole.
         """
-        state = self.options.variant_feature_state
-        impression = feature.impression_data
-        ways = [
-            Outcome(False, None, fragment(feature.name, False, None, impression, state)),
-            Outcome(True, None, fragment(feature.name, True, None, impression, state)),
-        ]
-        drawn = [*feature.variants, *[variant for strategy in feature.strategies for variant in strategy.variants]]
-        for variant in drawn:
-            ways.append(Outcome(True, variant.name, fragment(feature.name, True, variant, impression, state)))
-        return ways
+        source = split(text)
+        return None if source is None else Building(source, self.options, previous)
 
-    def strategy(self, spec: StrategySpec, first: int) -> Strategy:
-        """Return one compiled strategy; `first` is the number of its first variant's outcome."""
-        strategy = compile_rule(spec, self.rules)
-        self.reads.strategy(strategy)
-        conditions = [self.constraint(constraint) for constraint in spec.constraints]
-        conditions += [self.segment(identity) for identity in spec.segments]
-        strategy.conditions = (
-            conditions if not self.options.fold else [c for c in conditions if not isinstance(c, Always)]
+
+class Building:
+    """The compiling of one document, some of the work at a time; used once.
+
+    `kept` are the features that the filters leave in, as they came, once everything is done; `left_out` is how many they do not.
+    """
+
+    def __init__(self, source: Source, options: CompileOptions, previous: Snapshot | None = None) -> None:
+        self.source = source
+        self.options = options
+        self.previous = previous
+        self.known = inherited(source, options, previous)
+        self.lineage = Lineage(options, self.known.pool, source.raw)
+        self.segments: dict[str, SegmentPart] = {}
+        self.parts: dict[str, Part] = {}
+        self.problems: list[Problem] = []
+        self.kept: list[object] = []
+        self.left_out = 0
+        self.snapshot: Snapshot | None = None
+        self.steps = self.work()
+
+    def advance(self, budget: int) -> bool:
+        """Do work worth about `budget` bytes of new features, and return whether everything is done.
+
+        Raises DocumentError where the document is nested too deeply. Where it is not decoded yet, that and whatever else decoding
+        stumbles over is Unusual. After either the building is of no use any more.
+        """
+        try:
+            for cost in self.steps:
+                budget -= cost
+                if budget <= 0:
+                    return False
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            if self.source.raw:
+                raise Unusual from None
+            raise DocumentError("", "the document is nested too deeply") from None
+        return True
+
+    def compiled(self) -> Compiled:
+        """Return the snapshot and the problems, once everything is done."""
+        assert self.snapshot is not None
+        return Compiled(self.snapshot, self.problems)
+
+    def work(self) -> Iterator[int]:
+        """Do everything, and tell what each step has cost."""
+        segments = Matcher(self.known.segment_sources, self.source.segments)
+        for index in range(len(self.source.segments)):
+            yield self.take_segment(index, segments.find(index))
+        features = Matcher(self.known.sources, self.source.features)
+        maker = Maker(self.options, self.known.pool, self.segments)
+        for index in range(len(self.source.features)):
+            yield self.take_feature(index, features.find(index), maker)
+        if not self.unchanged():
+            yield from self.assemble()
+
+    def take_segment(self, index: int, place: int) -> int:
+        """Take a segment over from `place`, or parse it; of equal ids the last counts."""
+        item = self.source.segments[index]
+        cost = PASSING
+        if place == NOT_THERE:
+            part = segment_part(self.source.decoded(item))
+            cost += size_of(item)
+        else:
+            part = self.known.segment_parts[place]
+        self.lineage.segment_sources.append(item)
+        self.lineage.segment_parts.append(part)
+        self.note(part.problem, f"segments[{index}]")
+        if part.spec is not None:
+            self.segments[part.spec.identity] = part
+        return cost
+
+    def take_feature(self, index: int, place: int, maker: Maker) -> int:
+        """Take a feature over from `place`, or compile it; of equal names the last counts, at the first one's place."""
+        item = self.source.features[index]
+        part = None if place == NOT_THERE else self.known.parts[place]
+        cost = PASSING
+        if part is None or not maker.holds_for(part):
+            part = maker.part(self.source.decoded(item))
+            cost += size_of(item)
+        self.lineage.sources.append(item)
+        self.lineage.parts.append(part)
+        self.note(part.problem, f"features[{index}]")
+        if part.wanted:
+            self.kept.append(item)
+        else:
+            self.left_out += 1
+        if part.toggle is not None:
+            self.parts[part.toggle.name] = part
+        return cost
+
+    def note(self, problem: Problem | None, place: str) -> None:
+        """Note what is wrong with a part, and where in this document it is."""
+        if problem is not None:
+            path = place + problem.path.removeprefix(PLACE)
+            self.problems.append(Problem(path, problem.toggle, problem.message))
+
+    def unchanged(self) -> bool:
+        """Return whether the snapshot before stays, because everything that can change an answer is the same."""
+        previous = self.previous
+        self.revision = self.digest()
+        if previous is None or previous.revision != self.revision:
+            return False
+        if self.source.raw and previous.lineage.options is self.options:
+            # what the next document is compared with is spelled as this one is
+            previous.lineage = self.lineage
+        self.snapshot = previous
+        return True
+
+    def digest(self) -> str:
+        """Return the revision: equal documents, options and custom code have the same one, in every process."""
+        by_host = False
+        features: list[bytes] = []
+        for part in self.lineage.parts:
+            if part.wanted:
+                features.append(part.digest)
+                by_host = by_host or part.by_host
+        segments = [part.digest for part in self.lineage.segment_parts]
+        identity = canonical(self.options.identity(by_host))
+        return combined([identity, b"".join(features), b"".join(segments)])
+
+    def assemble(self) -> Iterator[int]:
+        """Tie the parts to each other and make the snapshot of them."""
+        links = Links(self.parts, self.options.fold)
+        parts = list(self.parts.values())
+        for part in parts:
+            if part.dependencies:
+                links.child(part)
+                yield TYING
+        toggles: dict[str, Toggle] = {}
+        names: dict[str, frozenset[str]] = {}
+        reads = Reads()
+        merged: set[int] = set()
+        for part in parts:
+            toggle = links.toggle(part)
+            toggles[toggle.name] = toggle
+            names[toggle.name] = part.variants
+            if part.reads is not None and id(part.reads) not in merged:
+                merged.add(id(part.reads))
+                reads.merge(part.reads)
+            yield LISTING
+        before = self.previous
+        listed = Gluer(False, [] if before is None else before.listed, toggles)
+        for toggle in toggles.values():
+            listed.add(toggle)
+            yield GLUING
+        listed.finish()
+        complete = Gluer(True, [] if before is None else before.complete, toggles)
+        for toggle in toggles.values():
+            complete.add(toggle)
+            yield GLUING
+        complete.finish()
+        pool = self.known.pool
+        memory = Memory(int(pool.slots), links.memos, self.options.hash_encoding == "utf8")
+        self.snapshot = Snapshot(
+            self.revision,
+            toggles,
+            names,
+            listed.entries,
+            complete.entries,
+            memory,
+            reads,
+            self.options.variant_feature_state,
+            self.lineage,
         )
-        if spec.variants:
-            group = spec.parameters.get("groupId", "undefined")
-            stickiness = spec.variants[0].stickiness or spec.parameters.get("stickiness")
-            strategy.choice = self.noted(compile_choice(spec.variants, group, stickiness, self.utf8))
-        strategy.first = first
-        return strategy
-
-    def noted(self, choice: Choice | None) -> Choice | None:
-        """Note what a choice reads, and return it."""
-        if choice is not None:
-            self.reads.choice(choice)
-        return choice
-
-    def constraint(self, spec: ConstraintSpec | None) -> Predicate:
-        """Return the predicate of a constraint: one for all that are equal."""
-        if spec is None:
-            return compile_constraint(None)
-        return self.pooled(("constraint", *spec.key()), spec, "")
-
-    def segment(self, identity: str) -> Predicate:
-        """Return the predicate of a segment: one for all strategies that name it; a missing one holds for nobody."""
-        if identity not in self.spec.segments:
-            return Never(f"missing segment `{identity}`")
-        return self.pooled(("segment", identity), None, identity)
-
-    def pooled(self, key: tuple[object, ...], spec: ConstraintSpec | None, identity: str) -> Predicate:
-        """Return the predicate known under the key, compiled when it is asked for first."""
-        known = self.pool.get(key)
-        if known is None:
-            known = self.compiled_segment(identity) if spec is None else compile_constraint(spec)
-            self.pool[key] = known
-            self.reads.predicate(known)
-        self.uses[key] = self.uses.get(key, 0) + 1
-        return known
-
-    def compiled_segment(self, identity: str) -> Predicate:
-        """Return a segment's constraints as one predicate."""
-        parts = [self.constraint(constraint) for constraint in self.spec.segments[identity]]
-        if self.options.fold:
-            parts = [part for part in parts if not isinstance(part, Always)]
-            never = next((part for part in parts if isinstance(part, Never)), None)
-            if never is not None:
-                return Never(never.reason)
-            if not parts:
-                return Always()
-        return Segment(identity, self.spec.segment_names.get(identity, ""), parts)
-
-    def depend(self, toggle: Toggle, dependencies: list[DependencySpec]) -> None:
-        """Tie a toggle to its parents: one that is missing or has parents itself makes the child off."""
-        if not dependencies or (toggle.constant == OFF and self.options.fold):
-            return
-        for spec in dependencies:
-            parent = self.toggles.get(spec.feature)
-            if parent is None:
-                turn_off(toggle, f"its parent `{spec.feature}` is missing")
-                return
-            if self.spec.features[spec.feature].dependencies:
-                turn_off(toggle, f"its parent `{spec.feature}` has a parent itself")
-                return
-            toggle.parents.append(Parent(parent, [accepts(spec, outcome) for outcome in parent.outcomes]))
-        settle(toggle, self.options.fold)
-
-    def memoise_parents(self) -> int:
-        """Give every toggle that others depend on a place in the run's memory; return how many there are."""
-        count = 0
-        for toggle in self.toggles.values():
-            for parent in toggle.parents:
-                if parent.toggle.memo < 0:
-                    parent.toggle.memo = count
-                    count += 1
-        return count
 
 
-def turn_off(toggle: Toggle, reason: str) -> None:
-    """Make the toggle off for everyone."""
-    toggle.parents = []
-    toggle.constant = OFF
-    toggle.reason = reason
+def inherited(source: Source, options: CompileOptions, previous: Snapshot | None) -> Lineage:
+    """Return the lineage to take over from; an empty one where nothing can be, or where too much in it is out of use."""
+    if previous is not None and source.raw:
+        lineage = previous.lineage
+        young = lineage.pool.compiled <= 2 * len(source.features) + SPARE
+        if young and lineage.raw and lineage.options is options:
+            return lineage
+    return Lineage(options, Pool(), source.raw)
 
 
-def accepts(spec: DependencySpec, outcome: Outcome) -> bool:
-    """Return whether an outcome of the parent satisfies the dependency (behaviour: Evaluation, Dependencies)."""
-    if not spec.enabled:
-        return not outcome.enabled
-    if not spec.variants:
-        return outcome.enabled
-    return outcome.enabled and ("disabled" if outcome.variant is None else outcome.variant) in spec.variants
-
-
-def settle(toggle: Toggle, folding: bool) -> None:
-    """Decide at once about the parents that can only come out one way."""
-    if not folding:
-        return
-    undecided: list[Parent] = []
-    for parent in toggle.parents:
-        if parent.toggle.constant == DYNAMIC:
-            undecided.append(parent)
-        elif parent.accepts[parent.toggle.constant] == 0:
-            turn_off(toggle, f"its parent `{parent.toggle.name}` never comes out as it must")
-            return
-    toggle.parents = undecided
-    if undecided:
-        toggle.constant = DYNAMIC
-
-
-def fold(toggle: Toggle) -> None:
-    """Cut what can never decide, and make the toggle a constant where only one outcome is left."""
-    reachable: list[Strategy] = []
-    for strategy in toggle.strategies:
-        if isinstance(strategy, Nobody) or any(isinstance(condition, Never) for condition in strategy.conditions):
-            continue
-        reachable.append(strategy)
-        if isinstance(strategy, Everyone) and not strategy.conditions:
-            break
-    toggle.strategies = reachable
-    if not reachable:
-        toggle.constant = OFF
-    elif isinstance(reachable[0], Everyone) and not reachable[0].conditions:
-        toggle.constant = certain_outcome(toggle, reachable[0])
-
-
-def certain_outcome(toggle: Toggle, strategy: Strategy) -> int:
-    """Return the number of the outcome of a strategy that is always on, DYNAMIC where a variant is drawn."""
-    if strategy.choice is not None:
-        index = strategy.choice.certain()
-        return DYNAMIC if index < 0 else int(strategy.first) + index
-    if toggle.choice is not None:
-        index = toggle.choice.certain()
-        return DYNAMIC if index < 0 else FIRST_VARIANT + index
-    return ON
+def size_of(item: object) -> int:
+    """Return what decoding and compiling a piece costs: its bytes; where it is decoded already, as much as a usual one."""
+    return len(memoryview(item)) if isinstance(item, msgspec.Raw) else USUAL

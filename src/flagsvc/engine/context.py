@@ -66,25 +66,27 @@ class Context:
         self.now = now
         self.entropy = entropy
 
+    def own(self, kind: i64) -> str | None:
+        """Return the standard field of this kind as text, None where it is absent."""
+        if kind == USER_ID:
+            return self.user_id
+        if kind == SESSION_ID:
+            return self.session_id
+        if kind == APP_NAME:
+            return self.app_name
+        if kind == ENVIRONMENT:
+            return self.environment
+        if kind == REMOTE_ADDRESS:
+            return self.remote_address
+        if kind == PROPERTIES:
+            return PROPERTIES_AS_TEXT
+        return None if self.current_time is None else jsdate.to_text(self.current_time)
+
     def read(self, kind: i64, name: str) -> str | None:
         """Return the field of this kind, a property of the same `name` where the field is absent, or None."""
-        value: str | None = None
         if kind == PROPERTY:
             return self.properties.get(name)
-        if kind == USER_ID:
-            value = self.user_id
-        elif kind == SESSION_ID:
-            value = self.session_id
-        elif kind == APP_NAME:
-            value = self.app_name
-        elif kind == ENVIRONMENT:
-            value = self.environment
-        elif kind == REMOTE_ADDRESS:
-            value = self.remote_address
-        elif kind == PROPERTIES:
-            return PROPERTIES_AS_TEXT
-        elif self.current_time is not None:
-            value = jsdate.to_text(self.current_time)
+        value = self.own(kind)
         return self.properties.get(name) if value is None else value
 
     def get(self, field: str) -> str | None:

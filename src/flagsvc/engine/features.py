@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from librt.vecs import vec
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from flagsvc.engine.run import Run
 from flagsvc.engine.strategies import Strategy
@@ -21,6 +21,7 @@ FIRST_VARIANT: Final = 2
 DYNAMIC: Final = -1
 
 
+@mypyc_attr(acyclic=True)
 class Outcome:
     """One way a toggle can come out: on or off, with which variant (None: the fallback), and its JSON."""
 
@@ -30,6 +31,7 @@ class Outcome:
         self.fragment = fragment
 
 
+@mypyc_attr(acyclic=True)
 class Parent:
     """A toggle this one depends on, and which of its outcomes satisfy the dependency."""
 
@@ -42,8 +44,13 @@ class Parent:
         return self.accepts[self.toggle.outcome(run)] == 1
 
 
+@mypyc_attr(acyclic=True)
 class Toggle:
-    """One compiled feature."""
+    """One compiled feature.
+
+    What comes of a feature alone is shared by every snapshot that has the feature, and never written to again. A toggle that has
+    parents or children is a `copy` of that, one for each snapshot: `memo` and `parents` belong to the snapshot.
+    """
 
     def __init__(self, name: str, outcomes: list[Outcome]) -> None:
         self.name = name
@@ -53,11 +60,41 @@ class Toggle:
         self.reason = "nothing in it can ever admit anyone"
         self.memo: i64 = -1
         self.parents: list[Parent] = []
-        self.strategies: list[Strategy] = []
+        self.head: Strategy | None = None
         self.choice: Choice | None = None
-        # what the list answers append for each outcome, the static toggles in front of this one included
-        self.listed: list[bytes] = []
-        self.complete: list[bytes] = []
+
+    def copy(self) -> Toggle:
+        """Return a toggle that decides the same, for a snapshot to tie to others."""
+        tied = Toggle(self.name, self.outcomes)
+        tied.constant = self.constant
+        tied.reason = self.reason
+        tied.head = self.head
+        tied.choice = self.choice
+        return tied
+
+    @property
+    def strategies(self) -> list[Strategy]:
+        """The strategies in their order."""
+        found: list[Strategy] = []
+        strategy = self.head
+        while strategy is not None:
+            found.append(strategy)
+            strategy = strategy.following
+        return found
+
+    def apply(self, strategies: list[Strategy]) -> None:
+        """Take the strategies, which belong to this toggle alone."""
+        after: Strategy | None = None
+        for strategy in reversed(strategies):
+            strategy.following = after
+            after = strategy
+        self.head = after
+
+    def turn_off(self, reason: str) -> None:
+        """Make the toggle off for everyone."""
+        self.parents = []
+        self.constant = OFF
+        self.reason = reason
 
     def outcome(self, run: Run) -> i64:
         """Return the number of the outcome for this run; a toggle that others depend on is decided once."""
@@ -77,9 +114,11 @@ class Toggle:
             for parent in self.parents:
                 if not parent.satisfied(run):
                     return OFF
-            for strategy in self.strategies:
+            strategy = self.head
+            while strategy is not None:
                 if strategy.active(run):
                     return self.drawn(strategy, run)
+                strategy = strategy.following
         except Exception as error:
             run.memory.fault(self.name, error)
         return OFF

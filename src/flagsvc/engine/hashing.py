@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 from librt.vecs import append, vec
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from flagsvc.engine.values.text import low_bytes
 
@@ -65,6 +65,7 @@ def little_endian(data: bytes, start: i64, end: i64) -> i64:
     return value
 
 
+@mypyc_attr(acyclic=True)
 class Aligned:
     """An identifier as it follows a prefix that left `shift / 8` bytes over.
 
@@ -88,6 +89,7 @@ class Aligned:
         self.blocks: vec[i64] = blocks
 
 
+@mypyc_attr(acyclic=True)
 class Identifier:
     """One identifier (a user id, a session id, …) of one request, ready to be hashed behind any prefix."""
 
@@ -118,6 +120,7 @@ class Identifier:
         return self.after_3
 
 
+@mypyc_attr(acyclic=True)
 class Prefix:
     """The half of a hash that the configuration decides: `group:` behind a seed."""
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from mypy_extensions import mypyc_attr
 
+
+@mypyc_attr(acyclic=True)
 class ConstraintSpec:
     """One constraint; `key` is equal for equal constraints, and `path` names the spot in the document."""
 
@@ -30,6 +33,7 @@ class ConstraintSpec:
         return (self.field, self.operator, self.values, value, self.inverted, self.insensitive)
 
 
+@mypyc_attr(acyclic=True)
 class OverrideSpec:
     """One override of a variant: the variant is given to whoever has one of the values in the field."""
 
@@ -38,6 +42,7 @@ class OverrideSpec:
         self.values = values
 
 
+@mypyc_attr(acyclic=True)
 class VariantSpec:
     """One variant. `payload` is None where there is none; `stickiness` None where the document does not say."""
 
@@ -56,6 +61,7 @@ class VariantSpec:
         self.overrides = overrides
 
 
+@mypyc_attr(acyclic=True)
 class StrategySpec:
     """One strategy of a feature. A constraint that is null stands as None; `segments` are the identities asked for."""
 
@@ -76,6 +82,7 @@ class StrategySpec:
         self.variants = variants
 
 
+@mypyc_attr(acyclic=True)
 class DependencySpec:
     """One parent a feature depends on; no `variants` means any."""
 
@@ -85,6 +92,7 @@ class DependencySpec:
         self.variants = variants
 
 
+@mypyc_attr(acyclic=True)
 class FeatureSpec:
     """One feature (toggle)."""
 
@@ -105,6 +113,7 @@ class FeatureSpec:
         self.dependencies = dependencies
 
 
+@mypyc_attr(acyclic=True)
 class Problem:
     """Something malformed that was left out: where it stands, of which toggle, and what was expected."""
 
@@ -118,11 +127,11 @@ class Problem:
         return f"{self.path}{named}: {self.message}"
 
 
-class DocumentSpec:
-    """A whole document: the features in order (of equal names the last counts, at the first one's place) and the segments."""
+@mypyc_attr(acyclic=True)
+class SegmentSpec:
+    """One segment; `identity` is its id as JSON text, so that the number 1 and the text "1" stay two."""
 
-    def __init__(self) -> None:
-        self.features: dict[str, FeatureSpec] = {}
-        self.segments: dict[str, list[ConstraintSpec | None]] = {}
-        self.segment_names: dict[str, str] = {}
-        self.problems: list[Problem] = []
+    def __init__(self, identity: str, name: str, constraints: list[ConstraintSpec | None]) -> None:
+        self.identity = identity
+        self.name = name
+        self.constraints = constraints

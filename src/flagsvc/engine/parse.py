@@ -1,7 +1,7 @@
 """From a decoded JSON document to the model (behaviour: Evaluation; Towards the upstream server).
 
-A feature or segment that is malformed is left out as a `Problem` and harms only itself; a document that is not an object with a
-list of features is a DocumentError. What is null counts as absent.
+What is malformed is a DocumentError that names the spot: it costs the feature or the segment it is in, and no other. What is null
+counts as absent.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from typing import Final
 from flagsvc.engine.model import (
     ConstraintSpec,
     DependencySpec,
-    DocumentSpec,
     FeatureSpec,
     OverrideSpec,
-    Problem,
+    SegmentSpec,
     StrategySpec,
     VariantSpec,
 )
@@ -35,23 +34,6 @@ KINDS: Final[dict[type, str]] = {
 MAX_WEIGHT: Final = 2**31
 
 
-def parse_document(raw: object, project: str | None = None, name_prefix: str | None = None) -> DocumentSpec:
-    """Return the model of a document, with the features of `project` and `name_prefix` only where those are given.
-
-    Raises DocumentError when the document is not an object with a list `features`, or its `segments` are no list.
-    """
-    document = as_object(raw, "")
-    if not isinstance(document.get("features"), list):
-        raise DocumentError("features", wrong("a list", document.get("features")))
-    spec = DocumentSpec()
-    for at, item in enumerate(as_list(document, "segments", "")):
-        add_segment(spec, item, f"segments[{at}]")
-    for at, item in enumerate(as_list(document, "features", "")):
-        if wanted(item, project, name_prefix):
-            add_feature(spec, item, f"features[{at}]")
-    return spec
-
-
 def wanted(raw: object, project: str | None, name_prefix: str | None) -> bool:
     """Return whether the filters leave this feature in; one that names no project belongs to whoever asked for it."""
     if not isinstance(raw, dict):
@@ -62,28 +44,12 @@ def wanted(raw: object, project: str | None, name_prefix: str | None) -> bool:
     return not project or raw.get("project") in (None, project)
 
 
-def add_feature(spec: DocumentSpec, raw: object, path: str) -> None:
-    """Put one feature into the model, or the problem that kept it out."""
-    try:
-        feature = parse_feature(raw, path)
-    except DocumentError as error:
-        name = raw.get("name") if isinstance(raw, dict) else None
-        spec.problems.append(Problem(error.path, name if isinstance(name, str) else None, error.message))
-        return
-    spec.features[feature.name] = feature
-
-
-def add_segment(spec: DocumentSpec, raw: object, path: str) -> None:
-    """Put one segment into the model, or the problem that kept it out; strategies that refer to it are then false."""
-    try:
-        segment = as_object(raw, path)
-        constraints = parse_all(segment, "constraints", path, parse_constraint)
-        key = identity(segment.get("id"), f"{path}.id")
-        name = segment.get("name")
-        spec.segments[key] = constraints
-        spec.segment_names[key] = name if isinstance(name, str) else ""
-    except DocumentError as error:
-        spec.problems.append(Problem(error.path, None, error.message))
+def parse_segment(raw: object, path: str) -> SegmentSpec:
+    """Return one segment."""
+    segment = as_object(raw, path)
+    constraints = parse_all(segment, "constraints", path, parse_constraint)
+    name = segment.get("name")
+    return SegmentSpec(identity(segment.get("id"), f"{path}.id"), name if isinstance(name, str) else "", constraints)
 
 
 def parse_feature(raw: object, path: str) -> FeatureSpec:

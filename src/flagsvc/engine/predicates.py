@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from flagsvc.engine.run import Run
 from flagsvc.engine.values import jsnumber
@@ -23,11 +23,20 @@ EQUAL: Final = 2
 GREATER: Final = 4
 
 
+NO_SLOT: Final = 1_000_000_000_000
+"""The slot of a predicate that only one strategy asks for: beyond every run's memory."""
+
+
+@mypyc_attr(acyclic=True)
 class Predicate:
-    """A yes or no. `slot` is the place of its memo in the run, or -1 when only one strategy asks."""
+    """A yes or no. `slot` is the place of its memo in a run, if it has one.
+
+    Snapshots share predicates, and a slot is given, once and for good, when a second strategy asks for the predicate. It may be
+    beyond the memory of a snapshot that is older than that.
+    """
 
     def __init__(self) -> None:
-        self.slot: i64 = -1
+        self.slot: i64 = NO_SLOT
 
     def test(self, run: Run) -> bool:
         """Decide for this run."""
@@ -35,7 +44,7 @@ class Predicate:
 
     def holds(self, run: Run) -> bool:
         """Decide for this run, at most once where the predicate is shared."""
-        if self.slot < 0:
+        if self.slot >= run.slots:
             return self.test(run)
         known = run.predicates[self.slot]
         if known >= 0:
@@ -45,6 +54,7 @@ class Predicate:
         return answer
 
 
+@mypyc_attr(acyclic=True)
 class Always(Predicate):
     """Holds for everyone."""
 
@@ -53,6 +63,7 @@ class Always(Predicate):
         return True
 
 
+@mypyc_attr(acyclic=True)
 class Never(Predicate):
     """Holds for nobody, inverted or not; `reason` says why (an unknown operator, a missing segment, …)."""
 
@@ -65,6 +76,7 @@ class Never(Predicate):
         return False
 
 
+@mypyc_attr(acyclic=True)
 class Segment(Predicate):
     """Holds when every constraint of the segment holds."""
 
@@ -82,6 +94,7 @@ class Segment(Predicate):
         return True
 
 
+@mypyc_attr(acyclic=True)
 class FieldPredicate(Predicate):
     """A predicate on one context field; `negate` is the constraint's `inverted`."""
 
@@ -92,6 +105,7 @@ class FieldPredicate(Predicate):
         self.negate = negate
 
 
+@mypyc_attr(acyclic=True)
 class OneOf(FieldPredicate):
     """IN, and NOT_IN as its negation: an absent field is in no list."""
 
@@ -105,6 +119,7 @@ class OneOf(FieldPredicate):
         return (value is not None and value in self.values) != self.negate
 
 
+@mypyc_attr(acyclic=True)
 class TextPredicate(FieldPredicate):
     """A predicate on a field's text, lower-cased first where the constraint asks for it."""
 
@@ -125,6 +140,7 @@ class TextPredicate(FieldPredicate):
         return self.matches(lower(value) if self.insensitive else value) != self.negate
 
 
+@mypyc_attr(acyclic=True)
 class StartsWith(TextPredicate):
     """STR_STARTS_WITH: the text starts with one of the values."""
 
@@ -133,6 +149,7 @@ class StartsWith(TextPredicate):
         return text.startswith(self.values)
 
 
+@mypyc_attr(acyclic=True)
 class EndsWith(TextPredicate):
     """STR_ENDS_WITH: the text ends with one of the values."""
 
@@ -141,6 +158,7 @@ class EndsWith(TextPredicate):
         return text.endswith(self.values)
 
 
+@mypyc_attr(acyclic=True)
 class Contains(TextPredicate):
     """STR_CONTAINS: one of the values is somewhere in the text."""
 
@@ -152,6 +170,7 @@ class Contains(TextPredicate):
         return False
 
 
+@mypyc_attr(acyclic=True)
 class Matches(FieldPredicate):
     """REGEX: the pattern is found somewhere in the text, in linear time."""
 
@@ -166,6 +185,7 @@ class Matches(FieldPredicate):
         return (value is not None and self.pattern.search(value)) != self.negate
 
 
+@mypyc_attr(acyclic=True)
 class InNetwork(FieldPredicate):
     """IN_CIDR: the address is in one of the networks of its own family."""
 
@@ -180,6 +200,7 @@ class InNetwork(FieldPredicate):
         return (value is not None and self.networks.matches(value)) != self.negate
 
 
+@mypyc_attr(acyclic=True)
 class Comparison(FieldPredicate):
     """A predicate that orders the field against one value; `accepts` is the set of LESS, EQUAL, GREATER that satisfy it."""
 
@@ -188,6 +209,7 @@ class Comparison(FieldPredicate):
         self.accepts: i64 = accepts
 
 
+@mypyc_attr(acyclic=True)
 class Number(Comparison):
     """NUM_*: both sides as JavaScript's Number reads them; what is no number satisfies nothing."""
 
@@ -203,6 +225,7 @@ class Number(Comparison):
         return (order(jsnumber.parse(text), self.value) & self.accepts != 0) != self.negate
 
 
+@mypyc_attr(acyclic=True)
 class Version(Comparison):
     """SEMVER_*: the field is a strict semantic version; what is none satisfies nothing."""
 
@@ -220,6 +243,7 @@ class Version(Comparison):
         return (sign(compare(version, self.value)) & self.accepts != 0) != self.negate
 
 
+@mypyc_attr(acyclic=True)
 class Moment(Comparison):
     """DATE_*: always the context's current time (else now), whatever field the constraint names."""
 

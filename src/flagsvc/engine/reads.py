@@ -1,38 +1,56 @@
-"""What a snapshot reads of a context: which fields, whether the time, whether random draws.
+"""What a configuration reads of a context: which fields, which moments in time, whether random draws.
 
-From this the proxy knows what it need not compute for a request, and which contexts must give the same answer.
+Gathered for each feature while compiling, and merged; `canonical.py` makes of it what must be equal for two answers to be equal.
 """
 
 from __future__ import annotations
 
 from flagsvc.engine.predicates import FieldPredicate, Moment, Predicate
-from flagsvc.engine.strategies import (
-    Addresses,
-    Custom,
-    DefaultRollout,
-    RandomShare,
-    Rollout,
-    Strategy,
-    UserIds,
-)
+from flagsvc.engine.strategies import Addresses, Custom, DefaultRollout, RandomShare, Rollout, Strategy, UserIds
 from flagsvc.engine.variants import Choice
 
 
 class Reads:
-    """Gathered while compiling. `any_field` is set by a custom strategy that does not declare what it reads."""
+    """What is read by a feature, or by all of them.
+
+    `fields` are read by their wire names; each of `needed` is drawn at random where it is absent or empty. `moments` are what date
+    constraints compare the time with (epoch milliseconds). `rollouts` and `draws` tell of default stickiness in a rollout and in
+    the draw of a variant. `any_field`: a custom strategy does not declare what it reads; `custom`: there is a custom strategy.
+    `random`: something is drawn anew each time; `impure`: a custom strategy may change its mind.
+    """
 
     def __init__(self) -> None:
         self.fields: set[str] = set()
+        self.needed: set[str] = set()
+        self.moments: set[float] = set()
+        self.rollouts = False
+        self.draws = False
         self.any_field = False
-        self.time = False
+        self.custom = False
         self.random = False
         self.impure = False
 
+    def key(self) -> tuple[object, ...]:
+        """Return what is equal for features that read the same, so that they can share one of these."""
+        told = (self.rollouts, self.draws, self.any_field, self.custom, self.random, self.impure)
+        return (frozenset(self.fields), frozenset(self.needed), frozenset(self.moments), told)
+
+    def merge(self, other: Reads) -> None:
+        """Add what `other` reads."""
+        self.fields |= other.fields
+        self.needed |= other.needed
+        self.moments |= other.moments
+        self.rollouts = self.rollouts or other.rollouts
+        self.draws = self.draws or other.draws
+        self.any_field = self.any_field or other.any_field
+        self.custom = self.custom or other.custom
+        self.random = self.random or other.random
+        self.impure = self.impure or other.impure
+
     def predicate(self, predicate: Predicate) -> None:
-        """Note what a predicate reads."""
+        """Note what a predicate reads; a segment's parts are noted one by one."""
         if isinstance(predicate, Moment):
-            self.time = True
-            self.fields.add("currentTime")
+            self.moments.add(predicate.value)
         elif isinstance(predicate, FieldPredicate):
             self.fields.add(predicate.name)
 
@@ -41,7 +59,7 @@ class Reads:
         if isinstance(strategy, RandomShare):
             self.random = True
         elif isinstance(strategy, DefaultRollout):
-            self.default_stickiness()
+            self.rollouts = True
         elif isinstance(strategy, Rollout):
             self.fields.add(strategy.field)
         elif isinstance(strategy, UserIds):
@@ -49,34 +67,28 @@ class Reads:
         elif isinstance(strategy, Addresses):
             self.fields.add("remoteAddress")
         elif isinstance(strategy, Custom):
-            self.custom(strategy)
+            self.declared(strategy)
 
-    def custom(self, strategy: Custom) -> None:
+    def declared(self, strategy: Custom) -> None:
         """Note what a custom strategy declares: `pure`, and the fields in `reads`."""
-        declared = getattr(strategy.implementation, "reads", None)
-        if declared is None:
+        self.custom = True
+        reads = getattr(strategy.implementation, "reads", None)
+        if reads is None or "properties" in reads:
+            # whoever names the object they are in looks at any of them
             self.any_field = True
         else:
-            self.fields.update(declared)
+            self.fields.update(reads)
         if not getattr(strategy.implementation, "pure", False):
             self.impure = True
-            self.time = True
-            self.random = True
 
     def choice(self, choice: Choice) -> None:
-        """Note what drawing a variant reads."""
+        """Note what drawing a variant reads; where one alone has a weight the draw has no say."""
         for override in choice.overrides:
             self.fields.add(override.field)
-        if choice.certain() >= 0:
+        if len(choice.indexes) == 1:
             return
-        self.random = True
         if choice.by_default:
-            self.default_stickiness()
-            self.fields.add("remoteAddress")
+            self.draws = True
         else:
             self.fields.add(choice.field)
-
-    def default_stickiness(self) -> None:
-        """Note default stickiness: a random draw where neither field is there."""
-        self.random = True
-        self.fields.update(("userId", "sessionId"))
+            self.needed.add(choice.field)

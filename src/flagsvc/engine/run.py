@@ -6,7 +6,7 @@ import traceback
 from typing import Final
 
 from librt.vecs import vec
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from flagsvc.engine.context import SESSION_ID, USER_ID, Context
 from flagsvc.engine.hashing import M32, Identifier, finish
@@ -31,6 +31,7 @@ class Memory:
             self.faults.append((name, error))
 
 
+@mypyc_attr(acyclic=True)
 class Run:
     """One evaluation of one context."""
 
@@ -38,6 +39,7 @@ class Run:
         self.context = context
         self.memory = memory
         self.predicates: vec[i64] = memory.predicates[:]
+        self.slots: i64 = len(memory.predicates)
         self.parents: vec[i64] = memory.parents[:]
         self.user: Identifier | None = None
         self.session: Identifier | None = None

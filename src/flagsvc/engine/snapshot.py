@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from flagsvc.engine.canonical import Canon
 from flagsvc.engine.context import Context
 from flagsvc.engine.features import OFF, Toggle
 from flagsvc.engine.fragments import fragment, joined
+from flagsvc.engine.parts import Lineage
+from flagsvc.engine.pieces import Entry
 from flagsvc.engine.reads import Reads
 from flagsvc.engine.run import Memory, Run
-
-MAX_GLUED: Final = 65536
-"""Bytes of static toggles that are glued to a dynamic one, over all its outcomes; a longer run becomes a piece of its own."""
 
 MAX_NAMED: Final = 16 * 1024 * 1024
 """Bytes of the largest answer to a look-up by name: a short body that repeats a long toggle must not make a huge one."""
@@ -21,36 +21,38 @@ class Snapshot:
     """One configuration, ready to answer.
 
     `revision` is a hex digest, equal over restarts and replicas; `names` maps each toggle to the names of its variants;
-    `reads` names the context fields it looks at, None where a custom strategy does not say; `uses_time` and `uses_random` tell
-    whether `Context.now` and `Context.entropy` are ever looked at.
+    `canon` knows what of a context decides the answer, so that equal answers can be told without evaluating. `lineage` is what
+    the next configuration can take over.
     """
 
     def __init__(
         self,
         revision: str,
         toggles: dict[str, Toggle],
+        names: dict[str, frozenset[str]],
+        listed: list[Entry],
+        complete: list[Entry],
         memory: Memory,
         reads: Reads,
         feature_state: bool,
+        lineage: Lineage,
     ) -> None:
         self.revision = revision
         self.toggles = toggles
+        self.names = names
+        self.listed = listed
+        self.complete = complete
         self.memory = memory
         self.feature_state = feature_state
-        self.reads: frozenset[str] | None = None if reads.any_field else frozenset(reads.fields)
-        self.uses_time: bool = reads.time
-        self.uses_random: bool = reads.random
-        self.impure: bool = reads.impure
-        self.names: dict[str, frozenset[str]] = {name: variant_names(toggle) for name, toggle in toggles.items()}
-        self.listed: list[Toggle] = glue(toggles, False)
-        self.complete: list[Toggle] = glue(toggles, True)
+        self.canon = Canon(reads, revision)
+        self.lineage = lineage
 
     def enabled(self, context: Context) -> bytes:
         """Return the JSON list of the toggles that are on for the context (specification: GET /proxy)."""
         run = Run(context, self.memory)
         parts: list[bytes] = []
-        for toggle in self.listed:
-            piece = toggle.listed[toggle.outcome(run)]
+        for entry in self.listed:
+            piece = entry.pieces[entry.toggle.outcome(run)]
             if len(piece) > 0:
                 parts.append(piece)
         return joined(parts)
@@ -59,8 +61,8 @@ class Snapshot:
         """Return the JSON list of every toggle, on or off (specification: GET /proxy/all)."""
         run = Run(context, self.memory)
         parts: list[bytes] = []
-        for toggle in self.complete:
-            parts.append(toggle.complete[toggle.outcome(run)])
+        for entry in self.complete:
+            parts.append(entry.pieces[entry.toggle.outcome(run)])
         return joined(parts)
 
     def named(self, context: Context, names: list[str]) -> tuple[bytes, list[bool]]:
@@ -102,48 +104,18 @@ class Snapshot:
             self.memory.faults = []
         return faults
 
+    def remains(self) -> list[list[object]]:
+        """Return what the snapshot holds most of, in lists of their own.
 
-def variant_names(toggle: Toggle) -> frozenset[str]:
-    """Return the names of a toggle's variants, `disabled` included, for that is what a client counts without one."""
-    return frozenset([outcome.variant for outcome in toggle.outcomes if outcome.variant is not None] + ["disabled"])
-
-
-def glue(toggles: dict[str, Toggle], everything: bool) -> list[Toggle]:
-    """Glue each run of static toggles to the front of the next dynamic one; return the toggles that are left to evaluate."""
-    left: list[Toggle] = []
-    static: list[bytes] = []
-    size = 0
-    for toggle in toggles.values():
-        pieces = [outcome.fragment if everything or outcome.enabled else b"" for outcome in toggle.outcomes]
-        if toggle.constant >= 0:
-            static.append(pieces[toggle.constant])
-            size += len(pieces[toggle.constant])
-            continue
-        if size * len(pieces) > MAX_GLUED:
-            left.append(constant(b"".join(static)))
-            static = []
-        front = b"".join(static)
-        attach(toggle, [front + piece for piece in pieces], everything)
-        left.append(toggle)
-        static = []
-        size = 0
-    if size > 0:
-        left.append(constant(b"".join(static)))
-    return left
-
-
-def attach(toggle: Toggle, pieces: list[bytes], everything: bool) -> None:
-    """Give a toggle what a list answer appends for each of its outcomes."""
-    if everything:
-        toggle.complete = pieces
-    else:
-        toggle.listed = pieces
-
-
-def constant(piece: bytes) -> Toggle:
-    """Return a run of static toggles that stands for itself."""
-    toggle = Toggle("", [])
-    toggle.constant = 0
-    toggle.listed = [piece]
-    toggle.complete = [piece]
-    return toggle
+        Once nobody uses the snapshot, whoever empties these lists bit by bit decides when the memory is given back.
+        """
+        lineage = self.lineage
+        return [
+            list(self.listed),
+            list(self.complete),
+            list(self.toggles.values()),
+            list(self.names.values()),
+            list(lineage.parts),
+            list(lineage.sources),
+            list(lineage.pool.predicates.values()),
+        ]

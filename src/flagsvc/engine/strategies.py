@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, Protocol
 
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from flagsvc.engine.context import FIELDS, PROPERTY, SESSION_ID, USER_ID, Context
 from flagsvc.engine.hashing import STRATEGY_SEED, Identifier, Prefix
@@ -35,14 +35,37 @@ class CustomStrategy(Protocol):
         """Return whether the strategy is on, taken by truth."""
 
 
+@mypyc_attr(acyclic=True)
 class Strategy:
-    """A compiled strategy: conditions first, then its own rule; `choice` draws one of its variants, if it has any."""
+    """A compiled strategy: conditions first, then its own rule; `choice` draws one of its variants, if it has any.
+
+    Most strategies have at most one condition and are the only one of their toggle, and what is an attribute is reached faster than
+    what is in a list: so the first condition, and the strategy that comes after this one.
+    """
 
     def __init__(self) -> None:
         self.name = ""
-        self.conditions: list[Predicate] = []
+        self.condition: Predicate | None = None
+        self.others: list[Predicate] | None = None
         self.choice: Choice | None = None
         self.first: i64 = 0
+        self.following: Strategy | None = None
+
+    @property
+    def conditions(self) -> list[Predicate]:
+        """All conditions."""
+        if self.condition is None:
+            return []
+        return [self.condition, *([] if self.others is None else self.others)]
+
+    def require(self, condition: Predicate) -> None:
+        """Add a condition."""
+        if self.condition is None:
+            self.condition = condition
+        elif self.others is None:
+            self.others = [condition]
+        else:
+            self.others.append(condition)
 
     def admits(self, run: Run) -> bool:
         """Apply the strategy's own rule."""
@@ -50,12 +73,18 @@ class Strategy:
 
     def active(self, run: Run) -> bool:
         """Return whether all conditions hold and the rule admits the run."""
-        for condition in self.conditions:
+        condition = self.condition
+        if condition is not None:
             if not condition.holds(run):
                 return False
+            if self.others is not None:
+                for other in self.others:
+                    if not other.holds(run):
+                        return False
         return self.admits(run)
 
 
+@mypyc_attr(acyclic=True)
 class Everyone(Strategy):
     """A rule that admits everyone."""
 
@@ -64,6 +93,7 @@ class Everyone(Strategy):
         return True
 
 
+@mypyc_attr(acyclic=True)
 class Nobody(Strategy):
     """A rule that admits nobody; `reason` says why."""
 
@@ -72,6 +102,7 @@ class Nobody(Strategy):
         self.reason = reason
 
 
+@mypyc_attr(acyclic=True)
 class UserIds(Strategy):
     """userWithId: the user is in the list."""
 
@@ -85,6 +116,7 @@ class UserIds(Strategy):
         return user is not None and user in self.users
 
 
+@mypyc_attr(acyclic=True)
 class Addresses(Strategy):
     """remoteAddress: the address is in the list, as text or in one of its networks."""
 
@@ -98,6 +130,7 @@ class Addresses(Strategy):
         return address is not None and self.addresses.matches(address)
 
 
+@mypyc_attr(acyclic=True)
 class RandomShare(Strategy):
     """A rule that admits a share of the requests, drawn anew each time."""
 
@@ -110,6 +143,7 @@ class RandomShare(Strategy):
         return run.draw(100) <= self.share
 
 
+@mypyc_attr(acyclic=True)
 class Rollout(Strategy):
     """A rule that admits the identifiers whose bucket is within the share: stickiness on one context field."""
 
@@ -130,6 +164,7 @@ class Rollout(Strategy):
         return identifier is not None and self.prefix.bucket(identifier, 100) <= self.share
 
 
+@mypyc_attr(acyclic=True)
 class OwnFieldRollout(Rollout):
     """gradualRolloutUserId and gradualRolloutSessionId: the standard field itself, never a property of the same name."""
 
@@ -139,6 +174,7 @@ class OwnFieldRollout(Rollout):
         return run.identify(self.kind, self.field) if own else None
 
 
+@mypyc_attr(acyclic=True)
 class DefaultRollout(Rollout):
     """Default stickiness: userId, else sessionId, else a random draw."""
 
@@ -149,6 +185,7 @@ class DefaultRollout(Rollout):
         return bucket <= self.share
 
 
+@mypyc_attr(acyclic=True)
 class Custom(Strategy):
     """A custom strategy; one that raises is false, and noted."""
 
@@ -167,6 +204,7 @@ class Custom(Strategy):
             return False
 
 
+@mypyc_attr(acyclic=True)
 class StrategyOptions:
     """What compiling a strategy needs beside the document."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from librt.vecs import vec
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 from flagsvc.engine.context import FIELDS, PROPERTY, REMOTE_ADDRESS
 from flagsvc.engine.hashing import VARIANT_SEED, Identifier, Prefix
@@ -15,6 +15,7 @@ from flagsvc.engine.run import Run
 NONE: Final = -1
 
 
+@mypyc_attr(acyclic=True)
 class Override:
     """Gives the variant at `index` to whoever has one of the values in the field."""
 
@@ -30,6 +31,7 @@ class Override:
         return value is not None and value in self.values
 
 
+@mypyc_attr(acyclic=True)
 class Choice:
     """The compiled variants of a feature or a strategy, of which at least one has a weight."""
 

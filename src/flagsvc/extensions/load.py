@@ -208,7 +208,7 @@ def _code_of(item: object) -> bytes:
     file = getattr(sys.modules.get(getattr(code, "__module__", "")), "__file__", None)
     try:
         source = Path(file or "").read_bytes()
-        state = repr(sorted(vars(item).items())) if hasattr(item, "__dict__") else ""
+        state = repr(object.__getstate__(item))  # what is in slots is not in its `vars`
     except Exception:
         return uuid.uuid4().bytes
     return b"\0".join([str(code.__qualname__).encode(), state.encode(), source])

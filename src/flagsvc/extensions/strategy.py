@@ -59,10 +59,10 @@ class ContextView(Protocol):
 class Strategy(ABC):
     """A base class for custom strategies, for those who want one: set `name`, write `is_enabled`.
 
-    `pure` promises that equal parameters and an equal context always give an equal result (no clock, no random draw, no
-    file): answers can then be told unchanged without evaluating. `reads` names the context fields the strategy
-    looks at, as on the wire (`userId`, `region`); None stands for any of them. Both are optional and only ever save
-    work.
+    `pure` promises that equal parameters and an equal context always give an equal result (no clock, and `now` is
+    one, no random draw, no file): answers can then be told unchanged without evaluating. `reads` names the context
+    fields the strategy looks at, as on the wire (`userId`, `region`); None, or `properties` among them, stands for any.
+    Both are optional and only ever save work.
     """
 
     name: str = ""

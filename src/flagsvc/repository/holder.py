@@ -8,6 +8,7 @@ from typing import Generic
 
 from flagsvc.repository.lifecycle import State
 from flagsvc.repository.ports import S
+from flagsvc.repository.retire import retire
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,9 @@ class Holder(Generic[S]):
         return self.current is not None
 
     def replace(self, snapshot: S, document: ConfigurationDocument, problems: int) -> None:
-        """Serve another configuration from now on."""
+        """Serve another configuration from now on; the one before is given back bit by bit."""
+        if self.current is not snapshot:
+            retire(self.current)
         self.document = document
         self.problems = problems
         self.current = snapshot

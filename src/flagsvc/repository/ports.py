@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from flagsvc.upstream import Fetched
 
@@ -54,6 +54,38 @@ class CompiledLike(Protocol[S_co]):
 
 Compile = Callable[[object, S | None], CompiledLike[S]]
 """From a decoded document, and the snapshot it may replace, to what compiling gives; raises DocumentError."""
+
+
+class Building(Protocol[S_co]):
+    """The compiling of one document, some of the work at a time."""
+
+    @property
+    def kept(self) -> Sequence[object]:
+        """The features that the filters leave in, as they came, once everything is done."""
+
+    @property
+    def left_out(self) -> int:
+        """How many features the filters leave out."""
+
+    def advance(self, budget: int) -> bool:
+        """Do work worth about `budget` bytes of new features; return whether everything is done.
+
+        Raises DocumentError, or `engine.source.Unusual` where the document must be decoded as a whole first.
+        """
+
+    def compiled(self) -> CompiledLike[S_co]:
+        """Return what compiling gives, once everything is done."""
+
+
+@runtime_checkable
+class Incremental(Protocol[S]):
+    """A `Compile` that can work some at a time, and takes over what did not change."""
+
+    def begin(self, document: object, previous: S | None) -> Building[S]:
+        """Begin with a decoded document. Raises DocumentError."""
+
+    def begin_text(self, text: bytes, previous: S | None) -> Building[S] | None:
+        """Begin with the JSON of a document, to decode only what changed; None where it must be decoded as a whole."""
 
 
 class Source(Protocol):

@@ -25,6 +25,14 @@ ADDED: tuple[Option, ...] = (
         help="seconds an idle connection stays open; keep it above the idle time of the load balancer in front",
     ),
     Option(
+        name="workers",
+        reads=("FLAGSVC_WORKERS",),
+        kind=of.integer(1, 256),
+        section=Section.LISTENING,
+        default=1,
+        help="processes that answer requests on the port; with more than one another keeps the configuration for all",
+    ),
+    Option(
         name="bodyLimit",
         reads=("FLAGSVC_BODY_LIMIT",),
         kind=of.SIZE,
@@ -55,6 +63,14 @@ ADDED: tuple[Option, ...] = (
         section=Section.CALLERS,
         default=16 * 1024,
         help="longest query string",
+    ),
+    Option(
+        name="answerCacheBytes",
+        reads=("FLAGSVC_ANSWER_CACHE_BYTES",),
+        kind=of.SIZE_OR_NONE,
+        section=Section.EVALUATION,
+        default=8 * 1024 * 1024,
+        help="bytes of answers that each worker keeps for callers who ask the same again; 0 keeps none",
     ),
     Option(
         name="noProxy",

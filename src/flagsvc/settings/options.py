@@ -72,10 +72,12 @@ class GivenOptions(TypedDict, total=False):
     exp_custom_enrichers: str | os.PathLike[str] | Iterable[object]
     host: str | None
     keep_alive_timeout: int
+    workers: int
     body_limit: int | str
     metrics_body_limit: int | str
     header_limit: int | str
     query_limit: int | str
+    answer_cache_bytes: int | str
     no_proxy: Texts
     upstream_timeout: int
     metrics_buffer: int
@@ -137,10 +139,12 @@ class ProxyOptions:
     exp_custom_enrichers: tuple[Any, ...]
     host: str | None
     keep_alive_timeout: int
+    workers: int
     body_limit: int
     metrics_body_limit: int
     header_limit: int
     query_limit: int
+    answer_cache_bytes: int
     no_proxy: tuple[str, ...]
     upstream_timeout: int
     metrics_buffer: int

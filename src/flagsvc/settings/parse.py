@@ -134,7 +134,15 @@ UNITS = {"": 1, "b": 1, "kb": 1024, "mb": 1024 * 1024}
 
 
 def parse_size(value: object) -> int:
-    """Return a number of bytes, given as such or with kB or MB behind it (1 kB is 1024 bytes)."""
+    """Return a number of bytes, at least one, given as such or with kB or MB behind it (1 kB is 1024 bytes)."""
+    number = parse_size_or_none(value)
+    if number == 0:
+        raise RefusedError
+    return number
+
+
+def parse_size_or_none(value: object) -> int:
+    """Return the same, or 0."""
     if not isinstance(value, str):
         number = whole_number(value)
     else:
@@ -142,13 +150,15 @@ def parse_size(value: object) -> int:
         if not found or found[2].lower() not in UNITS:
             raise RefusedError
         number = int(found[1]) * UNITS[found[2].lower()]
-    if not 1 <= number <= LARGEST:
+    if not 0 <= number <= LARGEST:
         raise RefusedError
     return number
 
 
 def show_size(size: int) -> str:
     """Return a number of bytes in the largest unit that divides it."""
+    if size == 0:
+        return "0"
     for unit, factor in (("MB", UNITS["mb"]), ("kB", UNITS["kb"])):
         if size % factor == 0:
             return f"{size // factor} {unit}"
@@ -292,6 +302,7 @@ BOOLEAN = Kind("true or false", "BOOL", parse_boolean)
 TEXT = Kind("a text", "TEXT", parse_text)
 TEXTS = several(parse_text, "a list of texts, with commas between")
 SIZE = Kind("a number of bytes from 1, such as 65536 or 64 kB", "SIZE", parse_size, show=show_size)
+SIZE_OR_NONE = Kind("a number of bytes from 0, such as 65536 or 64 kB", "SIZE", parse_size_or_none, show=show_size)
 MILLISECONDS = integer(0, metavar="MS")
 SECONDS = integer(1, 86_400, metavar="SECONDS")
 PORT = integer(0, 65535, "PORT", "a port number")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from urllib.parse import SplitResult, urljoin, urlsplit, urlunsplit
+import ipaddress
+import re
+from urllib.parse import SplitResult, quote, urljoin, urlsplit, urlunsplit
 
 from flagsvc.errors import ConfigurationError, UpstreamError
 from flagsvc.upstream.answers import Answer
 from flagsvc.upstream.outbound import DEFAULT_PORTS
 
+STAYS = "%/:@!$&'()*+,;=?[]"
+"""What is in a path or query as it is; the rest of what is not a letter, a digit or one of `-._~` is percent-encoded."""
 REDIRECTS = (301, 302, 303, 307, 308)
 MOST_REDIRECTS = 5
 
@@ -56,3 +60,38 @@ def redirected(url: str, answer: Answer) -> str:
         return target
     message = f"`{shown(url)}` redirects to another origin, where the token is not sent; configure the final address"
     raise UpstreamError("unexpected", message, status=answer.status)
+
+
+def host_of(parts: SplitResult) -> str:
+    """Return the host of a URL as name servers and certificates know it; raises UnicodeError for one that is none."""
+    host = parts.hostname or ""
+    if "[" in parts.netloc:
+        return v6(host)
+    if not host.isascii():
+        import idna
+
+        return idna.encode(host).decode("ascii")
+    if re.fullmatch(r"[a-z0-9._-]+", host) is None:
+        raise UnicodeError("no host")
+    return host
+
+
+def v6(host: str) -> str:
+    """Return an address that stood in brackets; raises UnicodeError where it is no IPv6 address."""
+    try:
+        return str(ipaddress.IPv6Address(host))
+    except ValueError:
+        raise UnicodeError("no address") from None
+
+
+def host_header(parts: SplitResult) -> str:
+    """Return the Host header for a URL: without the port that its scheme has anyway. Raises UnicodeError."""
+    host, port = host_of(parts), parts.port
+    name = f"[{host.partition('%')[0]}]" if ":" in host else host
+    return name if port in (None, DEFAULT_PORTS[parts.scheme]) else f"{name}:{port}"
+
+
+def target_of(parts: SplitResult) -> str:
+    """Return path and query of a URL as a request line carries them."""
+    path = quote(parts.path, safe=STAYS) or "/"
+    return f"{path}?{quote(parts.query, safe=STAYS)}" if parts.query else path

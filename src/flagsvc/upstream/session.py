@@ -1,6 +1,6 @@
 """One authenticated session with the upstream flag server.
 
-It knows addresses, headers and what a status means; HTTP itself is in `transport`, which is imported with the first request.
+It knows addresses, headers and what a status means; HTTP itself is in `transport`.
 Implements behaviour: Towards the upstream server.
 """
 
@@ -10,7 +10,6 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
 from flagsvc.clock import Clock
@@ -20,10 +19,8 @@ from flagsvc.upstream.addresses import MOST_REDIRECTS, REDIRECTS, base_of, redir
 from flagsvc.upstream.answers import Answer, Fetched, Limits, failure
 from flagsvc.upstream.identity import SDK, SPEC_VERSION, Identity
 from flagsvc.upstream.outbound import Outbound
+from flagsvc.upstream.transport import Transport
 from flagsvc.version import VERSION
-
-if TYPE_CHECKING:
-    from flagsvc.upstream.transport import Transport
 
 FEATURES = "/client/features"
 REGISTER = "/client/register"
@@ -144,7 +141,7 @@ class Upstream:
         write("the upstream answers", url=base)
 
     async def _open(self) -> Transport:
-        """Return the transport; the first caller has it made in a thread, for importing httpx takes its time."""
+        """Return the transport; the first caller has it made in a thread, for reading the authorities to trust takes its time."""
         if self._transport is None or broken(self._transport):
             options = self._options
             making = asyncio.to_thread(
@@ -197,9 +194,7 @@ async def download(
 
 
 def open_transport(url: str, proxy: str | None, reject_unauthorized: bool, limits: Limits) -> Transport:
-    """Return the connections to the origin of `url`. The first call imports httpx: call it in a thread."""
-    from flagsvc.upstream.transport import Transport
-
+    """Return the connections to the origin of `url`. For https it reads the authorities to trust: call it in a thread."""
     return Transport(shown(url), proxy=proxy, reject_unauthorized=reject_unauthorized, limits=limits)
 
 

@@ -10,7 +10,9 @@ from flagsvc.api.call import Call
 from flagsvc.api.http import Headers, Refused, Request, Response
 from flagsvc.api.service import Service
 from flagsvc.api.settings import ServiceSettings
+from flagsvc.engine.canonical import Canon
 from flagsvc.engine.context import Context
+from flagsvc.engine.reads import Reads
 from flagsvc.engine.run import Memory
 from flagsvc.extensions import ContextEnricher
 from flagsvc.testing import FakeClock, RecordingLog
@@ -27,12 +29,14 @@ def attempt(function: Callable[..., object], *arguments: object) -> object:
 
 
 class FakeSnapshot:
-    """Answers every context with `body`; `contexts` are those it was asked about."""
+    """Answers every context with `body`; `contexts` are those it was asked about. What it reads is noted by keyword."""
 
-    def __init__(self, body: bytes = EMPTY, *, uses_time: bool = False, uses_random: bool = False) -> None:
+    def __init__(self, body: bytes = EMPTY, **noted: object) -> None:
+        reads = Reads()
+        for name, value in noted.items():
+            setattr(reads, name, value)
         self.body = body
-        self.uses_time = uses_time
-        self.uses_random = uses_random
+        self.canon = Canon(reads, "revision")
         self.contexts: list[Context] = []
         self.memory = Memory(0, 0, False)
 

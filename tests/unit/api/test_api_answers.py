@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import pytest
 
 from flagsvc.api.answers import Answers, error_body
+from flagsvc.api.cache import Entry
 from flagsvc.api.call import Call
 from flagsvc.api.cors import Cors
 from flagsvc.api.http import Headers, Refused, Request
@@ -66,3 +68,18 @@ def test_the_body_of_an_error() -> None:
         "error": "no",
         "validation": [{"instancePath": "/body/a", "message": "must be string"}],
     }
+
+
+@pytest.mark.parametrize(("size", "packed"), [(10, False), (5000, True)])
+def test_a_known_answer_is_packed_once(size: int, packed: bool) -> None:
+    """Its forms are made when they are asked for, and no response can change them for the next."""
+    made, entry = answers(), Entry(b'W/"t"', b"x" * size, [])
+    first = made.known(made.evaluation, call(accept_encoding=b"gzip"), entry)
+    first.own.append((b"x", b"y"))
+    second = made.known(made.evaluation, call(accept_encoding=b"gzip"), entry)
+    assert (gzip.decompress(second.body) if packed else second.body) == entry.body
+    assert second.body is first.body
+    assert second.own == [(b"etag", b'W/"t"'), (b"content-length", str(len(second.body)).encode())]
+    assert header(second.headers(), b"content-encoding") == (b"gzip" if packed else None)
+    plain = made.known(made.evaluation, call(), entry)
+    assert (plain.status, plain.body, header(plain.headers(), b"content-encoding")) == (200, entry.body, None)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import gzip as library
+import zlib
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagsvc.api.compress import GZIP, GZIP_ALWAYS, MAX_REMEMBERED, PLAIN, Negotiator, gzip, negotiate, quality
+from flagsvc.api.compress import GZIP, GZIP_ALWAYS, MAX_REMEMBERED, PLAIN, SHORT, Negotiator, gzip, negotiate, quality
 
 
 @given(st.binary(max_size=5000))
@@ -67,3 +68,12 @@ def test_what_is_remembered_is_bounded() -> None:
     for number in range(MAX_REMEMBERED + 50):
         negotiator.wants_gzip(b"gzip;x=%d" % number, 5000)
     assert len(negotiator.known) == MAX_REMEMBERED
+
+
+@pytest.mark.parametrize("size", [1024, SHORT - 1, SHORT, 100_000])
+def test_a_body_comes_back_whatever_its_size(size: int) -> None:
+    """Short and long ones are packed differently; any reader of gzip unpacks both, and toggles get much smaller."""
+    body = (b'{"name":"some-toggle","enabled":true,"impressionData":false},' * (size // 60 + 1))[:size]
+    packed = gzip(body)
+    assert zlib.decompress(packed, 31) == body and packed == gzip(body)
+    assert len(packed) < size / 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagsvc.api.etag import etag, matches
+from flagsvc.api.etag import Tagger, etag, matches
 
 
 @given(st.binary(max_size=40), st.binary(max_size=40))
@@ -28,3 +28,18 @@ def test_an_asterisk_matches_everything() -> None:
     assert matches(b" *\t", etag(b""))
     assert not matches(b'"*"', etag(b""))
     assert not matches(b"", etag(b""))
+
+
+def test_the_tag_of_what_decides_an_answer() -> None:
+    """128 bits, equal in every process, of the revision and the bytes; never the tag of a body."""
+    tag = Tagger("a").tag(b"key")
+    assert tag == Tagger("a").tag(b"key")
+    assert len({tag, Tagger("b").tag(b"key"), Tagger("a").tag(b"other"), Tagger("a").tag(b""), etag(b"key")}) == 5
+    assert len(tag) == len(etag(b""))
+    assert Tagger("a").tag(bytes(500)) != Tagger("a").tag(bytes(499) + b"x")
+    assert matches(b'"x", ' + tag, tag)
+
+
+def test_the_tag_is_another_one_in_another_version() -> None:
+    """It may write the same answer differently: what a caller has from it is not unchanged."""
+    assert Tagger("a", "1.0").tag(b"key") != Tagger("a", "1.1").tag(b"key")

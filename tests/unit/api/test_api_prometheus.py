@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from serving import Serving
 
-from flagsvc.api.prometheus import SPECIFIED, Sample, written
+from flagsvc.api.prometheus import COUNTED, KEPT, SERVED, SPECIFIED, Sample, written
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,16 @@ def test_two_services_share_no_numbers() -> None:
     first, second = Serving(), Serving()
     first.ask(b"GET", b"/proxy")
     assert b'route="/proxy",status="200"' not in second.ask(b"GET", b"/proxy/internal-backstage/prometheus").body
+
+
+def test_rows_have_names_of_their_own() -> None:
+    """No two rows have one name, and a counter's has no suffix yet."""
+    names = [row.name for row in KEPT + SERVED] + [sample.name for sample in SPECIFIED]
+    assert len(names) == len(set(names))
+    assert not [name for name in COUNTED if name.endswith("_total")]
+
+
+def test_one_process_is_one_worker() -> None:
+    """It answers for itself alone, and was never replaced."""
+    body = Serving().ask(b"GET", b"/proxy/internal-backstage/prometheus").body
+    assert b"\nflagsvc_workers 1.0\n" in body and b"\nflagsvc_worker_restarts_total 0.0\n" in body

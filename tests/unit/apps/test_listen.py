@@ -6,10 +6,12 @@ import errno
 import socket
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import chain
 
 import pytest
 
-from flagsvc.apps.listen import listen, scope, url
+from flagsvc.apps import listen as module
+from flagsvc.apps.listen import listen, listen_in_groups, scope, url
 from flagsvc.errors import ListenError
 from needs import missing
 
@@ -158,3 +160,57 @@ def test_an_unknown_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     with pytest.raises(ListenError, match="cannot listen on `nowhere`, port 1: name or service not known"):
         listen("nowhere", 1)
+
+
+def close(groups: list[list[socket.socket]]) -> None:
+    """Close every socket."""
+    for each in chain.from_iterable(groups):
+        each.close()
+
+
+@pytest.mark.parametrize("host", [None, "127.0.0.1", "localhost"])
+def test_groups_share_one_port(host: str | None) -> None:
+    """Each process gets sockets of its own for every address, all on one port, and callers reach them."""
+    if not module.SPREADS:
+        missing("this system does not spread connections over sockets")
+    groups = listen_in_groups(host, 0, 3)
+    try:
+        assert len(groups) == 3 and len({len(group) for group in groups}) == 1
+        [port] = {each.getsockname()[1] for each in chain.from_iterable(groups)}
+        assert port != 0
+        reach(socket.AF_INET, "127.0.0.1", port)
+        with pytest.raises(ListenError, match="another program is listening there"):
+            listen_in_groups(host, port, 2)
+        with pytest.raises(ListenError, match="another program is listening there"):
+            listen(host, port)
+    finally:
+        close(groups)
+
+
+def test_one_group_where_nothing_is_spread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On other systems all processes share the same sockets."""
+    monkeypatch.setattr(module, "SPREADS", False)
+    groups = listen_in_groups("127.0.0.1", 0, 3)
+    try:
+        assert len(groups) == 1
+    finally:
+        close(groups)
+
+
+def test_no_group_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When one of them cannot be had, those before it are closed."""
+    if not module.SPREADS:
+        missing("this system does not spread connections over sockets")
+    make, opened = module.listen, list[socket.socket]()
+
+    def some(host: str | None, port: int, *, shared: bool = False) -> list[socket.socket]:
+        if len(opened) == 2:
+            raise ListenError("no")
+        made = make(host, port, shared=shared)
+        opened.extend(made if shared else [])
+        return made
+
+    monkeypatch.setattr(module, "listen", some)
+    with pytest.raises(ListenError):
+        listen_in_groups("127.0.0.1", 0, 3)
+    assert [each.fileno() for each in opened] == [-1, -1]

@@ -57,6 +57,7 @@ def test_every_setting_of_the_contract_has_an_option() -> None:
         metrics_body_limit=2,
         header_limit=3,
         query_limit=4,
+        answer_cache_bytes=0,
         exp_server_side_sdk_config_tokens="server",
         custom_strategies=[Named("mine")],
     )

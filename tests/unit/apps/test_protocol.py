@@ -170,4 +170,7 @@ def test_patience_is_for_requests_only(monkeypatch: pytest.MonkeyPatch) -> None:
         ):
             caller.sendall(head + b"\r\n\r\n" + body)
             assert caller.recv(65536).startswith(b"HTTP/1.1 200 OK")
-            time.sleep(0.4)
+            with socket.create_connection(("127.0.0.1", port), timeout=10) as silent:
+                assert read_all(silent) == b""  # its clock began after the answer, and has run out
+        caller.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert caller.recv(65536).startswith(b"HTTP/1.1 200 OK")

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from flagsvc.apps import world as module
+from flagsvc.apps import supply as module
 from flagsvc.apps.plan import make_plan
-from flagsvc.apps.world import World, make_bootstrap, make_storage, make_storage_key
+from flagsvc.apps.supply import make_bootstrap, make_storage, make_storage_key
+from flagsvc.apps.world import World
 from flagsvc.repository import State
 from flagsvc.repository.sources import BootstrapSource
 from flagsvc.repository.stores import FileStore, NoStore
@@ -152,7 +153,7 @@ def test_the_summary_repeats_no_secret(document: Path) -> None:
 @pytest.mark.parametrize(("status", "text"), [(431, b"1000 bytes"), (400, b"not an HTTP request")])
 def test_early_refusals(status: int, text: bytes) -> None:
     """What a server refuses by itself is answered in the contract's own words, with CORS headers, and is not to be kept."""
-    response = World(make_plan(options(header_limit=1000))).early_refusal(status)
+    response = World(make_plan(options(header_limit=1000))).service.early_refusal(status)
     assert response.status == status and text in response.body
     assert (b"access-control-allow-origin", b"*") in response.headers()
     assert (b"cache-control", b"no-store") in response.headers()
@@ -161,7 +162,7 @@ def test_early_refusals(status: int, text: bytes) -> None:
 def test_early_refusals_in_the_access_log() -> None:
     """A refusal before there is a request has a line with the time since it was known, not since the machine started."""
     log = RecordingLog()
-    World(make_plan(options(logger=log, access_log=True))).early_refusal(400)
+    World(make_plan(options(logger=log, access_log=True))).service.early_refusal(400)
     [line] = [line for line in log.lines if line.event == "request"]
     assert (line.fields["method"], line.fields["route"], line.fields["status"]) == ("other", "unmatched", 400)
     milliseconds = line.fields["milliseconds"]

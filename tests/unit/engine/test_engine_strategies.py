@@ -9,6 +9,7 @@ import mmh3
 import pytest
 
 from evaluating import constraint, feature, is_on, region, rollout, snapshot, strategy
+from flagsvc.engine.canonical import NAMED
 from flagsvc.engine.context import Context
 from flagsvc.engine.strategies import STRATEGIES, percentage
 
@@ -121,7 +122,7 @@ def test_random_draws_depend_on_the_entropy_alone_and_follow_the_share(flag: dic
     drawn = [made.decide(Context(entropy=seed * 2**31 + seed), "f")[0] for seed in range(4000)]
     assert drawn == [made.decide(Context(entropy=seed * 2**31 + seed), "f")[0] for seed in range(4000)]
     assert 0.26 < sum(drawn) / len(drawn) < 0.34
-    assert made.uses_random
+    assert made.canon.key(Context(), NAMED, ["f"]) is None
 
 
 def test_draws_of_two_toggles_are_independent() -> None:
@@ -240,23 +241,18 @@ def test_faults_are_bounded() -> None:
 
 
 def test_what_a_snapshot_reads() -> None:
-    """The fields, the time and the random draws that an answer can depend on are known from the configuration."""
-    plain = snapshot(feature("f", strategy("userWithId", parameters={"userIds": "7"})))
-    assert (plain.reads, plain.uses_time, plain.uses_random, plain.impure) == (
-        frozenset({"userId"}),
-        False,
-        False,
-        False,
-    )
-    timed = snapshot(feature("f", strategy("default", constraint("DATE_AFTER", value="2022"))))
-    assert (timed.reads, timed.uses_time) == (frozenset({"currentTime"}), True)
-    sticky = snapshot(feature("f", rollout("50")))
-    assert (sticky.reads, sticky.uses_random) == (frozenset({"userId", "sessionId"}), True)
+    """The fields, the moments and the chances that an answer can depend on are known from the configuration."""
+    plain = snapshot(feature("f", strategy("userWithId", parameters={"userIds": "7"}))).canon
+    assert (plain.names, plain.timed, plain.volatile) == (["userId"], False, False)
+    timed = snapshot(feature("f", strategy("default", constraint("DATE_AFTER", value="1970")))).canon
+    assert (timed.names, timed.moments, timed.timed) == ([], [0.0], True)
+    sticky = snapshot(feature("f", rollout("50"))).canon
+    assert (sticky.names, sticky.rollouts, sticky.draws, sticky.volatile) == ([], True, False, False)
     field = snapshot(
         feature("f", rollout("50", stickiness="region"), strategy("remoteAddress", parameters={"IPs": "::1"}))
     )
-    assert field.reads == {"region", "remoteAddress"}
-    declared = snapshot(feature("f", strategy("region")), custom_strategies={"region": Region()})
-    assert (declared.reads, declared.impure) == (frozenset({"region"}), False)
-    unknown = snapshot(feature("f", strategy("broken")), custom_strategies={"broken": Broken()})
-    assert (unknown.reads, unknown.impure, unknown.uses_time, unknown.uses_random) == (None, True, True, True)
+    assert field.canon.names == ["region", "remoteAddress"]
+    declared = snapshot(feature("f", strategy("region")), custom_strategies={"region": Region()}).canon
+    assert (declared.names, declared.volatile, declared.whole) == (["region"], False, False)
+    unknown = snapshot(feature("f", strategy("broken")), custom_strategies={"broken": Broken()}).canon
+    assert (unknown.volatile, unknown.timed, unknown.whole) == (True, True, True)

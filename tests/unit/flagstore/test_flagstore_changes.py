@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -15,6 +14,7 @@ from flagsvc.errors import DatabaseError
 from flagsvc.flagstore.store import Store, Tx, open_store
 from flagsvc.testing import RecordingLog
 from processes import ROOT
+from waiting import wait_until
 
 WRITER = """
 import sys
@@ -30,14 +30,6 @@ for line in sys.stdin:
 store.close()
 """
 WITHIN_S = 1.0
-
-
-def wait_until(condition: Callable[[], object], seconds: float = 10.0) -> None:
-    """Return when a condition holds; fail when it does not in time."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 class Ear:

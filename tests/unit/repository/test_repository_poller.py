@@ -8,7 +8,7 @@ import pytest
 
 from aio import asynchronous, until
 from flagsvc.errors import UpstreamError
-from flagsvc.repository.prepare import IN_THREAD_BYTES
+from flagsvc.repository.prepare import SLICE_BYTES
 from flagsvc.repository.stores import Record
 from flagsvc.testing import FakeSource, MemoryStore
 from flagsvc.testing.sources import etag_of
@@ -249,8 +249,8 @@ async def test_a_fault_nobody_thought_of_does_not_end_the_loop() -> None:
 
 @asynchronous
 async def test_a_large_document_is_served_as_well() -> None:
-    """It is compiled in a thread."""
-    async with running(document("large", filler="x" * IN_THREAD_BYTES)) as world:
+    """Whatever its size."""
+    async with running(document("large", filler="x" * 2 * SLICE_BYTES)) as world:
         await world.holder.wait_ready()
         assert world.serves == ["large"]
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import json
-import threading
+from collections.abc import Awaitable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aio import asynchronous
+from flagsvc.engine.compile import CompileOptions, Compiler
+from flagsvc.engine.context import Context
 from flagsvc.errors import DocumentError
-from flagsvc.repository.prepare import IN_THREAD_BYTES, Preparer, decode
+from flagsvc.repository.prepare import HASHED_BYTES, SLICE_BYTES, Preparer, decode
 from tiny_engine import TinyCompiled, TinySnapshot, document, tiny_compile
 
 
@@ -125,19 +129,99 @@ def test_a_filter_leaves_what_it_does_not_understand_to_the_engine(body: bytes) 
     assert lenient.prepare(body, None).document.body == body
 
 
+async def turns_during(work: Awaitable[object]) -> int:
+    """Return how often the event loop had its turn while something was done."""
+    task = asyncio.ensure_future(work)
+    turns = 0
+    while not task.done():
+        turns += 1
+        await asyncio.sleep(0)
+    await task
+    return turns
+
+
 @asynchronous
-async def test_a_large_document_is_compiled_in_a_thread_and_a_small_one_on_the_spot() -> None:
-    """The event loop answers requests meanwhile; a hop to a thread for a small one would cost more than it saves."""
-    threads = []
+async def test_a_large_document_is_compiled_in_slices() -> None:
+    """The event loop has its turn after every slice; a small document is compiled on the spot."""
+    prepare = Preparer(Compiler(CompileOptions()))
+    assert await turns_during(prepare(document("a"), None)) <= 2
+    many = document(*[f"flag-{at}-{'x' * 100}" for at in range(2000)])
+    assert await turns_during(prepare(many, None)) > len(many) / SLICE_BYTES
 
-    def compile_noting(raw: object, previous: TinySnapshot | None) -> TinyCompiled:
-        threads.append(threading.current_thread() is threading.main_thread())
-        return tiny_compile(raw, previous)
 
-    prepare = Preparer(compile_noting)
-    await prepare(document("a"), None)
-    await prepare(document("a", filler="x" * IN_THREAD_BYTES), None)
-    assert threads == [True, False]
+@asynchronous
+async def test_a_long_document_is_hashed_in_slices() -> None:
+    """And has the tag that hashing it at once gives."""
+    prepare = Preparer(Compiler(CompileOptions()))
+    body = document("a", filler="x" * (2 * HASHED_BYTES))
+    prepared = await prepare(body, None)
+    assert prepared.document.etag == f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    assert await turns_during(prepare(body, None)) > 2
+
+
+@asynchronous
+async def test_what_did_not_change_is_taken_over() -> None:
+    """A toggle whose bytes are the same is the same object in the next snapshot; one whose bytes changed is not."""
+    prepare = Preparer(Compiler(CompileOptions()))
+    first = (await prepare(document("a", "b"), None)).snapshot
+    second = (await prepare(document("a", "c"), first)).snapshot
+    assert second.toggles["a"] is first.toggles["a"]
+    assert list(second.names) == ["a", "c"]
+
+
+ODD = [
+    rb'{"features":[{"name":"\ud800","enabled":true,"strategies":[]}]}',
+    b'{"features":[{"name":"a","enabled":true,"strategies":[],"x":1e999}]}',
+    b'{"features":[{"name":"a","enabled":true,"strategies":[]}],"segments":[{"id":1,"x":1e999}]}',
+    b'{"features":[{"name":"a","x":' + b"9" * 5000 + b"}]}",
+    b'\xef\xbb\xbf{"features":[{"name":"a","enabled":true,"strategies":[]}]}',
+    b'{"features":[{"name":"a"}],"features":[{"name":"b"}]}',
+    b'{"features":[7, null, {"name":""}],"segments":null}',
+    '{"features":[{"name":"Ω","enabled":true,"strategies":[]}]}'.encode(),
+]
+
+
+@asynchronous
+async def test_a_document_that_only_a_patient_decoder_takes_gives_the_same_in_slices() -> None:
+    """Lone surrogates, huge numbers, a byte order mark, a key that comes twice, features that are none."""
+    compiler = Compiler(CompileOptions())
+    for body in ODD:
+        sliced, whole = await Preparer(compiler)(body, None), Preparer(compiler).prepare(body, None)
+        assert sliced.document == whole.document
+        assert sliced.snapshot.revision == whole.snapshot.revision
+        assert sliced.snapshot.all(Context()) == whole.snapshot.all(Context())
+        assert [str(each) for each in sliced.problems] == [str(each) for each in whole.problems]
+
+
+@asynchronous
+async def test_what_is_refused_at_once_is_refused_in_slices() -> None:
+    """No JSON, not UTF-8 where nobody looks, the wrong shape, depth without end."""
+    nested = b'{"features":[{"name":"a","x":' + b"[" * 50_000 + b"]" * 50_000 + b"}]}"
+    for body in (
+        b"{",
+        b'{"features":[],"x":"\xff"}',
+        b"[]",
+        b'{"features":{}}',
+        b'{"features":[],"segments":{}}',
+        nested,
+    ):
+        with pytest.raises(DocumentError) as at_once:
+            Preparer(Compiler(CompileOptions())).prepare(body, None)
+        with pytest.raises(DocumentError) as in_slices:
+            await Preparer(Compiler(CompileOptions()))(body, None)
+        assert str(in_slices.value) == str(at_once.value)
+
+
+@asynchronous
+async def test_a_filter_in_slices_passes_on_what_was_kept() -> None:
+    """As it was written; and byte for byte where it is everything."""
+    prepare = Preparer(Compiler(CompileOptions(name_prefix="a")), only_a)
+    body = document("apple", "berry", "avocado", segments=[], more=1)
+    prepared = await prepare(body, None)
+    assert json.loads(prepared.document.body) == json.loads(document("apple", "avocado", segments=[], more=1))
+    assert list(prepared.snapshot.names) == ["apple", "avocado"]
+    again = document("apple", "avocado")
+    assert (await prepare(again, prepared.snapshot)).document.body is again
 
 
 @asynchronous

@@ -72,7 +72,17 @@ def test_no_sizes(value: object) -> None:
         of.parse_size(value)
 
 
-@pytest.mark.parametrize(("size", "text"), [(1048576, "1 MB"), (1024, "1 kB"), (1536, "1536"), (102400, "100 kB")])
+def test_a_size_or_none() -> None:
+    """Where nothing is a choice 0 is a size, and the rest is as ever."""
+    assert [of.parse_size_or_none(value) for value in (0, "0", "0 kB", "2kB")] == [0, 0, 0, 2048]
+    for value in (-1, "1GB", True, 2**31, None):
+        with pytest.raises(RefusedError):
+            of.parse_size_or_none(value)
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(1048576, "1 MB"), (1024, "1 kB"), (1536, "1536"), (102400, "100 kB"), (0, "0")]
+)
 def test_sizes_are_shown_in_the_largest_unit(size: int, text: str) -> None:
     """The unit is the largest that loses nothing."""
     assert of.show_size(size) == text

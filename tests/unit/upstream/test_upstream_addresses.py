@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 import pytest
 
 from flagsvc.errors import ConfigurationError, UpstreamError
-from flagsvc.upstream.addresses import base_of, redirected, shown
+from flagsvc.upstream.addresses import base_of, host_header, host_of, redirected, shown, target_of
 from flagsvc.upstream.answers import Answer
 
 
@@ -76,3 +78,42 @@ def test_a_redirect_elsewhere_is_an_error(location: str) -> None:
     with pytest.raises(UpstreamError, match="another origin") as caught:
         redirected("http://flags.example/api/client/features", Answer(302, {"location": location}))
     assert (caught.value.kind, caught.value.status) == ("unexpected", 302)
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "header"),
+    [
+        ("http://Flags.Example:80/x", "flags.example", "flags.example"),
+        ("https://flags_1.example.:444", "flags_1.example.", "flags_1.example.:444"),
+        ("https://flags.example:443", "flags.example", "flags.example"),
+        ("http://straße.example", "xn--strae-oqa.example", "xn--strae-oqa.example"),
+        ("http://[::1]:4242/", "::1", "[::1]:4242"),
+        ("http://[FE80::1%eth0]/", "fe80::1%eth0", "[fe80::1]"),
+    ],
+)
+def test_a_host_as_name_servers_know_it(url: str, host: str, header: str) -> None:
+    """Letters beyond ASCII by IDNA 2008, which keeps an ß: another host must not get the token."""
+    assert (host_of(urlsplit(url)), host_header(urlsplit(url))) == (host, header)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://a b/", "http://a\u00ad/", "http://\u00ad/", "http://[v1.a]/", "http://a%0d/", "http://"]
+)
+def test_what_is_no_host(url: str) -> None:
+    """Nobody is asked for it."""
+    with pytest.raises(UnicodeError):
+        host_of(urlsplit(url))
+
+
+@pytest.mark.parametrize(
+    ("url", "target"),
+    [
+        ("http://h", "/"),
+        ("http://h/api", "/api"),
+        ("http://h/a b/ä%20?x=ü y&z=%3D", "/a%20b/%C3%A4%20?x=%C3%BC%20y&z=%3D"),
+        ("http://h/\x7f\x00?", "/%7F%00"),
+    ],
+)
+def test_a_target_is_what_a_request_line_carries(url: str, target: str) -> None:
+    """What it cannot carry is percent-encoded; what is encoded stays."""
+    assert target_of(urlsplit(url)) == target

@@ -32,7 +32,7 @@ class AdminClient:
         """Take the server, and for tests what carries the requests; nothing is opened yet."""
         import httpx
 
-        from flagsvc.upstream.transport import outbound
+        from flagsvc.cli.batch.httpx_words import outbound
 
         self.target = target
         proxy = target.outbound().proxy_for(target.url)
@@ -115,7 +115,7 @@ class AdminClient:
     def _ask(self, method: str, path: str, content: bytes | None = None) -> Reply:
         import httpx
 
-        from flagsvc.upstream.transport import in_words
+        from flagsvc.cli.batch.httpx_words import in_words
 
         headers = {} if content is None else {"Content-Type": "application/json"}
         try:

@@ -68,7 +68,7 @@ class Target:
         """Return the TLS settings; raises ConfigurationError for a --ca-file that is none."""
         import ssl
 
-        from flagsvc.upstream.transport import tls_context
+        from flagsvc.upstream.dialling import tls_context
 
         context = tls_context(self.reject_unauthorized)
         if self.ca_file:

@@ -14,8 +14,6 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-import re2
-
 PIECES: Final = r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|\(\?P?<([^>(]*)>"
 """What may hold or be a name of a group in a valid pattern: quoted text, an escape, a class, the opening of a named group."""
 
@@ -33,6 +31,8 @@ class Regex:
 
 def compile_regex(pattern: str, case_insensitive: bool) -> Regex | None:
     """Return the compiled pattern, None where it is not valid or larger than RE2 allows."""
+    import re2  # with the first pattern: two megabytes that a document without one does not need
+
     options = re2.Options()
     options.log_errors = False
     options.never_capture = True

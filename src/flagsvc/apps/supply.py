@@ -1,0 +1,199 @@
+"""The side of a proxy that faces the upstream: what fetches, stores and replaces the configuration, and what sends usage.
+
+    source ─→ poller ─→ holder        counters ─→ reporter ─→ upstream
+                 └→ keeper (storage)
+
+An upstream that is a file has no one to register with or to send usage to, and needs no storage: it is there after a restart
+as it was before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from random import Random
+
+from flagsvc.apps.plan import Plan
+from flagsvc.engine.compile import Compiler
+from flagsvc.engine.parse import wanted
+from flagsvc.engine.snapshot import Snapshot
+from flagsvc.log import where
+from flagsvc.repository import Holder, Poller, Preparer, Source, State, file_path, is_file_url
+from flagsvc.repository.prepare import Wanted
+from flagsvc.repository.sources import BootstrapSource, FileSource, HttpSource
+from flagsvc.repository.stores import Keeper, NoStore, StorageProvider, storage_at, storage_key
+from flagsvc.settings.options import ProxyOptions
+from flagsvc.upstream import Limits, Outbound, Upstream, UpstreamOptions
+from flagsvc.upstream.addresses import shown
+from flagsvc.usage import Reporter, UsageCounters
+
+ORIGINS: dict[str, str] = {
+    State.COLD: "nowhere",
+    State.RESTORED: "storage, the upstream has not answered yet",
+    State.BOOTSTRAPPED: "the bootstrap document, the upstream has not answered yet",
+}
+"""What is said of where the configuration came from; in any other state it is the upstream's."""
+STOP_S = 8.0
+"""Seconds that stopping may take at most, the last metrics and the last write to storage included."""
+
+
+class Supply:
+    """Keeps `holder` current and sends what `counters` have, from `start` to `stop`, in one loop."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        holder: Holder[Snapshot],
+        counters: UsageCounters,
+        random: Random,
+        prepare: Preparer[Snapshot] | None = None,
+    ) -> None:
+        """Take where the configuration goes and where counts come from; `prepare` makes documents ready, by default just here."""
+        self.options = plan.options
+        self.log = plan.log
+        self.random = random
+        self.holder = holder
+        self.counters = counters
+        self.upstream = None if is_file_url(plan.options.flagsvc_url) else make_upstream(plan)
+        self.poller = self.make_poller(plan, prepare or make_preparer(plan))
+        self.reporter = None if self.upstream is None else self.make_reporter(plan, self.upstream)
+
+    def start(self) -> None:
+        """Start polling, registering and sending in the running loop."""
+        self.poller.start()
+        if self.reporter is not None:
+            self.reporter.start()
+
+    async def stop(self) -> None:
+        """End every loop, send the last usage metrics, finish writing to storage, close the connections.
+
+        Each is done whatever happens to the others, all within a bound.
+        """
+        parts = [self.poller.stop(), *([] if self.reporter is None else [self.reporter.stop()])]
+        tasks = [asyncio.ensure_future(part) for part in parts]
+        try:
+            _, late = await asyncio.wait(tasks, timeout=STOP_S)
+            if late:
+                self.log.warn("stopping took too long and was cut short", seconds=STOP_S)
+        finally:
+            for task in tasks:
+                task.cancel()
+            for result in await asyncio.gather(*tasks, return_exceptions=True):
+                if isinstance(result, Exception):
+                    self.log.error("stopping failed", error=where(result))
+            if self.upstream is not None:
+                await self.upstream.aclose()
+
+    def summary(self) -> str:
+        """Return how many toggles are served and where they came from, in words."""
+        served = self.holder.current
+        count = 0 if served is None else len(served.names)
+        origin = ORIGINS.get(self.holder.state) or shown(self.options.flagsvc_url)
+        return f"{count} toggle{'' if count == 1 else 's'} from {origin}"
+
+    def make_poller(self, plan: Plan, prepare: Preparer[Snapshot]) -> Poller[Snapshot]:
+        """Return the loop that keeps the configuration current."""
+        options = plan.options
+        return Poller(
+            make_source(plan, self.upstream),
+            self.holder,
+            prepare,
+            Keeper(make_storage(options), make_storage_key(options), plan.log),
+            clock=plan.clock,
+            log=plan.log,
+            draw=self.random.random,
+            refresh_ms=options.refresh_interval,
+            bootstrap=make_bootstrap(plan),
+        )
+
+    def make_reporter(self, plan: Plan, upstream: Upstream) -> Reporter:
+        """Return what registers and sends usage metrics."""
+        return Reporter(
+            self.counters,
+            upstream,
+            plan.identity,
+            clock=plan.clock,
+            log=plan.log,
+            draw=self.random.random,
+            interval_ms=plan.options.metrics_interval,
+            jitter_ms=plan.options.metrics_jitter,
+            custom_strategies=list(plan.strategies.by_name),
+            synchronised=self.holder.wait_synchronised,
+        )
+
+
+def make_preparer(plan: Plan) -> Preparer[Snapshot]:
+    """Return what makes documents ready to be served."""
+    return Preparer(Compiler(plan.compiling), make_wanted(plan.options))
+
+
+def make_wanted(options: ProxyOptions) -> Wanted | None:
+    """Return what tells which features belong to this proxy; None: all of them."""
+    project, prefix = options.project_name, options.name_prefix
+    return partial(wanted, project=project, name_prefix=prefix) if project or prefix else None
+
+
+def make_upstream(plan: Plan) -> Upstream:
+    """Return the session with the upstream server; nothing is opened yet."""
+    options = plan.options
+    seconds = options.upstream_timeout / 1000
+    given = UpstreamOptions(
+        url=options.flagsvc_url,
+        token=options.flagsvc_api_token,
+        identity=plan.identity,
+        refresh_interval=options.refresh_interval,
+        metrics_interval=options.metrics_interval,
+        project=options.project_name,
+        name_prefix=options.name_prefix,
+        tags=options.tags,
+        reject_unauthorized=options.http_options_reject_unauthorized,
+        outbound=make_outbound(options),
+        limits=Limits(step_s=seconds, total_s=seconds),
+    )
+    return Upstream(given, clock=plan.clock, log=plan.log)
+
+
+def make_outbound(options: ProxyOptions) -> Outbound:
+    """Return the outbound proxies."""
+    return Outbound(options.http_proxy, options.https_proxy, options.no_proxy)
+
+
+def make_source(plan: Plan, upstream: Upstream | None) -> Source:
+    """Return where documents come from: the upstream server, or the file that stands for it."""
+    if upstream is not None:
+        return HttpSource(upstream)
+    options = plan.options
+    return FileSource(file_path(options.flagsvc_url), clock=plan.clock, refresh_ms=options.refresh_interval)
+
+
+def make_bootstrap(plan: Plan) -> Source | None:
+    """Return where the document to begin with comes from, if anywhere (specification: expBootstrap)."""
+    options = plan.options
+    if options.exp_bootstrap_url is None:
+        return None
+    return BootstrapSource(
+        options.exp_bootstrap_url,
+        authorization=options.exp_bootstrap_authorization,
+        reject_unauthorized=options.http_options_reject_unauthorized,
+        outbound=make_outbound(options),
+        clock=plan.clock,
+    )
+
+
+def make_storage(options: ProxyOptions) -> StorageProvider:
+    """Return where the configuration survives a restart."""
+    if options.storage_provider is not None:
+        provider: StorageProvider = options.storage_provider
+        return provider
+    return NoStore() if is_file_url(options.flagsvc_url) else storage_at(options.storage)
+
+
+def make_storage_key(options: ProxyOptions) -> str:
+    """Return the name under which this configuration, and no other, is stored."""
+    return storage_key(
+        url=options.flagsvc_url,
+        token=options.flagsvc_api_token,
+        project=options.project_name,
+        name_prefix=options.name_prefix,
+        tags=options.tags,
+    )

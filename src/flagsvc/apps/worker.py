@@ -1,0 +1,152 @@
+"""One worker's process: answers requests, and is told everything else by its parent (`serve_workers`).
+
+It ends in order at SIGTERM, SIGINT, the parent's word or the parent's death: no new connections, answers on their way are finished,
+what was counted goes up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from functools import partial
+from random import Random
+from typing import cast
+
+from flagsvc.api.asgi import AsgiApp
+from flagsvc.api.service import Service
+from flagsvc.apps.collector import sparing_collector
+from flagsvc.apps.handover import SIGNALS
+from flagsvc.apps.plan import Plan, make_plan
+from flagsvc.apps.process import Server, forwarded_logs, loop_factory, server_config, stopped_by_signals
+from flagsvc.apps.supply import make_preparer
+from flagsvc.apps.world import make_counters, make_service
+from flagsvc.engine.snapshot import Snapshot
+from flagsvc.front import Limits, front
+from flagsvc.repository import Holder
+from flagsvc.settings.options import ProxyOptions
+from flagsvc.workers import messages as say
+from flagsvc.workers.channel import connected
+from flagsvc.workers.framing import LENGTHS
+from flagsvc.workers.link import Link
+
+
+class Door:
+    """The listening sockets of a worker: its own group, and those of others that are not there."""
+
+    def __init__(self, server: Server, groups: list[list[socket.socket]]) -> None:
+        self._server = server
+        self._groups = groups
+        self._adopted: dict[int, list[asyncio.Server]] = {}
+
+    async def adopt(self, group: int) -> None:
+        """Also take connections of this group."""
+        config, loop = self._server.config, asyncio.get_running_loop()
+        made = partial(
+            cast("Callable[..., asyncio.Protocol]", config.http_protocol_class),
+            config=config,
+            server_state=self._server.server_state,
+            app_state=self._server.lifespan.state,
+        )
+        for each in self._groups[group]:
+            listening = await loop.create_server(made, sock=each.dup(), backlog=config.backlog)
+            self._adopted.setdefault(group, []).append(listening)
+            self._server.servers.append(listening)
+
+    def release(self, group: int) -> None:
+        """Leave the group alone."""
+        for listening in self._adopted.pop(group, []):
+            self._server.servers.remove(listening)
+            listening.close()
+
+    def leave(self) -> None:
+        """End in order."""
+        self._server.should_exit = True
+
+
+class Worker:
+    """What runs in a worker: a service without a supply, and the link to the parent."""
+
+    def __init__(self, plan: Plan, welcome: say.Welcome) -> None:
+        holder: Holder[Snapshot] = Holder()
+        counters = make_counters(plan, holder)
+        self.holder = holder
+        self.welcome = welcome
+        self.link = Link(holder, counters, make_preparer(plan), worker=welcome.worker, log=plan.log)
+        self.service = make_service(plan, holder, counters, Random(), self.link.text)
+        self.server = make_server(plan.options, self.service)
+        self.groups = [[socket.socket(fileno=number) for number in group] for group in welcome.sockets]
+
+    async def run(self, end: socket.socket) -> None:
+        """Answer until told to end."""
+        await connected(end, self.link.channel)
+        self.link.start(self.service.sources, Door(self.server, self.groups))
+        if self.welcome.warm:
+            await first_of(self.holder.wait_ready(), self.link.channel.closed.wait())
+        telling = asyncio.create_task(self.tell())
+        try:
+            await self.server.serve(self.groups[self.welcome.worker % len(self.groups)])
+        finally:
+            telling.cancel()
+            await asyncio.wait([telling])
+            await self.link.stop()
+
+    async def tell(self) -> None:
+        """Tell the parent when connections are taken."""
+        await self.server.listening.wait()
+        self.link.serving()
+
+
+async def first_of(*works: object) -> None:
+    """Return when one of several is done; the others end."""
+    tasks = [asyncio.ensure_future(work) for work in works]  # type: ignore[call-overload]
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+
+
+def make_server(options: ProxyOptions, service: Service) -> Server:
+    """Return the server of a worker; it prints nothing."""
+    protocol = front(lambda: service, Limits(keep_alive_s=options.keep_alive_timeout))
+    return Server(server_config(AsgiApp(service, nothing, nothing), protocol, options.keep_alive_timeout))
+
+
+async def nothing() -> None:
+    """Start and stop nothing: the parent does."""
+
+
+def read_welcome(end: socket.socket) -> say.Welcome | None:
+    """Return the parent's first message, which is there or comes at once; None where the parent is gone."""
+    lengths = end.recv(LENGTHS.size, socket.MSG_WAITALL)
+    head = end.recv(LENGTHS.unpack(lengths)[0], socket.MSG_WAITALL) if len(lengths) == LENGTHS.size else b""
+    message = say.downward(head) if head else None
+    return message if isinstance(message, say.Welcome) else None
+
+
+def main(number: int) -> int:
+    """Run the worker whose end of the socket pair has this file descriptor; return the exit code."""
+    end = socket.socket(fileno=number)
+    welcome = read_welcome(end)
+    if welcome is None:
+        return 0
+    for each in (number, *(each for group in welcome.sockets for each in group)):
+        os.set_inheritable(each, False)
+    plan = make_plan(ProxyOptions(**welcome.options), again=True)
+    worker = Worker(plan, welcome)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(sparing_collector())
+        stack.enter_context(forwarded_logs(plan.log))
+        stack.enter_context(stopped_by_signals(worker.server))
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+        runner = stack.enter_context(asyncio.Runner(loop_factory=loop_factory()))
+        runner.run(worker.run(end))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1])))

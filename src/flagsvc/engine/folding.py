@@ -1,0 +1,49 @@
+"""What the configuration alone decides about a toggle: unreachable strategies are cut, a single outcome becomes a constant."""
+
+from __future__ import annotations
+
+from flagsvc.engine.features import DYNAMIC, FIRST_VARIANT, OFF, ON, Toggle
+from flagsvc.engine.predicates import Never
+from flagsvc.engine.strategies import Everyone, Nobody, Strategy
+
+
+def fold(toggle: Toggle) -> None:
+    """Cut what can never decide, and make the toggle a constant where only one outcome is left."""
+    reachable: list[Strategy] = []
+    for strategy in toggle.strategies:
+        if hopeless(strategy):
+            continue
+        reachable.append(strategy)
+        if certain(strategy):
+            break
+    toggle.apply(reachable)
+    if not reachable:
+        toggle.constant = OFF
+    elif certain(reachable[0]):
+        toggle.constant = certain_outcome(toggle, reachable[0])
+
+
+def hopeless(strategy: Strategy) -> bool:
+    """Return whether a strategy can be on for nobody."""
+    if isinstance(strategy, Nobody):
+        return True
+    for condition in strategy.conditions:
+        if isinstance(condition, Never):
+            return True
+    return False
+
+
+def certain(strategy: Strategy) -> bool:
+    """Return whether a strategy is on for everyone."""
+    return isinstance(strategy, Everyone) and strategy.condition is None
+
+
+def certain_outcome(toggle: Toggle, strategy: Strategy) -> int:
+    """Return the number of the outcome of a strategy that is always on, DYNAMIC where a variant is drawn."""
+    if strategy.choice is not None:
+        index = strategy.choice.certain()
+        return DYNAMIC if index < 0 else int(strategy.first) + index
+    if toggle.choice is not None:
+        index = toggle.choice.certain()
+        return DYNAMIC if index < 0 else FIRST_VARIANT + index
+    return ON

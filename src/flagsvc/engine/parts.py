@@ -1,0 +1,284 @@
+"""The compiled parts of a document: one for each feature and segment, shared by every snapshot that has that feature.
+
+A part depends on nothing but its own bytes, the segments it names and the options; never on its place, its neighbours or the
+snapshot. What two parts have in common is in their pool.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mypy_extensions import i64, mypyc_attr
+
+from flagsvc.engine.digest import digest
+from flagsvc.engine.features import FIRST_VARIANT, Outcome, Toggle
+from flagsvc.engine.folding import fold
+from flagsvc.engine.fragments import fragment
+from flagsvc.engine.model import ConstraintSpec, DependencySpec, FeatureSpec, Problem, SegmentSpec, StrategySpec
+from flagsvc.engine.operators import compile_constraint
+from flagsvc.engine.options import CompileOptions
+from flagsvc.engine.parse import parse_feature, parse_segment, wanted
+from flagsvc.engine.predicates import NO_SLOT, Always, Never, Predicate, Segment
+from flagsvc.engine.reads import Reads
+from flagsvc.engine.strategies import BY_HOST, Everyone, Strategy, StrategyOptions, compile_rule
+from flagsvc.engine.variants import compile_choice
+from flagsvc.errors import DocumentError
+
+PLACE: Final = "@"
+"""Stands for the place in the document in the path of a part's problem."""
+
+MISSING: Final = b""
+"""Stands for the digest of a segment that is not in the document."""
+
+
+@mypyc_attr(acyclic=True)
+class SegmentPart:
+    """One segment; `spec` is None where it is malformed, and `problem` says how."""
+
+    def __init__(self, content: bytes, spec: SegmentSpec | None, problem: Problem | None) -> None:
+        self.digest = content
+        self.spec = spec
+        self.problem = problem
+
+
+@mypyc_attr(acyclic=True)
+class Part:
+    """One feature. `toggle` is None where it is left out: by the filters, or malformed, and then `problem` says how.
+
+    `segments` are those it names, with the digests they had; `variants` the names of its variants.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        self.digest = content
+        self.wanted = True
+        self.problem: Problem | None = None
+        self.toggle: Toggle | None = None
+        self.variants: frozenset[str] = frozenset()
+        self.dependencies: tuple[DependencySpec, ...] = ()
+        self.segments: tuple[tuple[str, bytes], ...] = ()
+        self.reads: Reads | None = None
+        self.by_host = False
+
+    def shared(self) -> Toggle:
+        """Return the toggle of a part that has one."""
+        assert self.toggle is not None
+        return self.toggle
+
+
+@mypyc_attr(acyclic=True)
+class Pool:
+    """What the parts of one lineage share: equal predicates, equal sets of variants' names, equal reads.
+
+    `slots` is the number of predicates that more than one strategy has asked for; a slot is never taken back. `compiled` is the
+    number of features that were compiled with this pool.
+    """
+
+    def __init__(self) -> None:
+        self.predicates: dict[tuple[object, ...], Predicate] = {}
+        self.names: dict[frozenset[str], frozenset[str]] = {}
+        self.reads: dict[tuple[object, ...], Reads] = {}
+        self.slots: i64 = 0
+        self.compiled: i64 = 0
+
+    def share(self, predicate: Predicate) -> None:
+        """Give the predicate a place in the memory of runs, if it has none yet."""
+        if predicate.slot == NO_SLOT:
+            predicate.slot = self.slots
+            self.slots += 1
+
+
+class Lineage:
+    """What the next configuration can take over: the sources in their order, and the part that each became."""
+
+    def __init__(self, options: CompileOptions, pool: Pool, raw: bool) -> None:
+        self.options = options
+        self.pool = pool
+        self.raw = raw
+        self.sources: list[object] = []
+        self.parts: list[Part] = []
+        self.segment_sources: list[object] = []
+        self.segment_parts: list[SegmentPart] = []
+
+
+def segment_part(raw: object) -> SegmentPart:
+    """Return the part of a decoded segment."""
+    content = digest(raw)
+    try:
+        return SegmentPart(content, parse_segment(raw, PLACE), None)
+    except DocumentError as error:
+        return SegmentPart(content, None, Problem(error.path, None, error.message))
+
+
+class Maker:
+    """Compiles features, one after the other; `segments` are the document's by their identities."""
+
+    def __init__(self, options: CompileOptions, pool: Pool, segments: dict[str, SegmentPart]) -> None:
+        self.options = options
+        self.pool = pool
+        self.segments = segments
+        self.utf8 = options.hash_encoding == "utf8"
+        self.rules = StrategyOptions(self.utf8, options.hostname, options.custom_strategies)
+
+    def part(self, raw: object) -> Part:
+        """Return the part of a decoded feature."""
+        part = Part(digest(raw))
+        self.pool.compiled += 1
+        if not wanted(raw, self.options.project, self.options.name_prefix):
+            part.wanted = False
+            return part
+        try:
+            spec = parse_feature(raw, PLACE)
+        except DocumentError as error:
+            name = raw.get("name") if isinstance(raw, dict) else None
+            part.problem = Problem(error.path, name if isinstance(name, str) else None, error.message)
+            return part
+        self.fill(part, spec)
+        return part
+
+    def fill(self, part: Part, spec: FeatureSpec) -> None:
+        """Compile the feature into its part."""
+        toggle = self.toggle(spec)
+        names = frozenset([outcome.variant or "" for outcome in toggle.outcomes if outcome.variant is not None])
+        names |= {"disabled"}
+        part.toggle = toggle
+        part.variants = self.pool.names.setdefault(names, names)
+        part.dependencies = tuple(spec.dependencies)
+        part.segments = self.named_segments(spec)
+        part.reads = self.read(toggle)
+        for strategy in spec.strategies:
+            part.by_host = part.by_host or strategy.name == BY_HOST
+
+    def named_segments(self, spec: FeatureSpec) -> tuple[tuple[str, bytes], ...]:
+        """Return the segments that the feature's strategies name, with their digests."""
+        return tuple(
+            [(identity, self.content(identity)) for strategy in spec.strategies for identity in strategy.segments]
+        )
+
+    def content(self, identity: str) -> bytes:
+        """Return the digest of a segment, MISSING where there is none."""
+        segment = self.segments.get(identity)
+        return MISSING if segment is None else segment.digest
+
+    def holds_for(self, part: Part) -> bool:
+        """Return whether a part of another snapshot was compiled with the same segments."""
+        for identity, content in part.segments:
+            if self.content(identity) != content:
+                return False
+        return True
+
+    def read(self, toggle: Toggle) -> Reads | None:
+        """Return what evaluating the toggle reads, None where that is nothing; one for all toggles that read the same."""
+        if toggle.constant >= 0:
+            return None
+        reads = Reads()
+        for strategy in toggle.strategies:
+            reads.strategy(strategy)
+            for condition in strategy.conditions:
+                note(reads, condition)
+            if strategy.choice is not None:
+                reads.choice(strategy.choice)
+        if toggle.choice is not None:
+            reads.choice(toggle.choice)
+        return self.pool.reads.setdefault(reads.key(), reads)
+
+    def toggle(self, feature: FeatureSpec) -> Toggle:
+        """Return one feature's toggle, without its dependencies."""
+        toggle = Toggle(feature.name, self.outcomes(feature))
+        if not feature.enabled:
+            toggle.turn_off("the feature is disabled")
+            return toggle
+        stickiness = feature.variants[0].stickiness if feature.variants else None
+        toggle.choice = compile_choice(feature.variants, feature.name, stickiness, self.utf8)
+        first = FIRST_VARIANT + len(feature.variants)
+        strategies: list[Strategy] = []
+        for spec in feature.strategies:
+            strategies.append(self.strategy(spec, first))
+            first += len(spec.variants)
+        toggle.apply(strategies or [Everyone()])
+        if self.options.fold:
+            fold(toggle)
+        return toggle
+
+    def outcomes(self, feature: FeatureSpec) -> list[Outcome]:
+        """Return every way the feature can come out, in the order in which they are numbered.
+
+        A disabled one has its variants too: a caller may still report one that it was given before.
+        """
+        state = self.options.variant_feature_state
+        impression = feature.impression_data
+        ways = [
+            Outcome(False, None, fragment(feature.name, False, None, impression, state)),
+            Outcome(True, None, fragment(feature.name, True, None, impression, state)),
+        ]
+        drawn = [*feature.variants, *[variant for strategy in feature.strategies for variant in strategy.variants]]
+        for variant in drawn:
+            ways.append(Outcome(True, variant.name, fragment(feature.name, True, variant, impression, state)))
+        return ways
+
+    def strategy(self, spec: StrategySpec, first: int) -> Strategy:
+        """Return one compiled strategy; `first` is the number of its first variant's outcome."""
+        strategy = compile_rule(spec, self.rules)
+        for constraint in spec.constraints:
+            self.condition(strategy, self.constraint(constraint))
+        for identity in spec.segments:
+            self.condition(strategy, self.segment(identity))
+        if spec.variants:
+            group = spec.parameters.get("groupId", "undefined")
+            stickiness = spec.variants[0].stickiness or spec.parameters.get("stickiness")
+            strategy.choice = compile_choice(spec.variants, group, stickiness, self.utf8)
+        strategy.first = first
+        return strategy
+
+    def condition(self, strategy: Strategy, condition: Predicate) -> None:
+        """Add a condition to a strategy; one that always holds only for explanations."""
+        if not self.options.fold or not isinstance(condition, Always):
+            strategy.require(condition)
+
+    def constraint(self, spec: ConstraintSpec | None) -> Predicate:
+        """Return the predicate of a constraint: one for all that are equal."""
+        if spec is None:
+            return compile_constraint(None)
+        key = ("constraint", *spec.key())
+        known = self.pool.predicates.get(key)
+        if known is None:
+            known = compile_constraint(spec)
+            self.pool.predicates[key] = known
+        else:
+            self.pool.share(known)
+        return known
+
+    def segment(self, identity: str) -> Predicate:
+        """Return the predicate of a segment: one for all strategies that name it; a missing one holds for nobody."""
+        found = self.segments.get(identity)
+        spec = None if found is None else found.spec
+        if found is None or spec is None:
+            return Never(f"missing segment `{identity}`")
+        key: tuple[object, ...] = ("segment", identity, found.digest)
+        known = self.pool.predicates.get(key)
+        if known is None:
+            known = self.compiled_segment(spec)
+            self.pool.predicates[key] = known
+        else:
+            self.pool.share(known)
+        return known
+
+    def compiled_segment(self, spec: SegmentSpec) -> Predicate:
+        """Return a segment's constraints as one predicate."""
+        parts = [self.constraint(constraint) for constraint in spec.constraints]
+        if self.options.fold:
+            parts = [part for part in parts if not isinstance(part, Always)]
+            for part in parts:
+                if isinstance(part, Never):
+                    return Never(part.reason)
+            if not parts:
+                return Always()
+        return Segment(spec.identity, spec.name, parts)
+
+
+def note(reads: Reads, condition: Predicate) -> None:
+    """Note what a condition reads; a segment reads what its parts read."""
+    if isinstance(condition, Segment):
+        for part in condition.parts:
+            reads.predicate(part)
+    else:
+        reads.predicate(condition)

@@ -1,0 +1,97 @@
+"""What a list answer is put together from: for each toggle to evaluate, the bytes of each way it can come out.
+
+A run of toggles that can only come out one way is glued to the front of the next one that is evaluated. What is the same as in the
+snapshot before is taken over from it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mypy_extensions import mypyc_attr
+
+from flagsvc.engine.features import Outcome, Toggle
+
+MAX_GLUED: Final = 65536
+"""Bytes of static toggles that are glued to a dynamic one, over all its outcomes; a longer run becomes a piece of its own."""
+
+
+@mypyc_attr(acyclic=True)
+class Entry:
+    """A toggle to evaluate, and what is appended for each of its outcomes: `front`, the static toggles before it, and its own."""
+
+    def __init__(self, toggle: Toggle, front: bytes, pieces: list[bytes]) -> None:
+        self.toggle = toggle
+        self.front = front
+        self.pieces = pieces
+
+
+class Gluer:
+    """Makes the entries of one list answer from the toggles in their order, some at a time.
+
+    `everything` also lists the toggles that are off; `known` are the entries of the snapshot before, and `toggles` those of the
+    new one by their names, by which is told which of the former are gone.
+    """
+
+    def __init__(self, everything: bool, known: list[Entry], toggles: dict[str, Toggle]) -> None:
+        self.everything = everything
+        self.known = known
+        self.toggles = toggles
+        self.entries: list[Entry] = []
+        self.static: list[bytes] = []
+        self.size = 0
+        self.at = 0
+
+    def add(self, toggle: Toggle) -> None:
+        """Take the next toggle."""
+        outcomes = toggle.outcomes
+        if toggle.constant >= 0:
+            piece = self.piece(outcomes[toggle.constant])
+            if piece:
+                self.static.append(piece)
+                self.size += len(piece)
+            return
+        if self.size * len(outcomes) > MAX_GLUED:
+            self.finish()
+        front = b"".join(self.static) if self.static else b""
+        self.static.clear()
+        self.size = 0
+        same = self.taken_over(toggle, front)
+        self.entries.append(Entry(toggle, front, self.pieces(toggle, front)) if same is None else same)
+
+    def finish(self) -> None:
+        """Make what is left of a run of static toggles a piece of its own."""
+        if self.static:
+            self.entries.append(constant(b"".join(self.static)))
+        self.static.clear()
+        self.size = 0
+
+    def pieces(self, toggle: Toggle, front: bytes) -> list[bytes]:
+        """Return what is appended for each outcome."""
+        if front:
+            return [front + self.piece(outcome) for outcome in toggle.outcomes]
+        return [self.piece(outcome) for outcome in toggle.outcomes]
+
+    def piece(self, outcome: Outcome) -> bytes:
+        """Return what this list says of an outcome by itself."""
+        return outcome.fragment if self.everything or outcome.enabled else b""
+
+    def taken_over(self, toggle: Toggle, front: bytes) -> Entry | None:
+        """Return the entry of the snapshot before for the same toggle behind the same front, if there is one at this place."""
+        while self.at < len(self.known):
+            entry = self.known[self.at]
+            if entry.toggle is toggle:
+                self.at += 1
+                return entry if entry.front == front else None
+            if self.toggles.get(entry.toggle.name) is entry.toggle:
+                # it still comes, so it is this one that is new here
+                return None
+            self.at += 1
+        return None
+
+
+def constant(piece: bytes) -> Entry:
+    """Return a run of static toggles that stands for itself."""
+    toggle = Toggle("", [])
+    toggle.constant = 0
+    return Entry(toggle, b"", [piece])

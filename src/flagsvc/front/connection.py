@@ -1,0 +1,388 @@
+"""One connection: requests in, answers out, in order, within bounds. Compiled.
+
+While an answer is being made, or the caller does not take what was written, nothing more is parsed and nothing more is read: what
+came along stays as bytes. So answers are in order by themselves, and a caller who pipelines costs one read of memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Final
+
+import httptools
+from mypy_extensions import i64
+
+from flagsvc.api.call import Call
+from flagsvc.api.http import Response
+from flagsvc.api.service import Service
+from flagsvc.front.encode import CLOSE, CONTINUE, KEEP, KEEP_TOLD
+from flagsvc.front.intake import SLACK, Intake
+from flagsvc.front.names import Names
+from flagsvc.front.site import Site
+from flagsvc.log import where
+
+OPEN: Final = 0
+LAST: Final = 1
+"""The last answer is written; what is left is to end well."""
+LINGER: Final = 2
+"""No more is written; what the caller still sends is thrown away, so that it gets to read the answer."""
+CLOSED: Final = 3
+
+APART: Final = 65_536
+"""Bytes of a body from which on it is cheaper to hand it over beside its head than to copy it behind."""
+
+TURN: Final = 8
+"""Requests of one connection that are answered before others get their turn."""
+
+
+class Connection(Intake):
+    """The protocol of one connection. `service` answers; `site` is what the connections of a server share.
+
+    `pending` tells that an answer is being made, `paused` that the caller does not take what was written, `done` that the request
+    under way has its answer, `astray` that nobody knows where a request begins, `held` are bytes not yet parsed, from `at` on.
+    """
+
+    def __init__(self, site: Site, service: Service, names: Names) -> None:
+        super().__init__(names, service.header_limit + service.query_limit + SLACK, "", "http")
+        self.site: Final = site
+        self.service: Final = service
+        self.transport: asyncio.Transport | None = None
+        self.stage: i64 = OPEN
+        self.pending: bool = False
+        self.paused: bool = False
+        self.done: bool = False
+        self.working: bool = False
+        self.reading: bool = True
+        self.ended: bool = False
+        self.secure: bool = False
+        self.fresh: bool = True
+        self.astray: bool = False
+        self.held: bytes = b""
+        self.at: i64 = 0
+        self.body: bytes = b""
+        self.parts: bytearray | None = None
+        self.got: i64 = 0
+        self.since: i64 = site.now
+        self.unsent: i64 = 0
+        self.count: i64 = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Begin."""
+        self.transport = transport
+        self.parser = httptools.HttpRequestParser(self)
+        peer = transport.get_extra_info("peername")
+        if isinstance(peer, tuple) and peer:
+            self.peer = str(peer[0])
+        if transport.get_extra_info("sslcontext") is not None:
+            self.secure = True
+            self.scheme = "https"
+        self.since = self.site.now
+        self.site.enter(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End; an answer that is being made will find nobody."""
+        self.stage = CLOSED
+        self.site.leave_out(self)
+        self.parser = None
+        self.transport = None
+        self.held = b""
+        self.at = 0
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes."""
+        if self.stage == OPEN:
+            if self.held:
+                self.held = self.held[self.at :] + data
+                self.at = 0
+                self.hold()
+            else:
+                self.pump(data, 0)
+        elif self.stage == LINGER:
+            self.got += len(data)
+            if self.got > self.site.limits.linger:
+                self.close()
+
+    def eof_received(self) -> bool:
+        """Take that the caller sends no more; it gets every answer it asked for. Return whether that takes longer."""
+        self.ended = True
+        if self.stage == OPEN and not self.secure and (self.pending or self.held):
+            return True
+        self.close()
+        return False
+
+    def pause_writing(self) -> None:
+        """Stop: the caller does not take what was written."""
+        self.paused = True
+        self.unsent = 0
+        self.since = self.site.now
+
+    def resume_writing(self) -> None:
+        """Go on: the caller took what was written."""
+        self.paused = False
+        self.since = self.site.now
+        self.go_on()
+
+    def shutdown(self) -> None:
+        """End when what has begun is answered; at once where nothing has."""
+        self.site.stopping = True
+        if self.stage != OPEN or self.pending or self.held or (self.inside and not self.done) or self.idle:
+            return
+        self.stage = LAST
+        self.settle()
+
+    def pump(self, data: bytes, at: i64) -> None:
+        """Parse from `at` on, piece by piece, as long as nothing is in the way; hold the rest."""
+        size: i64 = len(data)
+        most = self.count + TURN
+        if not self.inside and self.idle == 0:
+            self.since = self.site.now
+        self.working = True
+        while at < size and self.stage == OPEN:
+            if self.blocked() or self.count >= most:
+                break
+            end = self.cut(data, at)
+            piece = data if at == 0 and end == size else data[at:end]
+            at += self.feed(piece)
+        self.working = False
+        if self.stage == OPEN:
+            if at < size:
+                self.held = data
+                self.at = at
+                self.hold()
+                return
+            if self.inside:
+                self.mark(data)
+            if self.idle > self.bound:
+                self.refuse(431)
+        if self.stage == LAST:
+            if at < size:
+                self.linger()
+            else:
+                self.settle()
+
+    def blocked(self) -> bool:
+        """Return whether no request may be answered now."""
+        return self.pending or self.paused
+
+    def hold(self) -> None:
+        """Read no more; where nothing else is in the way, go on when others have had their turn."""
+        transport = self.transport
+        if transport is not None and self.reading:
+            self.reading = False
+            transport.pause_reading()
+        if not self.blocked():
+            self.site.loop.call_soon(self.go_on)
+
+    def go_on(self) -> None:
+        """Parse what was held, and read again, where nothing is in the way any more."""
+        if self.stage != OPEN or self.working or self.blocked():
+            return
+        if self.held:
+            held, at = self.held, self.at
+            self.held = b""
+            self.at = 0
+            self.pump(held, at)
+        self.catch_up()
+
+    def catch_up(self) -> None:
+        """Read again, or end, where all that came is answered."""
+        if self.stage != OPEN or self.held or self.blocked():
+            return
+        if self.ended:
+            self.close()
+        else:
+            self.read()
+
+    def read(self) -> None:
+        """Read again."""
+        transport = self.transport
+        if transport is not None and not self.reading:
+            self.reading = True
+            transport.resume_reading()
+
+    def on_begin(self) -> None:
+        """Begin a request."""
+        self.done = False
+        self.fresh = False
+        self.body = b""
+        self.parts = None
+        self.got = 0
+
+    def on_head(self, call: Call) -> None:
+        """Answer what the head decides; else wait for the body."""
+        admitted = self.service.judge(call)
+        if isinstance(admitted, Response):
+            if self.expects and self.bodied:
+                self.keep = False  # whether the body still comes is the caller's choice
+            self.reply(admitted)
+        elif call.limit == 0:
+            self.answer(b"")
+        elif self.expects and not self.old and self.transport is not None:
+            self.transport.write(CONTINUE)
+
+    def on_part(self, part: bytes) -> None:
+        """Keep a part of the body, as far as it is wanted."""
+        self.got += len(part)
+        if self.done:
+            if self.got > self.site.limits.unwanted:
+                self.stage = LAST
+            return
+        if self.parts is not None:
+            self.parts += part
+        elif self.body:
+            self.parts = bytearray(self.body)
+            self.parts += part
+        else:
+            self.body = part
+        if self.got > self.call.limit:
+            self.keep = False
+            self.answer(self.whole())
+
+    def on_end(self) -> None:
+        """Answer with the body, where the head was not enough."""
+        self.count += 1
+        if not (self.done or self.pending):
+            self.answer(self.whole())
+
+    def on_broken(self, error: Exception | None) -> None:
+        """Refuse what is no HTTP. An error of our own is logged, and ends the connection."""
+        if isinstance(error, httptools.HttpParserCallbackError):
+            cause: BaseException | None = error.__context__
+            self.service.log.error("an unexpected error", error=where(error if cause is None else cause))
+            self.abort()
+        elif self.stage == OPEN:
+            self.refuse(400)
+
+    def whole(self) -> bytes:
+        """Return the body."""
+        return self.body if self.parts is None else bytes(self.parts)
+
+    def answer(self, body: bytes) -> None:
+        """Have the Service answer the request under way."""
+        answer = self.service.answer(self.call, body)
+        if isinstance(answer, Response):
+            self.reply(answer)
+        else:
+            self.wait(answer)
+
+    def wait(self, answer: Awaitable[Response]) -> None:
+        """Wait for an answer that is being made."""
+        self.pending = True
+        task = asyncio.ensure_future(answer, loop=self.site.loop)
+        self.site.attend(task)
+        task.add_done_callback(self.arrived)
+
+    def arrived(self, task: asyncio.Future[Response]) -> None:
+        """Reply with an answer that was waited for, and go on."""
+        self.pending = False
+        if task.cancelled():
+            self.abort()
+            return
+        error = task.exception()
+        if error is not None:
+            self.service.log.error("an unexpected error", error=where(error))
+            self.abort()
+            return
+        if self.stage != OPEN:
+            return
+        self.reply(task.result())
+        if self.stage == LAST:
+            self.settle()
+        self.go_on()
+
+    def reply(self, response: Response) -> None:
+        """Write an answer."""
+        self.done = True
+        site = self.site
+        site.answered += 1
+        self.since = site.now
+        transport = self.transport
+        if transport is None:
+            return
+        if response.close or site.stopping:
+            self.keep = False
+        if not self.keep:
+            self.stage = LAST
+            ending = CLOSE
+        else:
+            ending = KEEP_TOLD if self.old else KEEP
+        body = response.body
+        if len(body) < APART:
+            transport.write(site.encoder.encode(response, ending, body))
+        else:
+            transport.writelines((site.encoder.encode(response, ending, b""), body))
+
+    def refuse(self, status: int) -> None:
+        """Answer what is no request, or no longer one, and end; a request that has its answer gets no second one."""
+        self.keep = False
+        self.astray = True
+        if self.pending:
+            return
+        if self.inside and self.done:
+            self.stage = LAST
+        else:
+            self.reply(self.service.early_refusal(status))
+
+    def settle(self) -> None:
+        """End after the last answer: at once, or when the caller has sent the rest of what it began."""
+        if self.ended or not (self.inside or self.held or self.astray):
+            self.close()
+        else:
+            self.linger()
+
+    def linger(self) -> None:
+        """Throw away what comes, for a while: closing at once would take the answer away from a caller who is still sending."""
+        transport = self.transport
+        self.stage = LINGER
+        self.since = self.site.now
+        self.held = b""
+        self.got = 0
+        if transport is None:
+            return
+        if not self.secure and transport.can_write_eof():
+            transport.write_eof()
+        self.read()
+
+    def close(self) -> None:
+        """Close when what was written is sent."""
+        self.stage = CLOSED
+        self.since = self.site.now
+        self.held = b""
+        if self.transport is not None:
+            self.transport.close()
+
+    def abort(self) -> None:
+        """Close at once."""
+        self.stage = CLOSED
+        if self.transport is not None:
+            self.transport.abort()
+
+    def sweep(self, now: i64) -> None:
+        """End what takes too long."""
+        site = self.site
+        took = now - self.since
+        if self.paused or self.stage == CLOSED:
+            self.watch_writing(now)
+        elif self.stage == LINGER:
+            if took > site.linger:
+                self.close()
+        elif self.pending:
+            return
+        elif self.inside or self.idle or self.fresh:
+            if took > (site.leave if site.stopping else site.patience):
+                self.close()
+        elif took > site.keep_alive:
+            self.close()
+
+    def watch_writing(self, now: i64) -> None:
+        """Cut off a caller who has taken nothing for too long."""
+        transport = self.transport
+        if transport is None:
+            return
+        unsent: i64 = transport.get_write_buffer_size()
+        if unsent != self.unsent:
+            self.unsent = unsent
+            self.since = now
+        elif now - self.since > (self.site.leave if self.site.stopping else self.site.stall):
+            self.abort()

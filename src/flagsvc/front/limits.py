@@ -1,0 +1,26 @@
+"""How long a connection may take, and how much of it is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of every connection of one server; seconds are kept to within two of `tick_s`.
+
+    `keep_alive_s`: between an answer and the next request. `patience_s`: from the connection or the first byte of a request until
+    the request is there, its body included. `stall_s`: without a byte of the answer being taken. `linger_s`: for the rest of what
+    a caller sends after an answer that closes. `leave_s`: when the server is to end, for a request that has begun and for an
+    answer that is not taken. `unwanted`: bytes of a body that nobody reads before the connection is closed; `linger`: bytes after
+    an answer that closes.
+    """
+
+    keep_alive_s: float = 75.0
+    patience_s: float = 60.0
+    stall_s: float = 60.0
+    linger_s: float = 5.0
+    leave_s: float = 5.0
+    unwanted: int = 10_000_000
+    linger: int = 1_000_000
+    tick_s: float = 1.0

@@ -1,0 +1,88 @@
+"""What the connections of one server share: the clock that ticks, the encoder, the names of headers. Compiled."""
+
+from __future__ import annotations
+
+import asyncio
+from math import ceil
+from typing import Final, Protocol
+
+from mypy_extensions import i64
+
+from flagsvc.front.encode import Encoder
+from flagsvc.front.limits import Limits
+
+
+class State(Protocol):
+    """What uvicorn's server keeps of its connections, and what it wants to know of them."""
+
+    connections: set[object]
+    tasks: set[asyncio.Task[object]]
+    total_requests: int
+    default_headers: list[tuple[bytes, bytes]]
+
+
+class Watched:
+    """What is looked at whenever the clock ticks."""
+
+    def sweep(self, now: i64) -> None:
+        """Look whether something has taken too long."""
+
+
+class Site:
+    """The shared part of one server's connections.
+
+    One timer ticks for all of them, as long as there are any; a connection notes the tick at which something began, and compares
+    when it is swept. `answered` counts the requests that were answered, `stopping` tells that the server ends.
+    """
+
+    def __init__(self, state: State, limits: Limits, loop: asyncio.AbstractEventLoop) -> None:
+        self.state: Final = state
+        self.limits: Final = limits
+        self.loop: Final = loop
+        self.encoder: Final = Encoder(state)
+        self.watched: set[Watched] = set()
+        self.ticking: bool = False
+        self.stopping: bool = False
+        self.now: i64 = 0
+        self.answered: i64 = 0
+        self.told: i64 = 0
+        self.keep_alive: i64 = self.ticks(limits.keep_alive_s)
+        self.patience: i64 = self.ticks(limits.patience_s)
+        self.stall: i64 = self.ticks(limits.stall_s)
+        self.linger: i64 = self.ticks(limits.linger_s)
+        self.leave: i64 = self.ticks(limits.leave_s)
+
+    def ticks(self, seconds: float) -> int:
+        """Return how many ticks it takes until so many seconds have passed for sure."""
+        return ceil(seconds / self.limits.tick_s)
+
+    def enter(self, each: Watched) -> None:
+        """Watch a connection from now on."""
+        self.state.connections.add(each)
+        self.watched.add(each)
+        if not self.ticking:
+            self.ticking = True
+            self.loop.call_later(self.limits.tick_s, self.tick)
+
+    def leave_out(self, each: Watched) -> None:
+        """Watch a connection no longer: it is gone."""
+        self.state.connections.discard(each)
+        self.watched.discard(each)
+
+    def tick(self) -> None:
+        """Let the time go on, and look at every connection."""
+        self.now += 1
+        for each in list(self.watched):
+            each.sweep(self.now)
+        fresh = self.answered - self.told
+        self.told = self.answered
+        self.state.total_requests += fresh
+        if self.watched:
+            self.loop.call_later(self.limits.tick_s, self.tick)
+        else:
+            self.ticking = False
+
+    def attend(self, task: asyncio.Task[object]) -> None:
+        """Have the server wait for a task when it ends."""
+        self.state.tasks.add(task)
+        task.add_done_callback(self.state.tasks.discard)

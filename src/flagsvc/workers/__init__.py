@@ -1,0 +1,7 @@
+"""Several processes on one port: the parent keeps the configuration and the counts, the workers answer.
+
+    parent: Crew ── socket pair ── Link: worker     documents and switches go down, counts and questions come up
+
+`framing` and `messages` are pure, `channel` is one end of a socket pair, `sums` adds up what workers count;
+docs/decisions/0023-workers.md tells why it is so.
+"""

@@ -1,0 +1,143 @@
+"""Workers and their parent killed at any moment: who is replaced, what is not lost, who does not stay behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from crews import alive, answered, counted, crew, document, load, ready, samples, workers
+from fake_upstream import FakeUpstream, fake_upstream
+from processes import Proxy, our_proxy
+from waiting import wait_until
+
+ONCE = {"FLAGSVC_FETCH_INTERVAL": "60000"}
+LOST_S = 0.1
+"""Seconds of counts that a killed worker may take with it."""
+
+
+@pytest.fixture
+def upstream() -> Iterator[FakeUpstream]:
+    """A flag server with two toggles."""
+    with fake_upstream(document("first", "second")) as server:
+        yield server
+
+
+def replaced(proxy: Proxy, killed: int, number: int = 2) -> bool:
+    """Return whether another process has taken the place of one that was killed."""
+    scraped = samples(proxy)
+    return killed not in workers(proxy) and scraped["flagsvc_workers"] == number
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_worker_ends_under_load(upstream: FakeUpstream, number: int) -> None:
+    """It is replaced and counted, no counter goes down, no new connection is lost, and every count but the very last is there."""
+    with crew(upstream, **ONCE) as proxy:
+        with load(proxy) as callers:
+            before = samples(proxy)
+            killed, moment = workers(proxy)[0], time.time()
+            os.kill(killed, number)
+            seen = [before]
+            proxy.program.wait(lambda: seen.append(samples(proxy)) or replaced(proxy, killed), "replacing")  # type: ignore[func-returns-value]
+            asked = [len(caller.times) for caller in callers]
+            proxy.program.wait(
+                lambda: all(len(c.times) > n for c, n in zip(callers, asked, strict=True)), "answering all"
+            )
+        after = samples(proxy)
+        seen.append(after)
+        assert after["flagsvc_worker_restarts_total"] == 1
+        for name in [name for name in before if "_total" in name]:
+            values = [each[name] for each in seen]
+            assert values == sorted(values), name
+        assert "a worker has ended and is replaced worker=" in proxy.program.output()
+        assert proxy.program.stop() == 0
+    times = [each for caller in callers for each in caller.times]
+    lost = [each for each in times if moment - LOST_S <= each <= moment + LOST_S]
+    sent = len(times) + sum(caller.broken for caller in callers)
+    assert len(times) - (len(lost) if number == signal.SIGKILL else 0) <= counted(upstream) <= sent
+    assert [caller.refused for caller in callers] == [False] * len(callers)
+    assert sum(caller.broken for caller in callers) <= len(callers), "each lost at most the connection it had there"
+
+
+def test_connections_wait_for_nobody(upstream: FakeUpstream, tmp_path: Path) -> None:
+    """While a worker cannot be replaced, the others take the connections that the kernel keeps for it."""
+    flag = tmp_path / "crash"
+    (tmp_path / "code.py").write_text(
+        f"import os, pathlib\nif pathlib.Path({str(flag)!r}).exists():\n    os._exit(3)\nstrategies = []\n"
+    )
+    with crew(upstream, 3, FLAGSVC_CUSTOM_STRATEGIES_FILE=str(tmp_path / "code.py")) as proxy:
+        flag.touch()
+        killed = workers(proxy)[:2]
+        for pid in killed:
+            os.kill(pid, signal.SIGKILL)
+        proxy.program.wait(lambda: proxy.program.output().count("status=3") >= 4, "failing to replace them")
+        assert [proxy.get().status for _ in range(30)] == [200] * 30
+        flag.unlink()
+        proxy.program.wait(lambda: samples(proxy)["flagsvc_workers"] == 3, "replacing them")
+        assert [proxy.get().status for _ in range(30)] == [200] * 30
+        assert proxy.program.stop() == 0
+
+
+def test_a_replacement_is_warm(upstream: FakeUpstream) -> None:
+    """It takes no connection before it has the configuration, and has the one that all others have."""
+    with crew(upstream) as proxy:
+        for number in range(3):
+            upstream.replace(document("first", f"toggle-{number}"))
+            killed = workers(proxy)[number % 2]
+            os.kill(killed, signal.SIGKILL)
+            proxy.program.wait(lambda: replaced(proxy, killed), "replacing")  # noqa: B023
+            expected = ["first", f"toggle-{number}"]
+            proxy.program.wait(lambda: list(proxy.toggles()) == expected, "switching")  # noqa: B023
+            assert [list(proxy.toggles()) for _ in range(8)] == [expected] * 8
+        assert answered(samples(proxy), "GET", 503) == 0
+
+
+def test_workers_that_cannot_start(upstream: FakeUpstream, tmp_path: Path) -> None:
+    """Workers that end at once are tried again, ever more slowly, and told of; the proxy can be ended all the same."""
+    (tmp_path / "code.py").write_text(
+        "import os, sys\nif 'flagsvc.apps.worker' in ' '.join(sys.orig_argv):\n    os._exit(3)\nstrategies = []\n"
+    )
+    env = {"FLAGSVC_WORKERS": "2", "FLAGSVC_CUSTOM_STRATEGIES_FILE": str(tmp_path / "code.py")}
+    with our_proxy(upstream.url, wait_ready=False, **env) as proxy:
+        proxy.program.wait(lambda: "status=3 failures=3" in proxy.program.output(), "trying")
+        assert "listening" not in proxy.program.output()
+        assert proxy.program.stop() == 0
+
+
+def test_the_parent_is_killed(upstream: FakeUpstream) -> None:
+    """The workers finish by themselves: nobody is left behind, and the port is free."""
+    with crew(upstream) as proxy, load(proxy) as callers:
+        left = workers(proxy)
+        assert len(left) == 2
+        os.kill(proxy.program.process.pid, signal.SIGKILL)
+        assert proxy.program.process.wait(20) == -signal.SIGKILL
+        wait_until(lambda: not any(alive(pid) for pid in left), 15, lambda: "workers stay behind")
+        assert not ready(proxy)
+    assert [caller.halves for caller in callers] == [0] * len(callers)
+
+
+def test_the_parent_is_killed_at_the_start(upstream: FakeUpstream) -> None:
+    """Workers that were only just started end as well."""
+    with our_proxy(upstream.url, wait_ready=False, FLAGSVC_WORKERS="2", **ONCE) as proxy:
+        proxy.program.wait(lambda: len(workers(proxy)) == 2, "starting workers")
+        left = workers(proxy)
+        os.kill(proxy.program.process.pid, signal.SIGKILL)
+        wait_until(lambda: not any(alive(pid) for pid in left), 15, lambda: "workers stay behind")
+
+
+def test_a_worker_that_stops_does_not_hold_the_others(upstream: FakeUpstream) -> None:
+    """One that is stopped half-way does not keep the others from a new configuration, and has it when it goes on."""
+    with crew(upstream) as proxy:
+        stopped, other = workers(proxy)
+        os.kill(stopped, signal.SIGSTOP)
+        try:
+            upstream.replace(document("first", "third"))
+            proxy.program.wait(lambda: "a worker is late with a configuration" in proxy.program.output(), "telling")
+        finally:
+            os.kill(stopped, signal.SIGCONT)
+        proxy.program.wait(lambda: [list(proxy.toggles()) for _ in range(8)] == [["first", "third"]] * 8, "switching")
+        assert sorted(workers(proxy)) == sorted((stopped, other))

@@ -1,0 +1,303 @@
+"""The upstream session over real sockets: which connections it opens, keeps and gives up, and odd but right answers."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import gc
+import gzip
+import ssl
+from collections.abc import Callable
+
+import pytest
+import trustme
+import uvloop
+
+from aio import asynchronous, until
+from flagsvc.clock import SystemClock
+from flagsvc.errors import UpstreamError
+from flagsvc.testing import FakeClock, RecordingLog
+from flagsvc.upstream import Limits, Outbound, Upstream, connection, download, transport
+from flagsvc.upstream.answers import Body
+from loopback import Behave, Request, Writer, loopback, reply, silence, then_close, tunnel
+from upstream_session import DOCUMENT, fault, options, session
+
+LOOPS = pytest.mark.parametrize("make_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+
+
+def server_side() -> ssl.SSLContext:
+    """Return the settings of a server whose authority nobody trusts."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
+    return context
+
+
+# ---- odd but right answers
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nContent-Length: 9\r\n\r\n" + reply(200, DOCUMENT),
+        then_close(reply(200, DOCUMENT, content_length="-")),
+        then_close(reply(200, gzip.compress(DOCUMENT), content_length="-", content_encoding="gzip")),
+        then_close(reply(200, DOCUMENT).replace(b"HTTP/1.1", b"HTTP/1.0")),
+        reply(200, b"5\r\n" + DOCUMENT[:5] + b"\r\n16\r\n" + DOCUMENT[5:] + b"\r\n0\r\nx-late: 1\r\n\r\n", content_length="-")
+        .replace(b"200 Some Words\r\n", b"200 \r\nTransfer-Encoding: chunked\r\n"),
+    ],
+    ids=["interim answers", "no length", "no length, packed", "http 1.0", "chunks"],
+)  # fmt: skip
+@asynchronous
+async def test_an_odd_answer_is_an_answer(answer: bytes | Behave) -> None:
+    """Whatever HTTP allows is read, and the next request finds its way."""
+    assert len(DOCUMENT) == 5 + 0x16
+    async with session() as (server, upstream):
+        server.script(answer)
+        assert (await upstream.get_features(None)).body == DOCUMENT
+        assert (await upstream.get_features(None)).body == DOCUMENT
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 70_000, "network"),
+        (b"HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", "unexpected"),
+        (then_close(b"HTTP/1.1 200 OK\r\nContent-Le"), "network"),
+        (then_close(b"HTTP/1.1 100 Continue\r\n\r\n"), "network"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", "network"),
+    ],
+    ids=["endless head", "another protocol", "half a head", "only an interim answer", "no length at all"],
+)
+@asynchronous
+async def test_what_is_no_answer_is_an_error(answer: bytes | Behave, kind: str) -> None:
+    """And costs no more than the connection."""
+    async with session() as (server, upstream):
+        server.script(answer, reply(200, DOCUMENT))
+        assert (await fault(upstream)).kind == kind
+        assert (await upstream.get_features(None)).body == DOCUMENT
+
+
+@asynchronous
+async def test_an_etag_is_told_as_it_came() -> None:
+    """Bytes beyond ASCII go back as they are, where they are UTF-8; headers of one name are a list."""
+    async with session() as (server, upstream):
+        server.script(reply(200, DOCUMENT, etag='"\u00c3\u00a4"'))  # latin-1 on the wire: the UTF-8 of ä
+        fetched = await upstream.get_features(None)
+        assert fetched.etag == '"ä"'
+        await upstream.get_features(fetched.etag)
+        server.script(reply(200, DOCUMENT, etag='"\u00e4"', ETag='"b"'))
+        assert (await upstream.get_features(None)).etag == '"ä", "b"'
+    assert server.requests[1].headers["if-none-match"].encode("latin-1") == '"ä"'.encode()
+
+
+@asynchronous
+async def test_an_address_may_hold_any_character() -> None:
+    """What no request line can carry is percent-encoded; what is encoded stays."""
+    async with session("/a b/ä%20(1)") as (server, upstream):
+        await upstream.get_features(None)
+    assert server.requests[0].target == "/a%20b/%C3%A4%20(1)/client/features"
+
+
+@asynchronous
+async def test_user_and_password_of_a_bootstrap_address_are_its_authorization() -> None:
+    """`https://user:password@host/…`, escapes undone."""
+    async with loopback() as server:
+        url = f"http://us%65r:p%40ss@127.0.0.1:{server.port}/flags?x=%20y z"
+        await download(url, authorization="no", reject_unauthorized=True, outbound=Outbound(), clock=SystemClock())
+    (request,) = server.requests
+    assert request.target == "/flags?x=%20y%20z"
+    assert request.headers["authorization"] == "Basic " + base64.b64encode(b"user:p@ss").decode()
+
+
+# ---- which connections are kept
+
+
+@asynchronous
+async def test_a_connection_that_the_server_closes_is_not_used_again() -> None:
+    """Whether it says so or just does."""
+    async with session() as (server, upstream):
+        server.script(reply(200, DOCUMENT, connection="close"), reply(202))
+        await upstream.get_features(None)
+        await upstream.send_metrics({})
+        assert server.connections == 2
+        server.end()
+        await until(lambda: upstream_idle(upstream) == [False])
+        await upstream.send_metrics({})
+        assert server.connections == 3
+
+
+@asynchronous
+async def test_an_answer_that_nobody_asked_for_is_never_taken_for_one() -> None:
+    """The connection it comes over is given up."""
+    async with session() as (server, upstream):
+        server.script(reply(200, DOCUMENT) + reply(200, b"evil"), reply(200, DOCUMENT))
+        await upstream.get_features(None)
+        assert (await upstream.get_features(None)).body == DOCUMENT
+        assert server.connections == 2
+
+    late: list[Writer] = []
+
+    async def answer(_: Request, __: asyncio.StreamReader, writer: Writer) -> None:
+        writer.write(reply(200, DOCUMENT))
+        late.append(writer)
+
+    async with session() as (server, upstream):
+        server.script(answer)
+        await upstream.get_features(None)
+        late[0].write(reply(200, b"evil"))
+        await until(lambda: upstream_idle(upstream) == [False])
+        assert (await upstream.get_features(None)).body == DOCUMENT
+
+
+def upstream_idle(upstream: Upstream) -> list[bool]:
+    """Return for each kept connection whether it is still good."""
+    made = upstream._transport
+    assert made is not None
+    return [each.usable for each in made.result()._kept]
+
+
+@asynchronous
+async def test_a_connection_is_kept_for_a_while_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An old one is closed, not used."""
+    async with session() as (server, upstream):
+        await upstream.get_features(None)
+        monkeypatch.setattr(transport, "KEPT_S", 0.0)
+        await upstream.get_features(None)
+        assert server.connections == 2
+
+
+@asynchronous
+async def test_a_few_connections_are_enough() -> None:
+    """However many requests there are at once, four are on their way; two connections are kept."""
+    waiting: list[asyncio.Future[None]] = []
+    peak = 0
+
+    async def together(_: Request, __: asyncio.StreamReader, writer: Writer) -> None:
+        nonlocal peak
+        gate: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiting.append(gate)
+        peak = max(peak, len(waiting))
+        await gate
+        writer.write(reply(200, DOCUMENT))
+
+    async with session() as (server, upstream):
+        server.script(together)
+        asking = [asyncio.create_task(upstream.get_features(None)) for _ in range(12)]
+        for _ in range(3):
+            await until(lambda: len(waiting) == 4)
+            while waiting:
+                waiting.pop().set_result(None)
+        await asyncio.gather(*asking)
+        assert len(server.requests) == 12 and peak == 4
+        assert upstream_idle(upstream) == [True, True]
+
+
+@asynchronous
+async def test_the_rest_of_an_answer_that_nobody_needs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The status came; a body that does not get on, or has no end, costs a moment and the connection."""
+    monkeypatch.setattr(connection, "DRAIN_S", 0.05)
+
+    async def hang(_: Request, reader: asyncio.StreamReader, writer: Writer) -> None:
+        writer.write(reply(202, b"half", content_length="100"))
+        await reader.read()
+
+    async with session() as (server, upstream):
+        server.script(hang, reply(202, b"x" * 300_000), reply(202))
+        for count in (1, 2, 3):
+            await upstream.send_metrics({})
+            assert server.connections == count
+
+
+@asynchronous
+async def test_a_document_does_not_wait_for_the_garbage_collector() -> None:
+    """Neither the pieces that came, nor what collected them, refer to themselves."""
+    large = b"[" + b" " * 900_000 + b"]"
+    gc.collect()
+    gc.disable()
+    try:
+        async with session() as (server, upstream):
+            server.script(reply(200, large))
+            await upstream.get_features(None)
+            assert not [each for each in gc.get_objects() if isinstance(each, Body | connection.Exchange)]
+            server.script(reply(500), reply(200, b"no gzip", content_encoding="gzip"), then_close(large))
+            for _ in range(3):
+                with contextlib.suppress(UpstreamError):  # `fault` would keep the failure, and its frames, in a cycle
+                    await upstream.get_features(None)
+            assert len(server.requests) == 4
+            assert not [each for each in gc.get_objects() if isinstance(each, Body)]
+    finally:
+        gc.enable()
+
+
+# ---- outbound proxies
+
+
+@LOOPS
+def test_tls_through_a_tunnel_over_tls(make_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    """`HTTPS_PROXY=https://user:password@…`: the tunnel is asked for over TLS, and TLS goes through it."""
+
+    async def live() -> None:
+        tls = server_side()
+        async with loopback(tls) as proxy, loopback(tls) as server:
+            outbound = Outbound(https=f"https://user:pw@127.0.0.1:{proxy.port}")
+            chosen = options(f"{server.url}/api", outbound=outbound, reject_unauthorized=False)
+            upstream = Upstream(chosen, clock=FakeClock(), log=RecordingLog())
+            proxy.script(tunnel)
+            large = b"[" + b" " * 900_000 + b"]"
+            server.script(reply(200, large))
+            for _ in range(2):
+                assert (await upstream.get_features(None)).body == large
+            await upstream.aclose()
+        (request,) = proxy.requests
+        assert request.headers["proxy-authorization"].startswith("Basic ")
+        assert {seen.headers.get("proxy-authorization") for seen in server.requests} == {None}
+
+    with asyncio.Runner(loop_factory=make_loop) as runner:
+        runner.run(asyncio.wait_for(live(), 20))
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (reply(407), "refused with status 407"),
+        (then_close(b""), "ended"),
+        (silence, "no connection within"),
+        (then_close(reply(200, content_length="-")), ""),
+    ],
+    ids=["refused", "closed", "silent", "closed behind its yes"],
+)
+@asynchronous
+async def test_a_tunnel_that_does_not_come_about(answer: bytes | Behave, words: str) -> None:
+    """A network error; neither the proxy nor its password is in the message, and the upstream is not asked."""
+    async with loopback() as proxy, loopback(server_side()) as server:
+        outbound = Outbound(https=f"http://user:hidden@127.0.0.1:{proxy.port}")
+        chosen = options(server.url, outbound=outbound, reject_unauthorized=False, limits=Limits(0.3, 5.0))
+        upstream = Upstream(chosen, clock=FakeClock(), log=RecordingLog())
+        proxy.script(answer)
+        error = await fault(upstream)
+        await upstream.aclose()
+    assert error.kind == "network" and words in str(error) and str(proxy.port) not in str(error)
+    assert not server.requests
+
+
+@LOOPS
+def test_a_certificate_that_is_trusted(make_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    """It is compared with the name that was asked for, on both loops."""
+    ca = trustme.CA()
+    right, wrong = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    ca.issue_cert("127.0.0.1").configure_cert(right)
+    ca.issue_cert("elsewhere.example").configure_cert(wrong)
+
+    async def live() -> None:
+        async with session(tls=right) as (server, upstream):
+            server.script(reply(200, DOCUMENT))
+            assert (await upstream.get_features(None)).body == DOCUMENT
+        async with session(tls=wrong) as (server, upstream):
+            assert "certificate" in str(await fault(upstream))
+            assert not server.requests
+
+    with ca.cert_pem.tempfile() as path, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", path)
+        with asyncio.Runner(loop_factory=make_loop) as runner:
+            runner.run(asyncio.wait_for(live(), 20))

@@ -1,0 +1,274 @@
+"""`flagsvc proxy --workers N` as processes: one upstream side, one set of counts, one revision, however many answer."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import re
+import signal
+import threading
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from crews import HEADERS, answered, counted, crew, document, load, samples, workers
+from fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, fake_upstream
+from processes import Proxy, answers, flagsvc, free_port, our_proxy, proxy_environment, running
+
+ONCE = {"FLAGSVC_FETCH_INTERVAL": "60000"}
+SWITCHED = re.compile(r"^(\S+) debug configuration switched worker=(\d+) revision=(\w+)$", re.MULTILINE)
+
+
+@pytest.fixture
+def upstream() -> Iterator[FakeUpstream]:
+    """A flag server with two toggles."""
+    with fake_upstream(document("first", "second")) as server:
+        yield server
+
+
+def test_one_of_each_towards_the_upstream(upstream: FakeUpstream) -> None:
+    """Three workers poll once, register once and post usage once, with the sums of what all of them counted."""
+    with crew(upstream, 3, **ONCE) as proxy:
+        assert len(workers(proxy)) == 3
+        for _ in range(30):  # each on a connection of its own: they come to different workers
+            assert proxy.post("", {"toggles": ["first", "second", "unknown"]}).status == 200
+        upstream.wait(lambda: upstream.received(REGISTER))
+        assert proxy.program.stop() == 0
+    assert [len(upstream.received(path)) for path in (FEATURES, REGISTER, METRICS)] == [1, 1, 1]
+    assert (counted(upstream, "first"), counted(upstream, "second"), counted(upstream, "unknown")) == (30, 30, 0)
+
+
+def test_two_lines(upstream: FakeUpstream) -> None:
+    """What is printed is what one process prints; when it says that it is ready every worker is."""
+    with crew(upstream) as proxy:
+        said = [
+            f"flagsvc listening on http://localhost:{proxy.port}/proxy (all addresses, IPv6 and IPv4)",
+            f"flagsvc ready: 2 toggles from {upstream.url}",
+        ]
+        assert proxy.program.output().splitlines() == said
+        assert [proxy.get().status for _ in range(12)] == [200] * 12
+        assert proxy.program.stop() == 0
+        assert proxy.program.output().splitlines() == said
+
+
+def test_every_worker_answers(upstream: FakeUpstream) -> None:
+    """Connections are spread: of many each worker has some."""
+    with crew(upstream) as proxy, contextlib.ExitStack() as stack:
+        before = [descriptors(pid) for pid in workers(proxy)]
+        for _ in range(24):
+            connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=20)
+            stack.enter_context(contextlib.closing(connection))
+            connection.request("GET", "/proxy", headers=HEADERS)
+            assert connection.getresponse().read()
+        after = [descriptors(pid) for pid in workers(proxy)]
+        assert all(more > fewer for more, fewer in zip(after, before, strict=True)), (before, after)
+
+
+def descriptors(pid: int) -> int:
+    """Return how many descriptors a process has open."""
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+def test_any_worker_answers_a_scrape_for_all(upstream: FakeUpstream) -> None:
+    """What was answered before a scrape is in it, whichever worker answered; the specification's samples are there once."""
+    with crew(upstream) as proxy:
+        for _ in range(20):
+            assert proxy.post("", {"toggles": ["first", "unknown"]}).status == 200
+        for number in range(6):
+            scraped = samples(proxy)
+            assert answered(scraped) == 20
+            assert scraped["flagsvc_usage_dropped_total"] == 20
+            scrapes = (
+                'flagsvc_http_requests_total{method="GET",route="/proxy/internal-backstage/prometheus",status="200"}'
+            )
+            assert scraped.get(scrapes, 0) == number
+            assert (scraped["flagsvc_workers"], scraped["flagsvc_worker_restarts_total"]) == (2, 0)
+            assert scraped["last_metrics_fetch_epoch_timestamp_ms"] > 0 and scraped["flagsvc_proxy_up"] == 1
+        sizes = [resident(pid) for pid in (proxy.program.process.pid, *workers(proxy))]
+        assert samples(proxy)["process_resident_memory_bytes"] > sum(sizes) * 0.8
+
+
+def resident(pid: int) -> int:
+    """Return the bytes of memory a process has."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
+
+
+def test_all_switch_together(upstream: FakeUpstream) -> None:
+    """Whenever the configuration changes, all workers are on the new revision within 100 ms of each other, mostly within a few."""
+    with crew(upstream, 3, LOG_LEVEL="debug") as proxy:
+        for number in range(7):
+            upstream.replace(document("first", f"toggle-{number}"))
+            proxy.program.wait(lambda: len(switches(proxy)) == number + 2, "switching")  # noqa: B023
+        found = switches(proxy)
+    assert all(sorted(moments) == ["0", "1", "2"] for moments in found.values())
+    gaps = sorted(max(moments.values()) - min(moments.values()) for moments in found.values())
+    assert gaps[len(gaps) // 2] < 0.1, gaps
+
+
+def switches(proxy: Proxy) -> dict[str, dict[str, float]]:
+    """Return by revision when each worker switched to it, of revisions that all three have switched to."""
+    found: dict[str, dict[str, float]] = {}
+    for moment, worker, revision in SWITCHED.findall(proxy.program.output()):
+        found.setdefault(revision, {})[worker] = datetime.fromisoformat(moment).timestamp()
+    return {revision: moments for revision, moments in found.items() if len(moments) == 3}
+
+
+def test_a_switch_is_seen_on_every_connection(upstream: FakeUpstream) -> None:
+    """Callers who keep their connections, some at each worker, all get the new configuration, and none the old one after it."""
+    with crew(upstream) as proxy, contextlib.ExitStack() as stack:
+        connections = [http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=20) for _ in range(12)]
+        for connection in connections:
+            stack.enter_context(contextlib.closing(connection))
+        assert {listed(connection) for connection in connections} == {b"second"}
+        upstream.replace(document("first", "third"))
+        proxy.program.wait(lambda: listed(connections[0]) == b"third", "switched")
+        proxy.program.wait(lambda: {listed(connection) for connection in connections} == {b"third"}, "switched")
+
+
+def listed(connection: http.client.HTTPConnection) -> bytes:
+    """Return the name of the last toggle that a connection gets."""
+    connection.request("GET", "/proxy", headers=HEADERS)
+    return re.findall(rb'"name":"([a-z]+)"', connection.getresponse().read())[-2]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_end_under_load(upstream: FakeUpstream, number: int) -> None:
+    """A signal ends all in order: every answer that has begun is finished, the last metrics have all, the exit code is 0."""
+    with crew(upstream, **ONCE) as proxy, load(proxy) as callers:
+        assert proxy.program.stop(number) == 0
+        proxy_workers = workers(proxy)
+    assert proxy_workers == []
+    assert [caller.halves for caller in callers] == [0] * len(callers)
+    assert [caller.strange for caller in callers] == [[] for _ in callers]
+    assert counted(upstream) == sum(len(caller.times) for caller in callers)
+    assert len(upstream.received(METRICS)) == 1
+
+
+def test_control_c(upstream: FakeUpstream) -> None:
+    """A signal to the whole group, as a terminal sends it, ends all in order, without a trace of anybody being surprised."""
+    with crew(upstream, **ONCE) as proxy:
+        assert proxy.post("", {"toggles": ["first"]}).status == 200
+        os.killpg(proxy.program.process.pid, signal.SIGINT)
+        assert proxy.program.process.wait(20) == 0
+        assert "Traceback" not in proxy.program.output() and "Interrupt" not in proxy.program.output()
+    assert counted(upstream) == 1
+
+
+def test_an_end_at_the_start(upstream: FakeUpstream) -> None:
+    """A signal while the workers are still starting ends all as well."""
+    env = {"FLAGSVC_WORKERS": "2", **ONCE}
+    with our_proxy(upstream.url, wait_ready=False, **env) as proxy:
+        upstream.wait(lambda: upstream.received(FEATURES))
+        assert proxy.program.stop() == 0
+        assert "Traceback" not in proxy.program.output()
+
+
+def test_answers_on_their_way_are_finished(upstream: FakeUpstream, tmp_path: Path) -> None:
+    """A request that a worker is answering when the signal comes gets its answer; new connections are refused."""
+    slow = tmp_path / "slow.py"
+    slow.write_text(
+        "import asyncio, pathlib\nasync def wait(context):\n"
+        f"    pathlib.Path({str(tmp_path / 'seen')!r}).touch()\n    await asyncio.sleep(1)\n    return context\n"
+        "enrichers = [wait]\n"
+    )
+    with crew(upstream, EXP_CUSTOM_ENRICHERS_FILE=str(slow)) as proxy:
+        got: list[int] = []
+        asking = threading.Thread(target=lambda: got.append(proxy.get().status))
+        asking.start()
+        proxy.program.wait((tmp_path / "seen").exists, "answering")
+        proxy.program.process.send_signal(signal.SIGTERM)
+        asking.join(20)
+        assert got == [200]
+        assert proxy.program.process.wait(20) == 0
+
+
+def test_the_upstream_comes_later() -> None:
+    """Before there is a configuration every worker says 503 to everything but liveness, and becomes ready by itself."""
+    port = free_port()
+    env = {"FLAGSVC_WORKERS": "2", "FLAGSVC_FETCH_INTERVAL": "100"}
+    with our_proxy(f"http://127.0.0.1:{port}/api", wait_ready=False, **env) as proxy:
+        proxy.program.wait(lambda: "listening" in proxy.program.output(), "listening")
+        seen = [(proxy.get("/live").status, proxy.get("/health").status, proxy.get().status) for _ in range(8)]
+        assert seen == [(200, 503, 503)] * 8
+        with fake_upstream(document("first"), port):
+            proxy.program.wait(lambda: "flagsvc ready: 1 toggle from" in proxy.program.output(), "ready")
+            assert [proxy.get().status for _ in range(8)] == [200] * 8
+
+
+def test_storage(upstream: FakeUpstream, tmp_path: Path) -> None:
+    """One record is stored, and a restart while the upstream is away begins with it in every worker."""
+    kept = {"FLAGSVC_STORAGE": tmp_path.as_uri()}
+    with crew(upstream, **kept) as proxy:
+        proxy.program.wait(lambda: list(tmp_path.glob("*.flags")), "storing the configuration")
+    assert len(list(tmp_path.glob("*.flags"))) == 1
+    upstream.replies[FEATURES] = upstream.answer("GET", "/nowhere", {}, b"")
+    with crew(upstream, **kept) as proxy:
+        assert "ready: 2 toggles from storage" in proxy.program.output()
+        assert [list(proxy.toggles()) for _ in range(8)] == [["first", "second"]] * 8
+
+
+def test_custom_code_in_files(upstream: FakeUpstream, tmp_path: Path) -> None:
+    """Every worker has the strategies and enrichers of the files; a warning about them comes once."""
+    (tmp_path / "code.py").write_text(
+        "class Default:\n    name = 'default'\n    def is_enabled(self, parameters, context):\n"
+        "        return context.get('tier') == 'gold'\n"
+        "def tier(context):\n    return context.replace(properties={'tier': 'gold' if context.user_id == '7' else 'tin'})\n"
+        "strategies = [Default()]\nenrichers = [tier]\n"
+    )
+    path = str(tmp_path / "code.py")
+    with crew(upstream, FLAGSVC_CUSTOM_STRATEGIES_FILE=path, EXP_CUSTOM_ENRICHERS_FILE=path) as proxy:
+        assert [list(proxy.toggles("?userId=7")) for _ in range(8)] == [["first", "second"]] * 8
+        assert [list(proxy.toggles("?userId=8&tier=gold")) for _ in range(8)] == [[]] * 8
+        assert proxy.program.output().count("takes the place of the built-in one") == 1
+
+
+def test_other_routes(upstream: FakeUpstream) -> None:
+    """Reports of SDKs count, and server-side SDKs get the same document with the same entity tag from each worker."""
+    bucket = {
+        "start": "2026-01-01T00:00:00Z",
+        "stop": "2026-01-01T00:01:00Z",
+        "toggles": {"first": {"yes": 3, "no": 4}},
+    }
+    with crew(upstream, **ONCE) as proxy:
+        for _ in range(10):
+            report = {"appName": "a", "instanceId": "b", "bucket": bucket}
+            assert proxy.post("/client/metrics", report).status == 200
+        seen = [proxy.get("/client/features", Authorization="some-server-side-token") for _ in range(8)]
+        assert {answer.status for answer in seen} == {200}
+        assert len({(answer.headers["etag"], answer.body) for answer in seen}) == 1
+        assert proxy.program.stop() == 0
+    assert counted(upstream) == 70
+
+
+def test_logs_of_workers(upstream: FakeUpstream) -> None:
+    """What workers log goes where the parent's lines go, in the same shape; no secret is in it, nor in any process's arguments."""
+    with crew(upstream, FLAGSVC_ACCESS_LOG="true", JSON_LOGGER="true", LOG_LEVEL="error") as proxy:
+        assert [proxy.get("?userId=some-person").status for _ in range(6)] == [200] * 6
+        proxy.program.wait(lambda: proxy.program.output().count('"route": "/proxy",') == 6, "logging")
+        arguments = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in workers(proxy)]
+        assert not any(b"some-" in each for each in arguments)
+        assert "some-person" not in proxy.program.output()
+
+
+@pytest.mark.parametrize("number", ["0", "x", "1000", "-1", "1.5"])
+def test_a_number_of_workers_that_is_none(tmp_path: Path, number: str) -> None:
+    """It is told by its name, and the exit code is that of a wrong configuration."""
+    env = proxy_environment("http://127.0.0.1:1/api", free_port(), {"FLAGSVC_WORKERS": number})
+    with running("proxy", [*flagsvc(), "proxy"], env=env, folder=tmp_path) as program:
+        assert program.process.wait(20) == 2
+        assert "workers" in program.output() and f"`{number}`" in program.output()
+        assert "an integer from 1 to 256" in program.output()
+
+
+def test_a_port_in_use(upstream: FakeUpstream, tmp_path: Path) -> None:
+    """The port of another proxy with workers is taken, although their sockets could share it."""
+    with crew(upstream) as proxy:
+        for number in ("1", "2"):
+            env = proxy_environment(upstream.url, proxy.port, {"FLAGSVC_WORKERS": number})
+            with running("second", [*flagsvc(), "proxy"], env=env, folder=tmp_path) as program:
+                assert program.process.wait(20) == 1
+                assert "another program is listening there" in program.output()
+        assert answers(f"{proxy.url}/health")

@@ -1,0 +1,218 @@
+"""The parent's end: who is started and replaced, what is added up, and how all end."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from crew_scene import Hall, hall
+
+from aio import asynchronous
+from flagsvc.testing import turns
+from flagsvc.usage import UsageCounters
+from flagsvc.workers import messages as say
+
+
+@asynchronous
+async def test_all_are_welcomed() -> None:
+    """Each worker gets its number, the options and all sockets first; none is warm before there is a configuration."""
+    async with hall(3) as around:
+        welcomes = [worker.heard[0] for worker in around.made]
+        assert sorted(each.worker for each in welcomes if isinstance(each, say.Welcome)) == [0, 1, 2]
+        assert welcomes[0] == say.Welcome(0, {"port": 1}, [[0], [1], [2]], False)
+        assert around.crew.workers == 3
+        assert around.crew.pids() == [worker.pid for worker in around.made]
+    assert around.crew.pids() == []
+
+
+@asynchronous
+async def test_a_worker_is_replaced() -> None:
+    """The first that ends is replaced at once, those that follow it soon after a growing pause; each is told of and counted."""
+    async with hall(1) as around:
+        pauses = []
+        for number in range(5):
+            around.made[-1].end(7)
+            if number:
+                pauses.append(await around.clock.next_sleep())
+                await around.clock.advance(pauses[-1])
+            await around.until(lambda: len(around.made) == number + 2 and around.crew.workers == 1)  # noqa: B023
+        assert pauses == sorted(pauses) and 0.5 <= pauses[0] < pauses[-1] <= 30
+        assert around.crew.restarts == 5
+        assert around.log.at("error") == ["a worker has ended and is replaced"] * 5
+        assert {line.fields["status"] for line in around.log.lines} == {7}
+
+
+@asynchronous
+async def test_a_worker_that_lived_well_is_replaced_at_once() -> None:
+    """After a steady life a worker is replaced without a pause, however often that happens."""
+    async with hall(1) as around:
+        for number in range(4):
+            await around.clock.advance(60)
+            around.made[-1].end(1)
+            await around.until(lambda: len(around.made) == number + 2 and around.crew.workers == 1)  # noqa: B023
+        assert around.clock.sleeping == []
+
+
+@asynchronous
+async def test_a_worker_that_cannot_be_started() -> None:
+    """A system that refuses to start a process is asked again; the reason is told."""
+    async with hall(1) as around:
+        around.refusals.append(OSError(11, "no"))
+        around.made[-1].end(1)
+        await around.clock.advance(await around.clock.next_sleep())
+        await around.until(lambda: len(around.made) == 2 and around.crew.workers == 1)
+        assert "Resource temporarily unavailable" in str(around.log.lines[-1].fields["status"])
+
+
+@asynchronous
+async def test_a_closed_channel_is_a_worker_that_has_ended() -> None:
+    """A worker that closes its end, or says what nobody understands, is killed when it does not end by itself, and replaced."""
+    async with hall(1) as around:
+        first = around.made[0]
+        first.channel._transport.write(b"\xff" * 20)  # type: ignore[union-attr]
+        await around.until(lambda: len(around.made) == 2 and around.crew.workers == 1)
+        assert first.killed
+
+
+@asynchronous
+async def test_counts_are_merged() -> None:
+    """Usage goes to the parent's counters, samples to the sums; what a worker that has ended counted stays."""
+    async with hall(2) as around:
+        for worker in around.made:
+            usage = say.Usage(5.0, 6.0, {"a": (1, 2, {"v": 3})})
+            samples: list[Any] = [(["flagsvc_http_requests", "/proxy", "GET", "200"], 4), (["flagsvc_present"], 10)]
+            worker.channel.send(say.Counts(usage, samples))
+        await around.crew.gather()
+        key = ("flagsvc_http_requests", "/proxy", "GET", "200")
+        assert around.crew.sums.total({key: 1}) == {key: 9, ("flagsvc_present",): 20}
+        around.made[0].end(1)
+        await around.until(lambda: around.crew.restarts == 1)
+        assert around.crew.sums.total({}) == {key: 8, ("flagsvc_present",): 10}
+        bucket = around.counters.drain()
+        assert bucket is not None and bucket.start == 5.0
+        tally = bucket.toggles["a"]
+        assert (tally.yes, tally.no, tally.variants) == (2, 4, {"v": 6})
+
+
+@asynchronous
+async def test_a_question_is_answered_for_all() -> None:
+    """A worker that asks gets the text when all have reported; one that does not report is not waited for for long."""
+    async with hall(3) as around:
+        asking, other, late = around.made
+        late.deaf.add(say.Report)
+        asking.channel.send(say.Ask(7))
+        await around.until(lambda: asking.told(say.Text))
+        assert asking.told(say.Text) == [say.Text(7)]
+        assert other.told(say.Report) and late.told(say.Report) and not other.told(say.Text)
+
+
+@asynchronous
+async def test_a_question_of_one_that_is_gone() -> None:
+    """It is answered to nobody: not to the worker that sits there now."""
+    async with hall(2) as around:
+        asking, late = around.made
+        late.deaf.add(say.Report)
+        asking.channel.send(say.Ask(1))
+        await around.until(lambda: late.told(say.Report))
+        asking.end(1)
+        await around.until(lambda: around.crew.workers == 2)
+        await around.crew.gather()
+        assert not around.made[-1].told(say.Text)
+
+
+@asynchronous
+async def test_groups_of_the_fallen_are_adopted() -> None:
+    """Another worker takes the connections of one that is gone until that is replaced; if it goes too, a third does."""
+    async with hall(3) as around:
+        around.deaf.add(say.Welcome)
+        first, second, third = around.made
+        first.end(1)
+        await around.until(lambda: second.told(say.Adopt))
+        assert second.told(say.Adopt) == [say.Adopt(0)]
+        second.end(1)
+        await around.until(lambda: len(third.told(say.Adopt)) == 2)
+        assert {each.group for each in third.told(say.Adopt)} == {0, 1}
+        await around.until(lambda: len(around.made) == 5)
+        for worker in around.made[3:]:
+            await around.until(lambda: worker.heard)  # noqa: B023
+            worker.channel.send(say.Serving())
+        await around.until(lambda: len(third.told(say.Release)) == 2)
+        assert around.crew.workers == 3
+
+
+@asynchronous
+async def test_one_group_needs_no_adoption() -> None:
+    """Where all share one group, the others take its connections anyway."""
+    async with hall(2, groups=1) as around:
+        around.made[0].end(1)
+        await around.until(lambda: around.crew.restarts == 1 and around.crew.workers == 2)
+        assert not around.made[1].told(say.Adopt)
+
+
+@asynchronous
+async def test_those_that_fall_at_the_start_are_not_waited_for() -> None:
+    """When one worker takes connections and another has failed to, the proxy listens."""
+    around = Hall(2)
+    around.refusals.append(OSError(12, "no"))
+    around.crew.start()
+    await around.crew.started()
+    assert around.crew.workers >= 1
+    await around.crew.stop()
+
+
+@asynchronous
+async def test_the_end() -> None:
+    """Those that serve are told to leave, those that do not serve yet are ended, and nobody is replaced any more."""
+    async with hall(2) as around:
+        around.deaf.add(say.Welcome)
+        around.made[0].end(1)
+        await around.until(lambda: len(around.made) == 3 and around.made[2].heard)
+    assert around.made[1].told(say.Leave) and not around.made[1].killed
+    assert around.made[2].killed
+    assert len(around.made) == 3
+
+
+@asynchronous
+async def test_one_that_does_not_leave() -> None:
+    """A worker that does not end in time is ended, and that is told."""
+    async with hall(2) as around:
+        around.made[0].deaf.add(say.Leave)
+    assert around.made[0].killed and not around.made[1].killed
+    assert around.log.at("warn") == ["workers did not end in time and were ended"]
+
+
+@asynchronous
+async def test_an_end_during_a_pause() -> None:
+    """Nobody is started after the end, also where one was about to be."""
+    async with hall(1) as around:
+        around.made[-1].end(1)
+        await around.until(lambda: len(around.made) == 2 and around.crew.workers == 1)
+        around.made[-1].end(1)
+        await around.clock.next_sleep()
+    await around.clock.advance(100)
+    await turns()
+    assert len(around.made) == 2
+
+
+@asynchronous
+async def test_the_last_counts_are_there_at_the_end() -> None:
+    """What a worker sends before it ends is counted."""
+    async with hall(1) as around:
+        worker = around.made[0]
+        worker.deaf.add(say.Leave)
+        stopping = asyncio.ensure_future(around.crew.stop())
+        await around.until(lambda: worker.told(say.Leave))
+        worker.channel.send(say.Counts(say.Usage(1.0, 2.0, {"a": (1, 0, {})})))
+        worker.end(0)
+        await stopping
+    assert isinstance(around.counters, UsageCounters)
+    bucket = around.counters.drain()
+    assert bucket is not None and bucket.toggles["a"].yes == 1
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_a_crew_is_made_without_a_loop(size: int) -> None:
+    """Making it starts nothing."""
+    made = Hall(size)
+    assert (made.crew.workers, made.crew.pids(), made.made) == (0, [], [])

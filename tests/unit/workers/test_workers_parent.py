@@ -1,0 +1,64 @@
+"""The parent's holder and preparer: what they do here is done in all workers."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from aio import asynchronous
+from flagsvc.errors import DocumentError
+from flagsvc.repository import ConfigurationDocument
+from flagsvc.workers.parent import SharedHolder, SharedPreparer
+from flagsvc.workers.rollout import Rollout
+from tiny_engine import TinySnapshot, document, tiny_compile
+
+
+class Notes:
+    """A rollout that notes what it is asked to do."""
+
+    def __init__(self) -> None:
+        self.prepared: list[tuple[object, bytes]] = []
+        self.switched: list[object] = []
+
+    async def prepare(self, key: object, body: bytes) -> None:
+        """Note it."""
+        self.prepared.append((key, body))
+
+    def switch(self, key: object) -> None:
+        """Note it."""
+        self.switched.append(key)
+
+
+def shared(notes: Notes) -> SharedPreparer[TinySnapshot]:
+    """Return a preparer that shares with these notes."""
+    return SharedPreparer(tiny_compile, None, cast("Rollout", notes))
+
+
+@asynchronous
+async def test_what_is_prepared_here_is_prepared_everywhere() -> None:
+    """The workers get the bytes as they came, under the object that is served here later."""
+    notes = Notes()
+    prepared = await shared(notes)(document("a"), None)
+    assert notes.prepared == [(prepared.document, document("a"))]
+    assert notes.prepared[0][0] is prepared.document
+
+
+@asynchronous
+async def test_a_bad_document_goes_nowhere() -> None:
+    """What cannot be compiled here no worker gets to see."""
+    notes = Notes()
+    with pytest.raises(DocumentError):
+        await shared(notes)(b"no document", None)
+    assert notes.prepared == []
+
+
+def test_a_replacement_is_one_everywhere() -> None:
+    """Serving another configuration tells the workers which; without workers it is just done."""
+    notes, holder = Notes(), SharedHolder[TinySnapshot]()
+    snapshot, served = TinySnapshot("1", {}), ConfigurationDocument(b"{}", '"tag"')
+    holder.replace(snapshot, served, 0)
+    assert holder.current is snapshot and notes.switched == []
+    holder.rollout = cast("Rollout", notes)
+    holder.replace(snapshot, served, 2)
+    assert (notes.switched, holder.problems) == ([served], 2)
