@@ -217,7 +217,8 @@ class Building:
             toggle = links.toggle(part)
             toggles[toggle.name] = toggle
             names[toggle.name] = part.variants
-            if part.reads is not None and id(part.reads) not in merged:
+            # one that its dependencies have turned off is never asked, whatever its strategies read
+            if part.reads is not None and toggle.constant < 0 and id(part.reads) not in merged:
                 merged.add(id(part.reads))
                 reads.merge(part.reads)
             yield LISTING

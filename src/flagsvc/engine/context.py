@@ -128,3 +128,12 @@ ATTRIBUTES: Final = (
     "entropy",
 )
 """The attributes of a context, in the order of the specification."""
+
+WIRE_NAMES: Final[dict[str, str]] = {
+    "app_name": "appName",
+    "user_id": "userId",
+    "session_id": "sessionId",
+    "remote_address": "remoteAddress",
+    "current_time": "currentTime",
+}
+"""Attribute of a context → its name on the wire, where the two differ."""

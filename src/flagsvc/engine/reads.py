@@ -5,6 +5,7 @@ Gathered for each feature while compiling, and merged; `canonical.py` makes of i
 
 from __future__ import annotations
 
+from flagsvc.engine.context import WIRE_NAMES
 from flagsvc.engine.predicates import FieldPredicate, Moment, Predicate
 from flagsvc.engine.strategies import Addresses, Custom, DefaultRollout, RandomShare, Rollout, Strategy, UserIds
 from flagsvc.engine.variants import Choice
@@ -78,6 +79,8 @@ class Reads:
             self.any_field = True
         else:
             self.fields.update(reads)
+            # who names an attribute of the context means the field behind it
+            self.fields.update([WIRE_NAMES[name] for name in reads if name in WIRE_NAMES])
         if not getattr(strategy.implementation, "pure", False):
             self.impure = True
 

@@ -208,3 +208,16 @@ def test_an_enricher_that_gives_no_text() -> None:
 
     response = asyncio.run(answered())
     assert (response.status, tag_of(response)) == (200, etag(EMPTY))
+
+
+def test_a_volatile_configuration_keeps_no_answers_of_the_one_before() -> None:
+    """Nothing looks for them any more, so they only would take memory."""
+    serving = Serving(FakeSnapshot(fields={"userId"}))
+    for _ in range(2):
+        serving.ask(b"GET", b"/proxy", b"userId=1")
+    cache = serving.service.sources.cache
+    assert cache.size > 0
+    serving.holder.current = FakeSnapshot(random=True)
+    serving.holder.current.canon.revision = "another"
+    serving.ask(b"GET", b"/proxy", b"userId=1")
+    assert cache.size == 0

@@ -88,6 +88,12 @@ def test_fields_are_not_confused() -> None:
     assert differ(*[key(made, properties={f"f{at}": "1"}) for at in range(80)])
 
 
+def test_any_number_of_fields() -> None:
+    """Also more than the decimal digits that Python writes."""
+    made = canon(fields={f"f{at}" for at in range(8000)})
+    assert differ(key(made), key(made, properties={"f0": "1"}), key(made, properties={"f7999": "1"}))
+
+
 def test_the_field_properties_is_the_same_for_everyone() -> None:
     """As text it reads `[object Object]`."""
     made = canon(fields={"properties"}, needed={"properties"})

@@ -84,10 +84,12 @@ def test_what_a_strategy_reads(name: str, parameters: dict[str, str], expected: 
         ({"reads": frozenset({"region"})}, {"custom": True, "fields": {"region"}, "impure": True}),
         ({"pure": True, "reads": frozenset({"region"})}, {"custom": True, "fields": {"region"}}),
         ({"pure": True, "reads": frozenset()}, {"custom": True}),
+        ({"pure": True, "reads": frozenset({"properties"})}, {"custom": True, "any_field": True}),
+        ({"pure": True, "reads": frozenset({"user_id"})}, {"custom": True, "fields": {"user_id", "userId"}}),
     ],
 )
 def test_what_a_custom_strategy_declares(declared: dict[str, object], expected: dict[str, Any]) -> None:
-    """Who says nothing reads everything and may change his mind."""
+    """Who says nothing reads everything and may change his mind; who says `properties` reads all of them; `user_id` is userId too."""
     assert strategy("mine", Custom(**declared)) == expected
 
 

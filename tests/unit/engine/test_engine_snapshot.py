@@ -192,6 +192,13 @@ def test_every_parent_must_be_satisfied() -> None:
     assert not made.decide(both, "disabled-child")[0]
 
 
+def test_what_a_toggle_without_its_parent_would_read_does_not_count() -> None:
+    """A missing parent turns it off, so that its random share makes no answer volatile; with the parent it does."""
+    child = feature("child", rollout("50", stickiness="random"), dependencies=[{"feature": "parent"}])
+    assert not snapshot(child).canon.volatile
+    assert snapshot(child, feature("parent")).canon.volatile
+
+
 def test_a_feature_that_depends_on_itself_is_off() -> None:
     """Its parent has dependencies, and nothing goes round in circles."""
     assert not snapshot(feature("a", **depends({"feature": "a"}))).decide(Context(), "a")[0]

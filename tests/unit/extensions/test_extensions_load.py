@@ -150,6 +150,23 @@ def test_the_digest_follows_in_code_state() -> None:
     assert load_strategies([Named(1)]).digest != load_strategies([Named(2)]).digest
 
 
+def test_the_digest_follows_in_code_state_in_slots() -> None:
+    """What an instance holds outside of its `__dict__` counts as well."""
+
+    class Slotted:
+        __slots__ = ("limit",)
+        name = "slotted"
+
+        def __init__(self, limit: int) -> None:
+            self.limit = limit
+
+        def is_enabled(self, parameters: Mapping[str, str], context: ContextView) -> bool:
+            return len(context.user_id or "") > self.limit
+
+    assert load_strategies([Slotted(1)]).digest == load_strategies([Slotted(1)]).digest
+    assert load_strategies([Slotted(1)]).digest != load_strategies([Slotted(2)]).digest
+
+
 def test_the_digest_of_code_without_a_source() -> None:
     """Code typed into an interactive session has no bytes to digest: every load has a digest of its own."""
     space: dict[str, object] = {"__name__": "nowhere"}
