@@ -113,7 +113,7 @@ async def test_nobody_listening_is_a_network_error() -> None:
 
 
 @asynchronous
-@pytest.mark.parametrize("host", ["xn--", "[v1.a]", "\u00ad"])
+@pytest.mark.parametrize("host", ["xn--", "[v1.a]", "\u00ad", "a..b", "a" * 64, "h/\udcff"])
 async def test_a_host_that_is_none_is_a_network_error(host: str) -> None:
     """What cannot be written as a request is told like any other failure: the loop goes on and says so once."""
     upstream = Upstream(options(f"http://{host}/api"), clock=FakeClock(), log=RecordingLog())
@@ -122,7 +122,7 @@ async def test_a_host_that_is_none_is_a_network_error(host: str) -> None:
 
 
 @asynchronous
-@pytest.mark.parametrize("host", ["xn--", "\u00ad"])
+@pytest.mark.parametrize("host", ["xn--", "\u00ad", "a..b", "proxy:99999"])
 async def test_an_outbound_proxy_that_is_no_host_is_a_network_error(host: str) -> None:
     """The message names neither the proxy nor its password."""
     through = Outbound(http=f"http://user:hidden@{host}")

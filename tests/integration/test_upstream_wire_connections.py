@@ -33,6 +33,8 @@ def server_side() -> ssl.SSLContext:
     return context
 
 
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
 # ---- odd but right answers
 
 
@@ -66,8 +68,16 @@ async def test_an_odd_answer_is_an_answer(answer: bytes | Behave) -> None:
         (then_close(b"HTTP/1.1 200 OK\r\nContent-Le"), "network"),
         (then_close(b"HTTP/1.1 100 Continue\r\n\r\n"), "network"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", "network"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "network"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}", "network"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", "network"),
+        (CHUNKED + b"0\r\nx: " + b"x" * 70_000, "document"),
+        (CHUNKED + b"2\r\n{}\r\n" + b"0;a=" + b"x" * 400_000, "document"),
     ],
-    ids=["endless head", "another protocol", "half a head", "only an interim answer", "no length at all"],
+    ids=[
+        *("endless head", "another protocol", "half a head", "only an interim answer", "no length at all"),
+        *("length and chunks", "two lengths", "another transfer coding", "endless trailer", "endless extension"),
+    ],
 )
 @asynchronous
 async def test_what_is_no_answer_is_an_error(answer: bytes | Behave, kind: str) -> None:
@@ -210,6 +220,30 @@ async def test_the_rest_of_an_answer_that_nobody_needs_is_not_waited_for(monkeyp
 
 
 @asynchronous
+async def test_a_connection_with_half_a_request_on_it_is_not_used_again() -> None:
+    """An answer may come before the request is read, and the rest of that may never be: another request would wait behind it."""
+
+    async def early(reader: asyncio.StreamReader, writer: Writer) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(reply(202))
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        await gone.wait()
+        writer.close()
+
+    gone = asyncio.Event()
+    server = await asyncio.start_server(early, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/api"
+    upstream = Upstream(options(url), clock=FakeClock(), log=RecordingLog())
+    await upstream.send_metrics({"large": "x" * 16_000_000})
+    assert upstream_idle(upstream) == []
+    await upstream.send_metrics({})
+    assert upstream_idle(upstream) == [True]
+    await upstream.aclose()
+    gone.set()
+    server.close()
+
+
+@asynchronous
 async def test_a_document_does_not_wait_for_the_garbage_collector() -> None:
     """Neither the pieces that came, nor what collected them, refer to themselves."""
     large = b"[" + b" " * 900_000 + b"]"
@@ -283,16 +317,24 @@ async def test_a_tunnel_that_does_not_come_about(answer: bytes | Behave, words: 
 
 @LOOPS
 def test_a_certificate_that_is_trusted(make_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
-    """It is compared with the name that was asked for, on both loops."""
+    """It is compared with the name that was asked for, on both loops; a server of several protocols is told ours."""
     ca = trustme.CA()
     right, wrong = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     ca.issue_cert("127.0.0.1").configure_cert(right)
     ca.issue_cert("elsewhere.example").configure_cert(wrong)
 
+    right.set_alpn_protocols(["h2", "http/1.1"])
+    spoken: list[str | None] = []
+
+    async def answer(_: Request, __: asyncio.StreamReader, writer: Writer) -> None:
+        spoken.append(writer.get_extra_info("ssl_object").selected_alpn_protocol())
+        writer.write(reply(200, DOCUMENT))
+
     async def live() -> None:
         async with session(tls=right) as (server, upstream):
-            server.script(reply(200, DOCUMENT))
+            server.script(answer)
             assert (await upstream.get_features(None)).body == DOCUMENT
+            assert spoken.pop() == "http/1.1"
         async with session(tls=wrong) as (server, upstream):
             assert "certificate" in str(await fault(upstream))
             assert not server.requests

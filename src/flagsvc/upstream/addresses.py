@@ -12,6 +12,7 @@ from flagsvc.upstream.outbound import DEFAULT_PORTS
 
 STAYS = "%/:@!$&'()*+,;=?[]"
 """What is in a path or query as it is; the rest of what is not a letter, a digit or one of `-._~` is percent-encoded."""
+HOST = re.compile(r"([a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}\.?")
 REDIRECTS = (301, 302, 303, 307, 308)
 MOST_REDIRECTS = 5
 
@@ -37,7 +38,13 @@ def base_of(url: str) -> str:
 
 
 def shown(url: str) -> str:
-    """Return a URL as messages name it: scheme, host, port and path, never user, password or query."""
+    """Return a URL as messages name it: scheme, host, port and path, never user, password or query.
+
+    Where the parts cannot be told apart, as with a slash in the password, all up to the last `@` goes.
+    """
+    if web_parts(url) is None:
+        scheme, separator, rest = url.rpartition("://")
+        url = f"{scheme}{separator}{rest.rpartition('@')[2]}"
     bare = url.partition("?")[0].partition("#")[0]
     scheme, separator, rest = bare.rpartition("://")
     authority, slash, path = rest.partition("/")
@@ -71,7 +78,7 @@ def host_of(parts: SplitResult) -> str:
         import idna
 
         return idna.encode(host).decode("ascii")
-    if re.fullmatch(r"[a-z0-9._-]+", host) is None:
+    if HOST.fullmatch(host) is None:
         raise UnicodeError("no host")
     return host
 

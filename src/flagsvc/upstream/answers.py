@@ -22,6 +22,8 @@ REASONS = {
     "unexpected": "the upstream gave an answer that means nothing here",
 }
 GZIP = 16 + zlib.MAX_WBITS
+MOST_MEMBERS = 2000
+"""Gzip members of one answer: empty ones cost time and unpack to nothing, so no other bound stops them."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,7 @@ class Body:
         self._limit = limit
         self._shown = shown
         self._fed = False
+        self._members = 1
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes. Raises UpstreamError when the bound is passed or the gzip stream is wrong."""
@@ -143,7 +146,10 @@ class Body:
 
     def _unpack(self, inflate: zlib._Decompress, data: bytes) -> bytes:
         if inflate.eof:
+            self._members += 1
             inflate = self._inflate = zlib.decompressobj(GZIP)
+        if self._members > MOST_MEMBERS:
+            raise UpstreamError("document", f"the gzip stream from `{self._shown}` has too many members")
         try:
             self._keep(inflate.decompress(data, self._limit - self._size + 1))
         except zlib.error:

@@ -16,6 +16,9 @@ from flagsvc.errors import UpstreamError
 from flagsvc.upstream.answers import Answer, Body
 
 MAX_HEAD = 65_536
+"""Bytes of the head of an answer, and later of what is no body: extensions of chunks, trailers. The parser would gather them."""
+TOO_LONG_A_HEAD = ("the head of the answer is too long", "network")
+TOO_MUCH_BESIDE = ("the answer has too much beside its body", "document")
 DRAIN_BYTES = 65_536
 DRAIN_S = 1.0
 
@@ -49,6 +52,7 @@ class Exchange:
         self.touched: Callable[[], None] = idle
         self._keep = keep
         self._size = 0
+        self._bare = 0
         self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
 
     # ---- what the connection tells
@@ -58,13 +62,15 @@ class Exchange:
         if self._parser is None:
             return
         self._size += len(data)
+        self._bare += len(data)
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserUpgrade, httptools.HttpParserError):
             self.reusable = False
             self.fail(BrokenError("what came is no HTTP answer"))
-        if not self.headed.done() and self._size > MAX_HEAD:
-            self.fail(BrokenError("the head of the answer is too long"))
+        if self._bare > MAX_HEAD:
+            begun = self.headed.done()
+            self.fail(BrokenError(*(TOO_MUCH_BESIDE if begun else TOO_LONG_A_HEAD)))
         self.touched()
 
     def end(self, error: Exception | None) -> None:
@@ -123,6 +129,9 @@ class Exchange:
         if status < 200 and status != 101:
             self.headers.clear()
             return
+        if self.headers.get("transfer-encoding", "chunked").strip().lower() != "chunked":
+            self.fail(BrokenError("the answer comes in a transfer coding that was not asked for"))
+            return
         self.status = status
         self.reusable = self._parser.should_keep_alive()
         try:
@@ -133,6 +142,7 @@ class Exchange:
 
     def on_body(self, data: bytes) -> None:
         """Take a piece of the body."""
+        self._bare = 0
         if self.body is None or self.finished.done():
             return
         try:
@@ -208,7 +218,7 @@ class Connection(asyncio.Protocol):
         finally:
             self._exchange = None
             self.since = self._loop.time()
-            if not exchange.reusable or not exchange.finished.done():
+            if not exchange.reusable or not exchange.finished.done() or self._unsent:
                 self.abort()
             exchange.release()
 
@@ -228,10 +238,15 @@ class Connection(asyncio.Protocol):
 
     async def start_tls(self, context: ssl.SSLContext, host: str) -> None:
         """Speak TLS from now on, through what is a tunnel. Raises OSError."""
-        if self._transport is None:
+        if self._transport is None or self._transport.is_closing():
             raise BrokenError("the outbound proxy closed the connection")
         made = await self._loop.start_tls(self._transport, self, context, server_hostname=host)
         self._transport = cast(asyncio.Transport, made)
+
+    @property
+    def _unsent(self) -> bool:
+        """Whether part of a request still waits: its answer came early, and nobody may ever read the rest."""
+        return self._transport is not None and self._transport.get_write_buffer_size() > 0
 
     def _send(self, exchange: Exchange, request: bytes) -> None:
         if self._transport is None or self._transport.is_closing():

@@ -34,6 +34,11 @@ class End:
         """Host and port, as a request to a tunnel names them."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
+    @property
+    def certified(self) -> str:
+        """The name that a certificate is compared with: an address without its scope, which only this machine knows."""
+        return self.host.partition("%")[0]
+
 
 @dataclass(frozen=True)
 class Route:
@@ -54,7 +59,7 @@ class Route:
         if self.proxy is not None and self.origin.tls is not None:
             try:
                 await connection.tunnel(self.origin.authority, self.credentials)
-                await connection.start_tls(self.origin.tls, self.origin.host)
+                await connection.start_tls(self.origin.tls, self.origin.certified)
             except BaseException:
                 connection.abort()
                 raise
@@ -64,7 +69,7 @@ class Route:
 def route_to(url: str, proxy: str | None, reject_unauthorized: bool) -> Route:
     """Return the way to the origin of `url`, through the outbound proxy of that URL if there is one.
 
-    Raises UnicodeError for a host that no name server can be asked for.
+    Raises ValueError (UnicodeError for a host that no name server can be asked for).
     """
     there = end_of(urlsplit(url), reject_unauthorized)
     if proxy is None:
@@ -95,6 +100,7 @@ def tls_context(reject_unauthorized: bool) -> ssl.SSLContext:
     import certifi
 
     context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
     if reject_unauthorized:
         context.load_verify_locations(certifi.where())
         return context
@@ -107,10 +113,16 @@ async def connect(end: End) -> Connection:
     """Return a connection to one of the addresses of a host: the first that answers, tried a moment apart."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(end.host, end.port, type=socket.SOCK_STREAM)
-    addresses = alternating(list(dict.fromkeys(str(entry[4][0]) for entry in found)))
+    addresses = alternating(list(dict.fromkeys(address_of(entry[4]) for entry in found)))
     if len(addresses) == 1:
         return await attempt(end, addresses[0])
     return await first_of(end, addresses)
+
+
+def address_of(found: Sequence[object]) -> str:
+    """Return the address of a socket address, with the scope that a link-local one of IPv6 is nothing without."""
+    scope = found[3] if len(found) > 3 else 0
+    return f"{found[0]}%{scope}" if scope else str(found[0])
 
 
 def alternating(addresses: Sequence[str]) -> list[str]:
@@ -125,7 +137,7 @@ def alternating(addresses: Sequence[str]) -> list[str]:
 
 async def attempt(end: End, address: str) -> Connection:
     """Connect to one address; the certificate is compared with the name of the host."""
-    name = end.host if end.tls is not None else None
+    name = end.certified if end.tls is not None else None
     loop = asyncio.get_running_loop()
     _, connection = await loop.create_connection(Connection, address, end.port, ssl=end.tls, server_hostname=name)
     return connection

@@ -5,6 +5,7 @@ Implements specification: Configuration (HTTP_PROXY, HTTPS_PROXY) and behaviour:
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import re
 from dataclasses import dataclass, field
@@ -48,9 +49,10 @@ class Outbound:
 
 
 def checked(proxy: str, scheme: str) -> str:
-    """Return the proxy URL; raises ConfigurationError, without repeating the URL, when its scheme is not supported."""
-    if urlsplit(proxy).scheme.lower() in PROXY_SCHEMES:
-        return proxy
+    """Return the proxy URL; raises ConfigurationError, without repeating the URL, when it is none or not supported."""
+    with contextlib.suppress(ValueError):
+        if urlsplit(proxy).scheme in PROXY_SCHEMES:
+            return proxy
     raise ConfigurationError([f"{scheme.upper()}_PROXY: the outbound proxy must be an http or https URL"])
 
 

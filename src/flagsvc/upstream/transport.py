@@ -36,7 +36,7 @@ class Transport:
         self._places = asyncio.Semaphore(MOST_CONNECTIONS)
         try:
             self._route: Route = route_to(shown, proxy, reject_unauthorized)
-        except UnicodeError:
+        except ValueError:
             message = f"`{shown}`: that, or the outbound proxy, is no host that can be asked for"
             raise UpstreamError("network", message) from None
 
@@ -45,8 +45,8 @@ class Transport:
 
         Raises UpstreamError of kind `network`, or `document` when the body is cut off, wrongly packed or too large.
         """
-        request = self._written(method, url, headers, content)
         try:
+            request = self._written(method, url, headers, content)
             async with asyncio.timeout(self._limits.total_s), self._places:
                 return await self._exchange(method, request)
         except BrokenError as error:
@@ -56,6 +56,8 @@ class Transport:
             raise UpstreamError("network", message) from None
         except OSError as error:
             raise UpstreamError("network", f"`{self._shown}`: {in_words(error)}") from None
+        except UnicodeError:
+            raise UpstreamError("network", f"`{self._shown}`: the request cannot be written as HTTP") from None
 
     async def aclose(self) -> None:
         """Close all connections."""

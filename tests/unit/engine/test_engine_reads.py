@@ -89,7 +89,7 @@ def test_what_a_strategy_reads(name: str, parameters: dict[str, str], expected: 
     ],
 )
 def test_what_a_custom_strategy_declares(declared: dict[str, object], expected: dict[str, Any]) -> None:
-    """Who says nothing reads everything and may change his mind; who says `properties` reads all of them; `user_id` is userId too."""
+    """Who says nothing reads everything and may change his mind; `properties` stands for all of them, `user_id` for userId too."""
     assert strategy("mine", Custom(**declared)) == expected
 
 

@@ -40,6 +40,9 @@ def test_what_is_no_web_address_is_refused(url: str) -> None:
     [
         ("http://user:hidden@flags.example/api?token=hidden#hidden", "http://flags.example/api"),
         ("user:hidden@flags.example/api", "flags.example/api"),
+        ("http://user:hid/den@flags.example/api", "http://flags.example/api"),
+        ("http://user:hid?den@flags.example/api", "http://flags.example/api"),
+        ("http://flags.example/a@b", "http://flags.example/a@b"),
         ("no url", "no url"),
     ],
 )
@@ -89,6 +92,7 @@ def test_a_redirect_elsewhere_is_an_error(location: str) -> None:
         ("http://straße.example", "xn--strae-oqa.example", "xn--strae-oqa.example"),
         ("http://[::1]:4242/", "::1", "[::1]:4242"),
         ("http://[FE80::1%eth0]/", "fe80::1%eth0", "[fe80::1]"),
+        (f"http://{'a' * 63}.b/", f"{'a' * 63}.b", f"{'a' * 63}.b"),
     ],
 )
 def test_a_host_as_name_servers_know_it(url: str, host: str, header: str) -> None:
@@ -97,7 +101,11 @@ def test_a_host_as_name_servers_know_it(url: str, host: str, header: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "url", ["http://a b/", "http://a\u00ad/", "http://\u00ad/", "http://[v1.a]/", "http://a%0d/", "http://"]
+    "url",
+    [
+        *("http://a b/", "http://a\u00ad/", "http://\u00ad/", "http://[v1.a]/", "http://a%0d/", "http://"),
+        *("http://a..b/", "http://.a/", "http://./", f"http://{'a' * 64}.b/"),
+    ],
 )
 def test_what_is_no_host(url: str) -> None:
     """Nobody is asked for it."""

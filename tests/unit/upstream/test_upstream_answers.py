@@ -124,6 +124,7 @@ def test_a_packed_body_may_have_several_members() -> None:
         ("gzip", [gzip.compress(bytes(10_000_000))], "larger than 1000 bytes"),
         ("", [b"x" * 600, b"x" * 401], "larger than 1000 bytes"),
         ("br", [], "content coding `br`"),
+        ("gzip", [gzip.compress(b"") * 1000] * 3, "too many members"),
     ],
 )
 def test_a_body_that_is_no_good_is_a_document_error(coding: str, chunks: list[bytes], words: str) -> None:

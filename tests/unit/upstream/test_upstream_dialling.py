@@ -12,7 +12,7 @@ import pytest
 from aio import asynchronous
 from flagsvc.upstream import dialling
 from flagsvc.upstream.connection import BrokenError, Connection
-from flagsvc.upstream.dialling import End, alternating, connect, first_of, in_words, route_to
+from flagsvc.upstream.dialling import End, address_of, alternating, connect, first_of, in_words, route_to, tls_context
 from loopback import loopback
 
 
@@ -24,6 +24,14 @@ def test_the_families_take_turns() -> None:
     ]
     assert alternating(["10.0.0.1"]) == ["10.0.0.1"]
     assert alternating([]) == []
+
+
+def test_a_link_local_address_keeps_its_scope() -> None:
+    """Without it nobody knows which network is meant."""
+    assert address_of(("fe80::1", 80, 0, 2)) == "fe80::1%2"
+    assert address_of(("2001:db8::1", 80, 0, 0)) == "2001:db8::1"
+    assert address_of(("10.0.0.1", 80)) == "10.0.0.1"
+    assert (End("fe80::1%eth0", 80).certified, End("flags.example", 80).certified) == ("fe80::1", "flags.example")
 
 
 class Fake(Connection):
@@ -114,6 +122,16 @@ async def test_a_name_with_a_dead_address_is_reached_by_its_other_one(monkeypatc
         connection = await connect(End("flags.example", server.port))
         assert connection.usable
         connection.close()
+
+
+@asynchronous
+async def test_tls_is_not_begun_over_what_is_closing() -> None:
+    """A tunnel may close just behind its yes; nobody would ever answer."""
+    async with loopback() as server:
+        connection = await connect(End("127.0.0.1", server.port))
+        connection.close()
+        with pytest.raises(BrokenError, match="closed"):
+            await connection.start_tls(tls_context(False), "flags.example")
 
 
 def test_the_ends_of_a_way() -> None:

@@ -66,10 +66,13 @@ def test_a_proxy_without_scheme_is_http() -> None:
     assert Outbound("proxy.example:3128").proxy_for("http://flags.example") == "http://proxy.example:3128"
 
 
-def test_a_proxy_of_another_kind_is_refused_without_its_password() -> None:
-    """An unsupported scheme is a configuration error that names the variable and repeats nothing of the value."""
+@pytest.mark.parametrize(
+    "proxy", ["socks5://user:hidden@proxy.example:1080", "http://user:hidden@[::1", "http://user:hidden@\u2100x"]
+)
+def test_a_proxy_of_another_kind_is_refused_without_its_password(proxy: str) -> None:
+    """What is no http URL is a configuration error that names the variable and repeats nothing of the value."""
     with pytest.raises(ConfigurationError, match="HTTPS_PROXY") as caught:
-        Outbound(None, "socks5://user:hidden@proxy.example:1080").proxy_for("https://flags.example")
+        Outbound(None, proxy).proxy_for("https://flags.example")
     assert "hidden" not in str(caught.value)
 
 
