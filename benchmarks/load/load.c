@@ -279,6 +279,10 @@ static bool readable(struct connection *connection) {
     ssize_t size = recv(connection->fd, scratch, sizeof scratch, MSG_DONTWAIT);
     bool wrong = false;
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+    if (size == 0 && connection->phase == IDLE) {
+        reopen(connection);  /* the server's idle time-out, and no fault of it */
+        return true;
+    }
     if (size <= 0) {
         broken(connection, &tally.closed);
         return true;
@@ -334,7 +338,7 @@ static void run(double span, uint64_t most, double per_second) {
                 uint64_t expirations;
                 if (read(timer, &expirations, sizeof expirations) < 0) continue;
             } else if (connection->phase == IDLE) {
-                readable(connection);  /* an idle connection has something to read: the server closed it, or is no HTTP server */
+                readable(connection);  /* an idle connection has something to read: the server closed it, or speaks unasked */
             } else if (readable(connection)) {
                 connection->request = (connection->request + 1) % request_count;
                 idle[idles++] = (int)(connection - connections);

@@ -33,6 +33,6 @@ class ServiceSettings:
     metrics_body_limit: int = 1024 * 1024
     header_limit: int = 64 * 1024
     query_limit: int = 16 * 1024
-    answer_cache_bytes: int = 8 * 1024 * 1024
+    answer_cache_bytes: int = 4 * 1024 * 1024
     custom_strategies: tuple[str, ...] = ()
     access_log: bool = False

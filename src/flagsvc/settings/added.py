@@ -69,7 +69,7 @@ ADDED: tuple[Option, ...] = (
         reads=("FLAGSVC_ANSWER_CACHE_BYTES",),
         kind=of.SIZE_OR_NONE,
         section=Section.EVALUATION,
-        default=8 * 1024 * 1024,
+        default=4 * 1024 * 1024,
         help="bytes of answers that each worker keeps for callers who ask the same again; 0 keeps none",
     ),
     Option(

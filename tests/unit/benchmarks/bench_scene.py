@@ -19,10 +19,11 @@ PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
 @dataclass
 class Loopback:
-    """A server on a free port; `seen` has the requests of each connection."""
+    """A server on a free port; `seen` has the requests of each connection. One that asks nothing for `idle` seconds is closed."""
 
     reply: Callable[[bytes], bytes]
     piece: int
+    idle: float | None = None
     port: int = 0
     seen: list[list[bytes]] = field(default_factory=list)
 
@@ -33,9 +34,9 @@ class Loopback:
 
 
 @contextlib.contextmanager
-def loopback(reply: Callable[[bytes], bytes], *, piece: int = 1 << 20) -> Iterator[Loopback]:
+def loopback(reply: Callable[[bytes], bytes], *, piece: int = 1 << 20, idle: float | None = None) -> Iterator[Loopback]:
     """Serve until the block ends, in pieces of so many bytes; an empty reply closes the connection."""
-    server = Loopback(reply, piece)
+    server = Loopback(reply, piece, idle)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         server.port = listening.getsockname()[1]
         thread = threading.Thread(target=accept, args=(listening, server))
@@ -62,7 +63,8 @@ def accept(listening: socket.socket, server: Loopback) -> None:
 
 def serve(connection: socket.socket, server: Loopback, seen: list[bytes]) -> None:
     """Answer the requests of a connection, one after the other; they have no bodies."""
-    with connection, contextlib.suppress(ConnectionError):
+    with connection, contextlib.suppress(ConnectionError, TimeoutError):
+        connection.settimeout(server.idle)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         rest = b""
         while data := connection.recv(65536):
