@@ -1,7 +1,8 @@
 """The flag server that all proxies of the benchmark ask: documents of every size, registrations, metrics, Edge's validation.
 
 `python upstream.py PORT`. The first part of the path says which document: a number of flags (`/350/api/client/features`), with
-`-one` or `-all` behind it where one flag or every one is another each second.
+`-one` or `-all` behind it where one flag or every one is another each second. These are written beforehand, all of them when the
+first is asked for: a server that writes 5,000 flags while another is measured takes the processor away from it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from isal import igzip
 import documents
 from harness import prepared
 
+VERSIONS = 30
+"""Seconds after which a changing document begins again."""
 PATH = re.compile(r"/(\d+)(-one|-all)?(/.*)")
 
 
@@ -42,6 +45,12 @@ def changed(feature: dict[str, Any], version: int) -> bytes:
         for each in feature["strategies"]
     ]
     return prepared.compact({**feature, "description": f"as of {version}", "strategies": strategies})
+
+
+@functools.cache
+def versions(flags: int, change: str) -> list[tuple[bytes, bytes, str]]:
+    """Return a changing document as it is in each second."""
+    return [body(flags, change, version) for version in range(VERSIONS)]
 
 
 @functools.lru_cache(maxsize=16)
@@ -77,7 +86,9 @@ class Handler(BaseHTTPRequestHandler):
         found = PATH.match(self.path)
         if not found or not found[3].startswith("/api/client/features"):
             return self.answer(404)
-        content, packed, tag = body(int(found[1]), found[2], int(time.time()) if found[2] else 0)
+        flags, change = int(found[1]), found[2]
+        now = int(time.time()) % VERSIONS
+        content, packed, tag = versions(flags, change)[now] if change else body(flags, None, 0)
         if self.headers.get("If-None-Match", "").removeprefix("W/") == tag:
             return self.answer(304, tag=tag)
         zipped = "gzip" in self.headers.get("Accept-Encoding", "")

@@ -200,6 +200,7 @@ def test_the_upstream_serves_documents_and_tokens() -> None:
     assert len(json.loads(content)["features"]) == 10
     assert len(packed) < len(content)
     assert upstream.body(10, "-one", 5)[2] != tag
+    assert len({tag for _, _, tag in upstream.versions(10, "-one")}) == upstream.VERSIONS
     one = json.loads(upstream.body(10, "-one", 4)[0])["features"]
     every = json.loads(upstream.body(10, "-all", 4)[0])["features"]
     assert sum(feature.get("description") == "as of 4" for feature in one) == 1
