@@ -148,9 +148,10 @@ class Line:
     transport: FakeTransport
 
     def send(self, *pieces: bytes) -> Self:
-        """Send bytes."""
+        """Send bytes, a turn of the loop for each piece."""
         for piece in pieces:
             self.connection.data_received(piece)
+            self.connection.site.outbox.send()
         return self
 
     def answers(self, *methods: str) -> list[int]:

@@ -31,6 +31,7 @@ async def ask(service: Service, asked: Asked) -> Answer:
     connection.connection_made(transport)
     for piece in pieces(asked):
         connection.data_received(piece)
+        connection.site.outbox.send()
         if transport.answered():
             break
         await asyncio.sleep(0)

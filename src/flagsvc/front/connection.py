@@ -20,14 +20,8 @@ from flagsvc.front.encode import CLOSE, CONTINUE, KEEP, KEEP_TOLD
 from flagsvc.front.intake import SLACK, Intake
 from flagsvc.front.names import Names
 from flagsvc.front.site import Site
+from flagsvc.front.stages import CLOSED, LAST, LINGER, OPEN
 from flagsvc.log import where
-
-OPEN: Final = 0
-LAST: Final = 1
-"""The last answer is written; what is left is to end well."""
-LINGER: Final = 2
-"""No more is written; what the caller still sends is thrown away, so that it gets to read the answer."""
-CLOSED: Final = 3
 
 APART: Final = 65_536
 """Bytes of a body from which on it is cheaper to hand it over beside its head than to copy it behind."""
@@ -40,7 +34,8 @@ class Connection(Intake):
     """The protocol of one connection. `service` answers; `site` is what the connections of a server share.
 
     `pending` tells that an answer is being made, `paused` that the caller does not take what was written, `done` that the request
-    under way has its answer, `astray` that nobody knows where a request begins, `held` are bytes not yet parsed, from `at` on.
+    under way has its answer, `astray` that nobody knows where a request begins, `held` are bytes not yet parsed, from `at` on,
+    `ready` are answers not yet written.
     """
 
     def __init__(self, site: Site, service: Service, names: Names) -> None:
@@ -60,6 +55,7 @@ class Connection(Intake):
         self.astray: bool = False
         self.held: bytes = b""
         self.at: i64 = 0
+        self.ready: bytes = b""
         self.body: bytes = b""
         self.parts: bytearray | None = None
         self.got: i64 = 0
@@ -219,6 +215,7 @@ class Connection(Intake):
         elif call.limit == 0:
             self.answer(b"")
         elif self.expects and not self.old and self.transport is not None:
+            self.send()
             self.transport.write(CONTINUE)
 
     def on_part(self, part: bytes) -> None:
@@ -309,9 +306,21 @@ class Connection(Intake):
             ending = KEEP_TOLD if self.old else KEEP
         body = response.body
         if len(body) < APART:
-            transport.write(site.encoder.encode(response, ending, body))
+            head_and_body = site.encoder.encode(response, ending, body)
+            self.ready = self.ready + head_and_body if self.ready else head_and_body
+            site.outbox.post(self, len(head_and_body))
         else:
+            self.send()
             transport.writelines((site.encoder.encode(response, ending, b""), body))
+
+    def send(self) -> None:
+        """Write the answers that are ready. One that nobody can get any more is dropped."""
+        ready = self.ready
+        if ready:
+            self.ready = b""
+            transport = self.transport
+            if transport is not None and not transport.is_closing():
+                transport.write(ready)
 
     def refuse(self, status: int) -> None:
         """Answer what is no request, or no longer one, and end; a request that has its answer gets no second one."""
@@ -340,6 +349,7 @@ class Connection(Intake):
         self.got = 0
         if transport is None:
             return
+        self.send()
         if not self.secure and transport.can_write_eof():
             transport.write_eof()
         self.read()
@@ -349,6 +359,7 @@ class Connection(Intake):
         self.stage = CLOSED
         self.since = self.site.now
         self.held = b""
+        self.send()
         if self.transport is not None:
             self.transport.close()
 

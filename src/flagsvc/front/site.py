@@ -10,6 +10,7 @@ from mypy_extensions import i64
 
 from flagsvc.front.encode import Encoder
 from flagsvc.front.limits import Limits
+from flagsvc.front.outbox import Outbox, Sender
 
 
 class State(Protocol):
@@ -21,7 +22,7 @@ class State(Protocol):
     default_headers: list[tuple[bytes, bytes]]
 
 
-class Watched:
+class Watched(Sender):
     """What is looked at whenever the clock ticks."""
 
     def sweep(self, now: i64) -> None:
@@ -40,6 +41,7 @@ class Site:
         self.limits: Final = limits
         self.loop: Final = loop
         self.encoder: Final = Encoder(state)
+        self.outbox: Final = Outbox(loop)
         self.watched: set[Watched] = set()
         self.ticking: bool = False
         self.stopping: bool = False

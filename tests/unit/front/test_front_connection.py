@@ -40,7 +40,7 @@ async def test_a_slow_answer_before_fast_ones() -> None:
     slow.gate.set()
     await turns()
     assert line.answers("GET", "GET", "GET") == [200, 200, 404]
-    assert line.transport.reading and line.transport.writes == 3
+    assert line.transport.reading
 
 
 @asynchronous
@@ -79,7 +79,7 @@ async def test_answers_that_nobody_takes() -> None:
 async def test_many_requests_take_turns() -> None:
     """Of many requests in one read a few are answered at once, the others when the loop has turned."""
     line = dial(serving()).send(HEALTH * 100)
-    assert 0 < line.transport.writes < 20 and not line.transport.reading
+    assert 0 < line.transport.data.count(b"HTTP/1.1 200") < 20 and not line.transport.reading
     await turns()
     assert line.answers(*["GET"] * 100) == [200] * 100 and line.transport.reading
 
