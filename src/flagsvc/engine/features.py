@@ -60,6 +60,8 @@ class Toggle:
         self.reason = "nothing in it can ever admit anyone"
         self.memo: i64 = -1
         self.parents: list[Parent] = []
+        # what is an attribute is reached faster than how long a list is, and most toggles depend on nothing
+        self.dependent: bool = False
         self.head: Strategy | None = None
         self.choice: Choice | None = None
 
@@ -82,6 +84,13 @@ class Toggle:
             strategy = strategy.following
         return found
 
+    def rule(self) -> Strategy | None:
+        """Return the strategy that alone decides the toggle, where it is as simple as that."""
+        rule = self.head
+        if rule is None or rule.following is not None or rule.choice is not None or self.choice is not None:
+            return None
+        return None if self.constant >= 0 or self.dependent or self.memo >= 0 else rule
+
     def apply(self, strategies: list[Strategy]) -> None:
         """Take the strategies, which belong to this toggle alone."""
         after: Strategy | None = None
@@ -89,6 +98,11 @@ class Toggle:
             strategy.following = after
             after = strategy
         self.head = after
+
+    def depend(self, parent: Parent) -> None:
+        """Have the toggle depend on another as well."""
+        self.parents.append(parent)
+        self.dependent = True
 
     def turn_off(self, reason: str) -> None:
         """Make the toggle off for everyone."""
@@ -111,9 +125,10 @@ class Toggle:
     def decide(self, run: Run) -> i64:
         """Decide for this run. Whatever a node might still raise makes this toggle off, and no other."""
         try:
-            for parent in self.parents:
-                if not parent.satisfied(run):
-                    return OFF
+            if self.dependent:
+                for parent in self.parents:
+                    if not parent.satisfied(run):
+                        return OFF
             strategy = self.head
             while strategy is not None:
                 if strategy.active(run):

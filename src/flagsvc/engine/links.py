@@ -34,7 +34,7 @@ class Links:
                 break
             parent = self.toggle(self.parts[spec.feature])
             if not self.folding or parent.constant == DYNAMIC:
-                toggle.parents.append(Parent(self.memoised(parent), [accepts(spec, each) for each in parent.outcomes]))
+                toggle.depend(Parent(self.memoised(parent), [accepts(spec, each) for each in parent.outcomes]))
             elif not accepts(spec, parent.outcomes[parent.constant]):
                 reason = f"its parent `{parent.name}` never comes out as it must"
         if reason:

@@ -10,7 +10,9 @@ from typing import Final
 
 from mypy_extensions import mypyc_attr
 
-from flagsvc.engine.features import Outcome, Toggle
+from flagsvc.engine.features import FIRST_VARIANT, OFF, ON, Outcome, Toggle
+from flagsvc.engine.run import Run
+from flagsvc.engine.strategies import Strategy
 
 MAX_GLUED: Final = 65536
 """Bytes of static toggles that are glued to a dynamic one, over all its outcomes; a longer run becomes a piece of its own."""
@@ -18,12 +20,35 @@ MAX_GLUED: Final = 65536
 
 @mypyc_attr(acyclic=True)
 class Entry:
-    """A toggle to evaluate, and what is appended for each of its outcomes: `front`, the static toggles before it, and its own."""
+    """A toggle to evaluate, and what is appended for each of its outcomes: `front`, the static toggles before it, and its own.
+
+    An answer of many toggles costs what it takes to reach their parts in memory. So what most need is an attribute here: `off` and
+    `on`, the pieces of the first two outcomes, and `rule`, the strategy that decides the toggle where nothing else does.
+    """
 
     def __init__(self, toggle: Toggle, front: bytes, pieces: list[bytes]) -> None:
+        self.rule: Strategy | None = toggle.rule()
+        self.off = pieces[OFF]
+        self.on = pieces[ON]
         self.toggle = toggle
+        self.variants = pieces[FIRST_VARIANT:]
         self.front = front
-        self.pieces = pieces
+
+    def decided(self, run: Run) -> bytes:
+        """Return what is appended for this run. Whatever a node might still raise makes this toggle off, and no other."""
+        rule = self.rule
+        if rule is not None:
+            try:
+                return self.on if rule.active(run) else self.off
+            except Exception as error:
+                run.memory.fault(self.toggle.name, error)
+                return self.off
+        outcome = self.toggle.outcome(run)
+        if outcome == OFF:
+            return self.off
+        if outcome == ON:
+            return self.on
+        return self.variants[outcome - FIRST_VARIANT]
 
 
 class Gluer:
@@ -93,5 +118,5 @@ class Gluer:
 def constant(piece: bytes) -> Entry:
     """Return a run of static toggles that stands for itself."""
     toggle = Toggle("", [])
-    toggle.constant = 0
-    return Entry(toggle, b"", [piece])
+    toggle.constant = ON
+    return Entry(toggle, b"", [b"", piece])

@@ -52,7 +52,7 @@ class Snapshot:
         run = Run(context, self.memory)
         parts: list[bytes] = []
         for entry in self.listed:
-            piece = entry.pieces[entry.toggle.outcome(run)]
+            piece = entry.decided(run)
             if len(piece) > 0:
                 parts.append(piece)
         return joined(parts)
@@ -62,7 +62,7 @@ class Snapshot:
         run = Run(context, self.memory)
         parts: list[bytes] = []
         for entry in self.complete:
-            parts.append(entry.pieces[entry.toggle.outcome(run)])
+            parts.append(entry.decided(run))
         return joined(parts)
 
     def named(self, context: Context, names: list[str]) -> tuple[bytes, list[bool]]:

@@ -68,7 +68,7 @@ def test_gluing_costs_in_proportion_to_the_toggles() -> None:
         assert gluer.static[-1] is piece
     assert (gluer.entries, len(gluer.static)) == ([], 100)
     gluer.finish()
-    assert [entry.pieces for entry in gluer.entries] == [[piece * 100]]
+    assert [(entry.off, entry.on) for entry in gluer.entries] == [(b"", piece * 100)]
 
 
 @given(pattern=st.lists(st.sampled_from(["on", "off", "eu", "us"]), max_size=12))
@@ -358,8 +358,12 @@ def test_whatever_a_node_raises_harms_only_that_toggle() -> None:
 
 
 def test_an_unforeseen_failure_in_a_toggle_is_off_and_noted() -> None:
-    """Should a node itself fail, its toggle is off, noted under the toggle's name, and the others are served."""
-    made = snapshot(feature("f", rollout("50", stickiness="region")), feature("g"))
+    """Should a node itself fail, its toggle is off, noted under the toggle's name, and the others are served.
+
+    That holds for a toggle that one strategy decides alone, and for any other.
+    """
+    failing = rollout("50", stickiness="region")
+    made = snapshot(feature("f", failing), feature("g"), feature("h", failing, failing))
     broken = Context(properties={"region": 5})  # type: ignore[dict-item]
     assert names(made.enabled(broken)) == ["g"]
-    assert [name for name, _ in made.take_faults()] == ["f"]
+    assert [name for name, _ in made.take_faults()] == ["f", "h"]
