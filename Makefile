@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help install compile demo test test-interpreted test-long lint types docs lock wheel bench instructions clean
+.PHONY: help install compile demo test test-interpreted test-long lint types docs lock wheel bench soak instructions clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -49,7 +49,7 @@ test-interpreted: install ## engine, settings and repository on their Python sou
 	  --cov-branch --cov-fail-under=100 --cov-report=term-missing:skip-covered \
 	  tests/unit/engine tests/unit/settings tests/unit/repository tests/contracts tests/conformance
 
-test-long: install ## the long runs: differential, fuzzing, soak
+test-long: install ## the long runs: differential, fuzzing (FUZZ_SECONDS=60: so long with each target), faults, kills
 	$(BIN)/python -m pytest -m long $(ARGS)
 
 lint: install ## ruff: style and formatting
@@ -68,6 +68,9 @@ lock: | $(BIN)/python ## pin the requirements again, with hashes
 
 bench: install ## measure the proxy beside the reference and Unleash Edge (QUICK=1: two minutes; EDGE=BINARY: another Edge)
 	@$(BIN)/python benchmarks/proxy.py $(if $(QUICK),--quick) $(if $(EDGE),--edge "$(EDGE)") $(ARGS)
+
+soak: install ## one worker under load and failures (MINUTES=30)
+	@$(BIN)/python benchmarks/soak.py --minutes $(or $(MINUTES),30) $(ARGS)
 
 wheel: install ## build the wheel with the compiled engine into dist/
 	$(BIN)/python -m build --wheel --no-isolation

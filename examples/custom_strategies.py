@@ -7,9 +7,12 @@ context); the base class only saves typing. See docs/how-to/custom-strategies.md
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, time
+from datetime import datetime, time, timedelta
 
 from flagsvc import ContextView, Strategy
+
+DAY_MS = 86_400_000
+"""Milliseconds of a day: callers may send a time in any year, also in those that a date cannot have."""
 
 
 class OpeningHours(Strategy):
@@ -21,7 +24,7 @@ class OpeningHours(Strategy):
     def is_enabled(self, parameters: Mapping[str, str], context: ContextView) -> bool:
         """Return whether the time of day lies between the two; a parameter that is no time of day raises: off."""
         moment = context.now if context.current_time is None else context.current_time
-        clock = datetime.fromtimestamp(moment / 1000, UTC).time()
+        clock = (datetime.min + timedelta(milliseconds=moment % DAY_MS)).time()
         return time.fromisoformat(parameters["from"]) <= clock < time.fromisoformat(parameters["to"])
 
 

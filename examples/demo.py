@@ -87,8 +87,9 @@ def everywhere(port: int) -> socket.socket:
 
 
 def clean_environment() -> dict[str, str]:
-    """Return this environment without options meant for another proxy or server."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
+    """Return this environment without options meant for another proxy or server; at the end nobody is waited for."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
+    return own | {"FLAGSVC_SHUTDOWN_GRACE": "0"}
 
 
 def server_environment(port: int, folder: Path) -> dict[str, str]:

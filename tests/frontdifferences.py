@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from frontpeers import Reply, Talk
 
 UPGRADE = re.compile(rb"upgrade:|CONNECT ", re.IGNORECASE)
+CODING = re.compile(rb"transfer-encoding:", re.IGNORECASE)
 NO_PATH = re.compile(rb"://[^/ \r\n]{0,99}[ ?#]")
 REFUSED = (400, 431)
 
@@ -78,6 +79,18 @@ def finds_no_path(case: Case) -> bool:
     return NO_PATH.search(case.stream) is not None and case.first is not None and case.first[1].status == 400
 
 
+def refuses_framing(case: Case) -> bool:
+    """Hold where a body is framed so that others may read its end elsewhere: chunks in HTTP/1.0, codings beside `chunked`."""
+    left = case.theirs.replies
+    refused = bool(case.ours.replies) and case.ours.replies[0].status == 400 and case.ours.ended
+    return refused and CODING.search(case.stream) is not None and (not left or left[0].status != 400)
+
+
+def closes_tunnels(case: Case) -> bool:
+    """Hold where bytes behind CONNECT were meant for the other end of a tunnel: uvicorn keeps the connection."""
+    return b"CONNECT " in case.stream and case.same_but(CLOSE, None) and case.ours.ended
+
+
 def answers_once(case: Case) -> bool:
     """Hold where uvicorn refuses the body of a request that it has answered already."""
     left = case.theirs.replies
@@ -90,6 +103,8 @@ DIFFERENCES: tuple[Callable[[Case], bool], ...] = (
     closes_unexpected,
     finds_no_path,
     answers_once,
+    refuses_framing,
+    closes_tunnels,
     gives_up,
     forgets_after_upgrade,
 )

@@ -262,7 +262,7 @@ def serving(document: object = None, *, slow: bool = False, turns: bool = False,
     service = Service(
         ServiceSettings(client_keys=("client-key",), enable_all_endpoint=True, **settings),
         holder=holder,
-        usage=UsageCounters(holder.current.names.get if holder.current else lambda name: None, clock.now),
+        usage=UsageCounters(lambda: holder.current.names if holder.current else {}, clock.now),
         log=log,
         clock=clock,
         enrichers=enrichers,

@@ -56,6 +56,9 @@ ODD = (
     head("POST /proxy HTTP/1.1", "Expect: 100-continue", "Content-Length: 2") + b"{}",
     head("GET /proxy HTTP/1.1", KEYED, "Expect: 100-continue"),
     head("GET /proxy HTTP/1.1", KEYED, "X-Empty:", "X-Folded: a\r\n b", "X-Twice: 1", "X-Twice: 2"),
+    head("POST /proxy HTTP/1.0", KEYED, "Transfer-Encoding: chunked") + b"2\r\n{}\r\n0\r\n\r\n",
+    head("POST /proxy HTTP/1.1", KEYED, "Transfer-Encoding: chunked, chunked") + b"2\r\n{}\r\n0\r\n\r\n",
+    head("POST /proxy HTTP/1.1", KEYED, "Transfer-Encoding: gzip", "Transfer-Encoding: chunked") + b"0\r\n\r\n",
     b"\r\n\r\n" + head("GET /proxy/health HTTP/1.1"),
     head("POST /proxy HTTP/1.1", KEYED, "Transfer-Encoding: chunked")
     + b"5000\r\n%b\r\n" % (b"x" * 0x5000) * 6

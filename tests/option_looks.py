@@ -16,21 +16,21 @@ from io import StringIO
 from typing import Any
 
 import pytest
-import uvicorn
 
 from aio import until
 from flagsvc import ProxyOptions
+from flagsvc.apps.process import Server
 from flagsvc.apps.serve import serve
-from flagsvc.errors import ListenError
+from flagsvc.errors import FlagsvcError, ListenError
 from flagsvc.testing import turns
 from loopback import reply, silence, tunnel
 from option_ways import Look
 from processes import answers
-from processes import ask as ask_once
 from scene import KEY, Proxy, Scene
 
 GIVEN_UP_S = 3.0
 """Well above the upstream timeout of the rows, well below the default."""
+DAY_S = 86_400.0
 AGES_S = 1000.0
 """Longer than anything in the proxy sleeps."""
 Ask = tuple[str, str, Mapping[str, str], object]
@@ -183,11 +183,21 @@ async def metrics_pauses(scene: Scene, proxy: Proxy, times: int) -> list[float]:
 
 
 async def counted(scene: Scene, options: ProxyOptions) -> object:
-    """See how many toggles fit into the metrics that are sent at the end."""
+    """See how many toggles are in each post of the metrics that are sent at the end."""
     async with scene.proxy(options) as proxy:
         await proxy.named("one", "two", "three")
-    [sent] = scene.bodies("metrics")
-    return len(sent["bucket"]["toggles"])
+    return [len(sent["bucket"]["toggles"]) for sent in scene.bodies("metrics")]
+
+
+async def readiness(scene: Scene, options: ProxyOptions) -> object:
+    """See whether a proxy that was ready still is, and still answers, when the upstream has been away for a day."""
+    async with scene.proxy(options) as proxy:
+        scene.replies["features"] = reply(503)
+        ready = (await proxy.ask("GET", "/readyz")).status_code
+        await scene.waits(2)
+        await scene.clock.advance(DAY_S)
+        stale = await proxy.ask("GET", "/readyz")
+        return ready, stale.status_code, stale.text, (await proxy.ask("GET", "/proxy")).status_code
 
 
 async def route_of_polls(scene: Scene, options: ProxyOptions) -> object:
@@ -282,23 +292,23 @@ async def access(scene: Scene, options: ProxyOptions) -> object:
 
 
 @asynccontextmanager
-async def listening(options: ProxyOptions) -> AsyncIterator[str]:
-    """Run `flagsvc proxy`'s own function in a thread, stopped as a signal would stop it.
+async def listening(options: ProxyOptions, servers: list[Server] | None = None) -> AsyncIterator[str]:
+    """Run `flagsvc proxy`'s own function in a thread, stopped as a second signal would stop it; `servers` gets what it runs.
 
     Give the line with which it says where it listens, or that it cannot.
     """
-    printed, servers = StringIO(), list[uvicorn.Server]()
+    printed, servers = StringIO(), [] if servers is None else servers
 
     @contextmanager
-    def stopped_otherwise(server: uvicorn.Server) -> Iterator[None]:
+    def stopped_otherwise(server: Server) -> Iterator[None]:
         servers.append(server)
         yield
 
     def run() -> None:
         try:
             serve(options)
-        except ListenError as error:
-            print(error, file=printed)
+        except FlagsvcError as error:
+            print(error if isinstance(error, ListenError) else f"cannot listen: {error}", file=printed)
 
     with redirect_stdout(printed), redirect_stderr(printed), pytest.MonkeyPatch.context() as patch:
         patch.setattr("flagsvc.apps.process.stopped_by_signals", stopped_otherwise)
@@ -309,7 +319,7 @@ async def listening(options: ProxyOptions) -> AsyncIterator[str]:
             yield printed.getvalue().splitlines()[0]
         finally:
             for server in servers:
-                server.should_exit = True
+                server.should_exit = server.grace.hurried = True
             await until(lambda: not thread.is_alive(), 20)
             thread.join()
 
@@ -350,17 +360,6 @@ async def idle_connection(scene: Scene, options: ProxyOptions) -> object:
         finally:
             writer.close()
         return "closed"
-
-
-async def processes_that_answer(scene: Scene, options: ProxyOptions) -> object:
-    """See how many processes a scrape tells of."""
-    async with listening(options) as line:
-        assert "listening" in line
-        url = f"http://127.0.0.1:{options.port}/proxy/internal-backstage/prometheus"
-        while (answer := await asyncio.to_thread(ask_once, url)).status != 200:
-            await turns()  # nothing was fetched yet
-    [value] = [row.split()[1] for row in answer.body.decode().splitlines() if row.startswith("flagsvc_workers ")]
-    return float(value)
 
 
 # ---- in code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from option_looks import ask, header, names, status_and_header, statuses
+from option_looks_running import looks, overlap
 from option_ways import Row
 from scene import toggle
 
@@ -105,6 +106,32 @@ CALLERS = (
         look=statuses(*(ask(f"/proxy?x={'x' * size}") for size in (1000, 3000))),
         seen=[200, 414],
         unset=[200, 200],
+    ),
+    Row(
+        name="watchInterval",
+        variables=("FLAGSVC_WATCH_INTERVAL",),
+        text="7",
+        native=7,
+        look=looks,
+        seen=[7],
+        unset=[2],
+    ),
+    Row(
+        name="keyOverlap",
+        variables=("FLAGSVC_KEY_OVERLAP",),
+        text="10",
+        native=10,
+        look=overlap,
+        seen=[("new-key", "client-key"), ("new-key",)],
+        unset=[("new-key", "client-key")],
+    ),
+    Row(
+        name="ageHeader",
+        variables=("FLAGSVC_AGE_HEADER",),
+        text="X-Config-Age",
+        look=header("x-config-age", ask("/proxy")),
+        seen="0",
+        unset=None,
     ),
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import option_looks as see
+import option_looks_running as running
 from flagsvc.settings.defaults import instance_id
 from option_looks import ask, names, statuses
 from option_ways import Row, refused
@@ -95,12 +96,22 @@ LISTENING = (
         unset="open",
     ),
     Row(
+        name="shutdownGrace",
+        variables=("FLAGSVC_SHUTDOWN_GRACE",),
+        text="0",
+        native=0,
+        beside={"port": "{port}"},
+        look=running.farewell,
+        seen="refused",
+        unset="draining",
+    ),
+    Row(
         name="workers",
         variables=("FLAGSVC_WORKERS",),
         text="2",
         native=2,
         beside={"port": "{port}"},
-        look=see.processes_that_answer,
+        look=running.processes_that_answer,
         seen=2.0,
         unset=1.0,
     ),
@@ -226,6 +237,15 @@ UPSTREAM = (
         seen=True,
         unset=False,
     ),
+    Row(
+        name="maxStaleness",
+        variables=("FLAGSVC_MAX_STALENESS",),
+        text="3600",
+        native=3600,
+        look=see.readiness,
+        seen=(200, 503, "stale", 200),
+        unset=(200, 200, "ready", 200),
+    ),
 )
 
 METRICS = (
@@ -266,7 +286,27 @@ METRICS = (
         native=2,
         features=(toggle("one"), toggle("two"), toggle("three")),
         look=see.counted,
-        seen=2,
-        unset=3,
+        seen=[2],
+        unset=[3],
+    ),
+    Row(
+        name="metricsBufferBytes",
+        variables=("FLAGSVC_METRICS_BUFFER_BYTES",),
+        text="150",
+        native=150,
+        features=(toggle("one"), toggle("two"), toggle("three")),
+        look=see.counted,
+        seen=[2],
+        unset=[3],
+    ),
+    Row(
+        name="metricsBatch",
+        variables=("FLAGSVC_METRICS_BATCH",),
+        text="2",
+        native=2,
+        features=(toggle("one"), toggle("two"), toggle("three")),
+        look=see.counted,
+        seen=[2, 1],
+        unset=[3],
     ),
 )

@@ -6,6 +6,7 @@ A row gives one option one value; `given` makes options of it by one of its ways
 from __future__ import annotations
 
 import json
+import ssl
 import warnings
 from argparse import ArgumentParser
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -43,7 +44,8 @@ class Row:
     `text` is the value in a variable or flag, `native` in a TOML file and in code where it is no text there, `code` makes
     what only code can give. In each of them `{upstream}`, `{other}`, `{folder}` and `{port}` stand for what a scene has.
     `variables` are the specification's, without aliases; `beside` is given as well in both cases, and `without` is not;
-    `files` are in the folder, `features` are what the upstream serves, over TLS where `tls` says so.
+    `files` are in the folder, `features` are what the upstream serves, over TLS where `tls` says so: with a certificate that
+    nobody vouches for, or with these settings.
     """
 
     name: str
@@ -55,7 +57,7 @@ class Row:
     native: object = None
     code: Callable[[Scene], object] | None = None
     secret: bool = False
-    tls: bool = False
+    tls: bool | ssl.SSLContext = False
     features: tuple[dict[str, Any], ...] = ()
     beside: Mapping[str, str] = field(default_factory=dict)
     without: tuple[str, ...] = ()

@@ -121,9 +121,10 @@ def running(
 
 
 def clean_environment(folder: Path) -> dict[str, str]:
-    """Return an environment that knows no option, no outbound proxy, no home but `folder`."""
+    """Return an environment that knows no option but that nobody waits at the end, no outbound proxy, no home but `folder`."""
     folders = {"HOME": str(folder), "TMPDIR": str(folder), "XDG_STATE_HOME": str(folder / "state")}
     fixed = {"TZ": "UTC", "LANG": "C.UTF-8", "HOSTNAME": "Some-Host", "PYTHONDONTWRITEBYTECODE": "1"}
+    fixed["UNLEASH_SHUTDOWN_GRACE"] = "0"
     return {"PATH": os.environ.get("PATH", os.defpath), "PYTHONPATH": str(ROOT / "src"), **folders, **fixed}
 
 

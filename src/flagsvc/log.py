@@ -56,13 +56,34 @@ class Logger(Protocol):
         """Write at level fatal."""
 
 
+class Secrets:
+    """What must be written nowhere: it may become more while loggers are at work."""
+
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        self._texts: list[str] = []
+        self.add(texts)
+
+    def add(self, texts: Iterable[str]) -> None:
+        """Have these written nowhere either."""
+        found = {text for text in texts if len(text) >= SHORTEST_SECRET}
+        # the longest first: one that another begins with must not leave the rest of that other behind
+        self._texts = sorted(found.union(self._texts), key=len, reverse=True)
+
+    def masked(self, value: object) -> object:
+        """Return `value`, or where a secret stands in its text, that text with `***` in the secret's place."""
+        text = str(value)
+        found = [secret for secret in self._texts if secret in text]
+        for secret in found:
+            text = text.replace(secret, "***")
+        return text if found else value
+
+
 class EventLogger:
     """A `Logger` over one function per level; a level without a function writes nothing."""
 
-    def __init__(self, writers: Mapping[str, Write], secrets: Iterable[str] = ()) -> None:
+    def __init__(self, writers: Mapping[str, Write], secrets: Iterable[str] | Secrets = ()) -> None:
         self._writers = dict(writers)
-        # the longest first: one that another begins with must not leave the rest of that other behind
-        self._secrets = sorted((each for each in secrets if len(each) >= SHORTEST_SECRET), key=len, reverse=True)
+        self._secrets = secrets if isinstance(secrets, Secrets) else Secrets(secrets)
 
     def debug(self, event: str, **fields: object) -> None:
         """Write at level debug."""
@@ -90,17 +111,10 @@ class EventLogger:
         if write is None:
             return
         try:
-            write(str(self._masked(event)), {name: self._masked(plain(value)) for name, value in fields.items()})
+            masked = self._secrets.masked
+            write(str(masked(event)), {name: masked(plain(value)) for name, value in fields.items()})
         except Exception:
             return
-
-    def _masked(self, value: object) -> object:
-        """Return `value`, or where a secret stands in its text, that text with `***` in the secret's place."""
-        text = str(value)
-        found = [secret for secret in self._secrets if secret in text]
-        for secret in found:
-            text = text.replace(secret, "***")
-        return text if found else value
 
 
 def build_logger(
@@ -110,7 +124,7 @@ def build_logger(
     as_json: bool = False,
     clock: Clock | None = None,
     stream: TextIO | None = None,
-    secrets: Iterable[str] = (),
+    secrets: Iterable[str] | Secrets = (),
 ) -> EventLogger:
     """Return the logger of an application: over the one `given` in code, else lines on `stream`, standard error.
 

@@ -9,6 +9,7 @@ where the answer is random, all of which must occur.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -98,12 +99,15 @@ class Cell:
     document = None
     last_fetch_ms = last_update_ms = 0.0
     state = "fresh"
-    problems = dropped = 0
+    problems = failures = 0
+    entries = unknown = full = refused = 0
+    checked = None
+    events: Mapping[str, int] = {}
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.current: Snapshot | None = snapshot
 
-    def count(self, name: str, enabled: bool) -> None:
+    def count_all(self, names: list[str], states: list[bool]) -> None:
         """Take a look-up."""
 
     def add(self, name: str, yes: int, no: int, variants: dict[str, int]) -> None:
@@ -117,7 +121,8 @@ class Ours:
         compiled = compile_document(document, CompileOptions(hostname=HOST_NAME, **options))
         assert compiled.problems == []
         cell = Cell(compiled.snapshot)
-        settings = ServiceSettings(client_keys=(KEY,), app_name=APP_NAME, enable_all_endpoint=True)
+        given = {"app_name": APP_NAME, "enable_all_endpoint": True, "context_value_limit": 100_000}
+        settings = ServiceSettings(client_keys=(KEY,), **given)
         parts = {"holder": cell, "usage": cell, "log": RecordingLog(), "clock": FakeClock(), "random": Random(1)}
         self.service = Service(settings, **parts)
 

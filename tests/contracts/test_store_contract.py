@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from aio import asynchronous
+from flagsvc.fleet import Access, Client, ServerStore
 from flagsvc.repository.stores import FileStore, NoStore, StorageProvider
 from flagsvc.repository.stores.provider import read, write
+from flagsvc.settings.fleet import Server
 from flagsvc.testing import MemoryStore
+from redises import redis_server
+
+PREFIXES = count()
 
 
 class PlainStore:
@@ -43,6 +50,30 @@ class ForwardingStore:
         return self._memory.set(key, data)
 
 
+class OnServer:
+    """The provider on a Redis server, each time with a connection of its own."""
+
+    def __init__(self, port: int, folder: Path) -> None:
+        self._port = port
+        self._prefix = f"contract-{next(PREFIXES)}"
+
+    async def get(self, key: str) -> bytes | None:
+        """Return what is stored."""
+        client = Client(Access(Server("127.0.0.1", self._port)))
+        try:
+            return await ServerStore(client, self._prefix).get(key)
+        finally:
+            await client.aclose()
+
+    async def set(self, key: str, data: bytes) -> None:
+        """Store."""
+        client = Client(Access(Server("127.0.0.1", self._port)))
+        try:
+            await ServerStore(client, self._prefix).set(key, data)
+        finally:
+            await client.aclose()
+
+
 Make = Callable[[Path], StorageProvider]
 STORES: dict[str, Make] = {
     "file": FileStore,
@@ -51,17 +82,28 @@ STORES: dict[str, Make] = {
     "forwarding": lambda _: ForwardingStore(),
 }
 
-every_store = pytest.mark.parametrize("make", STORES.values(), ids=STORES)
+
+@pytest.fixture(scope="module")
+def redis_port() -> Iterator[int]:
+    """Run a Redis server."""
+    with redis_server() as server:
+        yield server.port
 
 
-@every_store
+@pytest.fixture(params=[*STORES, "server"])
+def make(request: pytest.FixtureRequest) -> Make:
+    """Give what makes each provider."""
+    if request.param == "server":
+        return partial(OnServer, request.getfixturevalue("redis_port"))
+    return STORES[request.param]
+
+
 @asynchronous
 async def test_nothing_stored_is_none(make: Make, tmp_path: Path) -> None:
     """At the first start."""
     assert await read(make(tmp_path), "key") is None
 
 
-@every_store
 @asynchronous
 async def test_the_last_data_come_back_whole(make: Make, tmp_path: Path) -> None:
     """Any bytes, any size; what is set later replaces what was set before."""
@@ -71,7 +113,6 @@ async def test_the_last_data_come_back_whole(make: Make, tmp_path: Path) -> None
         assert await read(store, "key") == data
 
 
-@every_store
 @asynchronous
 async def test_keys_are_apart(make: Make, tmp_path: Path) -> None:
     """One configuration never shows under the name of another."""

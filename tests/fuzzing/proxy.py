@@ -31,6 +31,10 @@ WORLDS: dict[str, dict[str, Any]] = {
         "hash_encoding": "utf8",
         "exp_custom_enrichers": str(ROOT / "examples" / "enrichers.py"),
         "access_log": True,
+        "context_properties_limit": 100_000,
+        "context_value_limit": 100_000,
+        "toggle_limit": 100_000,
+        "json_depth_limit": 100,
     },
 }
 """Options of the proxies that requests are thrown at: few, and many."""

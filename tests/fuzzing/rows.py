@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +20,8 @@ HANG_S = 20.0
 """Nothing that is put in takes this long, on however busy a machine."""
 TIMES_LONGER = 25
 """How many more inputs a long run makes of each row."""
+SECONDS = "FUZZ_SECONDS"
+"""The variable that tells for how many seconds a long run goes on with each row; without it, it is done after one pass."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,6 +55,14 @@ def run(row: Row[W], world: W, *, times: int = 1) -> None:
             row.check(world, value)
 
     holds()
+
+
+def run_long(row: Row[W], world: W) -> None:
+    """Make many inputs, others each time, for as many seconds as the environment asks for, at least once."""
+    end = time.monotonic() + float(os.environ.get(SECONDS, "0"))
+    run(row, world, times=TIMES_LONGER)
+    while time.monotonic() < end:
+        run(row, world, times=TIMES_LONGER)
 
 
 @contextmanager

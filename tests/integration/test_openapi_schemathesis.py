@@ -19,7 +19,15 @@ WORLDS: dict[str, dict[str, Any]] = {
         "variant_feature_state": True,
     },
 }
-OPEN = ("/proxy/health", "/proxy/live", "/proxy/internal-backstage/prometheus", "/docs/openapi.json", "/docs/openapi")
+LIVE, READY = ("/proxy/live", "/livez"), ("/proxy/ready", "/readyz")
+OPEN = (
+    *LIVE,
+    *READY,
+    "/proxy/health",
+    "/proxy/internal-backstage/prometheus",
+    "/docs/openapi.json",
+    "/docs/openapi",
+)
 """What needs no key."""
 
 
@@ -53,10 +61,12 @@ def test_without_a_key_nothing_is_told() -> None:
 
 
 def test_before_the_first_configuration() -> None:
-    """A proxy without a configuration answers with a documented 503, but for OPTIONS and liveness."""
+    """A proxy without a configuration answers with a documented 503, but for OPTIONS, liveness, and 405 where readiness is."""
     seen = found(configured(EXAMPLES // 4, **UNREADY), ready=False)
     for label, counts in seen.statuses.items():
-        assert label == "GET /proxy/live" or set(counts) <= {503, 204}, (label, counts)
+        path = label.split(" ")[1]
+        expected = {503, 204, 405} if path in READY else {503, 204}
+        assert path in LIVE or set(counts) <= expected, (label, counts)
 
 
 @pytest.mark.long

@@ -33,6 +33,7 @@ NEEDLESS = {
     *("httpx", "httpcore", "h11", "anyio", "idna"),  # the upstream is spoken to over httptools
     *("sqlalchemy", "alembic", "psycopg", "rich", "yaml", "tomllib"),  # the flag server, other commands, files
     *("re2", "offapi", "certifi", "prometheus_client"),  # a pattern, the page with the documentation, https, a scrape
+    "redis",  # a storage on a server
 }
 MOST_MB = 50
 

@@ -268,3 +268,15 @@ async def test_posts_search_for_the_api_as_well() -> None:
         await upstream.send_metrics({})
     paths = ["/client/metrics", "/api/client/metrics", "/api/client/metrics"]
     assert [seen.path for seen in server.requests] == paths
+
+
+@asynchronous
+async def test_another_token() -> None:
+    """From the next request on it is the one that is sent, by every kind of request, over the connection there is."""
+    async with session() as (server, upstream):
+        server.script(reply(200, DOCUMENT), reply(200, DOCUMENT), reply(202))
+        await upstream.get_features(None)
+        assert upstream.renew("another-token") and not upstream.renew("another-token")
+        await upstream.get_features(None)
+        await upstream.send_metrics({})
+    assert [seen.headers["authorization"] for seen in server.requests] == [TOKEN, "another-token", "another-token"]

@@ -18,7 +18,7 @@ from aio import asynchronous, until
 from flagsvc.clock import SystemClock
 from flagsvc.errors import UpstreamError
 from flagsvc.testing import FakeClock, RecordingLog
-from flagsvc.upstream import Limits, Outbound, Upstream, connection, download, transport
+from flagsvc.upstream import Limits, Outbound, Trust, Upstream, connection, download, transport
 from flagsvc.upstream.answers import Body
 from loopback import Behave, Request, Writer, loopback, reply, silence, then_close, tunnel
 from upstream_session import DOCUMENT, fault, options, session
@@ -114,7 +114,7 @@ async def test_user_and_password_of_a_bootstrap_address_are_its_authorization() 
     """`https://user:password@host/…`, escapes undone."""
     async with loopback() as server:
         url = f"http://us%65r:p%40ss@127.0.0.1:{server.port}/flags?x=%20y z"
-        await download(url, authorization="no", reject_unauthorized=True, outbound=Outbound(), clock=SystemClock())
+        await download(url, authorization="no", trust=Trust(), outbound=Outbound(), clock=SystemClock())
     (request,) = server.requests
     assert request.target == "/flags?x=%20y%20z"
     assert request.headers["authorization"] == "Basic " + base64.b64encode(b"user:p@ss").decode()
@@ -275,7 +275,7 @@ def test_tls_through_a_tunnel_over_tls(make_loop: Callable[[], asyncio.AbstractE
         tls = server_side()
         async with loopback(tls) as proxy, loopback(tls) as server:
             outbound = Outbound(https=f"https://user:pw@127.0.0.1:{proxy.port}")
-            chosen = options(f"{server.url}/api", outbound=outbound, reject_unauthorized=False)
+            chosen = options(f"{server.url}/api", outbound=outbound, trust=Trust(False))
             upstream = Upstream(chosen, clock=FakeClock(), log=RecordingLog())
             proxy.script(tunnel)
             large = b"[" + b" " * 900_000 + b"]"
@@ -306,7 +306,7 @@ async def test_a_tunnel_that_does_not_come_about(answer: bytes | Behave, words: 
     """A network error; neither the proxy nor its password is in the message, and the upstream is not asked."""
     async with loopback() as proxy, loopback(server_side()) as server:
         outbound = Outbound(https=f"http://user:hidden@127.0.0.1:{proxy.port}")
-        chosen = options(server.url, outbound=outbound, reject_unauthorized=False, limits=Limits(0.3, 5.0))
+        chosen = options(server.url, outbound=outbound, trust=Trust(False), limits=Limits(0.3, 5.0))
         upstream = Upstream(chosen, clock=FakeClock(), log=RecordingLog())
         proxy.script(answer)
         error = await fault(upstream)

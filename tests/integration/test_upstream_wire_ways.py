@@ -13,7 +13,7 @@ from aio import asynchronous
 from flagsvc.clock import SystemClock
 from flagsvc.errors import UpstreamError
 from flagsvc.testing import FakeClock, RecordingLog
-from flagsvc.upstream import Outbound, Upstream, download
+from flagsvc.upstream import Outbound, Trust, Upstream, download
 from loopback import loopback, reply, then_reset, tunnel
 from upstream_session import DOCUMENT, fault, options, session
 
@@ -35,7 +35,7 @@ async def test_a_certificate_nobody_vouches_for_is_refused() -> None:
     async with session(tls=tls) as (_, upstream):
         error = await fault(upstream)
         assert error.kind == "network" and "certificate" in str(error)
-    async with session(tls=tls, reject_unauthorized=False) as (server, upstream):
+    async with session(tls=tls, trust=Trust(False)) as (server, upstream):
         server.script(reply(200, DOCUMENT))
         assert (await upstream.get_features(None)).body == DOCUMENT
 
@@ -71,7 +71,7 @@ async def test_https_goes_through_a_tunnel_that_never_sees_the_token() -> None:
     _, tls = authority()
     async with loopback() as proxy, loopback(tls) as server:
         outbound = Outbound(https=f"http://127.0.0.1:{proxy.port}")
-        chosen = options(f"{server.url}/api", outbound=outbound, reject_unauthorized=False)
+        chosen = options(f"{server.url}/api", outbound=outbound, trust=Trust(False))
         upstream = Upstream(chosen, clock=FakeClock(), log=RecordingLog())
         proxy.script(tunnel)
         server.script(reply(200, DOCUMENT))
@@ -87,7 +87,7 @@ async def test_an_outbound_proxy_may_itself_be_spoken_to_over_tls() -> None:
     """`HTTP_PROXY=https://…`."""
     _, tls = authority()
     async with loopback(tls) as proxy:
-        chosen = options("http://flags.invalid/api", outbound=Outbound(http=proxy.url), reject_unauthorized=False)
+        chosen = options("http://flags.invalid/api", outbound=Outbound(http=proxy.url), trust=Trust(False))
         upstream = Upstream(chosen, clock=FakeClock(), log=RecordingLog())
         proxy.script(reply(200, DOCUMENT))
         assert (await upstream.get_features(None)).body == DOCUMENT
@@ -141,6 +141,4 @@ async def test_a_download_fails_with_a_kind(answer: Any, kind: str) -> None:
 
 async def get(url: str, authorization: str | None) -> bytes:
     """Download directly."""
-    return await download(
-        url, authorization=authorization, reject_unauthorized=True, outbound=Outbound(), clock=SystemClock()
-    )
+    return await download(url, authorization=authorization, trust=Trust(), outbound=Outbound(), clock=SystemClock())

@@ -1,19 +1,22 @@
-"""The fuzz tests of `tests/property` for long, with inputs that are others in every run (`make test-long`)."""
+"""The fuzz tests of `tests/property` for long, with inputs that are others in every run.
+
+`make test-long`; with FUZZ_SECONDS=60 each of them goes on for a minute, and all together for about an hour.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
 import pytest
 
-from fuzzing import commands, documents, requests, sockets, upstreams
+from fuzzing import commands, documents, others, requests, sockets, stored, upstreams
 from fuzzing.commands import Desk
 from fuzzing.proxy import WORLDS, fuzzed
-from fuzzing.rows import TIMES_LONGER, Row, run
+from fuzzing.rows import Row, run_long
 from processes import scratch
 
 
@@ -29,6 +32,9 @@ SUITES: tuple[tuple[str, tuple[Row[Any], ...], Open], ...] = (
     *((f"requests, {name}", requests.ROWS, partial(fuzzed, **options)) for name, options in WORLDS.items()),
     ("documents", documents.ROWS, asyncio.Runner),
     ("upstream", upstreams.ROWS, upstreams.exchange),
+    ("storage", stored.FILES, scratch),
+    ("deltas", stored.DELTAS, nullcontext),
+    ("other processes", others.ROWS, nullcontext),
     ("commands", commands.ROWS, desk),
     ("sockets", sockets.ROWS, sockets.target),
 )
@@ -40,4 +46,4 @@ CASES = [pytest.param(row, world, id=f"{suite}: {row}") for suite, rows, world i
 def test_for_long(row: Row[Any], world: Open) -> None:
     """What holds for a few inputs holds for many."""
     with world() as target:
-        run(row, target, times=TIMES_LONGER)
+        run_long(row, target)

@@ -48,7 +48,7 @@ class Asked:
         options = CompileOptions(custom_strategies=custom(seed), hostname="here")
         self.watched = Watched(compile_document(document, options).snapshot, doubting)
         self.clock = Fixed()
-        self.usage = UsageCounters(self.watched.names.get, self.clock.now)
+        self.usage = UsageCounters(lambda: self.watched.names, self.clock.now)
         holder: Holder[Watched] = Holder()
         holder.replace(self.watched, ConfigurationDocument(b"", ""), 0)
         self.log = RecordingLog()

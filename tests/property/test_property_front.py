@@ -95,6 +95,12 @@ WITNESSES: dict[str, tuple[bytes, list[int]]] = {
         [],
     ),
     "finds_no_path": (frontstreams.head("GET http://proxy HTTP/1.1"), []),
+    "refuses_framing": (
+        frontstreams.head("POST /proxy HTTP/1.1", frontstreams.KEYED, "Transfer-Encoding: gzip, chunked")
+        + b"0\r\n\r\n",
+        [],
+    ),
+    "closes_tunnels": (frontstreams.head("CONNECT /proxy HTTP/1.1", frontstreams.KEYED), []),
     "answers_once": (
         frontstreams.head("PUT /proxy HTTP/1.1", frontstreams.KEYED, "Transfer-Encoding: chunked") + b"x",
         [-1],

@@ -12,7 +12,7 @@ import pytest
 import structlog
 
 from flagsvc.errors import UpstreamError
-from flagsvc.log import LEVELS, EventLogger, Logger, build_logger, in_brief, takes_fields, where
+from flagsvc.log import LEVELS, EventLogger, Logger, Secrets, build_logger, in_brief, takes_fields, where
 
 EVENING = 1_795_221_123.4567
 MOMENT = "2026-11-21T00:32:03.456Z"
@@ -233,6 +233,18 @@ def test_secrets_are_masked_for_loggers_from_outside() -> None:
     fields = Fields()
     build_logger(fields, secrets=["s3cret-token"]).info("s3cret-token", a="s3cret-token", b=5)
     assert fields.calls == [("info", "***", {"a": "***", "b": 5})]
+
+
+def test_secrets_may_become_more() -> None:
+    """What is added to the secrets of loggers is masked from then on, whatever its length; what was a secret stays one."""
+    secrets = Secrets(["old-client-key"])
+    log, stream = lines(secrets=secrets)
+    secrets.add(["new-client-key", "old-client-key-of-the-shop", "short"])
+    log.error("x", keys=["old-client-key", "new-client-key"], other="old-client-key-of-the-shop", word="short")
+    assert (
+        "client-key" not in stream.getvalue() and "shop" not in stream.getvalue() and "word=short" in stream.getvalue()
+    )
+    assert "client-key" not in repr(secrets)
 
 
 def test_exceptions_are_named_not_quoted() -> None:

@@ -17,6 +17,9 @@ import trustme
 
 import option_rows_callers as callers
 import option_rows_inside as inside
+import option_rows_limits as limits
+import option_rows_secure as secure
+import option_rows_storage as storage
 import option_rows_upstream as upstream
 from flagsvc import ConfigurationError
 from flagsvc.settings.options import OPTIONS
@@ -31,15 +34,20 @@ ROWS: tuple[Row, ...] = (
     *upstream.LISTENING,
     *upstream.UPSTREAM,
     *upstream.METRICS,
+    *limits.LISTENING,
+    *limits.REQUESTS,
+    *secure.LISTENING,
+    *secure.UPSTREAM,
     *callers.CALLERS,
     *callers.CORS,
     *inside.EVALUATION,
     *inside.STORAGE,
+    *storage.STORAGE,
     *inside.LOGGING,
     *inside.EXPERIMENTAL,
 )
 FIRST = {row.name: row for row in reversed(ROWS)}
-SERVING = ("port", "host", "keepAliveTimeout", "workers")
+SERVING = ("port", "host", "keepAliveTimeout", "shutdownGrace", "workers")
 """The options of a server: they mean nothing to an application that another server runs."""
 
 
@@ -62,7 +70,7 @@ async def seen(row: Row, way: str, folder: Path) -> object:
     """Return what is seen of a row's option when it is given in this way."""
     for name, text in row.files.items():
         (folder / name).write_text(text)
-    async with scene(folder, tls=self_signed() if row.tls else None) as around:
+    async with scene(folder, tls=self_signed() if row.tls is True else row.tls or None) as around:
         if row.features:
             around.served = document(*row.features)
         try:

@@ -65,10 +65,48 @@ WRONG = {
     "noProxy": BAD,
     "upstreamTimeout": "0",
     "metricsBuffer": "0",
+    "metricsBufferBytes": "0",
+    "metricsBatch": "0",
     "variantFeatureState": "2",
     "hashEncoding": "utf16",
     "storage": "some/folder",
+    "storagePassword": SECRET,
+    "storageCa": BAD,
+    "storageCert": BAD,
+    "storageKey": BAD,
+    "storageKeyPassword": SECRET,
+    "storageTimeout": "0",
+    "storagePrefix": "two words",
+    "leaseTime": "20",
     "accessLog": "stdout",
+    "shutdownGrace": "5s",
+    "watchInterval": "-1",
+    "keyOverlap": "forever",
+    "tlsCert": BAD,
+    "tlsKey": BAD,
+    "tlsKeyPassword": SECRET,
+    "tlsMinVersion": "1.1",
+    "tlsClientCa": BAD,
+    "tlsHandshakeTimeout": "0",
+    "socketMode": "0888",
+    "adminAddress": "127.0.0.1",
+    "upstreamCa": BAD,
+    "upstreamCert": BAD,
+    "upstreamKey": BAD,
+    "upstreamKeyPassword": SECRET,
+    "maxStaleness": "-1",
+    "ageHeader": "ETag",
+    "maxConnections": "0",
+    "headerTimeout": "0",
+    "bodyTimeout": "1m",
+    "writeTimeout": "never",
+    "jsonDepthLimit": "7",
+    "contextPropertiesLimit": "0",
+    "contextValueLimit": "4 kB",
+    "toggleLimit": "none",
+    "rateLimitKey": "-1",
+    "rateLimitAddress": "10/s",
+    "rateLimitBurst": "0.5",
 }
 WAYS = ("variable", "alias", "file", "flag")
 WRONG_OBJECTS: dict[str, Any] = {"logger": print, "storage_provider": "a folder", "exp_bootstrap": 7}
@@ -81,7 +119,8 @@ def test_every_option_can_be_wrong() -> None:
 
 def spread(shift: int, folder: Path) -> tuple[dict[str, str], list[str], dict[str, str]]:
     """Return an environment, arguments and the source of each wrong value, when they are spread over all ways to give them."""
-    environment, arguments, sources, lines = {}, [], {}, []
+    environment: dict[str, str] = {"UNLEASH_SHUTDOWN_GRACE": ""}  # what programs of tests are given otherwise
+    arguments, sources, lines = list[str](), dict[str, str](), list[str]()
     path = folder / "wrong.toml"
     for number, (name, text) in enumerate(WRONG.items()):
         option, way = BY_NAME[name], WAYS[(number + shift) % len(WAYS)]

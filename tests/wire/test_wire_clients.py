@@ -37,8 +37,22 @@ def test_unknown_names_are_dropped_and_counted(opened: Opener) -> None:
     wire = opened()
     wire.post(METRICS[0], report({"jane@example.com": {"yes": 1}, "on": {"yes": 1, "variants": {"10.0.0.1": 5}}}))
     assert wire.counted() == {"on": (1, 0, {})}
-    assert wire.usage.dropped == 2
-    assert b"flagsvc_usage_dropped_total 2.0\n" in wire.get("/proxy/internal-backstage/prometheus").body
+    assert wire.usage.unknown == 2
+    page = wire.get("/proxy/internal-backstage/prometheus").body
+    assert b"flagsvc_usage_unknown" not in page and b"flagsvc_usage_waiting" not in page, "who may ask learns no names"
+
+
+def test_which_names_there_are_is_not_told(opened: Opener) -> None:
+    """A page of metrics that needs no key says the same whether a caller asked for a toggle that there is, or for none."""
+
+    def page_after(name: str) -> list[bytes]:
+        wire = opened()
+        wire.post("/proxy", {"toggles": [name] * 50})
+        wire.post(METRICS[0], report({name: {"yes": 7, "variants": {"someone": 1}}}))
+        lines = wire.get("/proxy/internal-backstage/prometheus").body.splitlines()
+        return [line for line in lines if b"usage" in line]
+
+    assert page_after("off") == page_after("nothing-of-that-name")
 
 
 @pytest.mark.parametrize(
@@ -203,6 +217,13 @@ def test_features(opened: Opener) -> None:
     assert wire.get("/proxy/client/features", {"if-none-match": tag}, key=TOKEN).status == 304
     assert wire.get("/proxy/client/features", {"if-none-match": '"v1"'}, key=TOKEN).status == 304
     assert wire.get("/proxy/client/features", {"if-none-match": '"v0"'}, key=TOKEN).status == 200
+
+
+def test_features_belong_to_their_token(opened: Opener) -> None:
+    """No shared cache keeps the configuration, and none hands it to a caller with another key."""
+    answer = opened().get("/proxy/client/features", key=TOKEN)
+    assert answer.header("cache-control") == "private, no-cache"
+    assert {each.strip() for each in (answer.header("vary") or "").split(",")} == {"Accept-Encoding", "authorization"}
 
 
 def test_features_without_tokens(opened: Opener) -> None:

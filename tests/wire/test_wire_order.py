@@ -28,6 +28,10 @@ LARGE = b"[" + b" " * 200_000 + b"]"
         ({**CLOSED, "enable_oas": True}, "GET", "/docs/openapi.json", {}, None, b"", 503),
         # but liveness
         (CLOSED, "GET", "/proxy/live", {}, None, b"", 200),
+        (CLOSED, "GET", "/livez", {}, None, b"", 200),
+        # and readiness, which says why not itself
+        (CLOSED, "PUT", "/readyz", {}, None, b"", 405),
+        (CLOSED, "GET", "/readyz", {}, None, b"", 503),
         # 404 and 405 before 401
         ({}, "GET", "/nowhere", {}, None, b"", 404),
         ({}, "DELETE", "/proxy", {}, None, b"", 405),

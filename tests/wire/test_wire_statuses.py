@@ -93,6 +93,24 @@ def test_the_first_configuration_makes_it_ready(opened: Opener) -> None:
     assert wire.get("/proxy").json() == {"toggles": []}
 
 
+@pytest.mark.parametrize("target", ["/proxy/ready", "/readyz", "/internal-backstage/ready"])
+def test_readiness(opened: Opener, target: str) -> None:
+    """200 while callers should be sent here, else 503 with one word for why not, as text, and never from a cache."""
+    wire = opened(document=None)
+    cold = wire.get(target, key=None)
+    assert (cold.status, cold.body, cold.header("retry-after")) == (503, b"cold", "1")
+    wire.serve({"version": 2, "features": []})
+    ready = wire.get(target, key=None)
+    assert (ready.status, ready.body) == (200, b"ready")
+    wire.service.standing.draining = True
+    ending = wire.get(target, key=None)
+    assert (ending.status, ending.body) == (503, b"draining")
+    for answer in (cold, ready, ending):
+        assert answer.header("content-type") == "text/plain; charset=utf-8"
+        assert answer.header("cache-control") == "no-store"
+    assert wire.get("/proxy").status == wire.get("/proxy/health").status == 200
+
+
 def test_health(opened: Opener) -> None:
     """`ok` as HTML, two bytes, with a weak entity tag."""
     for target in ("/proxy/health", "/proxy/live"):
@@ -174,6 +192,9 @@ def test_base_path(opened: Opener) -> None:
         assert wire.get("/base/Path" + path).status == 200
         assert wire.get("/base/path" + path).status == 200
         assert wire.get(path).status == 404
+    for path in ("/livez", "/readyz", "/internal-backstage/health", "/internal-backstage/ready"):
+        assert wire.get(path, key=None).status == 200
+        assert wire.get("/base/path" + path).status == 404
 
 
 def test_mounted_below_a_path(over_asgi: Opener) -> None:

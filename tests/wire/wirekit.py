@@ -247,7 +247,7 @@ def open_wire(
     """Return a proxy with these settings over this transport."""
     holder: Holder[Snapshot] = Holder()
     clock, log = FakeClock(), RecordingLog()
-    usage = UsageCounters(lambda name: holder.current.names.get(name) if holder.current else None, clock.now)
+    usage = UsageCounters(lambda: holder.current.names if holder.current else {}, clock.now)
     given = {"client_keys": (KEY,), "server_tokens": (TOKEN,), "custom_strategies": tuple(strategies or ()), **settings}
     service = Service(
         ServiceSettings(**given),

@@ -17,7 +17,10 @@ JSON: Final = b"application/json; charset=utf-8"
 TEXT: Final = b"text/plain; charset=utf-8"
 HTML: Final = b"text/html; charset=utf-8"
 BRIEFLY: Final = b"public, max-age=2"
+BRIEFLY_PERSONAL: Final = b"private, max-age=2"
 NEVER: Final = b"no-store"
+KEPT_BY_ITS_OWNER: Final = b"private, no-cache"
+"""For what belongs to one key: no shared cache keeps it, and a private one asks each time whether it still holds."""
 ASK_AGAIN: Final = b"no-cache"
 TEXT_STATUSES: Final = (401, 501, 503)
 """Errors whose body is a text, as the reference has them; every other error is JSON."""
@@ -46,6 +49,8 @@ class Answers:
         self.negotiator = Negotiator()
         keyed = (b"Accept-Encoding", key_header.encode("latin-1"))
         self.evaluation = Shape(cors, JSON, BRIEFLY, keyed, [])
+        self.personal = Shape(cors, JSON, BRIEFLY_PERSONAL, keyed, [])
+        self.configuration = Shape(cors, JSON, KEPT_BY_ITS_OWNER, keyed, [])
         self.html = self.shape(HTML, b"")
         self.text = self.shape(TEXT, NEVER)
         self.error = self.shape(JSON, NEVER)

@@ -6,8 +6,10 @@ import json
 from typing import NamedTuple, NoReturn
 
 import msgspec
+from mypy_extensions import i64
 
 from flagsvc.api.http import Refused, invalid
+from flagsvc.api.limits import DEPTH, TOGGLES
 from flagsvc.api.media import UTF8, Media, to_text, unpack
 from flagsvc.engine.context import Context
 from flagsvc.engine.values import jsdate, jsnumber
@@ -15,8 +17,6 @@ from flagsvc.engine.values import jsdate, jsnumber
 MUST_BE_TEXT = "must be string"
 MUST_BE_OBJECT = "must be object"
 MUST_BE_ARRAY = "must be array"
-MAX_DEPTH = 100
-"""Lists in lists that are joined; the parser has a bound of its own."""
 
 TEXT_FIELDS = {
     "appName": "app_name",
@@ -35,17 +35,45 @@ class Lookup(NamedTuple):
     toggles: list[str]
 
 
-def read_json(body: bytes, media: Media, limit: int) -> object:
-    """Return the JSON value in a body, `{}` for no body; raises Refused (413, 400 with the parser's position)."""
+def read_json(body: bytes, media: Media, limit: int, depth: int = 0) -> object:
+    """Return the JSON value in a body, `{}` for no body; raises Refused (413, 400 with the parser's position).
+
+    `depth` is how deeply lists and objects may be nested, 0 for as deeply as the parser goes.
+    """
     body = unpack(body, media.window, limit)
     if not body:
         return {}
+    value = decoded(body, media)
+    if depth and deeper(value, depth):
+        raise too_deep()
+    return value
+
+
+def decoded(body: bytes, media: Media) -> object:
+    """Return the JSON value in a body; raises Refused (400)."""
     try:
         return msgspec.json.decode(body if media.codec == UTF8 else to_text(body, media.codec))
     except RecursionError:
         raise too_deep() from None
     except ValueError:
         return read_unusual(to_text(body, media.codec))
+
+
+def deeper(value: object, levels: i64) -> bool:
+    """Return whether lists and objects are nested in more levels than so many."""
+    if isinstance(value, dict):
+        if levels == 0:
+            return True
+        for each in value.values():
+            if deeper(each, levels - 1):
+                return True
+    elif isinstance(value, list):
+        if levels == 0:
+            return True
+        for item in value:
+            if deeper(item, levels - 1):
+                return True
+    return False
 
 
 def read_unusual(text: str) -> object:
@@ -65,8 +93,8 @@ def read_unusual(text: str) -> object:
 
 
 def too_deep() -> Refused:
-    """Return the 400 for a body nested beyond all measure."""
-    return Refused(400, "the body is nested too deeply", [])
+    """Return the 400 for a body nested beyond its limit."""
+    return Refused(400, "the body is nested too deeply", [], DEPTH)
 
 
 def refuse_constant(name: str) -> NoReturn:
@@ -85,13 +113,15 @@ def whole(value: object) -> object:
     return value
 
 
-def read_lookup(value: object) -> Lookup:
-    """Return the toggles and the context of a POST /proxy body; raises Refused (400). Anything else in it is ignored."""
+def read_lookup(value: object, most: int) -> Lookup:
+    """Return the toggles, at most so many, and the context of a POST /proxy body; raises Refused (400). All else is ignored."""
     if not isinstance(value, dict):
         raise invalid("/body", None, MUST_BE_OBJECT)
     toggles = value.get("toggles", [])
     if not isinstance(toggles, list):
         raise invalid("/body", "toggles", MUST_BE_ARRAY)
+    if len(toggles) > most:
+        raise invalid("/body", "toggles", f"must NOT have more than {most} items", TOGGLES)
     names = [text("/body/toggles", str(index), each) or "" for index, each in enumerate(toggles)]
     context = value.get("context", {})
     if not isinstance(context, dict):
@@ -141,17 +171,12 @@ def number(value: object) -> float:
     return value if isinstance(value, float) else float("nan")
 
 
-def loose_text(value: object, depth: int = 0) -> str:
-    """Return the text JavaScript makes of any value: a list is joined with commas, an object says only that it is one.
-
-    Raises Refused (400) for lists in lists beyond all measure.
-    """
+def loose_text(value: object) -> str:
+    """Return the text JavaScript makes of any value: a list is joined with commas, an object says only that it is one."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
-        if depth == MAX_DEPTH:
-            raise too_deep()
-        return ",".join(["" if each is None else loose_text(each, depth + 1) for each in value])
+        return ",".join(["" if each is None else loose_text(each) for each in value])
     return "[object Object]" if isinstance(value, dict) else scalar_text(value)
 
 

@@ -14,13 +14,16 @@ from flagsvc.api.client import Features, Metrics, Register
 from flagsvc.api.cors import Cors
 from flagsvc.api.enrich import Enrichment
 from flagsvc.api.evaluation import Evaluator, Listing, Lookup
-from flagsvc.api.health import Health
-from flagsvc.api.keys import KeyRing
+from flagsvc.api.health import Health, Ready
+from flagsvc.api.keys import KeyRing, Keys
+from flagsvc.api.limits import Reached
 from flagsvc.api.log import Sparing
 from flagsvc.api.ports import Holder, Usage
-from flagsvc.api.prometheus import Elsewhere, Prometheus, Sources
+from flagsvc.api.prometheus import Elsewhere, Prometheus
 from flagsvc.api.routes import ROUTES, Auth, Limit, Row
+from flagsvc.api.samples import Fleet, Loops, Sources, no_loops
 from flagsvc.api.settings import ServiceSettings
+from flagsvc.api.standing import AgeField, Standing
 from flagsvc.clock import Clock
 from flagsvc.extensions import ContextEnricher
 from flagsvc.log import Logger
@@ -31,7 +34,11 @@ OTHER = "other"
 
 
 class Ports(NamedTuple):
-    """What the contract is connected to. `elsewhere` gives the metrics of all processes where this is one of several."""
+    """What the contract is connected to.
+
+    `elsewhere` gives the metrics of all processes where this is one of several, `loops` what befell those that face the upstream.
+    `standing` is somebody else's, None for one of its own.
+    """
 
     holder: Holder
     usage: Usage
@@ -39,12 +46,16 @@ class Ports(NamedTuple):
     log: Logger
     random: Random
     elsewhere: Elsewhere | None = None
+    loops: Loops = no_loops
+    standing: Standing | None = None
+    fleet: Fleet | None = None
 
 
 class Parts(NamedTuple):
     """What a Service works with. `headers` has the kind of each header's name; `rest` counts what found no endpoint.
 
-    `sources` is what the metrics are read from.
+    `keys` open routes, `reached` counts what was refused at a limit, `sources` is what the metrics are read from, `standing` says
+    whether callers should be sent here, `age` is a field of every answer.
     """
 
     cors: Cors
@@ -53,24 +64,49 @@ class Parts(NamedTuple):
     resources: dict[bytes, Resource]
     preflights: Tally
     rest: Tally
+    keys: Keys
+    reached: Reached
     sources: Sources
+    standing: Standing
+    age: AgeField | None
 
 
-def build(settings: ServiceSettings, ports: Ports, enrichers: Sequence[ContextEnricher]) -> Parts:
-    """Return the parts of a Service with these settings."""
+def build(
+    settings: ServiceSettings, ports: Ports, enrichers: Sequence[ContextEnricher], rows: Sequence[Row] = ROUTES
+) -> Parts:
+    """Return the parts of a Service with these settings and routes."""
     cors = Cors(settings)
     answers = Answers(cors, settings.client_keys_header_name)
     tallies: list[Tally] = [Tally("OPTIONS", "any"), Tally(OTHER, UNMATCHED)]
-    sources = Sources(ports.holder, ports.usage, tallies, ports.clock, AnswerCache(settings.answer_cache_bytes))
+    cache = AnswerCache(settings.answer_cache_bytes)
+    reached = Reached()
+    sources = Sources(
+        ports.holder,
+        ports.usage,
+        tallies,
+        ports.clock,
+        cache,
+        loops=ports.loops,
+        reached=reached.counts,
+        private=not settings.operators_here,
+        fleet=ports.fleet,
+    )
+    standing = ports.standing or Standing(ports.holder, ports.clock, settings.max_staleness)
     handlers = make_handlers(settings, ports, answers, sources, enrichers)
+    handlers["ready"] = Ready(standing, answers)
+    keys = Keys(settings.client_keys, settings.server_tokens)
     return Parts(
         cors=cors,
         answers=answers,
         headers={**HEADERS, settings.client_keys_header_name.encode("latin-1"): KEY},
-        resources=make_resources(settings, handlers, tallies),
+        resources=make_resources(settings, rows, handlers, tallies, keys),
         preflights=tallies[0],
         rest=tallies[1],
+        keys=keys,
+        reached=reached,
         sources=sources,
+        standing=standing,
+        age=None if settings.age_header is None else AgeField(settings.age_header, standing),
     )
 
 
@@ -84,7 +120,7 @@ def make_handlers(
     """Return who answers, by the names that the route rows use."""
     enrichment = Enrichment(enrichers, ports.log, Sparing(ports.clock, ENRICHER_SECONDS)) if enrichers else None
     faults = Sparing(ports.clock, None)
-    holder, usage, clock, log, random, _ = ports
+    holder, usage, clock, log, random = ports[:5]
     evaluator = Evaluator(settings, holder, usage, answers, sources.cache, enrichment, clock, random, log, faults)
     handlers: dict[str, Handler] = {
         "enabled": Listing(evaluator, False),
@@ -103,15 +139,15 @@ def make_handlers(
 
 
 def make_resources(
-    settings: ServiceSettings, handlers: dict[str, Handler], tallies: list[Tally]
+    settings: ServiceSettings, rows: Sequence[Row], handlers: dict[str, Handler], tallies: list[Tally], keys: Keys
 ) -> dict[bytes, Resource]:
     """Return the resources by path, also in lower case; adds a tally for each endpoint. What is off and 404 then is left out."""
-    rings = make_rings(settings)
+    rings = rings_of(keys)
     resources: dict[bytes, Resource] = {}
-    for row in ROUTES:
+    for row in rows:
         if not row.on(settings) and row.condition is not None and row.condition.status == 404:
             continue
-        resource = resources.setdefault((settings.base_path + row.path).encode(), Resource(row.always))
+        resource = resources.setdefault(row.place(settings.base_path).encode(), Resource(row.always))
         for method in ("GET", "HEAD") if row.method == "GET" else (row.method,):
             tallies.append(Tally(method, row.template))
             resource.endpoints[method.encode()] = make_endpoint(row, settings, handlers, rings, tallies[-1])
@@ -120,14 +156,9 @@ def make_resources(
     return {path.lower(): resource for path, resource in resources.items()} | resources
 
 
-def make_rings(settings: ServiceSettings) -> dict[Auth, KeyRing | None]:
-    """Return the keys for each kind of authentication."""
-    return {
-        Auth.NONE: None,
-        Auth.CLIENT: KeyRing(settings.client_keys),
-        Auth.SERVER: KeyRing(settings.server_tokens),
-        Auth.EITHER: KeyRing(settings.client_keys + settings.server_tokens),
-    }
+def rings_of(keys: Keys) -> dict[Auth, KeyRing | None]:
+    """Return the ring for each kind of authentication."""
+    return {Auth.NONE: None, Auth.CLIENT: keys.client, Auth.SERVER: keys.server, Auth.EITHER: keys.either}
 
 
 def make_endpoint(

@@ -58,7 +58,8 @@ class Call:
 
     The header attributes are None where the header is missing; a list header that came in several lines is joined with commas, of
     any other the first line counts. `limit` is the most bytes of body to read, 0 for none: what a caller sends along with a GET
-    is never waited for. `huge` tells of a body so large that the connection is better closed than drained.
+    is never waited for. `depth` is how deeply its JSON may be nested. `huge` tells of a body so large that the connection is better
+    closed than drained.
     """
 
     def __init__(self, request: Request) -> None:
@@ -66,6 +67,7 @@ class Call:
         self.endpoint: Endpoint | None = None
         self.media: Media = PLAIN
         self.limit: int = 0
+        self.depth: int = 0
         self.huge: bool = False
         self.size: i64 = 0
         self.started: float = 0.0
@@ -77,7 +79,7 @@ class Call:
         self.content_type: bytes | None = None
         self.content_length: bytes | None = None
         self.content_encoding: bytes | None = None
-        self.chunked: bool = False
+        self.transfer_coding: bytes | None = None
         self.requested_headers: bytes | None = None
 
     def read(self, table: dict[bytes, int]) -> None:
@@ -116,7 +118,12 @@ class Call:
         elif kind == CONTENT_ENCODING:
             self.content_encoding = joined(self.content_encoding, value)
         else:
-            self.chunked = True
+            self.transfer_coding = joined(self.transfer_coding, value)
+
+    @property
+    def chunked(self) -> bool:
+        """Whether the head announces a body whose end is in it."""
+        return self.transfer_coding is not None
 
     def has_body(self) -> bool:
         """Return whether the head announces a body; raises Refused (400) for a length that is none."""
@@ -128,7 +135,9 @@ class Call:
         if length is None:
             return 0
         if not length.isdigit():
-            raise Refused(400, "the Content-Length is not a number", [])
+            length = length.strip(b" \t")  # the parser leaves in what is behind a value
+            if not length.isdigit():
+                raise Refused(400, "the Content-Length is not a number", [])
         digits = length.lstrip(b"0")
         return MAX_LENGTH if len(digits) >= MAX_DIGITS else int(digits or b"0")
 

@@ -21,7 +21,7 @@ class Metrics(Handler):
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Count a report; raises Refused (400, 413) before anything of it is counted."""
-        for name, yes, no, variants in read_metrics(read_json(body, call.media, call.limit)):
+        for name, yes, no, variants in read_metrics(read_json(body, call.media, call.limit, call.depth)):
             self.usage.add(name, yes, no, variants)
         return self.answers.words(call, DONE)
 
@@ -34,7 +34,7 @@ class Register(Handler):
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Check a registration; raises Refused (400, 413)."""
-        read_registration(read_json(body, call.media, call.limit))
+        read_registration(read_json(body, call.media, call.limit, call.depth))
         return self.answers.words(call, DONE)
 
 
@@ -51,4 +51,4 @@ class Features(Handler):
         if document is None:
             raise not_ready()
         tag = b"W/" + document.etag.removeprefix("W/").encode("latin-1")
-        return self.answers.seal(self.answers.evaluation, call, document.body, tag)
+        return self.answers.seal(self.answers.configuration, call, document.body, tag)

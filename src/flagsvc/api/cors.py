@@ -16,6 +16,8 @@ ALLOW_HEADERS: Final = b"access-control-allow-headers"
 ANY_ORIGIN: Final = "*"
 WILDCARD: Final = "[A-Za-z0-9._-]+"
 """What a `*` inside an origin stands for: one or more labels of a host, or a port."""
+NAMES: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z, \t-]+")
+"""Names of headers with commas between: nothing else is sent back, least of all the end of a line."""
 
 
 class Cors:
@@ -67,7 +69,7 @@ class Cors:
     def preflight_own(self, origin: bytes | None, requested: bytes | None) -> Headers:
         """Return the headers of a preflight's answer that depend on its Origin and Access-Control-Request-Headers."""
         own = self.own(origin)
-        if self.repeats and requested:
+        if self.repeats and requested and NAMES.fullmatch(requested) is not None:
             own.append((ALLOW_HEADERS, requested))
         return own
 

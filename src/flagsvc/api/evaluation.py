@@ -12,6 +12,7 @@ from flagsvc.api.call import Answer, Call, Handler
 from flagsvc.api.enrich import Enrichment
 from flagsvc.api.etag import matches
 from flagsvc.api.http import POST, Response
+from flagsvc.api.limits import Bounds
 from flagsvc.api.log import Sparing
 from flagsvc.api.ports import Holder, Snapshot, Usage
 from flagsvc.api.query import read_query
@@ -19,7 +20,7 @@ from flagsvc.api.refusals import answer_too_large, not_ready
 from flagsvc.api.settings import ServiceSettings
 from flagsvc.api.trust import Trust
 from flagsvc.clock import Clock
-from flagsvc.engine.canonical import ALL, ENABLED, NAMED
+from flagsvc.engine.canonical import ALL, ENABLED, NAMED, Canon
 from flagsvc.engine.context import Context
 from flagsvc.log import Logger, where
 
@@ -57,6 +58,9 @@ class Evaluator:
         self.enrichment = enrichment
         self.trust = Trust(settings.trust_proxy)
         self.trusts = self.trust.reads_header
+        self.bounds = Bounds(settings.context_properties_limit, settings.context_value_limit, settings.toggle_limit)
+        self.shape = answers.evaluation
+        self.canon: Canon | None = None
         self.clock = clock
         self.random = random
         self.log = log
@@ -99,13 +103,26 @@ class Evaluator:
             return self.trust.address(peer, call.forwarded)
         return peer if peer else None
 
+    def follow(self, canon: Canon) -> None:
+        """Belong to the snapshot of `canon` from now on.
+
+        Where an answer may hang on an address that a header tells, no shared cache may keep it: the cache does not know for whose
+        address it was answered.
+        """
+        self.canon = canon
+        self.cache.follow(canon)
+        answers = self.answers
+        addressed = self.trusts and (canon.addressed or self.enrichment is not None)
+        self.shape = answers.personal if addressed else answers.evaluation
+
     def evaluate(self, call: Call, context: Context, names: list[str], everything: bool) -> Response:
         """Complete a context and return the answer to it: without evaluating where the caller or the cache has it already."""
         snapshot = self.holder.current
         if snapshot is None:
             raise not_ready()
         canon = snapshot.canon
-        self.cache.follow(canon)
+        if canon is not self.canon:
+            self.follow(canon)
         self.complete(context)
         if canon.timed or self.always_timed:
             context.now = self.clock.now() * 1000.0
@@ -120,7 +137,7 @@ class Evaluator:
         if condition is not None and call.request.method != POST:
             tag = self.cache.tagger.tag(key)
             if matches(condition, tag):
-                return self.answers.unchanged(self.answers.evaluation, tag)
+                return self.answers.unchanged(self.shape, tag)
         entry = self.cache.find(key)
         if entry is not None:
             return self.give(call, key, entry, names)
@@ -134,9 +151,9 @@ class Evaluator:
     def give(self, call: Call, key: bytes, entry: Entry, names: list[str]) -> Response:
         """Return an answer that its canonical bytes decide, and count what was asked for by name."""
         if names:
-            self.count(names, entry.states)
+            self.usage.count_all(names, entry.states)
         unpacked = not entry.packed
-        response = self.answers.known(self.answers.evaluation, call, entry)
+        response = self.answers.known(self.shape, call, entry)
         if unpacked and entry.packed and entry.size > 0:
             self.cache.grown(key, entry)
         return response
@@ -155,8 +172,8 @@ class Evaluator:
         if snapshot.memory.faults:
             self.report(snapshot)
         if names:
-            self.count(names, entry.states)
-        return self.answers.seal(self.answers.evaluation, call, entry.body)
+            self.usage.count_all(names, entry.states)
+        return self.answers.seal(self.shape, call, entry.body)
 
     def produce(self, snapshot: Snapshot, context: Context, names: list[str], everything: bool) -> Entry:
         """Return the snapshot's answer, without a tag; raises Refused (413) where it would be huge."""
@@ -167,11 +184,6 @@ class Evaluator:
         if not body:
             raise answer_too_large()
         return Entry(b"", body, states)
-
-    def count(self, names: list[str], states: list[bool]) -> None:
-        """Count each toggle of a look-up."""
-        for at, name in enumerate(names):
-            self.usage.count(name, states[at])
 
     def report(self, snapshot: Snapshot) -> None:
         """Log what was raised where a toggle was decided, once for each name (behaviour: Order of checks)."""
@@ -194,7 +206,12 @@ class Listing(Handler):
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return the toggles for the context in the query string; raises Refused (400)."""
-        return self.evaluator.ask(call, read_query(call.request.query), self.no_names, self.everything)
+        query = call.request.query
+        context = read_query(query)
+        bounds = self.evaluator.bounds
+        if len(query) > bounds.value or len(context.properties) > bounds.properties:
+            bounds.check(context, "/query", "/query")
+        return self.evaluator.ask(call, context, self.no_names, self.everything)
 
 
 class Lookup(Handler):
@@ -206,5 +223,7 @@ class Lookup(Handler):
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return the toggles for the context in the body; raises Refused (400, 413)."""
-        asked = read_lookup(read_json(body, call.media, call.limit))
+        bounds = self.evaluator.bounds
+        asked = read_lookup(read_json(body, call.media, call.limit, call.depth), bounds.toggles)
+        bounds.check(asked.context, "/body/context", "/body/context/properties")
         return self.evaluator.ask(call, asked.context, asked.toggles, self.everything)

@@ -1,6 +1,6 @@
 """The metrics beside the specification's, as prometheus_client writes them (behaviour: Metrics endpoint).
 
-Imported with the first scrape; `prometheus` has the rows.
+Imported with the first scrape; `samples` has the rows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from prometheus_client import ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from flagsvc.api.prometheus import KEPT, SERVED, Key, Labels, Row, Sources
+from flagsvc.api.samples import KEPT, SERVED, Key, Labels, Row, Sources
 
 
 class Families(Collector):
@@ -27,10 +27,13 @@ class Families(Collector):
     def collect(self) -> Iterator[Metric]:
         """Return the metrics."""
         yield from self._processes
-        for row in KEPT:
+        for row in filter(self._shown, KEPT):
             yield family(row, row.read(self._sources))
-        for row in SERVED:
+        for row in filter(self._shown, SERVED):
             yield family(row, self._served.get(row.name, {}))
+
+    def _shown(self, row: Row) -> bool:
+        return self._sources.private or not row.private
 
 
 def family(row: Row, values: Mapping[Labels, float]) -> Metric:

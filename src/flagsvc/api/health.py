@@ -1,15 +1,18 @@
-"""Whether the proxy lives and whether it is ready (specification: GET /proxy/health)."""
+"""Whether the proxy lives and whether it is ready (specification: GET /proxy/health; docs/decisions/0028)."""
 
 from __future__ import annotations
 
 from flagsvc.api.answers import Answers
 from flagsvc.api.call import Answer, Call, Handler
+from flagsvc.api.http import Refused
+from flagsvc.api.standing import Standing
 
 ALIVE = b"ok"
+READY = "ready"
 
 
 class Health(Handler):
-    """GET /proxy/health and /proxy/live: `ok`. That the first is 503 until the proxy is ready is a check of the head."""
+    """GET /proxy/health and liveness: `ok`. That the first is 503 until there is a configuration is a check of the head."""
 
     def __init__(self, answers: Answers) -> None:
         self.answers = answers
@@ -17,3 +20,18 @@ class Health(Handler):
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return `ok`."""
         return self.answers.seal(self.answers.html, call, ALIVE)
+
+
+class Ready(Handler):
+    """Readiness: whether a load balancer should send callers here."""
+
+    def __init__(self, standing: Standing, answers: Answers) -> None:
+        self.standing = standing
+        self.answers = answers
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return `ready`; raises Refused (503) with the word for why not."""
+        objection = self.standing.objection()
+        if objection:
+            raise Refused(503, objection, [])
+        return self.answers.words(call, READY)

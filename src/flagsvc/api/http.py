@@ -67,14 +67,19 @@ class Response:
 class Refused(Exception):  # noqa: N818  (what the caller sent is at fault, not the program)
     """The answer is an error with this status (behaviour: Order of checks).
 
-    `problems` are pairs of a JSON pointer (`/body/toggles/0`) and what must hold there; empty when the whole is at fault.
+    `problems` are pairs of a JSON pointer (`/body/toggles/0`) and what must hold there; empty when the whole is at fault. `limit`
+    is the limit that was reached, one of `limits.LIMITS`, if one was; `retry` the seconds after which to ask again, 0 for never.
     """
 
-    def __init__(self, status: int, message: str, problems: list[tuple[str, str]]) -> None:
+    def __init__(
+        self, status: int, message: str, problems: list[tuple[str, str]], limit: str = "", retry: int = 0
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
         self.problems = problems
+        self.limit = limit
+        self.retry = retry
 
 
 def below(place: str, name: str) -> str:
@@ -82,7 +87,10 @@ def below(place: str, name: str) -> str:
     return place + "/" + name.replace("~", "~0").replace("/", "~1")
 
 
-def invalid(place: str, name: str | None, rule: str) -> Refused:
-    """Return the 400 for the field `name` below the JSON pointer `place`, or for `place` itself, which does not keep `rule`."""
+def invalid(place: str, name: str | None, rule: str, limit: str = "") -> Refused:
+    """Return the 400 for the field `name` below the JSON pointer `place`, or for `place` itself, which does not keep `rule`.
+
+    `limit` is as in Refused.
+    """
     pointer = place if name is None else below(place, name)
-    return Refused(400, "the request does not fit its schema", [(pointer, rule)])
+    return Refused(400, "the request does not fit its schema", [(pointer, rule)], limit)

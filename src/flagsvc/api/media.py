@@ -6,6 +6,7 @@ import zlib
 from typing import NamedTuple
 
 from flagsvc.api.http import Refused
+from flagsvc.api.limits import BODY
 
 JSON = "application/json"
 UTF8 = "utf-8"
@@ -75,7 +76,7 @@ def unpack(body: bytes, window: int, limit: int) -> bytes:
 
 def too_large(limit: int) -> Refused:
     """Return the 413 for a body over `limit` bytes."""
-    return Refused(413, f"the body is larger than {limit} bytes", [])
+    return Refused(413, f"the body is larger than {limit} bytes", [], BODY)
 
 
 def to_text(body: bytes, codec: str) -> str:

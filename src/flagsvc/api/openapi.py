@@ -24,6 +24,7 @@ CACHE = {"Cache-Control": "How long the answer may be kept.", "ETag": "Equal whe
 HEADERS = {
     200: {"Vary": "What the answer depends on.", **CACHE},
     304: {"Vary": "What the answer depends on.", **CACHE},
+    429: {"Retry-After": "Seconds after which to ask again.", "Cache-Control": "Never kept."},
     503: {"Retry-After": "Seconds after which to ask again.", "Cache-Control": "Never kept."},
 }
 
@@ -33,7 +34,7 @@ def document(settings: ServiceSettings, root: str) -> Json:
     paths: dict[str, Json] = {}
     for row in ROUTES:
         if row.listed and row.on(settings):
-            paths.setdefault(settings.base_path + row.path, {})[row.method.lower()] = operation(row)
+            paths.setdefault(row.place(settings.base_path), {})[row.method.lower()] = operation(row)
     content: Json = {
         "openapi": "3.1.0",
         "info": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from flagsvc.engine.canonical import Canon
@@ -66,22 +67,46 @@ class Holder(Protocol):
 
     @property
     def state(self) -> str:
-        """Where the configuration came from: cold, restored, bootstrapped, fresh or stale."""
+        """Where the configuration came from: cold, restored, bootstrapped, fresh, stale or rejected."""
 
     @property
     def problems(self) -> int:
         """The number of malformed features that were left out."""
+
+    @property
+    def checked(self) -> float | None:
+        """The moment of the last check of the upstream that went well, in the seconds of `Clock.monotonic`; None when never."""
+
+    @property
+    def failures(self) -> int:
+        """The number of checks since then, all of which failed."""
+
+    @property
+    def events(self) -> Mapping[str, int]:
+        """How often a check brought what, by the name of `lifecycle.Event`."""
 
 
 class Usage(Protocol):
     """The counters of usage metrics (`flagsvc.usage.UsageCounters`)."""
 
     @property
-    def dropped(self) -> int:
-        """How many counts were left out so far: of names the configuration does not know, or over a bound."""
+    def entries(self) -> int:
+        """How many toggles and variants were counted and not sent yet."""
 
-    def count(self, name: str, enabled: bool) -> None:
-        """Count one look-up of a toggle, if the configuration knows it."""
+    @property
+    def unknown(self) -> int:
+        """How many counts were left out so far that the configuration does not know."""
+
+    @property
+    def full(self) -> int:
+        """How many were left out because there were too many."""
+
+    @property
+    def refused(self) -> int:
+        """How many the upstream will never take."""
+
+    def count_all(self, names: list[str], states: list[bool]) -> None:
+        """Count a look-up: whether each of these toggles was on, as far as the configuration knows them."""
 
     def add(self, name: str, yes: int, no: int, variants: dict[str, int]) -> None:
         """Count what an SDK reports of a toggle, as far as the configuration knows its name and variants."""

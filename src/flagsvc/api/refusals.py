@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 from flagsvc.api.http import Refused
+from flagsvc.api.limits import ANSWER, CONNECTIONS, HEADERS, QUERY
 
 MAX_SHOWN = 200
 
 
 def answer_too_large() -> Refused:
     """Return the 413 for a look-up that names so many toggles that its answer would be huge."""
-    return Refused(413, "the answer would be too large: name fewer toggles", [])
+    return Refused(413, "the answer would be too large: name fewer toggles", [], ANSWER)
 
 
 def not_ready() -> Refused:
@@ -39,12 +42,22 @@ def switched_off(hint: str) -> Refused:
 
 def query_too_long(limit: int) -> Refused:
     """Return the 414 for a long query string."""
-    return Refused(414, f"the query string is longer than {limit} bytes", [])
+    return Refused(414, f"the query string is longer than {limit} bytes", [], QUERY)
 
 
 def headers_too_large(limit: int) -> Refused:
     """Return the 431 for a large header block."""
-    return Refused(431, f"the header block is larger than {limit} bytes", [])
+    return Refused(431, f"the header block is larger than {limit} bytes", [], HEADERS)
+
+
+def too_many_requests(whose: str, limit: str, seconds: float) -> Refused:
+    """Return the 429 for the caller whose rate limit is used up, and who may ask again after so many seconds."""
+    return Refused(429, f"too many requests {whose}", [], limit, max(1, ceil(seconds)))
+
+
+def no_room() -> Refused:
+    """Return the 503 for a connection more than can be held."""
+    return Refused(503, "too many connections", [], CONNECTIONS)
 
 
 def no_http() -> Refused:

@@ -6,7 +6,7 @@ The service, the OpenAPI document and the tests of the wire read these rows.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from flagsvc.api.settings import ServiceSettings
@@ -31,7 +31,7 @@ class Limit(Enum):
 
 @dataclass(frozen=True)
 class Condition:
-    """What switches a route on: a field of ServiceSettings; `status` is the answer while it is off, `hint` its text."""
+    """What switches a route on: a field or property of ServiceSettings; `status` is the answer while it is off, `hint` its text."""
 
     field: str
     status: int
@@ -52,7 +52,7 @@ ALL = Condition(
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One method of one route. `path` is below the base path; a GET row answers HEAD too.
+    """One method of one route. `path` is below the base path, unless `rooted`; a GET row answers HEAD too.
 
     `handler` names who answers, `query` tells that a context is read from the query string, `body` the schema of the JSON body
     and `body_needed` that it may not be missing, `media` and `schema` the type and the schema of a 200. `always` marks what
@@ -73,6 +73,7 @@ class Row:
     schema: str = ""
     condition: Condition | None = None
     always: bool = False
+    rooted: bool = False
     listed: bool = True
     tag: str = "operations"
 
@@ -80,14 +81,33 @@ class Row:
         """Return whether the route is switched on."""
         return self.condition is None or self.condition.holds(settings)
 
+    def place(self, base: str) -> str:
+        """Return the path where the base path is `base`."""
+        return self.path if self.rooted else base + self.path
+
+    @property
+    def for_operators(self) -> bool:
+        """Whether this is asked by who runs the proxy, not by who uses it."""
+        return self.handler in ("health", "ready", "prometheus")
+
     @property
     def template(self) -> str:
         """The label that stands for the route in metrics and logs."""
         return self.path
 
 
+OPERATORS = Condition("operators_here", 404, "")
+
 LISTED = "The toggles that are on for the context; nothing of their configuration."
 NAMED = "With `toggles`: every named toggle with its state. Without: the toggles that are on."
+READY = "Not while there is no configuration (`cold`), one that is too old (`stale`), or the process ends (`draining`)."
+PROBES = (
+    ("/livez", "health", "/proxy/live", "text/html"),
+    ("/readyz", "ready", "/proxy/ready", "text/plain"),
+    ("/internal-backstage/health", "health", "/proxy/live", "text/html"),
+    ("/internal-backstage/ready", "ready", "/proxy/ready", "text/plain"),
+)
+"""Liveness and readiness where Kubernetes and the Rust successor have them: path, who answers, which other route that is."""
 
 ROUTES: tuple[Row, ...] = (
     Row(
@@ -182,7 +202,7 @@ ROUTES: tuple[Row, ...] = (
     Row(
         path="/proxy/health",
         handler="health",
-        summary="Tell whether the proxy is ready",
+        summary="Tell whether there is a configuration",
         media="text/html",
     ),
     Row(
@@ -193,10 +213,31 @@ ROUTES: tuple[Row, ...] = (
         always=True,
     ),
     Row(
+        path="/proxy/ready",
+        handler="ready",
+        summary="Tell whether callers should be sent here",
+        description=READY,
+        media="text/plain",
+        always=True,
+    ),
+    *(
+        Row(
+            path=path,
+            handler=handler,
+            summary=f"The same as {same}, wherever the base path is",
+            media=media,
+            always=True,
+            rooted=True,
+            listed=path.endswith("z"),
+        )
+        for path, handler, same, media in PROBES
+    ),
+    Row(
         path="/proxy/internal-backstage/prometheus",
         handler="prometheus",
         summary="Read metrics in Prometheus text format",
         media="text/plain",
+        condition=OPERATORS,
     ),
     Row(
         path="/docs/openapi.json",
@@ -221,6 +262,24 @@ ROUTES: tuple[Row, ...] = (
 )
 """Every route, in the order of the documentation."""
 
+METRICS = Row(
+    path="/metrics",
+    handler="prometheus",
+    summary="Read metrics, where most scrapers look for them",
+    media="text/plain",
+    always=True,
+    rooted=True,
+)
+ADMIN: tuple[Row, ...] = (
+    *(
+        replace(row, condition=None, always=row.always or row.condition is OPERATORS)
+        for row in ROUTES
+        if row.for_operators
+    ),
+    METRICS,
+)
+"""What the operators' own address answers (adminAddress): metrics also while there is no configuration."""
+
 
 @dataclass(frozen=True)
 class Documented:
@@ -240,9 +299,11 @@ ANSWERS: tuple[Documented, ...] = (
     Documented(413, "The body is too large", lambda row: bool(row.body)),
     Documented(414, "The query string is too long", lambda _: True),
     Documented(415, "The media type, charset or content coding is not read", lambda row: bool(row.body)),
+    Documented(429, "The rate limit for the key or the address is used up", lambda row: row.auth is not Auth.NONE),
     Documented(431, "The header block is too large", lambda _: True),
     Documented(500, "Something unexpected happened", lambda _: True),
     Documented(503, "There is no configuration yet", lambda row: not row.always, "text/plain", ""),
+    Documented(503, "Callers should not be sent here", lambda row: row.handler == "ready", "text/plain", ""),
 )
 """The answers besides 200, each with the rows that can give it."""
 

@@ -19,12 +19,16 @@ from flagsvc.api.http import GET, HEAD, OPTIONS, Headers, Refused, Request, Resp
 from flagsvc.api.media import media, too_large
 from flagsvc.api.ports import Holder, Usage
 from flagsvc.api.prometheus import Elsewhere
+from flagsvc.api.rate import rates_of
+from flagsvc.api.routes import ROUTES, Row
+from flagsvc.api.samples import Fleet, Loops, no_loops
 from flagsvc.api.settings import ServiceSettings
+from flagsvc.api.standing import Standing
 from flagsvc.clock import Clock
 from flagsvc.extensions import ContextEnricher
 from flagsvc.log import Logger, where
 
-RETRY_SECONDS: Final = b"1"
+RETRY_SECONDS: Final = 1
 DISCARDED_DIGITS: Final = 7
 """A body whose length has no more digits is left to the transport to discard, so that its sender gets to see the answer."""
 
@@ -34,7 +38,9 @@ class Service:
 
     `holder` is read once per request, `usage` counts look-ups, `log` takes an event with fields, `clock` tells the time,
     `random` draws sessions and seeds (by default seeded by the system), `enrichers` change the context before it is
-    evaluated, `elsewhere` gives the metrics of all processes where this is one of several.
+    evaluated, `elsewhere` gives the metrics of all processes where this is one of several, `loops` how often the loops
+    that face the upstream failed. `standing` says whether callers should be sent here, `rows` what is
+    answered at all. `keys` may be replaced while it answers.
     """
 
     def __init__(
@@ -48,9 +54,14 @@ class Service:
         enrichers: Sequence[ContextEnricher] = (),
         random: Random | None = None,
         elsewhere: Elsewhere | None = None,
+        loops: Loops = no_loops,
+        rows: Sequence[Row] = ROUTES,
+        standing: Standing | None = None,
+        fleet: Fleet | None = None,
     ) -> None:
-        ports = Ports(holder, usage, clock, log, Random() if random is None else random, elsewhere)
-        parts = build(settings, ports, enrichers)
+        drawn = Random() if random is None else random
+        ports = Ports(holder, usage, clock, log, drawn, elsewhere, loops, standing, fleet)
+        parts = build(settings, ports, enrichers, rows)
         self.settings = settings
         self.holder = holder
         self.log = log
@@ -62,6 +73,13 @@ class Service:
         self.preflights = parts.preflights
         self.rest = parts.rest
         self.sources = parts.sources
+        self.keys = parts.keys
+        self.reached = parts.reached
+        self.rates = rates_of(settings, clock)
+        self.depth: int = settings.json_depth_limit
+        self.standing = parts.standing
+        self.age = parts.age
+        self.dynamic: bool = parts.cors.dynamic or parts.age is not None
         self.header_limit = settings.header_limit
         self.query_limit = settings.query_limit
         self.access_log = settings.access_log
@@ -105,8 +123,11 @@ class Service:
         if endpoint is None:
             raise refusals.wrong_method(request.method, request.path)
         ring = endpoint.ring
-        if ring is not None and (call.key is None or not ring.holds(call.key)):
-            raise refusals.unauthorized()
+        if ring is not None:
+            if self.rates is not None:
+                self.rates.admit(call, ring)
+            elif call.key is None or not ring.holds(call.key):
+                raise refusals.unauthorized()
         if endpoint.off:
             raise refusals.switched_off(endpoint.off)
         if endpoint.limit:
@@ -127,6 +148,7 @@ class Service:
         if call.announced() > limit:
             raise too_large(limit)
         call.limit = limit
+        call.depth = self.depth
 
     def find(self, path: bytes) -> Resource | None:
         """Return the resource at a path; a slash at the end and the case of letters do not matter."""
@@ -183,21 +205,24 @@ class Service:
 
     def refuse(self, call: Call, refused: Refused) -> Response:
         """Return the error that a refusal stands for."""
+        if refused.limit:
+            self.reached.add(refused.limit)
         own: Headers = []
-        if refused.status == 503:
-            own.append((b"retry-after", RETRY_SECONDS))
+        if refused.status == 503 or refused.retry:
+            own.append((b"retry-after", str(refused.retry or RETRY_SECONDS).encode()))
         elif refused.status == 405:
             resource = self.find(call.request.path)
             own.append((b"allow", b"" if resource is None else resource.allow))
         return self.finish(call, self.answers.refusal(call, refused, own))
 
     def early_refusal(self, status: int) -> Response:
-        """Return the answer to what is refused before it is a request: no HTTP (400), a head beyond the limit (431)."""
+        """Return the answer to what is refused before it is a request: no HTTP (400), too large a head (431), no room (503)."""
         call = Call(Request(GET, b"", b"", []))
         if self.access_log:
             call.started = self.clock.monotonic()
-        large = refusals.headers_too_large(self.header_limit)
-        return self.refuse(call, large if status == large.status else refusals.no_http())
+        if status == 431:
+            return self.refuse(call, refusals.headers_too_large(self.header_limit))
+        return self.refuse(call, refusals.no_room() if status == 503 else refusals.no_http())
 
     def fail(self, call: Call, error: Exception) -> Response:
         """Return the 500 for an exception nobody expected, and log where it came from."""
@@ -207,8 +232,8 @@ class Service:
 
     def finish(self, call: Call, response: Response) -> Response:
         """Return a response with what depends on the request beyond its answer: CORS, HEAD; and count it."""
-        if self.cors.dynamic:
-            response.own.extend(self.cors.own(call.origin))
+        if self.dynamic:
+            self.adorn(call, response)
         endpoint = call.endpoint
         tally = self.rest if endpoint is None else endpoint.tally
         tally.add(response.status)
@@ -218,6 +243,14 @@ class Service:
         if self.access_log:
             self.note(call, response, tally)
         return response
+
+    def adorn(self, call: Call, response: Response) -> None:
+        """Add the header fields that depend on the caller or on the moment."""
+        if self.cors.dynamic:
+            response.own.extend(self.cors.own(call.origin))
+        age = self.age
+        if age is not None:
+            response.own.extend(age.fields())
 
     def note(self, call: Call, response: Response, tally: Tally) -> None:
         """Write the line of the access log: nothing of what the caller sent but the method and where it went."""

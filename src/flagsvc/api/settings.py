@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceSettings:
-    """The options that change what a caller sees. Header names are lower case, limits bytes, the base path `/base` or empty.
+    """The options that change what a caller sees. Header names are lower case, the base path is `/base` or empty. Limits of sizes
+    are bytes, those of a context characters, of a rate requests per second, `max_staleness` seconds.
 
     `custom_strategies` are their names. Keys and tokens are left out of the repr.
     """
@@ -33,6 +34,21 @@ class ServiceSettings:
     metrics_body_limit: int = 1024 * 1024
     header_limit: int = 64 * 1024
     query_limit: int = 16 * 1024
+    json_depth_limit: int = 32
+    context_properties_limit: int = 250
+    context_value_limit: int = 4096
+    toggle_limit: int = 5000
+    rate_limit_key: int = 0
+    rate_limit_address: int = 0
+    rate_limit_burst: int = 0
     answer_cache_bytes: int = 4 * 1024 * 1024
     custom_strategies: tuple[str, ...] = ()
     access_log: bool = False
+    max_staleness: int = 0
+    age_header: str | None = None
+    admin_address: str | None = None
+
+    @property
+    def operators_here(self) -> bool:
+        """Whether who runs the proxy asks at the same address as who uses it."""
+        return self.admin_address is None

@@ -16,7 +16,7 @@ Network: TypeAlias = IPv4Network | IPv6Network
 
 MAPPED = "::ffff:"
 MAX_HOPS = 100
-"""Entries of X-Forwarded-For that are looked at; the bound keeps a long header from costing long."""
+"""Entries of X-Forwarded-For that are looked at, empty ones included; the bound keeps a long header from costing long."""
 
 
 class Trust:
@@ -51,9 +51,10 @@ class Trust:
 
 
 def hops(forwarded: bytes) -> list[str]:
-    """Return the entries of X-Forwarded-For from right to left; empty ones are nothing."""
-    entries = [entry.strip() for entry in forwarded.decode("latin-1").split(",")]
-    return [entry for entry in reversed(entries) if entry][:MAX_HOPS]
+    """Return the last entries of X-Forwarded-For, from right to left; empty ones are nothing."""
+    entries = forwarded.rsplit(b",", MAX_HOPS)
+    last = entries[1:] if len(entries) > MAX_HOPS else entries
+    return [entry for entry in (each.decode("latin-1").strip() for each in reversed(last)) if entry]
 
 
 def plain(peer: str) -> str:

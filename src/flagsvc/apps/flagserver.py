@@ -107,6 +107,11 @@ class FlagServer:
     def _open(self) -> FlagWorld:
         return open_world(self._options, self._clock, self._log, self._url)
 
+    def drain(self) -> None:
+        """Say that this is not ready any more, so that callers are sent elsewhere; those who come are answered all the same."""
+        if self._world is not None:
+            self._world.server.life.draining = True
+
     async def ready(self) -> None:
         """Start if need be, and return when it can answer."""
         await self.start()

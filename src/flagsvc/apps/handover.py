@@ -12,10 +12,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from flagsvc.errors import ConfigurationError
+from flagsvc.settings.fleet import STORED
 from flagsvc.settings.options import OPTIONS, ProxyOptions
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
-PARENTS = frozenset({"workers", "storage_provider"})
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+UPSTREAM = ("upstream_ca", "upstream_cert", "upstream_key", "upstream_key_password")
+PARENTS = frozenset({"workers", "storage_provider", *UPSTREAM, *(option.field for option in STORED)})
 """Options that mean nothing to a worker."""
 
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import errno
+import os
 import socket
+import ssl
+import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
+from typing import Any
 
 from flagsvc.errors import ListenError
+from flagsvc.settings.network import UNIX
 
 BACKLOG = 2048
 SPREADS = sys.platform == "linux"
@@ -19,29 +26,126 @@ REASONS = {
     errno.EACCES: "this user may not (ports below 1024 are often reserved)",
     errno.EADDRNOTAVAIL: "this machine does not have that address",
 }
+UNIX_REASONS = {
+    **REASONS,
+    errno.EACCES: "this user may not use that path",
+    errno.ENOTSOCK: "a file is there that is no socket",
+}
+MODE = "0660"
+PROBE_S = 1.0
+"""Seconds that a program at a Unix socket has to take a connection; one that is too busy for that is there as well."""
+FAREWELL_S = 5.0
+"""Seconds that a caller has to say goodbye over TLS."""
+KEEPS_FILE: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
+"""The file of a Unix socket goes with the process that made it, not with the first worker that stops."""
 
 
-def listen(host: str | None, port: int, *, shared: bool = False) -> list[socket.socket]:
+def listen(host: str | None, port: int, *, shared: bool = False, mode: str = MODE) -> list[socket.socket]:
     """Return listening sockets for `host` and `port` (behaviour: Drop-in, FLAGSVC_HOST).
 
     No host, or an empty one, stands for all addresses: IPv6 together with IPv4, IPv4 alone where IPv6 is off. A
-    name is resolved and every address of it is listened on. With `shared` other sockets of this user may listen there as well, if
-    they say so too, and the kernel spreads new connections over all of them. Raises ListenError.
+    name is resolved and every address of it is listened on; `unix:/path` is a Unix socket, whose file has `mode` and goes when
+    the socket is closed. With `shared` other sockets of this user may listen there as well, if they say so too, and the kernel
+    spreads new connections over all of them. Raises ListenError.
     """
+    on_unix = host is not None and host.startswith(UNIX)
     try:
+        if on_unix:
+            return [UnixListener((host or "").removeprefix(UNIX), int(mode, 8))]
         return _everywhere(port, shared) if not host else _resolved(host, port, shared)
     except OSError as error:
-        where = f"`{host}`, port {port}" if host else f"port {port}"
-        reason = REASONS.get(error.errno or 0, (error.strerror or str(error)).lower())
+        where = f"`{host}`" if on_unix else f"`{host}`, port {port}" if host else f"port {port}"
+        reasons = UNIX_REASONS if on_unix else REASONS
+        reason = reasons.get(error.errno or 0, (error.strerror or str(error)).lower())
         raise ListenError(f"cannot listen on {where}: {reason}") from None
 
 
-def listen_in_groups(host: str | None, port: int, count: int) -> list[list[socket.socket]]:
-    """Return one group of listening sockets for each of `count` processes; just one for all where the system does not spread
-    connections over several (docs/decisions/0023-workers.md). Raises ListenError.
+class UnixListener(socket.socket):
+    """A Unix socket that listens. Its file is there from the start with the right mode, and goes when this is closed."""
+
+    def __init__(self, path: str, mode: int) -> None:
+        """Take a path, and put away what a program that is gone has left there. Raises OSError."""
+        super().__init__(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._path = path
+        self._made: tuple[int, int] | None = None
+        try:
+            clear(path)
+            before = os.umask(0o777 & ~mode)
+            try:
+                self.bind(path)
+            finally:
+                os.umask(before)
+            os.chmod(path, mode)  # not every system obeys the umask here
+            self._made = identity(path)
+            self.listen(BACKLOG)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close it, and remove its file if that is still the one that was made."""
+        if self._made is not None and identity(self._path) == self._made:
+            with contextlib.suppress(OSError):
+                os.unlink(self._path)
+        self._made = None
+        super().close()
+
+
+def identity(path: str) -> tuple[int, int] | None:
+    """Return what tells a file from any other that had its name before."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def clear(path: str) -> None:
+    """Remove the file of a socket that nobody listens on. Raises OSError where somebody does, or where it is no socket."""
+    try:
+        kind = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(kind):
+        raise OSError(errno.ENOTSOCK, "")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(PROBE_S)
+        try:
+            probe.connect(path)
+        except ConnectionRefusedError:
+            os.unlink(path)
+            return
+        except (TimeoutError, BlockingIOError):  # it is busy
+            pass
+    raise OSError(errno.EADDRINUSE, "")
+
+
+async def take(
+    sock: socket.socket,
+    make: Callable[[], Any],
+    tls: ssl.SSLContext | None = None,
+    handshake_s: float | None = None,
+) -> asyncio.Server:
+    """Take the connections of a listening socket, over TLS where its settings are given; `make` gives the protocol of each.
+
+    A handshake has `handshake_s` seconds, None for asyncio's minute.
     """
-    alone = listen(host, port)  # it is refused where anybody else listens, which shared sockets of this user's are not
-    if not SPREADS:
+    loop = asyncio.get_running_loop()
+    given: dict[str, Any] = {"sock": sock, "backlog": BACKLOG}
+    if tls is not None:
+        given |= {"ssl": tls, "ssl_handshake_timeout": handshake_s, "ssl_shutdown_timeout": FAREWELL_S}
+    if sock.family == socket.AF_UNIX:
+        return await loop.create_unix_server(make, **given, **KEEPS_FILE)
+    return await loop.create_server(make, **given)
+
+
+def listen_in_groups(host: str | None, port: int, count: int, *, mode: str = MODE) -> list[list[socket.socket]]:
+    """Return one group of listening sockets for each of `count` processes; just one for all where the system does not spread
+    connections over several (docs/decisions/0023-workers.md), as with a Unix socket. Raises ListenError.
+    """
+    # It is refused where anybody else listens, which shared sockets of this user's are not.
+    alone = listen(host, port, mode=mode)
+    if not SPREADS or alone[0].family == socket.AF_UNIX:
         return [alone]
     number = alone[0].getsockname()[1]
     for each in alone:
@@ -57,11 +161,14 @@ def listen_in_groups(host: str | None, port: int, count: int) -> list[list[socke
     return groups
 
 
-def url(sockets: Sequence[socket.socket], host: str | None, path: str) -> str:
-    """Return the address to open in a browser or to give to curl."""
+def url(sockets: Sequence[socket.socket], host: str | None, path: str, *, tls: bool = False) -> str:
+    """Return the address to open in a browser or to give to curl; a Unix socket as nginx and others write it."""
+    scheme = "https" if tls else "http"
+    if host is not None and host.startswith(UNIX):
+        return f"{scheme}://{host}:{path}"
     port = sockets[0].getsockname()[1]
     name = host or "localhost"
-    return f"http://{f'[{name}]' if ':' in name else name}:{port}{path}"
+    return f"{scheme}://{f'[{name}]' if ':' in name else name}:{port}{path}"
 
 
 def scope(sockets: Sequence[socket.socket], host: str | None) -> str:

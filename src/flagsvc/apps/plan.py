@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TypeVar
 
 from flagsvc.api.settings import ServiceSettings
+from flagsvc.certificates import Pair
 from flagsvc.clock import Clock, SystemClock
 from flagsvc.engine.compile import CompileOptions
 from flagsvc.engine.strategies import STRATEGIES
 from flagsvc.errors import ExtensionError
 from flagsvc.extensions import Enrichers, Strategies, load_enrichers, load_strategies
-from flagsvc.log import Logger, build_logger
+from flagsvc.log import Logger, Secrets, build_logger
 from flagsvc.settings.defaults import host_name
-from flagsvc.settings.options import ProxyOptions
-from flagsvc.upstream import Identity
+from flagsvc.settings.options import ProxyOptions, secrets_of
+from flagsvc.upstream import Identity, Trust
+from flagsvc.upstream.trust import OWN
 
 T = TypeVar("T")
 
@@ -36,7 +38,8 @@ RENAMED = {
 class Plan:
     """The lasting parts of one application. Nothing in it is bound to a loop; two plans share nothing.
 
-    `serving_log` is the logger of the HTTP contract: with an access log it also writes at level info, whatever logLevel is.
+    `serving_log` is the logger of the HTTP contract: with an access log it also writes at level info, whatever logLevel is; neither
+    logger writes what is in `secrets`.
     """
 
     options: ProxyOptions
@@ -48,29 +51,46 @@ class Plan:
     compiling: CompileOptions
     serving: ServiceSettings
     serving_log: Logger
+    secrets: Secrets
 
 
 def make_plan(options: ProxyOptions, *, again: bool = False) -> Plan:
     """Return the plan of an application with these options; `again` in a process whose parent has made it, and has warned.
 
     Raises ExtensionError, one line for each file or object of custom strategies or enrichers that cannot be used.
+    Raises ConfigurationError for certificates towards the upstream that cannot.
     """
     clock = SystemClock()
-    log = logger_of(options, clock, options.log_level)
-    serving_log = logger_of(options, clock, "info") if options.access_log and options.log_level != "debug" else log
+    secrets = Secrets(secrets_of(options))
+    log = logger_of(options, clock, options.log_level, secrets)
+    apart = options.access_log and options.log_level != "debug"
+    serving_log = logger_of(options, clock, "info", secrets) if apart else log
+    if not again:
+        make_trust(options).check()
     strategies, enrichers = load_extensions(options)
     for name in () if again else sorted(strategies.by_name.keys() & STRATEGIES.keys()):
         log.warn("a custom strategy takes the place of the built-in one of its name", strategy=name)
     identity = Identity(options.flagsvc_app_name, options.flagsvc_instance_id)
     compiling, serving = compile_options(options, strategies), service_settings(options, strategies)
-    return Plan(options, clock, log, identity, strategies, enrichers, compiling, serving, serving_log)
+    return Plan(options, clock, log, identity, strategies, enrichers, compiling, serving, serving_log, secrets)
 
 
-def logger_of(options: ProxyOptions, clock: Clock, level: str) -> Logger:
-    """Return the logger that the options ask for, at `level` and above; it writes none of the secrets in them."""
-    secrets = [options.flagsvc_api_token, options.exp_bootstrap_authorization or ""]
-    secrets += [*options.client_keys, *options.exp_server_side_sdk_config_tokens]
+def renewed(plan: Plan, options: ProxyOptions) -> Plan:
+    """Return the plan with other keys and tokens; its loggers, which both plans have, write none of them."""
+    plan.secrets.add(secrets_of(options))
+    return replace(plan, options=options, serving=service_settings(options, plan.strategies))
+
+
+def logger_of(options: ProxyOptions, clock: Clock, level: str, secrets: Secrets) -> Logger:
+    """Return the logger that the options ask for, at `level` and above."""
     return build_logger(options.logger, level=level, as_json=options.use_json_logger, clock=clock, secrets=secrets)
+
+
+def make_trust(options: ProxyOptions) -> Trust:
+    """Return whom connections to the upstream trust, and as whom they show themselves."""
+    cert, key, password = options.upstream_cert, options.upstream_key, options.upstream_key_password
+    own = None if cert is None else Pair(OWN, cert, key, password)
+    return Trust(options.http_options_reject_unauthorized, options.upstream_ca, own)
 
 
 def load_extensions(options: ProxyOptions) -> tuple[Strategies, Enrichers]:

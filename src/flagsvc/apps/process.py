@@ -1,7 +1,7 @@
 """A process that serves one application under uvicorn: signals, lines on standard output, the libraries' logs.
 
-Prints one line when it listens and what the application has to say when it is ready. SIGTERM and SIGINT end it in order: no new
-connections, answers on their way are finished, then the application stops.
+Prints one line when it listens and what the application has to say when it is ready. SIGTERM and SIGINT end it in order: first the
+time of grace (`ending`), then no new connections, answers on their way are finished, and the application stops.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import os
 import signal
 import socket
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from types import FrameType
 from typing import Protocol, Self, TypeAlias, cast
 
@@ -22,13 +22,19 @@ import uvicorn
 
 from flagsvc.api.asgi import Receive, Scope, Send
 from flagsvc.apps.collector import sparing_collector
+from flagsvc.apps.ending import Grace, Stoppable, close_doors, stopped_by_signals
+from flagsvc.apps.listen import take
+from flagsvc.apps.tls import Tls
 from flagsvc.log import Logger, where
 
 GRACE_S = 10
 """Seconds that answers on their way get to finish when the process is asked to end."""
+Beside: TypeAlias = AbstractAsyncContextManager[object]
+"""Something that runs as long as it is entered."""
 MakeProtocol: TypeAlias = Callable[..., object]
 """Makes the protocol of a connection from uvicorn's `config`, `server_state`, `app_state` and `_loop`."""
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+CALM_S = 0.05
+"""Seconds that pass between the last new connection and the end of those at rest: what had arrived by then is answered."""
 
 
 class Asgi(Protocol):
@@ -58,28 +64,32 @@ class App(Asgi, Protocol):
         """Stop."""
 
 
-def run_process(
-    app: App, sockets: list[socket.socket], address: str, *, protocol: MakeProtocol, keep_alive_timeout: int
-) -> None:
-    """Serve until SIGTERM or SIGINT; `address` is what the first line says. The sockets are closed in any case.
+def run_process(app: App, server: Server, sockets: list[socket.socket], beside: Sequence[Beside] = ()) -> None:
+    """Serve until SIGTERM or SIGINT; what runs `beside` the application begins before it and ends after it.
 
-    `protocol` makes the HTTP protocol of each connection, as uvicorn calls its own; `keep_alive_timeout` is in seconds.
+    The sockets are closed in any case.
     """
-    config = server_config(app, protocol, keep_alive_timeout)
-    server = Server(config, f"flagsvc listening on {address}")
     with contextlib.ExitStack() as stack:
         for each in sockets:
             stack.callback(each.close)
         stack.enter_context(sparing_collector())
-        stack.enter_context(forwarded_logs(app.log))
-        stack.enter_context(stopped_by_signals(server))
+        stack.enter_context(surrounded(app.log, server))
         runner = stack.enter_context(asyncio.Runner(loop_factory=loop_factory()))
-        runner.run(run(app, server, sockets))
+        runner.run(run(app, server, sockets, beside))
 
 
-async def run(app: App, server: Server, sockets: list[socket.socket]) -> None:
+@contextlib.contextmanager
+def surrounded(log: Logger, server: Stoppable) -> Iterator[None]:
+    """Have signals end the server, and what libraries log go to our logger, as long as the block runs."""
+    with forwarded_logs(log), stopped_by_signals(server):
+        yield
+
+
+async def run(app: App, server: Server, sockets: list[socket.socket], beside: Sequence[Beside] = ()) -> None:
     """Serve until the server is told to exit, then stop the application."""
-    async with app:
+    async with contextlib.AsyncExitStack() as stack:
+        for each in (*beside, app):
+            await stack.enter_async_context(each)
         ready = asyncio.create_task(tell_ready(app, server))
         try:
             await server.serve(sockets)
@@ -104,20 +114,84 @@ def say(line: str) -> None:
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server; it tells when it listens, and prints a line then if it has one."""
+    """uvicorn's server; it tells when it listens, and prints a line then if it has one.
 
-    def __init__(self, config: uvicorn.Config, line: str = "") -> None:
+    Told to end it takes its time of `grace` first. `hangups` are called at SIGHUP.
+    With `tls` that is what it speaks.
+    """
+
+    def __init__(
+        self, config: uvicorn.Config, line: str = "", grace: Grace | None = None, tls: Tls | None = None
+    ) -> None:
         super().__init__(config)
+        self.tls = tls
         self.listening = asyncio.Event()
+        self.grace = grace or Grace(0.0, nothing)
+        self.hangups: list[Callable[[], object]] = []
         self._line = line
+        self._hung_up = False
+        if tls is not None:
+            self.hangups.append(tls.reload)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Take a signal to end; when there is no hurrying up any more, Ctrl-C also gives up what has begun."""
+        if self.should_exit and self.grace.hurried and sig == signal.SIGINT:
+            self.force_exit = True
+        self.grace.tell(sig)
+        self.should_exit = True
+
+    def handle_hangup(self) -> None:
+        """Take the signal to read files again."""
+        self._hung_up = True
+
+    async def on_tick(self, counter: int) -> bool:
+        """Do what is due ten times a second; return whether it is time to end."""
+        if self._hung_up:
+            self._hung_up = False
+            for call in self.hangups:
+                call()
+        return await super().on_tick(counter) and self.grace.over()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take the connections that wait and no more, answer what has arrived, finish what has begun."""
+        for each in await close_doors(self.servers, sockets or []):
+            task = asyncio.create_task(self.welcome(each))
+            self.server_state.tasks.add(task)
+            task.add_done_callback(self.server_state.tasks.discard)
+        await asyncio.sleep(CALM_S)
+        await super().shutdown(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to take connections."""
-        await super().startup(sockets)
+        await super().startup([])
         if self.started:
+            for each in sockets or []:
+                self.servers.append(await self.take(each))
             if self._line:
                 say(self._line)
             self.listening.set()
+
+    async def take(self, sock: socket.socket) -> asyncio.Server:
+        """Take the connections of a listening socket."""
+        if self.tls is None:
+            return await take(sock, self.made)
+        return await take(sock, self.made, self.tls.context, self.tls.handshake_s)
+
+    async def welcome(self, sock: socket.socket) -> None:
+        """Take one connection; one that breaks off meanwhile is nobody's loss."""
+        context, seconds = (None, None) if self.tls is None else (self.tls.context, self.tls.handshake_s)
+        loop = asyncio.get_running_loop()
+        with contextlib.suppress(OSError):
+            await loop.connect_accepted_socket(self.made, sock, ssl=context, ssl_handshake_timeout=seconds)
+
+    def made(self) -> asyncio.Protocol:
+        """Return the protocol of a new connection."""
+        make = cast("Callable[..., asyncio.Protocol]", self.config.http_protocol_class)
+        return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+
+
+def nothing() -> None:
+    """Do nothing."""
 
 
 def server_config(app: Asgi, protocol: MakeProtocol, keep_alive_timeout: int) -> uvicorn.Config:
@@ -145,30 +219,6 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
         return None
     factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
     return factory
-
-
-class Stoppable(Protocol):
-    """What ends when it is told to."""
-
-    should_exit: bool
-
-
-@contextlib.contextmanager
-def stopped_by_signals(server: Stoppable) -> Iterator[None]:
-    """Let signals end the server and nothing else: uvicorn raises each again when it is done, for whoever was there before."""
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        server.should_exit = True
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, stop) for number in SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 class Forward(logging.Handler):

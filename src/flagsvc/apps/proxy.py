@@ -10,12 +10,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Self
 
 from flagsvc.api.asgi import AsgiApp, Receive, Scope, Send
 from flagsvc.api.service import Service
-from flagsvc.apps.plan import Plan, make_plan
+from flagsvc.apps.plan import Plan, make_plan, renewed
 from flagsvc.apps.world import World
+from flagsvc.clock import Clock
 from flagsvc.log import Logger
 from flagsvc.settings.options import ProxyOptions
 
@@ -26,10 +28,13 @@ FIRST_REQUEST_S = 1.0
 def create_app(options: ProxyOptions) -> ProxyApp:
     """Return the proxy with these options as an ASGI application; nothing runs yet.
 
+    Where it listens, TLS there and adminAddress are the business of whoever serves it: those options have no effect.
+
     Raises ExtensionError where custom strategies or enrichers cannot be used. Options that are no configuration have raised
     ConfigurationError before, in `ProxyOptions`.
     """
-    return ProxyApp(make_plan(options))
+    plan = make_plan(options)
+    return ProxyApp(replace(plan, serving=replace(plan.serving, admin_address=None)))
 
 
 class Running:
@@ -94,6 +99,11 @@ class ProxyApp:
         return self._plan.options
 
     @property
+    def clock(self) -> Clock:
+        """The clock of the proxy."""
+        return self._plan.clock
+
+    @property
     def log(self) -> Logger:
         """The logger of the proxy."""
         return self._plan.log
@@ -110,6 +120,20 @@ class ProxyApp:
     def service(self) -> Service:
         """The contract of what runs now."""
         return self._world.service
+
+    @property
+    def operators(self) -> Service:
+        """The contract of the operators' own address."""
+        return self._world.operators
+
+    def renew(self, options: ProxyOptions) -> None:
+        """Work with the client keys and tokens of these options from now on; anything else stays as it is until a restart."""
+        self._plan = renewed(self._plan, options)
+        self._world.renew(self._plan)
+
+    def drain(self) -> None:
+        """Say that this is not ready any more, so that callers are sent elsewhere; those who come are answered all the same."""
+        self._world.service.standing.draining = True
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or follow a server's lifespan events. A request that finds nothing running starts it first."""

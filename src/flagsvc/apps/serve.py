@@ -1,31 +1,56 @@
 """`flagsvc proxy`: the proxy as a process of its own, under uvicorn (specification: Configuration, PORT; behaviour: Drop-in).
 
-Prints one line when it listens and one when it is ready. SIGTERM and SIGINT end it in order: no new connections, answers on
-their way are finished, the last usage metrics leave, exit code 0.
+Prints one line when it listens and one when it is ready. SIGTERM and SIGINT end it in order: after SIGTERM readiness fails first and
+requests are answered for a while longer; then no new connections, answers on their way are finished, the last usage metrics leave,
+exit code 0. SIGHUP has keys, tokens and certificates read again.
 """
 
 from __future__ import annotations
 
+from random import random
+
+from flagsvc.apps.admin import announced, make_desk
+from flagsvc.apps.ending import Grace
+from flagsvc.apps.limits import front_limits
 from flagsvc.apps.listen import listen, scope, url
-from flagsvc.apps.process import run_process
-from flagsvc.apps.proxy import create_app
-from flagsvc.front import Limits, front
+from flagsvc.apps.plan import make_plan
+from flagsvc.apps.process import Server, run_process, server_config
+from flagsvc.apps.proxy import ProxyApp
+from flagsvc.apps.reload import Again, Reload
+from flagsvc.apps.tls import make_tls
+from flagsvc.front import front
 from flagsvc.settings.options import ProxyOptions
 
 
-def serve(options: ProxyOptions) -> int:
-    """Run the proxy until SIGTERM or SIGINT; return the exit code.
+def serve(options: ProxyOptions, again: Again | None = None) -> int:
+    """Run the proxy until SIGTERM or SIGINT; return the exit code. `again` tells how its configuration is read again, if it is.
 
-    With several workers see `serve_workers`. Raises ExtensionError where custom strategies or enrichers cannot be used, and
-    ListenError where the port cannot be had.
+    With several workers see `serve_workers`. Raises ExtensionError where custom strategies or enrichers cannot be used,
+    ConfigurationError where certificates cannot, and ListenError where an address to listen on cannot be had.
     """
     if options.workers > 1:
         from flagsvc.apps.serve_workers import serve_workers
 
-        return serve_workers(options)
-    app = create_app(options)
-    sockets = listen(options.host, options.port)
-    address = url(sockets, options.host, f"{options.proxy_base_path}/proxy") + scope(sockets, options.host)
-    protocol = front(lambda: app.service, Limits(keep_alive_s=options.keep_alive_timeout))
-    run_process(app, sockets, address, protocol=protocol, keep_alive_timeout=options.keep_alive_timeout)
+        return serve_workers(options, again)
+    app = ProxyApp(make_plan(options))
+    tls = make_tls(options, app.log, options.watch_interval)
+    sockets = listen(options.host, options.port, mode=options.socket_mode)
+    desk = make_desk(options, lambda: app.operators, sockets)
+    path = f"{options.proxy_base_path}/proxy"
+    address = url(sockets, options.host, path, tls=tls is not None) + scope(sockets, options.host)
+    protocol = front(lambda: app.service, front_limits(options, app.log))
+
+    def drain() -> None:
+        app.drain()
+        protocol.drain()
+
+    async def take(fresh: ProxyOptions) -> None:
+        app.renew(fresh)
+
+    config = server_config(app, protocol, options.keep_alive_timeout)
+    server = Server(config, announced(address, desk), Grace(options.shutdown_grace, drain), tls)
+    reload = None if again is None else Reload(options, again, take, clock=app.clock, log=app.log, draw=random)
+    if reload is not None:
+        server.hangups.append(reload.ask)
+    run_process(app, server, sockets, [each for each in (tls, desk, reload) if each is not None])
     return 0

@@ -10,10 +10,13 @@ as it was before.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 from random import Random
+from typing import TYPE_CHECKING
 
-from flagsvc.apps.plan import Plan
+from flagsvc.apps.plan import Plan, make_trust
+from flagsvc.apps.spooling import make_spool, scope_of
 from flagsvc.engine.compile import Compiler
 from flagsvc.engine.parse import wanted
 from flagsvc.engine.snapshot import Snapshot
@@ -22,10 +25,14 @@ from flagsvc.repository import Holder, Poller, Preparer, Source, State, file_pat
 from flagsvc.repository.prepare import Wanted
 from flagsvc.repository.sources import BootstrapSource, FileSource, HttpSource
 from flagsvc.repository.stores import Keeper, NoStore, StorageProvider, storage_at, storage_key
+from flagsvc.settings.fleet import server_at
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.upstream import Limits, Outbound, Upstream, UpstreamOptions
 from flagsvc.upstream.addresses import shown
 from flagsvc.usage import Reporter, UsageCounters
+
+if TYPE_CHECKING:
+    from flagsvc.apps.sharing import Shared
 
 ORIGINS: dict[str, str] = {
     State.COLD: "nowhere",
@@ -50,16 +57,26 @@ class Supply:
     ) -> None:
         """Take where the configuration goes and where counts come from; `prepare` makes documents ready, by default just here."""
         self.options = plan.options
+        self.token = plan.options.flagsvc_api_token
         self.log = plan.log
         self.random = random
         self.holder = holder
         self.counters = counters
+        self.storage = make_storage(plan.options)
+        self.storage_key = make_storage_key(plan.options)
+        self.shared = make_shared(plan, self.storage, self.storage_key, holder, random.random)
+        self.fleet = None if self.shared is None else self.shared.fleet
         self.upstream = None if is_file_url(plan.options.flagsvc_url) else make_upstream(plan)
+        self.http = None if self.upstream is None else HttpSource(self.upstream)
+        shared = self.shared
+        self.keeper = Keeper(self.storage, self.storage_key, plan.log) if shared is None else shared.keeper()
         self.poller = self.make_poller(plan, prepare or make_preparer(plan))
         self.reporter = None if self.upstream is None else self.make_reporter(plan, self.upstream)
 
     def start(self) -> None:
         """Start polling, registering and sending in the running loop."""
+        if self.fleet is not None:
+            self.fleet.start()
         self.poller.start()
         if self.reporter is not None:
             self.reporter.start()
@@ -83,6 +100,34 @@ class Supply:
                     self.log.error("stopping failed", error=where(result))
             if self.upstream is not None:
                 await self.upstream.aclose()
+            if self.fleet is not None:
+                await self.fleet.stop()
+
+    def restarts(self) -> dict[str, int]:
+        """Return how often each loop failed for a reason nobody thought of and was started again."""
+        usage = {} if self.reporter is None else {"usage": self.reporter.restarts}
+        fleet = {} if self.fleet is None else {"fleet": self.fleet.restarts}
+        return {"polling": self.poller.restarts, **usage, **fleet}
+
+    def renew_token(self, options: ProxyOptions) -> None:
+        """Ask the upstream with the token of these options from now on, and at once if it is another one.
+
+        What it gives is kept under that token's name. A fleet keeps its name, which all its replicas know, until they start again.
+        A token of another project or environment is not taken: what was counted, and what a fleet shares, are of this one.
+        """
+        token = options.flagsvc_api_token
+        old, new = scope_of(self.token), scope_of(token)
+        if old and new and old != new:
+            self.log.warn("flagsvcApiToken is of another project or environment now and needs a restart")
+            return
+        self.token = token
+        if self.upstream is None or self.http is None or not self.upstream.renew(token):
+            return
+        self.http.renew()
+        if self.fleet is None:
+            self.keeper.rename(make_storage_key(options))
+        else:
+            self.fleet.news.set()
 
     def summary(self) -> str:
         """Return how many toggles are served and where they came from, in words."""
@@ -93,12 +138,12 @@ class Supply:
 
     def make_poller(self, plan: Plan, prepare: Preparer[Snapshot]) -> Poller[Snapshot]:
         """Return the loop that keeps the configuration current."""
-        options = plan.options
+        options, source = plan.options, make_source(plan, self.http)
         return Poller(
-            make_source(plan, self.upstream),
+            source if self.shared is None else self.shared.source(source),
             self.holder,
             prepare,
-            Keeper(make_storage(options), make_storage_key(options), plan.log),
+            self.keeper,
             clock=plan.clock,
             log=plan.log,
             draw=self.random.random,
@@ -117,6 +162,8 @@ class Supply:
             draw=self.random.random,
             interval_ms=plan.options.metrics_interval,
             jitter_ms=plan.options.metrics_jitter,
+            batch=plan.options.metrics_batch,
+            spool=make_spool(plan, self.storage),
             custom_strategies=list(plan.strategies.by_name),
             synchronised=self.holder.wait_synchronised,
         )
@@ -146,7 +193,7 @@ def make_upstream(plan: Plan) -> Upstream:
         project=options.project_name,
         name_prefix=options.name_prefix,
         tags=options.tags,
-        reject_unauthorized=options.http_options_reject_unauthorized,
+        trust=make_trust(options),
         outbound=make_outbound(options),
         limits=Limits(step_s=seconds, total_s=seconds),
     )
@@ -158,10 +205,10 @@ def make_outbound(options: ProxyOptions) -> Outbound:
     return Outbound(options.http_proxy, options.https_proxy, options.no_proxy)
 
 
-def make_source(plan: Plan, upstream: Upstream | None) -> Source:
+def make_source(plan: Plan, http: HttpSource | None) -> Source:
     """Return where documents come from: the upstream server, or the file that stands for it."""
-    if upstream is not None:
-        return HttpSource(upstream)
+    if http is not None:
+        return http
     options = plan.options
     return FileSource(file_path(options.flagsvc_url), clock=plan.clock, refresh_ms=options.refresh_interval)
 
@@ -174,7 +221,7 @@ def make_bootstrap(plan: Plan) -> Source | None:
     return BootstrapSource(
         options.exp_bootstrap_url,
         authorization=options.exp_bootstrap_authorization,
-        reject_unauthorized=options.http_options_reject_unauthorized,
+        trust=make_trust(options).nameless,
         outbound=make_outbound(options),
         clock=plan.clock,
     )
@@ -185,7 +232,26 @@ def make_storage(options: ProxyOptions) -> StorageProvider:
     if options.storage_provider is not None:
         provider: StorageProvider = options.storage_provider
         return provider
-    return NoStore() if is_file_url(options.flagsvc_url) else storage_at(options.storage)
+    if is_file_url(options.flagsvc_url):
+        return NoStore()
+    server = server_at(options.storage)
+    if server is None:
+        return storage_at(options.storage)
+    from flagsvc.apps.sharing import make_store
+
+    return make_store(options, server)
+
+
+def make_shared(
+    plan: Plan, storage: StorageProvider, key: str, holder: Holder[Snapshot], draw: Callable[[], float]
+) -> Shared | None:
+    """Return what replicas share that keep their configuration on one server, None where it is kept elsewhere."""
+    if server_at(plan.options.storage) is None:
+        return None
+    from flagsvc.apps.sharing import Shared
+    from flagsvc.fleet import ServerStore
+
+    return Shared(plan, storage, key, holder, draw) if isinstance(storage, ServerStore) else None
 
 
 def make_storage_key(options: ProxyOptions) -> str:

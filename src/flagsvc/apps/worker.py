@@ -1,7 +1,7 @@
 """One worker's process: answers requests, and is told everything else by its parent (`serve_workers`).
 
 It ends in order at SIGTERM, SIGINT, the parent's word or the parent's death: no new connections, answers on their way are finished,
-what was counted goes up.
+what was counted goes up. A SIGTERM of its own gives it the time of grace, as the parent has it; the parent's word comes after that.
 """
 
 from __future__ import annotations
@@ -12,21 +12,23 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
-from functools import partial
+from dataclasses import replace
 from random import Random
-from typing import cast
+from typing import Any
 
 from flagsvc.api.asgi import AsgiApp
 from flagsvc.api.service import Service
 from flagsvc.apps.collector import sparing_collector
+from flagsvc.apps.ending import Grace
 from flagsvc.apps.handover import SIGNALS
-from flagsvc.apps.plan import Plan, make_plan
-from flagsvc.apps.process import Server, forwarded_logs, loop_factory, server_config, stopped_by_signals
+from flagsvc.apps.limits import front_limits
+from flagsvc.apps.plan import Plan, make_plan, renewed
+from flagsvc.apps.process import Server, loop_factory, server_config, surrounded
 from flagsvc.apps.supply import make_preparer
+from flagsvc.apps.tls import Tls, make_tls
 from flagsvc.apps.world import make_counters, make_service
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.front import Limits, front
+from flagsvc.front import Front, front
 from flagsvc.repository import Holder
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.workers import messages as say
@@ -36,24 +38,24 @@ from flagsvc.workers.link import Link
 
 
 class Door:
-    """The listening sockets of a worker: its own group, and those of others that are not there."""
+    """What the parent has done in a worker: listening sockets, its own group and those of the fallen; keys; the end."""
 
-    def __init__(self, server: Server, groups: list[list[socket.socket]]) -> None:
-        self._server = server
-        self._groups = groups
+    def __init__(self, worker: Worker) -> None:
+        self._server = worker.server
+        self._front = worker.front
+        self._service = worker.service
+        self._groups = worker.groups
+        self._own = worker.welcome.worker % len(worker.groups)
+        self._draining = False
+        self._plan = worker.plan
         self._adopted: dict[int, list[asyncio.Server]] = {}
 
     async def adopt(self, group: int) -> None:
-        """Also take connections of this group."""
-        config, loop = self._server.config, asyncio.get_running_loop()
-        made = partial(
-            cast("Callable[..., asyncio.Protocol]", config.http_protocol_class),
-            config=config,
-            server_state=self._server.server_state,
-            app_state=self._server.lifespan.state,
-        )
+        """Also take connections of this group; not at the end, when the sockets of others are closed here."""
+        if self._draining:
+            return
         for each in self._groups[group]:
-            listening = await loop.create_server(made, sock=each.dup(), backlog=config.backlog)
+            listening = await self._server.take(each.dup())
             self._adopted.setdefault(group, []).append(listening)
             self._server.servers.append(listening)
 
@@ -63,8 +65,28 @@ class Door:
             self._server.servers.remove(listening)
             listening.close()
 
+    def reload(self, options: dict[str, Any]) -> None:
+        """Go on with these keys and tokens; and read again what the server has of files."""
+        if options:
+            self._plan = renewed(self._plan, replace(self._plan.options, **options))
+            self._service.keys.replace(self._plan.serving.client_keys, self._plan.serving.server_tokens)
+        self._server.handle_hangup()
+
+    def drain(self) -> None:
+        """Fail readiness, and have every answer from now on be the last of its connection.
+
+        Sockets of other workers are left to these: who waits there is lost when they are closed by somebody who does not look.
+        """
+        self._draining = True
+        for group in (group for number, group in enumerate(self._groups) if number != self._own):
+            for each in group:
+                each.close()
+        self._service.standing.draining = True
+        self._front.drain()
+
     def leave(self) -> None:
-        """End in order."""
+        """End in order; the time of grace is over."""
+        self._server.grace.hurried = True
         self._server.should_exit = True
 
 
@@ -74,22 +96,26 @@ class Worker:
     def __init__(self, plan: Plan, welcome: say.Welcome) -> None:
         holder: Holder[Snapshot] = Holder()
         counters = make_counters(plan, holder)
+        self.plan = plan
         self.holder = holder
         self.welcome = welcome
         self.link = Link(holder, counters, make_preparer(plan), worker=welcome.worker, log=plan.log)
         self.service = make_service(plan, holder, counters, Random(), self.link.text)
-        self.server = make_server(plan.options, self.service)
+        self.tls = make_tls(plan.options, plan.log, plan.options.watch_interval)
+        self.front = front(lambda: self.service, front_limits(plan.options, plan.log))
+        self.server = make_server(plan.options, self.service, self.front, self.tls)
         self.groups = [[socket.socket(fileno=number) for number in group] for group in welcome.sockets]
 
     async def run(self, end: socket.socket) -> None:
         """Answer until told to end."""
         await connected(end, self.link.channel)
-        self.link.start(self.service.sources, Door(self.server, self.groups))
+        self.link.start(self.service.sources, Door(self))
         if self.welcome.warm:
             await first_of(self.holder.wait_ready(), self.link.channel.closed.wait())
         telling = asyncio.create_task(self.tell())
         try:
-            await self.server.serve(self.groups[self.welcome.worker % len(self.groups)])
+            async with self.tls or contextlib.nullcontext():
+                await self.server.serve(self.groups[self.welcome.worker % len(self.groups)])
         finally:
             telling.cancel()
             await asyncio.wait([telling])
@@ -110,10 +136,10 @@ async def first_of(*works: object) -> None:
     await asyncio.wait(tasks)
 
 
-def make_server(options: ProxyOptions, service: Service) -> Server:
+def make_server(options: ProxyOptions, service: Service, protocol: Front, tls: Tls | None) -> Server:
     """Return the server of a worker; it prints nothing."""
-    protocol = front(lambda: service, Limits(keep_alive_s=options.keep_alive_timeout))
-    return Server(server_config(AsgiApp(service, nothing, nothing), protocol, options.keep_alive_timeout))
+    config = server_config(AsgiApp(service, nothing, nothing), protocol, options.keep_alive_timeout)
+    return Server(config, grace=Grace(options.shutdown_grace, protocol.drain), tls=tls)
 
 
 async def nothing() -> None:
@@ -140,8 +166,7 @@ def main(number: int) -> int:
     worker = Worker(plan, welcome)
     with contextlib.ExitStack() as stack:
         stack.enter_context(sparing_collector())
-        stack.enter_context(forwarded_logs(plan.log))
-        stack.enter_context(stopped_by_signals(worker.server))
+        stack.enter_context(surrounded(plan.log, worker.server))
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         runner = stack.enter_context(asyncio.Runner(loop_factory=loop_factory()))
         runner.run(worker.run(end))

@@ -8,12 +8,15 @@ With several workers the parent has the first side (`serve_workers`), each worke
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from functools import partial
+from functools import cached_property, partial
 from random import Random
 
-from flagsvc.api.prometheus import Elsewhere
+from flagsvc.api.prometheus import Elsewhere, exposition
+from flagsvc.api.routes import ADMIN
+from flagsvc.api.samples import Fleet, Loops, Sources, no_loops, readings
 from flagsvc.api.service import Service
+from flagsvc.api.settings import ServiceSettings
+from flagsvc.api.standing import Standing
 from flagsvc.apps.plan import Plan
 from flagsvc.apps.supply import Supply
 from flagsvc.engine.snapshot import Snapshot
@@ -27,29 +30,44 @@ class World(Supply):
     def __init__(self, plan: Plan, previous: World | None = None) -> None:
         holder: Holder[Snapshot] = Holder()
         super().__init__(plan, holder, make_counters(plan, holder), Random())
-        self.service = make_service(plan, self.holder, self.counters, self.random)
+        self.plan = plan
+        self.service = make_service(
+            plan, self.holder, self.counters, self.random, loops=self.restarts, fleet=self.fleet
+        )
         if previous is not None:
             self.inherit(previous)
+
+    @cached_property
+    def operators(self) -> Service:
+        """The HTTP contract of the operators' own address."""
+        return make_operators(self.plan, self.service.sources, self.service.standing)
 
     def inherit(self, previous: World) -> None:
         """Take over what another loop's world served, and the counts it could not send."""
         served, document = previous.holder.current, previous.holder.document
         if served is not None and document is not None:
             self.holder.replace(served, document, previous.holder.problems)
+            self.holder.checked, self.holder.last_fetch_ms = previous.holder.checked, previous.holder.last_fetch_ms
         counted = previous.counters.drain()
         if counted is not None:
             self.counters.merge(counted)
 
+    def renew(self, plan: Plan) -> None:
+        """Work with the keys and tokens of this plan from now on."""
+        self.service.keys.replace(plan.serving.client_keys, plan.serving.server_tokens)
+        self.renew_token(plan.options)
+
 
 def make_counters(plan: Plan, holder: Holder[Snapshot]) -> UsageCounters:
     """Return counters of the toggles that are served."""
-    return UsageCounters(partial(variants_of, holder), plan.clock.now, most=plan.options.metrics_buffer)
+    bounds = {"most": plan.options.metrics_buffer, "most_bytes": plan.options.metrics_buffer_bytes}
+    return UsageCounters(partial(names_of, holder), plan.clock.now, **bounds)
 
 
-def variants_of(holder: Holder[Snapshot], name: str) -> Collection[str] | None:
-    """Return the names of a toggle's variants, None when the configuration knows no such toggle."""
+def names_of(holder: Holder[Snapshot]) -> dict[str, frozenset[str]]:
+    """Return the toggles that are served, by name the names of their variants."""
     snapshot = holder.current
-    return None if snapshot is None else snapshot.names.get(name)
+    return {} if snapshot is None else snapshot.names
 
 
 def make_service(
@@ -58,8 +76,10 @@ def make_service(
     counters: UsageCounters,
     random: Random,
     elsewhere: Elsewhere | None = None,
+    loops: Loops = no_loops,
+    fleet: Fleet | None = None,
 ) -> Service:
-    """Return the HTTP contract over these parts; `elsewhere` gives the metrics of all processes."""
+    """Return the HTTP contract over these parts; `elsewhere` gives the metrics of all processes, `loops` what befell theirs."""
     return Service(
         plan.serving,
         holder=holder,
@@ -69,4 +89,39 @@ def make_service(
         enrichers=plan.enrichers.functions,
         random=random,
         elsewhere=elsewhere,
+        loops=loops,
+        fleet=fleet,
+    )
+
+
+def make_operators(plan: Plan, sources: Sources, standing: Standing, elsewhere: Elsewhere | None = None) -> Service:
+    """Return the HTTP contract of the operators' own address.
+
+    `standing` is that of the callers' side, `elsewhere` gives the metrics of all processes where there are several. No browser has
+    any business here: there is no CORS.
+    """
+    serving = plan.serving
+
+    async def text() -> bytes:
+        return exposition(sources, readings(sources))
+
+    settings = ServiceSettings(
+        client_keys=(),
+        base_path=serving.base_path,
+        cors_origin=(),
+        cors_exposed_headers=(),
+        header_limit=serving.header_limit,
+        query_limit=serving.query_limit,
+        answer_cache_bytes=0,
+        access_log=serving.access_log,
+    )
+    return Service(
+        settings,
+        holder=sources.holder,
+        usage=sources.usage,
+        log=plan.serving_log,
+        clock=plan.clock,
+        elsewhere=elsewhere or text,
+        rows=ADMIN,
+        standing=standing,
     )

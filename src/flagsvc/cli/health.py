@@ -1,6 +1,6 @@
 """Tell by exit code whether the proxy of this configuration is ready: 0 when it is, 1 when it is not.
 
-Made for container probes: asks the proxy on this machine, and needs none of the options but where it listens.
+Made for container probes: asks the proxy on this machine, and needs none of the options but those that say where it listens.
 """
 
 from __future__ import annotations
@@ -8,13 +8,20 @@ from __future__ import annotations
 import os
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from typing import TYPE_CHECKING
 
 from flagsvc.cli.parser import add_config_argument
+from flagsvc.cli.probing import Place, status_of
 from flagsvc.errors import ConfigurationError
-from flagsvc.settings.load import UNREADABLE, resolve
+from flagsvc.settings.load import UNREADABLE, Resolved, resolve
+from flagsvc.settings.network import UNIX, split_address
 from flagsvc.settings.render import add_options, given_flags
 
-NEEDED = ("host", "port", "proxyBasePath")
+if TYPE_CHECKING:
+    from flagsvc.certificates import Pair
+
+TLS = ("tlsCert", "tlsKey", "tlsKeyPassword")
+NEEDED = ("host", "port", "proxyBasePath", "adminAddress", *TLS)
 LOOPBACK = {None: "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not bound to
 PAUSE_S = 0.1
 PATIENCE_S = 3.0
@@ -45,27 +52,37 @@ def run(args: Namespace) -> int:
 
     Raises `ConfigurationError` where the configuration does not say where the proxy listens.
     """
-    host, port, path = _target(args)
-    name = f"[{host}]" if ":" in host else host
-    url = f"http://{name}:{port}{path}"
-    ready, answer = _ask_for(args.wait, (host, port, path))
-    print(f"ready: {url}" if ready else f"not ready: {url}: {answer}")
+    place = _target(args)
+    ready, answer = _ask_for(args.wait, place)
+    print(f"ready: {place.url}" if ready else f"not ready: {place.url}: {answer}")
     return 0 if ready else 1
 
 
-def _target(args: Namespace) -> tuple[str, int, str]:
-    """Return the host, the port and the path to ask."""
+def _target(args: Namespace) -> Place:
+    """Return what to ask: the operators' own address where there is one, for it asks for no certificate, else the callers'."""
     resolved = resolve(os.environ, args.config, given_flags(vars(args)))
     problems = [text for name, text in resolved.problems.items() if name in (*NEEDED, UNREADABLE)]
-    host, port, base = (resolved.values[name] for name in NEEDED)
-    if not problems and port == 0:
-        problems = [f"port ({resolved.sources['port']}): 0 is any free port, so nothing says which one to ask"]
+    admin = resolved.values["adminAddress"]
+    host, port = (resolved.values["host"], resolved.values["port"]) if admin is None else split_address(admin)
+    if not problems and port == 0 and not (host or "").startswith(UNIX):
+        name = "port" if admin is None else "adminAddress"
+        problems = [f"{name} ({resolved.sources[name]}): 0 is any free port, so nothing says which one to ask"]
     if problems:
         raise ConfigurationError(problems)
-    return LOOPBACK.get(host, host), port, f"{base}/proxy/health"
+    path = f"{resolved.values['proxyBasePath']}/proxy/health"
+    own = _own(resolved) if admin is None else None
+    return Place(LOOPBACK.get(host, host or ""), port, path, tls=own is not None, own=own)
 
 
-def _ask_for(patience: float, target: tuple[str, int, str]) -> tuple[bool, str]:
+def _own(resolved: Resolved) -> Pair | None:
+    """Return the certificate that the proxy serves with, None where it speaks plain HTTP: it may be one for both sides."""
+    from flagsvc.certificates import Names, Pair
+
+    cert, key, password = (resolved.values[name] for name in TLS)
+    return None if cert is None else Pair(Names(*TLS), cert, key, password)
+
+
+def _ask_for(patience: float, target: Place) -> tuple[bool, str]:
     """Return whether the proxy is ready, asking again for `patience` seconds while it is not, and the last answer."""
     end = time.monotonic() + patience
     while True:
@@ -76,26 +93,25 @@ def _ask_for(patience: float, target: tuple[str, int, str]) -> tuple[bool, str]:
         time.sleep(PAUSE_S)
 
 
-def _ask(target: tuple[str, int, str], *, timeout: float) -> tuple[bool, str]:
+def _ask(target: Place, *, timeout: float) -> tuple[bool, str]:
     """Return whether the proxy answers 200, and what it answers else."""
-    from http.client import HTTPConnection, HTTPException
+    from http.client import HTTPException
 
-    host, port, path = target
-    connection = HTTPConnection(host, port, timeout=timeout)
     try:
-        connection.request("GET", path, headers={"Connection": "close"})
-        status = connection.getresponse().status
+        status = status_of(target, timeout)
     except (OSError, HTTPException) as error:
         return False, _reason(error)
-    finally:
-        connection.close()
     return status == 200, f"it answers {status}"
 
 
 def _reason(error: Exception) -> str:
     """Return in a few words why there was no answer."""
-    if isinstance(error, ConnectionRefusedError):
+    if isinstance(error, ConnectionRefusedError | FileNotFoundError):
         return "nothing listens there"
     if isinstance(error, TimeoutError):
         return "no answer in time"
+    if type(error).__module__ == "ssl":
+        return (
+            "no answer over TLS; where callers need a certificate, give probes an address of their own (adminAddress)"
+        )
     return (getattr(error, "strerror", None) or "no HTTP answer").lower()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, Namespace
+from functools import partial
 
 from flagsvc.cli.extensions import check_extensions
 from flagsvc.cli.parser import add_config_argument
@@ -27,14 +28,16 @@ def run(args: Namespace) -> int:
 
     Raises `ConfigurationError` with every problem at once (behaviour: Drop-in).
     """
-    resolved = resolve(os.environ, args.config, given_flags(vars(args)))
+    read = partial(resolve, os.environ, args.config, given_flags(vars(args)))
+    resolved = read()
     if resolved.problems:  # else the files are loaded where they are used, and once
         check_extensions(resolved)
     loaded = accepted(resolved)
     _warn(loaded)
+    from flagsvc.apps.reload import Again
     from flagsvc.apps.serve import serve
 
-    return serve(loaded.options)
+    return serve(loaded.options, Again(read, loaded.files))
 
 
 def _warn(loaded: Loaded) -> None:

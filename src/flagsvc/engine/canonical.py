@@ -38,7 +38,7 @@ class Canon:
     """Makes the canonical bytes of requests to one snapshot.
 
     `revision` is the snapshot's. `timed` tells whether a request needs `Context.now` before it is asked for its bytes;
-    `volatile` that no request has any.
+    `volatile` that no request has any; `addressed` that an answer may hang on where the caller is.
     """
 
     def __init__(self, reads: Reads, revision: str) -> None:
@@ -49,6 +49,7 @@ class Canon:
         self.rollouts: bool = reads.rollouts
         self.draws: bool = reads.draws
         self.whole: bool = reads.any_field
+        self.addressed: bool = reads.any_field or reads.draws or "remoteAddress" in reads.fields
         fields = set(FIELDS) | reads.needed if reads.any_field else set(reads.fields)
         fields.discard("properties")  # it reads the same for everyone
         self.names: list[str] = sorted(fields)

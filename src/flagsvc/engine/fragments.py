@@ -12,6 +12,8 @@ import msgspec
 
 from flagsvc.engine.model import VariantSpec
 
+NAMED: Final = b',{"name":'
+"""What every fragment begins with."""
 OPEN: Final = b'{"toggles":['
 CLOSE: Final = b"]}"
 EMPTY: Final = OPEN + CLOSE

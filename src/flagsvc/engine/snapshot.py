@@ -6,8 +6,8 @@ from typing import Final
 
 from flagsvc.engine.canonical import Canon
 from flagsvc.engine.context import Context
-from flagsvc.engine.features import OFF, Toggle
-from flagsvc.engine.fragments import fragment, joined
+from flagsvc.engine.features import Outcome, Toggle
+from flagsvc.engine.fragments import NAMED, encode, fragment, joined
 from flagsvc.engine.parts import Lineage
 from flagsvc.engine.pieces import Entry
 from flagsvc.engine.reads import Reads
@@ -43,7 +43,8 @@ class Snapshot:
         self.listed = listed
         self.complete = complete
         self.memory = memory
-        self.feature_state = feature_state
+        # what follows the name of a toggle that is not known
+        self.strange: bytes = fragment("", False, None, False, feature_state)[len(NAMED) + 2 :]
         self.canon = Canon(reads, revision)
         self.lineage = lineage
 
@@ -68,26 +69,28 @@ class Snapshot:
     def named(self, context: Context, names: list[str]) -> tuple[bytes, list[bool]]:
         """Return the JSON list of the toggles asked for, in that order, and whether each is on (specification: POST /proxy).
 
-        A name that is not known is off; one that is asked for twice is decided once. An answer of more than MAX_NAMED bytes is
-        not made: it is the empty bytes.
+        A name that is not known is off. One that is asked for twice is decided once, also where it is not known: how long an answer
+        takes must not tell the names of toggles. An answer of more than MAX_NAMED bytes is not made: it is the empty bytes.
         """
         run = Run(context, self.memory)
-        decided: dict[str, int] = {}
+        decided: dict[str, Outcome] = {}
         parts: list[bytes] = []
         states: list[bool] = []
         for name in names:
-            toggle = self.toggles.get(name)
-            if toggle is None:
-                parts.append(fragment(name, False, None, False, self.feature_state))
-                states.append(False)
-                continue
-            number = decided[name] if name in decided else int(toggle.outcome(run))
-            decided[name] = number
-            parts.append(toggle.outcomes[number].fragment)
-            states.append(number != OFF)
+            outcome = decided.get(name)
+            if outcome is None:
+                toggle = self.toggles.get(name)
+                outcome = self.stranger(name) if toggle is None else toggle.outcomes[toggle.outcome(run)]
+                decided[name] = outcome
+            parts.append(outcome.fragment)
+            states.append(outcome.enabled)
         if sum([len(part) for part in parts]) > MAX_NAMED:
             return b"", states
         return joined(parts), states
+
+    def stranger(self, name: str) -> Outcome:
+        """Return how a name that is no toggle comes out."""
+        return Outcome(False, None, NAMED + encode(name) + self.strange)
 
     def decide(self, context: Context, name: str) -> tuple[bool, str]:
         """Return whether one toggle is on, and the name of its variant (`disabled` where there is none)."""

@@ -16,10 +16,17 @@ if TYPE_CHECKING:
     from flagsvc.flagstore.documents import Documents
 
 
+@dataclass
+class Life:
+    """How far the process is: `draining` tells that it is about to end."""
+
+    draining: bool = False
+
+
 @dataclass(frozen=True)
 class Server:
     """What handlers may use. `url` is the address the server is reached at, without a slash at the end; `base` the path that
-    everything is below; `counts` counts answers.
+    everything is below; `counts` counts answers, `life` is how far the process is.
     """
 
     store: Store
@@ -30,6 +37,7 @@ class Server:
     url: str = ""
     base: str = ""
     counts: Counts = field(default_factory=Counts)
+    life: Life = field(default_factory=Life)
 
 
 @dataclass

@@ -36,7 +36,9 @@ def health(call: Call) -> Answer:
 
 
 def ready(call: Call) -> Answer:
-    """Return whether the database answers as well."""
+    """Return whether the database answers as well, and the server is not about to end."""
+    if call.server.life.draining:
+        return BAD
     try:
         call.store.revision()
     except DatabaseError as error:

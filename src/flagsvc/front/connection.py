@@ -15,9 +15,10 @@ from mypy_extensions import i64
 
 from flagsvc.api.call import Call
 from flagsvc.api.http import Response
+from flagsvc.api.limits import CONNECTIONS
 from flagsvc.api.service import Service
 from flagsvc.front.encode import CLOSE, CONTINUE, KEEP, KEEP_TOLD
-from flagsvc.front.intake import SLACK, Intake
+from flagsvc.front.ending import Ending
 from flagsvc.front.names import Names
 from flagsvc.front.site import Site
 from flagsvc.front.stages import CLOSED, LAST, LINGER, OPEN
@@ -29,38 +30,24 @@ APART: Final = 65_536
 TURN: Final = 8
 """Requests of one connection that are answered before others get their turn."""
 
+CONNECT: Final = b"CONNECT"
 
-class Connection(Intake):
+
+class Connection(Ending):
     """The protocol of one connection. `service` answers; `site` is what the connections of a server share.
 
-    `pending` tells that an answer is being made, `paused` that the caller does not take what was written, `done` that the request
-    under way has its answer, `astray` that nobody knows where a request begins, `held` are bytes not yet parsed, from `at` on,
-    `ready` are answers not yet written.
+    `done` tells that the request under way has its answer, `turned` that there was no room for the connection; `held` holds
+    bytes from `at` on.
     """
 
     def __init__(self, site: Site, service: Service, names: Names) -> None:
-        super().__init__(names, service.header_limit + service.query_limit + SLACK, "", "http")
-        self.site: Final = site
-        self.service: Final = service
-        self.transport: asyncio.Transport | None = None
-        self.stage: i64 = OPEN
-        self.pending: bool = False
-        self.paused: bool = False
+        super().__init__(site, service, names)
         self.done: bool = False
         self.working: bool = False
-        self.reading: bool = True
-        self.ended: bool = False
-        self.secure: bool = False
-        self.fresh: bool = True
-        self.astray: bool = False
-        self.held: bytes = b""
+        self.turned: bool = False
         self.at: i64 = 0
-        self.ready: bytes = b""
         self.body: bytes = b""
         self.parts: bytearray | None = None
-        self.got: i64 = 0
-        self.since: i64 = site.now
-        self.unsent: i64 = 0
         self.count: i64 = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:
@@ -74,12 +61,27 @@ class Connection(Intake):
             self.secure = True
             self.scheme = "https"
         self.since = self.site.now
-        self.site.enter(self)
+        if not self.site.enter(self):
+            self.turn_away()
+
+    def turn_away(self) -> None:
+        """Say that there is no room for another connection, as long as there is room for that, and end."""
+        self.turned = True
+        self.site.turned += 1
+        if self.site.patient():
+            self.keep = False
+            self.reply(self.service.early_refusal(503))
+            self.linger()
+        else:
+            self.service.reached.add(CONNECTIONS)
+            self.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End; an answer that is being made will find nobody."""
         self.stage = CLOSED
         self.site.leave_out(self)
+        if self.turned:
+            self.site.turned -= 1
         self.parser = None
         self.transport = None
         self.held = b""
@@ -121,6 +123,7 @@ class Connection(Intake):
 
     def shutdown(self) -> None:
         """End when what has begun is answered; at once where nothing has."""
+        self.site.ending = True
         self.site.stopping = True
         if self.stage != OPEN or self.pending or self.held or (self.inside and not self.done) or self.idle:
             return
@@ -190,13 +193,6 @@ class Connection(Intake):
         else:
             self.read()
 
-    def read(self) -> None:
-        """Read again."""
-        transport = self.transport
-        if transport is not None and not self.reading:
-            self.reading = True
-            transport.resume_reading()
-
     def on_begin(self) -> None:
         """Begin a request."""
         self.done = False
@@ -209,14 +205,16 @@ class Connection(Intake):
         """Answer what the head decides; else wait for the body."""
         admitted = self.service.judge(call)
         if isinstance(admitted, Response):
-            if self.expects and self.bodied:
-                self.keep = False  # whether the body still comes is the caller's choice
+            if (self.expects and self.bodied) or call.request.method == CONNECT:
+                self.keep = False  # whether the body still comes, or bytes of another protocol, is the caller's choice
             self.reply(admitted)
         elif call.limit == 0:
             self.answer(b"")
-        elif self.expects and not self.old and self.transport is not None:
-            self.send()
-            self.transport.write(CONTINUE)
+        else:
+            self.since = self.site.now
+            if self.expects and not self.old and self.transport is not None:
+                self.send()
+                self.transport.write(CONTINUE)
 
     def on_part(self, part: bytes) -> None:
         """Keep a part of the body, as far as it is wanted."""
@@ -297,7 +295,7 @@ class Connection(Intake):
         transport = self.transport
         if transport is None:
             return
-        if response.close or site.stopping:
+        if response.close or site.ending:
             self.keep = False
         if not self.keep:
             self.stage = LAST
@@ -313,15 +311,6 @@ class Connection(Intake):
             self.send()
             transport.writelines((site.encoder.encode(response, ending, b""), body))
 
-    def send(self) -> None:
-        """Write the answers that are ready. One that nobody can get any more is dropped."""
-        ready = self.ready
-        if ready:
-            self.ready = b""
-            transport = self.transport
-            if transport is not None and not transport.is_closing():
-                transport.write(ready)
-
     def refuse(self, status: int) -> None:
         """Answer what is no request, or no longer one, and end; a request that has its answer gets no second one."""
         self.keep = False
@@ -332,68 +321,3 @@ class Connection(Intake):
             self.stage = LAST
         else:
             self.reply(self.service.early_refusal(status))
-
-    def settle(self) -> None:
-        """End after the last answer: at once, or when the caller has sent the rest of what it began."""
-        if self.ended or not (self.inside or self.held or self.astray):
-            self.close()
-        else:
-            self.linger()
-
-    def linger(self) -> None:
-        """Throw away what comes, for a while: closing at once would take the answer away from a caller who is still sending."""
-        transport = self.transport
-        self.stage = LINGER
-        self.since = self.site.now
-        self.held = b""
-        self.got = 0
-        if transport is None:
-            return
-        self.send()
-        if not self.secure and transport.can_write_eof():
-            transport.write_eof()
-        self.read()
-
-    def close(self) -> None:
-        """Close when what was written is sent."""
-        self.stage = CLOSED
-        self.since = self.site.now
-        self.held = b""
-        self.send()
-        if self.transport is not None:
-            self.transport.close()
-
-    def abort(self) -> None:
-        """Close at once."""
-        self.stage = CLOSED
-        if self.transport is not None:
-            self.transport.abort()
-
-    def sweep(self, now: i64) -> None:
-        """End what takes too long."""
-        site = self.site
-        took = now - self.since
-        if self.paused or self.stage == CLOSED:
-            self.watch_writing(now)
-        elif self.stage == LINGER:
-            if took > site.linger:
-                self.close()
-        elif self.pending:
-            return
-        elif self.inside or self.idle or self.fresh:
-            if took > (site.leave if site.stopping else site.patience):
-                self.close()
-        elif took > site.keep_alive:
-            self.close()
-
-    def watch_writing(self, now: i64) -> None:
-        """Cut off a caller who has taken nothing for too long."""
-        transport = self.transport
-        if transport is None:
-            return
-        unsent: i64 = transport.get_write_buffer_size()
-        if unsent != self.unsent:
-            self.unsent = unsent
-            self.since = now
-        elif now - self.since > (self.site.leave if self.site.stopping else self.site.stall):
-            self.abort()

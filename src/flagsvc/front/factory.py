@@ -19,6 +19,7 @@ class Front:
     def __init__(self, provide: Callable[[], Service], limits: Limits) -> None:
         self._provide = provide
         self._limits = limits
+        self._draining = False
         self._site: Site | None = None
         self._names = Names({})
         self._contract: dict[bytes, int] | None = None
@@ -34,10 +35,17 @@ class Front:
         site = self._site
         if site is None or site.state is not server_state:
             site = self._site = Site(server_state, self._limits, _loop or asyncio.get_running_loop())
+            site.ending = self._draining
         service = self._provide()
         if service.headers is not self._contract:
             self._contract, self._names = service.headers, Names(service.headers)
         return Connection(site, service, self._names)
+
+    def drain(self) -> None:
+        """Have every answer from now on be the last of its connection: who asks again comes to another server."""
+        self._draining = True
+        if self._site is not None:
+            self._site.ending = True
 
 
 def front(provide: Callable[[], Service], limits: Limits) -> Front:

@@ -19,6 +19,7 @@ from flagsvc.front.target import origin_form
 
 HEAD_END: Final = b"\r\n\r\n"
 """What ends a head, and a chunked body."""
+CHUNKED: Final = b"chunked"
 SLACK: Final = 4096
 """Bytes of a head, beyond its headers and query, that may come in pieces: method and path."""
 NO_HEADERS: Final[Headers] = []
@@ -124,6 +125,8 @@ class Intake(Watched):
         if not self.in_head:
             return
         self.size += len(name) + len(value) + 4
+        if self.size > self.bound:
+            return  # it will be refused for its size; nothing more of it is worth keeping
         kind = self.names.kind(name)
         if kind == 0:
             return
@@ -152,10 +155,21 @@ class Intake(Watched):
         self.measure(call)
         if self.upgrades:
             self.upgrades = parser.should_upgrade()
-        if not self.locate(call.request):
+        if (call.chunked and not self.framed(call)) or not self.locate(call.request):
             self.on_broken(None)
             return
         self.on_head(call)
+
+    def framed(self, call: Call) -> bool:
+        """Return whether nobody on the way here can have read the end of a chunked body otherwise (RFC 9112, 6.1 and 11.2).
+
+        HTTP/1.0 knows no transfer coding, and a coding beside `chunked`, or `chunked` twice, is nothing that we undo.
+        """
+        parser = self.parser
+        coding = call.transfer_coding
+        if parser is None or coding is None:
+            return False
+        return coding.strip().lower() == CHUNKED and parser.get_http_version() != "1.0"
 
     def measure(self, call: Call) -> None:
         """Note whether a body follows, and how long it is."""

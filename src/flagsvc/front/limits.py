@@ -9,18 +9,22 @@ from dataclasses import dataclass
 class Limits:
     """Bounds of every connection of one server; seconds are kept to within two of `tick_s`.
 
-    `keep_alive_s`: between an answer and the next request. `patience_s`: from the connection or the first byte of a request until
-    the request is there, its body included. `stall_s`: without a byte of the answer being taken. `linger_s`: for the rest of what
-    a caller sends after an answer that closes. `leave_s`: when the server is to end, for a request that has begun and for an
-    answer that is not taken. `unwanted`: bytes of a body that nobody reads before the connection is closed; `linger`: bytes after
-    an answer that closes.
+    `keep_alive_s`: between an answer and the next request. `header_s`: from the connection or the first byte of a request until
+    its head is there; `body_s`: from then on until its body is. `stall_s`: without a byte of the answer being taken.
+    `linger_s`: for the rest of what a caller sends after an answer that closes. `leave_s`: when the server is to end, for a
+    request that has begun and for an answer that is not taken. `unwanted`: bytes of a body that nobody reads before the
+    connection is closed; `linger`: bytes after an answer that closes. `connections`: held at once; one more is told so and
+    closed, or just closed where `turned` others are being told.
     """
 
     keep_alive_s: float = 75.0
-    patience_s: float = 60.0
+    header_s: float = 20.0
+    body_s: float = 60.0
     stall_s: float = 60.0
     linger_s: float = 5.0
     leave_s: float = 5.0
     unwanted: int = 10_000_000
     linger: int = 1_000_000
+    connections: int = 10_000
+    turned: int = 64
     tick_s: float = 1.0

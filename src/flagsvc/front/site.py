@@ -33,7 +33,9 @@ class Site:
     """The shared part of one server's connections.
 
     One timer ticks for all of them, as long as there are any; a connection notes the tick at which something began, and compares
-    when it is swept. `answered` counts the requests that were answered, `stopping` tells that the server ends.
+    when it is swept. `answered` counts the requests that were answered, `ending` tells that every answer is the
+    last of its connection, `stopping` that the server ends. `turned` counts the connections that there was no room for, as long as
+    they are there.
     """
 
     def __init__(self, state: State, limits: Limits, loop: asyncio.AbstractEventLoop) -> None:
@@ -44,27 +46,37 @@ class Site:
         self.outbox: Final = Outbox(loop)
         self.watched: set[Watched] = set()
         self.ticking: bool = False
+        self.ending: bool = False
         self.stopping: bool = False
         self.now: i64 = 0
         self.answered: i64 = 0
         self.told: i64 = 0
         self.keep_alive: i64 = self.ticks(limits.keep_alive_s)
-        self.patience: i64 = self.ticks(limits.patience_s)
+        self.header: i64 = self.ticks(limits.header_s)
+        self.body: i64 = self.ticks(limits.body_s)
         self.stall: i64 = self.ticks(limits.stall_s)
         self.linger: i64 = self.ticks(limits.linger_s)
         self.leave: i64 = self.ticks(limits.leave_s)
+        self.most: i64 = limits.connections
+        self.turned: i64 = 0
 
     def ticks(self, seconds: float) -> int:
         """Return how many ticks it takes until so many seconds have passed for sure."""
         return ceil(seconds / self.limits.tick_s)
 
-    def enter(self, each: Watched) -> None:
-        """Watch a connection from now on."""
+    def enter(self, each: Watched) -> bool:
+        """Watch a connection from now on; return whether there is room for it, those not counted that were turned away."""
         self.state.connections.add(each)
         self.watched.add(each)
         if not self.ticking:
             self.ticking = True
             self.loop.call_later(self.limits.tick_s, self.tick)
+        held: i64 = len(self.watched)
+        return held - self.turned <= self.most
+
+    def patient(self) -> bool:
+        """Return whether another connection that is turned away may wait for its end."""
+        return self.turned <= self.limits.turned
 
     def leave_out(self, each: Watched) -> None:
         """Watch a connection no longer: it is gone."""

@@ -6,7 +6,8 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Generic
 
-from flagsvc.repository.lifecycle import State
+from flagsvc.clock import Clock
+from flagsvc.repository.lifecycle import POLLED, Event, State
 from flagsvc.repository.ports import S
 from flagsvc.repository.retire import retire
 
@@ -23,12 +24,15 @@ class ConfigurationDocument:
 
 
 class Holder(Generic[S]):
-    """What is served now.
+    """What is served now, and how fresh it is.
 
     `current` is None until the first configuration is there; read it once per request. `document` belongs to it. `state` is
     one of `lifecycle.State`; `problems` the number of malformed features left out; `last_fetch_ms` and `last_update_ms` the
     epoch ms of the upstream's last answer and last new document, 0.0 when never (specification: GET
     /proxy/internal-backstage/prometheus).
+
+    `checked` is the moment of the last check of the upstream that went well, in the seconds of `Clock.monotonic`, None when
+    never: what is served was current then. `failures` counts the checks since that failed, `events` what every one brought.
     """
 
     def __init__(self) -> None:
@@ -38,6 +42,9 @@ class Holder(Generic[S]):
         self.problems = 0
         self.last_fetch_ms = 0.0
         self.last_update_ms = 0.0
+        self.checked: float | None = None
+        self.failures = 0
+        self.events: dict[str, int] = {str(event): 0 for event in POLLED}
         self._ready = asyncio.Event()
         self._synchronised = asyncio.Event()
 
@@ -60,6 +67,21 @@ class Holder(Generic[S]):
         self.state = state
         if state is State.FRESH:
             self._synchronised.set()
+
+    def note(self, event: Event, failures: int) -> None:
+        """Note what a check brought, and how many in a row have failed now."""
+        self.events[event] += 1
+        self.failures = failures
+
+    def confirm(self, clock: Clock, age_s: float = 0.0) -> None:
+        """Note that a check went well `age_s` seconds ago, here or where this configuration comes from.
+
+        What is known already is never set back.
+        """
+        moment = clock.monotonic() - age_s
+        if self.checked is None or moment >= self.checked:
+            self.checked = moment
+            self.last_fetch_ms = (clock.now() - age_s) * 1000
 
     async def wait_ready(self) -> None:
         """Wait until a configuration is there: synchronised, restored or bootstrapped."""

@@ -26,7 +26,9 @@ class State(StrEnum):
     FRESH = "fresh"
     """The upstream's, and the last poll went well."""
     STALE = "stale"
-    """The upstream's, but the last poll failed."""
+    """The upstream's, but the last poll failed: nobody is there, or it is in trouble."""
+    REJECTED = "rejected"
+    """The upstream's, but what it answers cannot be used: a document that is cut off or wrong, or that it refuses the token."""
 
 
 class Event(StrEnum):
@@ -71,8 +73,13 @@ class Pace(Enum):
     """When to poll next."""
 
     NORMAL = "normal"
+    """After the refresh interval."""
+    SOON = "soon"
+    """Within seconds, whatever went wrong: nothing is served, and the upstream may be about to be there."""
     BACK_OFF = "back-off"
+    """Ever later, up to a ceiling."""
     SLOW = "slow"
+    """At the ceiling from the first time on."""
 
 
 class Step(NamedTuple):
@@ -85,12 +92,13 @@ class Step(NamedTuple):
 
 Cell = tuple[State, tuple[Action, ...]]
 
-_STATES = (State.COLD, State.RESTORED, State.BOOTSTRAPPED, State.FRESH, State.STALE)
+_STATES = tuple(State)
 _COLD: Cell = (State.COLD, ())
 _RESTORED: Cell = (State.RESTORED, ())
 _BOOTSTRAPPED: Cell = (State.BOOTSTRAPPED, ())
 _FRESH: Cell = (State.FRESH, ())
 _STALE: Cell = (State.STALE, ())
+_REJECTED: Cell = (State.REJECTED, ())
 _LOAD: Cell = (State.RESTORED, (Action.REPLACE, Action.KEEP_ETAG))
 _BOOT: Cell = (State.BOOTSTRAPPED, (Action.REPLACE, Action.DROP_ETAG))
 _TAKE: Cell = (State.FRESH, (Action.REPLACE, Action.KEEP_ETAG, Action.SAVE))
@@ -105,24 +113,33 @@ def _doubt(cell: Cell) -> Cell:
 # What was stored never replaces anything; what was bootstrapped replaces only what was stored; the upstream's word is last.
 # A 304 counts where the ETag sent belongs to what is served: never after a bootstrap.
 _ROWS: tuple[tuple[Event, Pace, tuple[Cell, ...]], ...] = (
-    #                                  cold     restored           bootstrapped           fresh           stale
-    (Event.RESTORED, Pace.NORMAL, (_LOAD, _RESTORED, _BOOTSTRAPPED, _FRESH, _STALE)),
-    (Event.BOOTSTRAPPED, Pace.NORMAL, (_BOOT, _BOOT, _BOOTSTRAPPED, _FRESH, _STALE)),
-    (Event.FETCHED, Pace.NORMAL, (_TAKE, _TAKE, _TAKE, _TAKE, _TAKE)),
-    (Event.SAME, Pace.NORMAL, (_COLD, _AGREE, _ADOPT, _AGREE, _AGREE)),
-    (Event.NOT_MODIFIED, Pace.NORMAL, (_COLD, _FRESH, _BOOTSTRAPPED, _FRESH, _FRESH)),
-    (Event.EMPTY, Pace.NORMAL, (_TAKE, _doubt(_RESTORED), _doubt(_BOOTSTRAPPED), _doubt(_FRESH), _doubt(_STALE))),
-    (Event.REJECTED, Pace.BACK_OFF, (_COLD, _RESTORED, _BOOTSTRAPPED, _STALE, _STALE)),
-    (Event.REFUSED, Pace.SLOW, (_COLD, _RESTORED, _BOOTSTRAPPED, _STALE, _STALE)),
-    (Event.FAILED, Pace.BACK_OFF, (_COLD, _RESTORED, _BOOTSTRAPPED, _STALE, _STALE)),
+    #                             cold   restored   bootstrapped   fresh   stale   rejected
+    (Event.RESTORED, Pace.NORMAL, (_LOAD, _RESTORED, _BOOTSTRAPPED, _FRESH, _STALE, _REJECTED)),
+    (Event.BOOTSTRAPPED, Pace.NORMAL, (_BOOT, _BOOT, _BOOTSTRAPPED, _FRESH, _STALE, _REJECTED)),
+    (Event.FETCHED, Pace.NORMAL, (_TAKE, _TAKE, _TAKE, _TAKE, _TAKE, _TAKE)),
+    (Event.SAME, Pace.NORMAL, (_COLD, _AGREE, _ADOPT, _AGREE, _AGREE, _AGREE)),
+    (Event.NOT_MODIFIED, Pace.NORMAL, (_COLD, _FRESH, _BOOTSTRAPPED, _FRESH, _FRESH, _FRESH)),
+    (Event.EMPTY, Pace.NORMAL, (_TAKE, *map(_doubt, (_RESTORED, _BOOTSTRAPPED, _FRESH, _STALE, _REJECTED)))),
+    (Event.REJECTED, Pace.BACK_OFF, (_COLD, _RESTORED, _BOOTSTRAPPED, _REJECTED, _REJECTED, _REJECTED)),
+    (Event.REFUSED, Pace.SLOW, (_COLD, _RESTORED, _BOOTSTRAPPED, _REJECTED, _REJECTED, _REJECTED)),
+    (Event.FAILED, Pace.BACK_OFF, (_COLD, _RESTORED, _BOOTSTRAPPED, _STALE, _STALE, _STALE)),
 )
 
+
+def _pace(before: State, pace: Pace) -> Pace:
+    """Return the pace of a cell: a failure while nothing is served is another matter than one while something is."""
+    return Pace.SOON if before is State.COLD and pace is not Pace.NORMAL else pace
+
+
 TABLE: dict[tuple[State, Event], Step] = {
-    (before, event): Step(after, pace, actions)
+    (before, event): Step(after, _pace(before, pace), actions)
     for event, pace, cells in _ROWS
     for before, (after, actions) in zip(_STATES, cells, strict=True)
 }
 """What follows from each event in each state. Every pair is there."""
+
+POLLED = tuple(event for event in Event if event not in (Event.RESTORED, Event.BOOTSTRAPPED))
+"""What a poll can bring; the others come from elsewhere, and say nothing of the upstream."""
 
 _SETTLING = (Event.FETCHED, Event.SAME, Event.NOT_MODIFIED)
 _OF_KIND = {"unauthorized": Event.REFUSED, "document": Event.REJECTED}
@@ -130,7 +147,7 @@ _OF_KIND = {"unauthorized": Event.REFUSED, "document": Event.REJECTED}
 
 @dataclass(frozen=True)
 class Life:
-    """The state, the failures in a row, and whether the last answered poll brought an empty document that was held back."""
+    """The state, the polls in a row that failed, and whether the last answer was an empty document that was held back."""
 
     state: State = State.COLD
     failures: int = 0
@@ -140,7 +157,9 @@ class Life:
 def advance(life: Life, event: Event) -> tuple[Life, Step]:
     """Return what the configuration's life is after an event, and what to do."""
     step = TABLE[life.state, event]
-    failures = 0 if step.pace is Pace.NORMAL else life.failures + 1
+    failures = life.failures
+    if event in POLLED:
+        failures = 0 if step.pace is Pace.NORMAL else failures + 1
     doubt = Action.HOLD_BACK in step.actions or (life.doubt and event not in _SETTLING)
     return Life(step.state, failures, doubt), step
 

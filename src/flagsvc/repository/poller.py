@@ -16,17 +16,16 @@ from flagsvc.errors import DocumentError, FlagsvcError, UpstreamError
 from flagsvc.log import Logger, in_brief
 from flagsvc.repository.holder import Holder
 from flagsvc.repository.lifecycle import Action, Event, Life, Pace, State, advance, arrival, event_of
-from flagsvc.repository.ports import S, Source
+from flagsvc.repository.ports import Announcing, S, Source
 from flagsvc.repository.prepare import Prepared, Preparer
 from flagsvc.repository.stores import Keeper, Record
-from flagsvc.upstream.pace import ceiling, delay_after_failure, delay_while_refused
-from flagsvc.upstream.supervised import Supervised
+from flagsvc.upstream import Fetched
+from flagsvc.upstream.pace import ceiling, delay_after_failure, delay_while_cold, delay_while_refused
+from flagsvc.upstream.supervised import Supervised, asked_to_end
 from flagsvc.upstream.trouble import Trouble
 
 WITHOUT_INTERVAL_S = 5.0
 """Pace of the attempts before the first success where refreshInterval is 0."""
-COLD_S = 1.0
-"""The back-off starts from this many seconds while there is nothing to serve."""
 CHEAP_STEPS = 4
 """The back-off of a source with a pace of its own grows to this many of its steps."""
 NAMED_PROBLEMS = 20
@@ -102,7 +101,7 @@ class Poller(Generic[S]):
             self._begun = True
             await self._begin()
         while (delay := await self._round()) is not None:
-            await self._clock.sleep(delay)
+            await self._pause(delay)
 
     async def _begin(self) -> None:
         """Look for something to serve until the upstream answers; a holder that was handed over with something has it."""
@@ -146,16 +145,41 @@ class Poller(Generic[S]):
             event, offer = await self._ask()
         except (UpstreamError, DocumentError) as error:
             self._trouble.report(error)
-            return self._delay(self._apply(event_of(error), None), error)
+            return self._delay(self._polled(event_of(error), None), error)
         self._trouble.over()
-        self._holder.last_fetch_ms = self._clock.now() * 1000
-        pace = self._apply(event, offer)
+        pace = self._polled(event, offer)
         self._keeper.save_again()
         return self._delay(pace, None)
+
+    def _polled(self, event: Event, offer: Offer[S] | None) -> Pace:
+        """Let follow what follows from a poll, and note it."""
+        pace = self._apply(event, offer)
+        self._holder.note(event, self._life.failures)
+        return pace
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait for the next poll: so many seconds, or until the source says that there is something new."""
+        if not isinstance(self._source, Announcing):
+            return await self._clock.sleep(seconds)
+        sleeping = asyncio.ensure_future(self._clock.sleep(seconds))
+        hearing = asyncio.ensure_future(heard(self._source, self._log))
+        try:
+            await asyncio.wait([sleeping, hearing], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (sleeping, hearing):
+                task.cancel()
+            await asyncio.wait([sleeping, hearing])
+        return None
 
     async def _ask(self) -> tuple[Event, Offer[S] | None]:
         """Return what a poll brought. Raises UpstreamError and DocumentError."""
         fetched = await self._source.fetch(self._etag)
+        found = await self._found(fetched)
+        self._holder.confirm(self._clock, fetched.age_s)
+        return found
+
+    async def _found(self, fetched: Fetched) -> tuple[Event, Offer[S] | None]:
+        """Return what an answer means; raises DocumentError."""
         if fetched.body is None:
             return Event.NOT_MODIFIED, None
         if fetched.body == self._raw:
@@ -206,9 +230,22 @@ class Poller(Generic[S]):
         interval = interval or WITHOUT_INTERVAL_S
         if pace is Pace.NORMAL:
             return interval
+        failures, draw = self._life.failures, self._draw()
         wish = error.retry_after if isinstance(error, UpstreamError) else None
-        if pace is Pace.SLOW:
-            return delay_while_refused(self._draw(), interval, retry_after=wish)
-        first = min(interval, COLD_S) if self._life.state is State.COLD else interval
         most = ceiling(interval) if cheap is None else CHEAP_STEPS * interval
-        return delay_after_failure(self._life.failures, self._draw(), first, retry_after=wish, most=most)
+        if pace is Pace.SOON:
+            return delay_while_cold(failures, draw, interval, retry_after=wish, most=most)
+        if pace is Pace.SLOW:
+            return delay_while_refused(draw, interval, retry_after=wish)
+        return delay_after_failure(failures, draw, interval, retry_after=wish, most=most)
+
+
+async def heard(source: Announcing, log: Logger) -> None:
+    """Return when a source has news; never, where it fails to tell."""
+    try:
+        await source.news()
+    except (Exception, asyncio.CancelledError) as error:  # a source that cannot tell is asked at the usual pace
+        if asked_to_end():
+            raise
+        log.warn("waiting for news of the configuration failed", error=in_brief(error))
+        await asyncio.Event().wait()

@@ -97,3 +97,14 @@ class Source(Protocol):
 
     async def fetch(self, etag: str | None) -> Fetched:
         """Return the document, or that the one of `etag` is still current. Raises UpstreamError."""
+
+
+@runtime_checkable
+class Announcing(Protocol):
+    """A source that hears of a new document by itself, and need not wait to be asked."""
+
+    async def news(self) -> None:
+        """Return when there is something that the last fetch did not bring, also where that was so before the call.
+
+        It is cancelled when its answer is no longer needed. What it raises is taken for no news until the next fetch.
+        """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from flagsvc.settings import defaults
 from flagsvc.settings import network as net
 from flagsvc.settings import parse as of
 from flagsvc.settings.option import Option, Section
@@ -65,6 +64,14 @@ ADDED: tuple[Option, ...] = (
         help="longest query string",
     ),
     Option(
+        name="ageHeader",
+        reads=("FLAGSVC_AGE_HEADER",),
+        kind=net.ANSWER_HEADER,
+        section=Section.CALLERS,
+        help="name of a header of every answer with the seconds since the last good answer from upstream, such as Age;"
+        " unset, there is none",
+    ),
+    Option(
         name="answerCacheBytes",
         reads=("FLAGSVC_ANSWER_CACHE_BYTES",),
         kind=of.SIZE_OR_NONE,
@@ -89,12 +96,37 @@ ADDED: tuple[Option, ...] = (
         help="milliseconds after which a request to the upstream server is given up",
     ),
     Option(
+        name="maxStaleness",
+        reads=("FLAGSVC_MAX_STALENESS",),
+        kind=of.integer(0, 31_536_000, metavar="SECONDS"),
+        section=Section.UPSTREAM,
+        default=0,
+        help="seconds without a good answer from upstream after which /proxy/ready says no, while all else is answered as"
+        " before; 0 for never",
+    ),
+    Option(
         name="metricsBuffer",
         reads=("FLAGSVC_METRICS_BUFFER",),
         kind=of.integer(1),
         section=Section.METRICS,
         default=100_000,
         help="counters of toggles and variants kept while they cannot be sent; what comes on top is dropped and counted",
+    ),
+    Option(
+        name="metricsBufferBytes",
+        reads=("FLAGSVC_METRICS_BUFFER_BYTES",),
+        kind=of.SIZE,
+        section=Section.METRICS,
+        default=8 * 1024 * 1024,
+        help="bytes of such counters kept, as they would be sent; what comes on top is dropped and counted",
+    ),
+    Option(
+        name="metricsBatch",
+        reads=("FLAGSVC_METRICS_BATCH",),
+        kind=of.integer(1),
+        section=Section.METRICS,
+        default=10_000,
+        help="most counters of toggles and variants in one post; fewer are sent where the upstream finds a post too large",
     ),
     Option(
         name="variantFeatureState",
@@ -112,15 +144,6 @@ ADDED: tuple[Option, ...] = (
         default="low-byte",
         help="bytes of a text that are hashed: low-byte as the reference proxy has it, utf8 as the Rust, Java and"
         " Python SDKs; the two differ for ids and groups outside ASCII",
-    ),
-    Option(
-        name="storage",
-        reads=("FLAGSVC_STORAGE",),
-        kind=net.STORAGE,
-        section=Section.STORAGE,
-        default_from=defaults.storage,
-        default_text="the user's state folder: $XDG_STATE_HOME/flagsvc, else ~/.local/state/flagsvc",
-        help="folder that keeps the last configuration, to start from while upstream is away; none keeps nothing",
     ),
     Option(
         name="accessLog",

@@ -13,6 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flagsvc.errors import ConfigurationError
+from flagsvc.settings.files import Files, read_file
 from flagsvc.settings.names import SETTABLE, flatten
 from flagsvc.settings.option import ALIAS, FILE_FLAG, FILE_NAME, PREFIX, Option
 from flagsvc.settings.options import ProxyOptions
@@ -37,31 +38,33 @@ LONGEST_PATH = 4096
 """Characters of a path that a message shows: its end tells most of it, so that it is not cut like a value."""
 
 LARGEST_SECRET = 65_536
-"""The most bytes that are read of a file that holds a secret."""
+"""The most bytes that a file may have that holds a secret."""
 
 INJECTED = re.compile(r".+_SERVICE_(HOST|PORT(_\w+)?)|.+_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?")
 """Variables that Kubernetes sets for a service whose name starts with one of our prefixes: nobody meant an option."""
 
 
 class Loaded(NamedTuple):
-    """Valid options, where each came from (by option name), and what to warn of."""
+    """Valid options, where each came from (by option name), what to warn of, and the files that were read."""
 
     options: ProxyOptions
     sources: dict[str, str]
     warnings: list[str]
+    files: Files
 
 
 class Resolved(NamedTuple):
     """What was found, valid or not: values and sources by option name, each problem under the name it is about.
 
     A refused value stands at its default. Problems about no option (UNREADABLE, an unknown key or flag) stand under a
-    name in angle brackets.
+    name in angle brackets. `files` are those that were read, or should have been.
     """
 
     values: dict[str, Any]
     sources: dict[str, str]
     problems: dict[str, str]
     warnings: list[str]
+    files: Files
 
 
 class Candidate(NamedTuple):
@@ -86,12 +89,12 @@ def accepted(resolved: Resolved) -> Loaded:
     if resolved.problems:
         raise ConfigurationError(tuple(resolved.problems.values()))
     options = ProxyOptions(**{BY_NAME[name].field: value for name, value in resolved.values.items()})
-    return Loaded(options, resolved.sources, resolved.warnings)
+    return Loaded(options, resolved.sources, resolved.warnings, resolved.files)
 
 
 def resolve(environment: Mapping[str, str], file: PathLike[str] | str | None, flags: Mapping[str, str]) -> Resolved:
     """Return what flags, environment and file say, with the problems instead of an error."""
-    resolved = Resolved({}, {}, _unknown_flags(flags), [])
+    resolved = Resolved({}, {}, _unknown_flags(flags), [], {})
     tables, source = _tables(environment, file, resolved)
     given = {}
     for option in OPTIONS:
@@ -142,21 +145,20 @@ def choose(option: Option, places: Iterable[Candidate], resolved: Resolved) -> G
     if not first.holds_path:
         return Given(first.value, first.source)
     try:
-        return Given(_read_secret(first.value), first.source)
+        return Given(_read_secret(first.value, resolved.files), first.source)
     except ValueError as error:
         resolved.problems[option.name] = f"{option.name} ({first.source}): {error}"
         return None
 
 
-def _read_secret(path: object) -> str:
+def _read_secret(path: object, files: Files) -> str:
     """Return what a file holds that a secret is given by; raise ValueError with what is wrong with it."""
     if not isinstance(path, str):
         raise ValueError("expected the path of a file that holds the value")
     path = path.strip()
     shown = quoted(path) if _is_surely_a_path(path) else "the file it names"
     try:
-        with open(path, "rb") as file:
-            text = file.read(LARGEST_SECRET + 1).decode("utf-8-sig")
+        text = read_file(path, files).decode("utf-8-sig")
     except (OSError, ValueError) as error:
         raise ValueError(f"cannot read {shown}: {_reason(error)}") from None
     if is_blank(text):
@@ -189,7 +191,7 @@ def _tables(
         return {}, ""
     source = f"file {printable(path, LONGEST_PATH)}"
     try:
-        found, problems = flatten(_parse_toml(path), source)
+        found, problems = flatten(_parse_toml(path, resolved.files), source)
     except ValueError as error:
         resolved.problems[UNREADABLE] = f"configuration {source}: {error}"
         return {}, source
@@ -197,13 +199,12 @@ def _tables(
     return found, source
 
 
-def _parse_toml(path: str) -> dict[str, object]:
+def _parse_toml(path: str, files: Files) -> dict[str, object]:
     """Return the tables of a TOML file; raise ValueError with what is wrong with it."""
     import tomllib
 
     try:
-        with open(path, "rb") as file:
-            text = file.read().decode("utf-8-sig")
+        text = read_file(path, files).decode("utf-8-sig")
     except (OSError, ValueError) as error:
         raise ValueError(f"cannot read it: {_reason(error)}") from None
     try:

@@ -1,4 +1,4 @@
-"""The shapes of value that have to do with the network: URLs, addresses, header names, origins, the storage folder.
+"""The shapes of value that have to do with the network: URLs, addresses, header names, origins.
 
 Same law as `parse.py`: a parser knows no option and no source, and reads its own results unchanged.
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import TypeAlias
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from flagsvc.settings.parse import BOOLEANS, Kind, RefusedError, as_text, parse_text, quoted, several, split
+from flagsvc.settings.parse import BOOLEANS, PORT, Kind, RefusedError, as_text, parse_text, quoted, several, split
 
 TrustProxy: TypeAlias = bool | tuple[str, ...]
 """Whose X-Forwarded-* headers count: everybody's, nobody's, or those of these addresses, CIDRs and names."""
@@ -24,7 +24,38 @@ TRUST_NAMES = {
 }
 """The names of well-known networks that trustProxy takes (behaviour: Evaluation endpoints, `remoteAddress`)."""
 
+UNIX = "unix:"
+"""What an address begins with that is a Unix socket's."""
+
+LONGEST_SOCKET = 100
+"""Bytes of the path of a Unix socket; systems have room for 103 and more."""
+
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+TAKEN = frozenset(
+    {
+        "allow",
+        "cache-control",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "date",
+        "etag",
+        "keep-alive",
+        "location",
+        "retry-after",
+        "server",
+        "set-cookie",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "vary",
+        "www-authenticate",
+    }
+)
+"""Headers of answers that have a meaning of their own."""
+CORS_HEADERS = "access-control-"
 HOST_NAME = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?")
 PATH = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:@%/-]*")
 ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(\[[0-9a-f:.]+\]|[^\s/?#@:\[\]]+)(:([0-9]{1,5}|\*))?")
@@ -116,8 +147,11 @@ def parse_outbound_proxy(value: object) -> str:
 
 
 def parse_host(value: object) -> str:
-    """Return a host name or an IP address to listen on, the address without brackets."""
-    text = parse_text(value).removeprefix("[").removesuffix("]")
+    """Return a host name or an IP address to listen on, the address without brackets, or the Unix socket `unix:/path`."""
+    text = parse_text(value)
+    if text.lower().startswith(UNIX):
+        return parse_unix(text)
+    text = text.removeprefix("[").removesuffix("]")
     if ":" in text:
         if not _is_address(socket.AF_INET6, text.partition("%")[0]):
             raise RefusedError
@@ -127,6 +161,47 @@ def parse_host(value: object) -> str:
     elif not HOST_NAME.fullmatch(text):
         raise RefusedError
     return text
+
+
+def parse_unix(text: str) -> str:
+    """Return `unix:` and the whole path of a Unix socket, of `unix:/path` or `unix:///path`."""
+    path = text[len(UNIX) :]
+    if path.startswith("//"):
+        path = f"/{path.lstrip('/')}"
+    if not path.startswith("/") or path.endswith("/"):
+        raise RefusedError("a Unix socket is named by its whole path, such as unix:/run/flagsvc/proxy.sock")
+    if len(path.encode()) > LONGEST_SOCKET:
+        raise RefusedError(f"the path of a Unix socket has at most {LONGEST_SOCKET} bytes")
+    return UNIX + path
+
+
+def parse_address(value: object) -> str:
+    """Return where to listen: `host:port`, `:port` for all addresses, an IPv6 address in brackets, or `unix:/path`."""
+    text = parse_text(value)
+    if text.lower().startswith(UNIX):
+        return parse_unix(text)
+    host, colon, port = text.rpartition(":")
+    bare = host.removeprefix("[").removesuffix("]")
+    if not colon or (":" in bare and len(host) - len(bare) != 2):
+        raise RefusedError("an IPv6 address stands in brackets" if text.count(":") > 1 else "")
+    named, number = parse_host(host) if host else "", PORT.parse(port)
+    return f"[{named}]:{number}" if ":" in named else f"{named}:{number}"
+
+
+def split_address(address: str) -> tuple[str | None, int]:
+    """Return host, None for all, and port of a normalised address; a Unix socket is a host of port 0."""
+    if address.startswith(UNIX):
+        return address, 0
+    host, _, port = address.rpartition(":")
+    return host.removeprefix("[").removesuffix("]") or None, int(port)
+
+
+def parse_mode(value: object) -> str:
+    """Return the mode of a file: four octal digits, of which the first is 0."""
+    text = parse_text(value)
+    if not re.fullmatch(r"0?[0-7]{3}", text):
+        raise RefusedError
+    return text.zfill(4)
 
 
 def _is_address(family: int, text: str) -> bool:
@@ -150,6 +225,14 @@ def parse_base_path(value: object) -> str:
 def parse_header_name(value: object) -> str:
     """Return the name of a header in lower case."""
     return parse_token(value).lower()
+
+
+def parse_answer_header(value: object) -> str:
+    """Return the name of a header that an answer may have in addition, in lower case."""
+    name = parse_header_name(value)
+    if name in TAKEN or name.startswith(CORS_HEADERS):
+        raise RefusedError(f"{quoted(name)} says something else already")
+    return name
 
 
 def parse_token(value: object) -> str:
@@ -228,24 +311,18 @@ def show_origin(origin: Origin) -> str:
     return f"{origin[0]}," if lone else as_text(origin)
 
 
-def parse_storage(value: object) -> str:
-    """Return `none`, or the folder of the stored configuration as a `file:` URL; in code a path is taken too."""
-    if isinstance(value, os.PathLike):
-        return file_url(str(value))
-    text = parse_text(value)
-    return "none" if text.lower() == "none" else parse_file_url(text)
-
-
 URL = Kind("an http://, https:// or file: URL", "URL", parse_url, safe_url, echo=echo_url)
 BASE_URL = URL._replace(parse=parse_base_url)
 OUTBOUND_PROXY = Kind("an http:// or https:// URL", "URL", parse_outbound_proxy, safe_url, echo=echo_url)
-HOST = Kind("a host name or an IP address", "HOST", parse_host)
+HOST = Kind("a host name, an IP address, or unix:/path", "HOST", parse_host)
+ADDRESS = Kind("host:port, :port for all addresses, or unix:/path", "ADDRESS", parse_address)
+FILE_MODE = Kind("an octal mode such as 0660", "MODE", parse_mode)
 BASE_PATH = Kind("a path such as /base/path", "PATH", parse_base_path)
 HEADER_NAME = Kind("the name of a header", "NAME", parse_header_name)
+ANSWER_HEADER = Kind("the name of a header that answers do not have yet", "NAME", parse_answer_header)
 HEADER_NAMES = several(parse_token, "names of headers, with commas between", "NAMES")
 METHODS = several(parse_method, "HTTP methods, with commas between", "METHODS")
 TRUST = Kind("true, false, or a list of addresses, CIDRs, loopback, linklocal, uniquelocal", "TRUST", parse_trust)
 ORIGINS = Kind(
     "`*`, or origins such as https://example.com or https://*.example.com", "ORIGINS", parse_origin, show=show_origin
 )
-STORAGE = Kind("a file:///folder URL or `none`", "STORAGE", parse_storage, safe_url)

@@ -43,7 +43,8 @@ class Option:
     """One option (specification: Configuration): what it is called everywhere, what it takes, what it means.
 
     `default` is the normalised value; where it depends on the machine, `default_from` gives it for an environment and
-    `default_text` tells it in the documentation.
+    `default_text` tells it in the documentation. Without the option `needs` it would have no effect: then it is refused.
+    With `reloads` a running proxy takes another value over.
     """
 
     name: str
@@ -57,8 +58,10 @@ class Option:
     required: bool = False
     secret: bool = False
     deprecated: bool = False
+    reloads: bool = False
     in_code_only: bool = False
     named_in_code: str = ""
+    needs: str = ""
 
     @property
     def field(self) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from flagsvc.errors import ConfigurationError
+from flagsvc.settings.fleet import server_at
 from flagsvc.settings.names import flatten
 from flagsvc.settings.network import Origin, TrustProxy
 from flagsvc.settings.option import Option
@@ -81,10 +82,48 @@ class GivenOptions(TypedDict, total=False):
     no_proxy: Texts
     upstream_timeout: int
     metrics_buffer: int
+    metrics_buffer_bytes: int | str
+    metrics_batch: int
     variant_feature_state: bool
     hash_encoding: str
     storage: str | os.PathLike[str]
+    storage_password: str | None
+    storage_ca: str | None
+    storage_cert: str | None
+    storage_key: str | None
+    storage_key_password: str | None
+    storage_timeout: int
+    storage_prefix: str
+    lease_time: int
     access_log: bool
+    max_staleness: int
+    age_header: str | None
+    shutdown_grace: int
+    watch_interval: int
+    key_overlap: int
+    max_connections: int
+    header_timeout: int
+    body_timeout: int
+    write_timeout: int
+    json_depth_limit: int
+    context_properties_limit: int
+    context_value_limit: int
+    toggle_limit: int
+    rate_limit_key: int
+    rate_limit_address: int
+    rate_limit_burst: int
+    tls_cert: str | None
+    tls_key: str | None
+    tls_key_password: str | None
+    tls_min_version: str
+    tls_client_ca: str | None
+    tls_handshake_timeout: int
+    socket_mode: str
+    admin_address: str | None
+    upstream_ca: str | None
+    upstream_cert: str | None
+    upstream_key: str | None
+    upstream_key_password: str | None
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -148,10 +187,48 @@ class ProxyOptions:
     no_proxy: tuple[str, ...]
     upstream_timeout: int
     metrics_buffer: int
+    metrics_buffer_bytes: int
+    metrics_batch: int
     variant_feature_state: bool
     hash_encoding: str
     storage: str
+    storage_password: str | None
+    storage_ca: str | None
+    storage_cert: str | None
+    storage_key: str | None
+    storage_key_password: str | None
+    storage_timeout: int
+    storage_prefix: str
+    lease_time: int
     access_log: bool
+    max_staleness: int
+    age_header: str | None
+    shutdown_grace: int
+    watch_interval: int
+    key_overlap: int
+    max_connections: int
+    header_timeout: int
+    body_timeout: int
+    write_timeout: int
+    json_depth_limit: int
+    context_properties_limit: int
+    context_value_limit: int
+    toggle_limit: int
+    rate_limit_key: int
+    rate_limit_address: int
+    rate_limit_burst: int
+    tls_cert: str | None
+    tls_key: str | None
+    tls_key_password: str | None
+    tls_min_version: str
+    tls_client_ca: str | None
+    tls_handshake_timeout: int
+    socket_mode: str
+    admin_address: str | None
+    upstream_ca: str | None
+    upstream_cert: str | None
+    upstream_key: str | None
+    upstream_key_password: str | None
 
     def __init__(self, **given: Unpack[GivenOptions]) -> None:
         entries, problems = _entries(given)
@@ -208,3 +285,18 @@ def _warn(text: str) -> None:
 def advice(options: ProxyOptions) -> list[str]:
     """Return a warning for each combination of options that is valid and hardly meant."""
     return advice_on({name: getattr(options, option.field) for name, option in BY_NAME.items()})
+
+
+def differing(one: ProxyOptions, other: ProxyOptions) -> list[Option]:
+    """Return the rows of the options whose values differ."""
+    return [option for option in OPTIONS if getattr(one, option.field) != getattr(other, option.field)]
+
+
+def secrets_of(options: ProxyOptions) -> list[str]:
+    """Return everything in the options that must be written nowhere."""
+    found: list[str] = []
+    for option in OPTIONS:
+        value = getattr(options, option.field) if option.secret else None
+        found += value if isinstance(value, tuple) else [value] if value else []
+    server = server_at(options.storage)
+    return found if server is None or not server.password else [*found, server.password]

@@ -150,7 +150,7 @@ def _cells(option: Option) -> tuple[str, ...]:
     has_text = option.default_text or option.required or default_text(option) == "unset"
     default = default_text(option) if has_text else f"`{default_text(option)}`"
     takes = "a secret: " * option.secret + option.kind.expects
-    meaning = f"{option.help[:1].upper()}{option.help[1:]}"
+    meaning = f"{option.help[:1].upper()}{option.help[1:]}" + "; may change while the proxy runs" * option.reloads
     cells = (f"`{option.name}`", variables or "in code only", flag, default, takes, meaning)
     return tuple(_escaped(cell) for cell in cells)
 

@@ -14,7 +14,7 @@ from flagsvc.settings.load import Resolved, candidates, choose, is_injected, unr
 from flagsvc.settings.option import Option
 from flagsvc.settings.render import page
 from flagsvc.settings.server_table import SERVER_OPTIONS
-from flagsvc.settings.settle import Given, Settled, take
+from flagsvc.settings.settle import Given, Settled, refuse_alone, take
 
 BY_FIELD = {option.field: option for option in SERVER_OPTIONS}
 
@@ -31,6 +31,14 @@ class ServerOptions:
     host: str | None = None
     base_path: str = ""
     keep_alive_timeout: int = 75
+    shutdown_grace: int = 5
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    tls_key_password: str | None = None
+    tls_min_version: str = "1.2"
+    tls_client_ca: str | None = None
+    tls_handshake_timeout: int = 10
+    socket_mode: str = "0660"
     body_limit: int = 500 * 1024
     seed: str | None = None
     use_json_logger: bool = False
@@ -57,12 +65,16 @@ def load_server(environment: Mapping[str, str], flags: Mapping[str, str]) -> Loa
     Raises `ConfigurationError` with every problem at once: none holds a secret.
     """
     environment = {name: value for name, value in environment.items() if not is_injected(name, value)}
-    resolved = Resolved({}, {}, {}, [])
+    resolved = Resolved({}, {}, {}, [], {})
     settled = Settled({}, resolved.problems, [])
+    given: dict[str, Given] = {}
     for option in SERVER_OPTIONS:
         entry = choose(option, candidates(option, environment, flags, ({}, "")), resolved)
         resolved.sources[option.name] = "default" if entry is None else entry.source
         _take(option, entry, environment, settled)
+        if entry is not None:
+            given[option.name] = entry
+    refuse_alone(SERVER_OPTIONS, given, settled)
     if resolved.problems:
         raise ConfigurationError(tuple(resolved.problems.values()))
     options = ServerOptions(**{option.field: settled.values[option.name] for option in SERVER_OPTIONS})

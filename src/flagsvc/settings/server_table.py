@@ -6,6 +6,8 @@ from flagsvc.settings import defaults
 from flagsvc.settings import network as net
 from flagsvc.settings import parse as of
 from flagsvc.settings.option import Option, Section
+from flagsvc.settings.running import SHUTDOWN_GRACE
+from flagsvc.settings.secure import SERVING
 
 DATABASE = of.Kind(
     "postgresql://user:password@host/name, sqlite:///path, or the path of an SQLite file",
@@ -48,6 +50,8 @@ SERVER_OPTIONS: tuple[Option, ...] = (
         default=75,
         help="seconds an idle connection stays open; keep it above the idle time of the load balancer in front",
     ),
+    SHUTDOWN_GRACE,
+    *SERVING,
     Option(
         name="bodyLimit",
         reads=("FLAGSVC_SERVER_BODY_LIMIT",),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -52,6 +52,7 @@ def settle(given: Mapping[str, Given], environment: Mapping[str, str], *, in_cod
     for option in OPTIONS:
         if option.name not in settled.problems and _is_missing(option, settled.values):
             settled.problems[option.name] = required_text(option, in_code=in_code)
+    refuse_alone(OPTIONS, given, settled)
     return settled
 
 
@@ -85,6 +86,15 @@ def _is_missing(option: Option, values: Mapping[str, Any]) -> bool:
     return option.name != "flagsvcApiToken" or not str(values["flagsvcUrl"]).startswith("file:")
 
 
+def refuse_alone(options: Iterable[Option], given: Mapping[str, Given], settled: Settled) -> None:
+    """Note a problem for each option that was given without the one that it has no effect without."""
+    for option in options:
+        if not option.needs or option.name not in given or is_blank(given[option.name].value):
+            continue
+        if settled.values[option.needs] is None and not settled.problems.keys() & {option.name, option.needs}:
+            settled.problems[option.name] = alone_text(option, given[option.name])
+
+
 def label(option: Option, source: str) -> str:
     """Return how a problem names an option: `port (environment PORT)`, in code `port`."""
     return f"{option.name} ({source})" if source else option.field
@@ -116,6 +126,13 @@ def required_text(option: Option, *, in_code: bool = False) -> str:
     return f"{option.name} is required: set {option.reads[0]}, {option.flag} or {option.name} in a --config file"
 
 
+def alone_text(option: Option, entry: Given) -> str:
+    """Return the problem of an option that was given without the one that it needs."""
+    other = BY_NAME[option.needs]
+    name = other.name if entry.source else other.field
+    return f"{label(option, entry.source)}: has no effect without {name}; give both, or neither"
+
+
 ADVICE: tuple[tuple[Callable[[Mapping[str, Any]], bool], str], ...] = (
     (
         lambda values: values["cors.credentials"] and values["cors.origin"] == "*",
@@ -124,6 +141,14 @@ ADVICE: tuple[tuple[Callable[[Mapping[str, Any]], bool], str], ...] = (
     (
         lambda values: 0 < values["metricsInterval"] < values["metricsJitter"],
         "metricsJitter is longer than metricsInterval: posts may follow one another at once",
+    ),
+    (
+        lambda values: 0 < 1000 * values["maxStaleness"] < 2 * values["refreshInterval"],
+        "maxStaleness is shorter than two refreshIntervals: a single failure makes the proxy say that it is not ready",
+    ),
+    (
+        lambda values: values["refreshInterval"] == 0 < values["maxStaleness"],
+        "maxStaleness with refreshInterval 0: upstream is asked once only, so the proxy will say that it is not ready",
     ),
     (
         lambda values: "@" in urlsplit(values["flagsvcUrl"] or "").netloc,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from flagsvc.settings.added import ADDED
+from flagsvc.settings.fleet import STORED
+from flagsvc.settings.limits import LIMITS
 from flagsvc.settings.option import Option, Section
+from flagsvc.settings.running import RUNNING
+from flagsvc.settings.secure import SECURE
 from flagsvc.settings.specified import SPECIFIED
 
-OPTIONS: tuple[Option, ...] = tuple(
-    option for section in Section for option in (*SPECIFIED, *ADDED) if option.section is section
-)
+ROWS = (*SPECIFIED, *ADDED, *STORED, *RUNNING, *LIMITS, *SECURE)
+OPTIONS: tuple[Option, ...] = tuple(option for section in Section for option in ROWS if option.section is section)
 """Every option, section by section; in each the specification's first, in its order."""
 
 BY_NAME = {option.name: option for option in OPTIONS}

@@ -3,7 +3,16 @@
 from flagsvc.testing.clock import FakeClock, turns
 from flagsvc.testing.log import Line, RecordingLog
 from flagsvc.testing.sources import FakeSource
-from flagsvc.testing.stores import MemoryStore
+from flagsvc.testing.stores import MemoryShelf, MemoryStore
 from flagsvc.testing.upstream import RecordingUpstream
 
-__all__ = ["FakeClock", "FakeSource", "Line", "MemoryStore", "RecordingLog", "RecordingUpstream", "turns"]
+__all__ = [
+    "FakeClock",
+    "FakeSource",
+    "Line",
+    "MemoryShelf",
+    "MemoryStore",
+    "RecordingLog",
+    "RecordingUpstream",
+    "turns",
+]

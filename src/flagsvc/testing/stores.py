@@ -1,4 +1,4 @@
-"""A storage provider in memory."""
+"""A storage provider and a shelf in memory."""
 
 from __future__ import annotations
 
@@ -19,6 +19,39 @@ class MemoryStore:
         """Store `data`."""
         self._check()
         self.data[key] = data
+
+    def _check(self) -> None:
+        if self.fault is not None:
+            raise self.fault
+
+
+class MemoryShelf:
+    """A `flagsvc.usage.Shelf` that keeps what it is given in `data`; raises `fault` when that is set."""
+
+    def __init__(self, *, shared: bool = True) -> None:
+        self.shared = shared
+        self.data: dict[str, bytes] = {}
+        self.fault: Exception | None = None
+
+    async def put(self, name: str, data: bytes) -> None:
+        """Store a record."""
+        self._check()
+        self.data[name] = data
+
+    async def get(self, name: str) -> bytes | None:
+        """Return a record."""
+        self._check()
+        return self.data.get(name)
+
+    async def names(self) -> list[str]:
+        """Return the names of all records."""
+        self._check()
+        return list(self.data)
+
+    async def remove(self, name: str) -> bool:
+        """Remove a record."""
+        self._check()
+        return self.data.pop(name, None) is not None
 
     def _check(self) -> None:
         if self.fault is not None:

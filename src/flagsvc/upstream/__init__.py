@@ -9,6 +9,7 @@ from flagsvc.upstream.answers import Answer, Fetched, Limits
 from flagsvc.upstream.identity import SDK, SPEC_VERSION, Identity, new_connection_id
 from flagsvc.upstream.outbound import Outbound
 from flagsvc.upstream.session import Upstream, UpstreamOptions, download
+from flagsvc.upstream.trust import Trust
 
 __all__ = [
     "SDK",
@@ -18,6 +19,7 @@ __all__ = [
     "Identity",
     "Limits",
     "Outbound",
+    "Trust",
     "Upstream",
     "UpstreamOptions",
     "download",

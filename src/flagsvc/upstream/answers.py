@@ -37,10 +37,14 @@ class Limits:
 
 @dataclass(frozen=True)
 class Fetched:
-    """What a source gave: the document's bytes and its ETag; `body` None: the document of that ETag is still current."""
+    """What a source gave: the document's bytes and its ETag; `body` None: the document of that ETag is still current.
+
+    `age_s` is how many seconds ago the upstream said so, where it was another process that asked.
+    """
 
     body: bytes | None = field(repr=False)
     etag: str | None = None
+    age_s: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""How a connection to the upstream comes about: directly, through an outbound proxy, or through a tunnel of one; TLS.
+"""How a connection to the upstream comes about: directly, through an outbound proxy, or through a tunnel of one; over TLS or not.
 
-Implements specification: Configuration (HTTP_PROXY, HTTPS_PROXY, httpOptions.rejectUnauthorized).
+Implements specification: Configuration (HTTP_PROXY, HTTPS_PROXY).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from flagsvc.upstream.addresses import host_of, origin
 from flagsvc.upstream.connection import BrokenError, Connection
+from flagsvc.upstream.trust import Trust
 
 NEXT_ADDRESS_S = 0.25
 """Seconds after which the next address of a host is tried beside the one before (RFC 8305)."""
@@ -66,22 +67,22 @@ class Route:
         return connection
 
 
-def route_to(url: str, proxy: str | None, reject_unauthorized: bool) -> Route:
+def route_to(url: str, proxy: str | None, trust: Trust) -> Route:
     """Return the way to the origin of `url`, through the outbound proxy of that URL if there is one.
 
-    Raises ValueError (UnicodeError for a host that no name server can be asked for).
+    Raises ValueError (UnicodeError for a host that no name server can be asked for), ConfigurationError for a file of `trust`.
     """
-    there = end_of(urlsplit(url), reject_unauthorized)
+    there = end_of(urlsplit(url), trust)
     if proxy is None:
         return Route(there)
     parts = urlsplit(proxy)
-    return Route(there, end_of(parts, reject_unauthorized), basic(parts))
+    return Route(there, end_of(parts, trust.nameless), basic(parts))
 
 
-def end_of(parts: SplitResult, reject_unauthorized: bool) -> End:
-    """Return the end of a connection that a URL names; raises UnicodeError for a host that is none."""
+def end_of(parts: SplitResult, trust: Trust) -> End:
+    """Return the end of a connection that a URL names; raises UnicodeError for a host that is none, and ConfigurationError."""
     scheme, _, port = origin(parts)
-    return End(host_of(parts), port, tls_context(reject_unauthorized) if scheme == "https" else None)
+    return End(host_of(parts), port, trust.context() if scheme == "https" else None)
 
 
 def basic(parts: SplitResult) -> bytes:
@@ -90,23 +91,6 @@ def basic(parts: SplitResult) -> bytes:
         return b""
     pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
     return b"Basic " + base64.b64encode(pair.encode("utf-8", "replace"))
-
-
-def tls_context(reject_unauthorized: bool) -> ssl.SSLContext:
-    """Return the TLS settings (specification: Configuration, httpOptions.rejectUnauthorized).
-
-    Trusted are the system's authorities, which OpenSSL looks for where SSL_CERT_FILE and SSL_CERT_DIR say, and certifi's.
-    """
-    import certifi
-
-    context = ssl.create_default_context()
-    context.set_alpn_protocols(["http/1.1"])
-    if reject_unauthorized:
-        context.load_verify_locations(certifi.where())
-        return context
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context
 
 
 async def connect(end: End) -> Connection:

@@ -11,6 +11,12 @@ CEILING_S = 300.0
 """No back-off of our own is longer than this many seconds, unless the interval itself is."""
 RETRY_AFTER_CEILING_S = 3600.0
 """A server that asks for a longer pause is asked again after this many seconds all the same."""
+COLD_S = 1.0
+"""While nothing is served the back-off starts from this many seconds,"""
+COLD_CEILING_S = 5.0
+"""grows to this many,"""
+COLD_RETRY_AFTER_S = 60.0
+"""and a server that asks for a longer pause is asked again after this many."""
 DOUBLINGS = 16
 
 
@@ -38,3 +44,15 @@ def delay_after_failure(
 def delay_while_refused(draw: float, interval: float, *, retry_after: float | None = None) -> float:
     """Return the seconds to wait while the upstream refuses the token: slow from the first time on, for ever, never giving up."""
     return delay_after_failure(DOUBLINGS, draw, interval, retry_after=retry_after)
+
+
+def delay_while_cold(
+    failures: int, draw: float, interval: float, *, retry_after: float | None = None, most: float | None = None
+) -> float:
+    """Return the seconds to wait while there is nothing to serve: a few at most, for whichever of the two started first.
+
+    That holds for a refused token too, which may be made a moment later. The arguments are those of `delay_after_failure`.
+    """
+    bound = min(ceiling(interval) if most is None else most, COLD_CEILING_S)
+    wish = None if retry_after is None else min(retry_after, COLD_RETRY_AFTER_S)
+    return delay_after_failure(failures, draw, min(interval, COLD_S), retry_after=wish, most=bound)

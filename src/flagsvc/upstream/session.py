@@ -12,14 +12,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlencode
 
+from flagsvc.certificates import Watched
 from flagsvc.clock import Clock
 from flagsvc.errors import ConfigurationError, UpstreamError
-from flagsvc.log import Logger
+from flagsvc.log import Logger, in_brief
 from flagsvc.upstream.addresses import MOST_REDIRECTS, REDIRECTS, base_of, redirected, shown
 from flagsvc.upstream.answers import Answer, Fetched, Limits, failure
 from flagsvc.upstream.identity import SDK, SPEC_VERSION, Identity
 from flagsvc.upstream.outbound import Outbound
 from flagsvc.upstream.transport import Transport
+from flagsvc.upstream.trust import Trust
 from flagsvc.version import VERSION
 
 FEATURES = "/client/features"
@@ -33,10 +35,10 @@ USER_AGENT = f"flagsvc/{VERSION}"
 class UpstreamOptions:
     """Where the upstream is and what is asked of it; the options of the specification's table, intervals in ms.
 
-    `url` is the API address without `/client/features`. The token is in no repr.
+    `url` is the API address without `/client/features`; it may hold a password. Neither it nor the token is in a repr.
     """
 
-    url: str
+    url: str = field(repr=False)
     token: str = field(repr=False)
     identity: Identity
     refresh_interval: int = 5000
@@ -44,7 +46,7 @@ class UpstreamOptions:
     project: str | None = None
     name_prefix: str | None = None
     tags: Sequence[tuple[str, str]] = ()
-    reject_unauthorized: bool = True
+    trust: Trust = field(default_factory=Trust)
     outbound: Outbound = field(default_factory=Outbound)
     limits: Limits = field(default_factory=Limits)
 
@@ -72,6 +74,7 @@ class Upstream:
         self._proxy = options.outbound.proxy_for(self._given)
         self._headers = common_headers(options.token, options.identity)
         self._transport: asyncio.Task[Transport] | None = None
+        self._files = Watched(options.trust.paths)
 
     async def get_features(self, etag: str | None) -> Fetched:
         """Return the configuration document, or that the one of `etag` is still current. Raises UpstreamError."""
@@ -101,6 +104,12 @@ class Upstream:
             await asyncio.wait([made])
             if not broken(made):
                 await made.result().aclose()
+
+    def renew(self, token: str) -> bool:
+        """Use this token from the next request on; return whether it is another one than before."""
+        headers = common_headers(token, self._options.identity)
+        before, self._headers = self._headers, headers
+        return headers != before
 
     async def _post(self, path: str, payload: Mapping[str, object]) -> None:
         content = json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
@@ -143,12 +152,28 @@ class Upstream:
     async def _open(self) -> Transport:
         """Return the transport; the first caller has it made in a thread, for reading the authorities to trust takes its time."""
         if self._transport is None or broken(self._transport):
-            options = self._options
-            making = asyncio.to_thread(
-                open_transport, self._given, self._proxy, options.reject_unauthorized, options.limits
-            )
-            self._transport = asyncio.create_task(making)
+            self._transport = self._make()
+        elif self._files.changed():
+            await self._renew(self._transport)
         return await asyncio.shield(self._transport)
+
+    def _make(self) -> asyncio.Task[Transport]:
+        """Have a transport made."""
+        options = self._options
+        making = asyncio.to_thread(open_transport, self._given, self._proxy, options.trust, options.limits)
+        return asyncio.create_task(making)
+
+    async def _renew(self, old: asyncio.Task[Transport]) -> None:
+        """Connect with certificates that are others now; where they cannot be used, go on with those before."""
+        making = self._make()
+        await asyncio.wait([making])
+        failure = making.exception()
+        if failure is not None:
+            self._log.error("the new certificates towards the upstream are refused", error=in_brief(failure))
+            return
+        self._transport = making
+        self._log.info("certificates towards the upstream read anew")
+        await old.result().aclose()
 
 
 def broken(making: asyncio.Task[Transport]) -> bool:
@@ -172,15 +197,13 @@ async def follow(
     return answer
 
 
-async def download(
-    url: str, *, authorization: str | None, reject_unauthorized: bool, outbound: Outbound, clock: Clock
-) -> bytes:
+async def download(url: str, *, authorization: str | None, trust: Trust, outbound: Outbound, clock: Clock) -> bytes:
     """Return the body that one GET of `url` gives. Raises UpstreamError, and ConfigurationError for a URL that is not http.
 
     `authorization` is the value of an Authorization header (specification: Configuration, expBootstrap).
     """
     proxy = outbound.proxy_for(base_of(url))
-    transport = await asyncio.to_thread(open_transport, url, proxy, reject_unauthorized, Limits())
+    transport = await asyncio.to_thread(open_transport, url, proxy, trust, Limits())
     headers = [("accept", b"application/json"), ("accept-encoding", b"gzip"), ("user-agent", USER_AGENT.encode())]
     if authorization:
         headers.append(("authorization", header_value(authorization)))
@@ -193,9 +216,9 @@ async def download(
     return answer.body
 
 
-def open_transport(url: str, proxy: str | None, reject_unauthorized: bool, limits: Limits) -> Transport:
+def open_transport(url: str, proxy: str | None, trust: Trust, limits: Limits) -> Transport:
     """Return the connections to the origin of `url`. For https it reads the authorities to trust: call it in a thread."""
-    return Transport(shown(url), proxy=proxy, reject_unauthorized=reject_unauthorized, limits=limits)
+    return Transport(shown(url), proxy=proxy, trust=trust, limits=limits)
 
 
 def common_headers(token: str, identity: Identity) -> list[Header]:

@@ -13,14 +13,18 @@ FIRST_PAUSE_S = 1.0
 
 
 class Supervised:
-    """Runs `body` as a task and starts it again, after a growing pause, whenever it raises. `restarts` counts how often it did."""
+    """Runs `body` as a task and starts it again, after a growing pause, whenever it fails. `restarts` counts how often it did.
+
+    It ends where the body returns, and where it is cancelled itself: by `stop`, or by an event loop that ends. A cancellation that
+    comes up from something the body waited for was meant for that, not for the loop, and is a fault like any other.
+    """
 
     def __init__(
         self, name: str, body: Callable[[], Awaitable[None]], *, clock: Clock, log: Logger, draw: Callable[[], float]
     ) -> None:
         """Take what to run; `draw` gives random numbers of [0, 1)."""
+        self.name = name
         self.restarts = 0
-        self._name = name
         self._body = body
         self._clock = clock
         self._log = log
@@ -35,7 +39,7 @@ class Supervised:
     def start(self) -> None:
         """Start the task; does nothing when it runs already."""
         if not self.running:
-            self._task = asyncio.create_task(self._run(), name=self._name)
+            self._task = asyncio.create_task(self._run(), name=self.name)
 
     async def stop(self) -> None:
         """Cancel the task and wait until it is gone."""
@@ -45,10 +49,21 @@ class Supervised:
             await asyncio.wait([task])
 
     async def _run(self) -> None:
-        while True:
-            try:
-                return await self._body()
-            except Exception as error:  # whatever a bug raises: the loop goes on, and says so
-                self.restarts += 1
-                self._log.error(f"{self._name} failed and starts again", error=in_brief(error), restarts=self.restarts)
+        while (error := await self._life()) is not None:
+            self.restarts += 1
+            self._log.error(f"{self.name} failed and starts again", error=in_brief(error), restarts=self.restarts)
             await self._clock.sleep(delay_after_failure(self.restarts, self._draw(), FIRST_PAUSE_S))
+
+    async def _life(self) -> BaseException | None:
+        """Run the body once and return what it failed with; None where it returned, or the task is asked to end."""
+        try:
+            await self._body()
+        except (Exception, asyncio.CancelledError) as error:  # whatever a bug raises: the loop goes on, and says so
+            return None if asked_to_end() else error
+        return None
+
+
+def asked_to_end() -> bool:
+    """Return whether somebody has cancelled the task that asks."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -10,11 +10,12 @@ import asyncio
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from flagsvc.errors import UpstreamError
+from flagsvc.errors import ConfigurationError, UpstreamError
 from flagsvc.upstream.addresses import host_header, target_of
 from flagsvc.upstream.answers import Answer, Body, Limits
 from flagsvc.upstream.connection import BrokenError, Connection, nothing_kept
 from flagsvc.upstream.dialling import Route, basic, in_words, route_to
+from flagsvc.upstream.trust import Trust
 
 MOST_CONNECTIONS = 4
 MOST_KEPT = 2
@@ -25,20 +26,24 @@ Header = tuple[str, bytes]
 class Transport:
     """A few kept-alive connections to one origin, direct or through one outbound proxy. Reads nothing from the environment."""
 
-    def __init__(self, shown: str, *, proxy: str | None, reject_unauthorized: bool, limits: Limits) -> None:
-        """Take an address at the origin, to be named in messages, the outbound proxy's URL, whether certificates count, limits.
+    def __init__(self, shown: str, *, proxy: str | None, trust: Trust, limits: Limits) -> None:
+        """Take an address at the origin, to be named in messages, the outbound proxy's URL, whom to trust, limits.
 
-        Raises UpstreamError of kind `network` for a host that no name server can be asked for.
+        Raises UpstreamError of kind `network` for a host that no name server can be asked for, and for certificates that cannot
+        be used.
         """
         self._shown = shown
         self._limits = limits
         self._kept: list[Connection] = []
+        self._closed = False
         self._places = asyncio.Semaphore(MOST_CONNECTIONS)
         try:
-            self._route: Route = route_to(shown, proxy, reject_unauthorized)
+            self._route: Route = route_to(shown, proxy, trust)
         except ValueError:
             message = f"`{shown}`: that, or the outbound proxy, is no host that can be asked for"
             raise UpstreamError("network", message) from None
+        except ConfigurationError as error:
+            raise UpstreamError("network", str(error)) from None
 
     async def send(self, method: str, url: str, headers: Sequence[Header], content: bytes | None = None) -> Answer:
         """Send one request and return its answer; only a GET that succeeds has its body kept. Redirects are not followed.
@@ -60,7 +65,8 @@ class Transport:
             raise UpstreamError("network", f"`{self._shown}`: the request cannot be written as HTTP") from None
 
     async def aclose(self) -> None:
-        """Close all connections."""
+        """Close all connections, those on which an answer is awaited when it is there."""
+        self._closed = True
         while self._kept:
             self._kept.pop().close()
 
@@ -94,7 +100,7 @@ class Transport:
             answer = await connection.ask(request, keep, self._limits.step_s)
         except TimeoutError:
             raise BrokenError("no answer within the time limit") from None
-        if connection.usable and len(self._kept) < MOST_KEPT:
+        if connection.usable and not self._closed and len(self._kept) < MOST_KEPT:
             self._kept.append(connection)
         else:
             connection.close()

@@ -1,5 +1,7 @@
-"""Tells the upstream that this proxy exists and what was used. What happens to counts that could not be sent is decided in
-docs/decisions/0013-usage-metrics-failures.md.
+"""Tells the upstream that this proxy exists and what was used.
+
+What could not be sent is kept: in memory, and while sending fails in storage as well, so that a later life of this process, or
+another process, sends it. docs/decisions/0013-usage-metrics-failures.md and 0030-usage-is-never-lost.md say what may happen to it.
 
 Implements specification: What the service does (3, 4), Configuration (metricsInterval, metricsJitter); behaviour: Towards the
 upstream server.
@@ -8,8 +10,7 @@ upstream server.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
 
 from flagsvc.clock import Clock
 from flagsvc.errors import UpstreamError
@@ -19,7 +20,9 @@ from flagsvc.upstream.pace import delay_after_failure, delay_while_refused
 from flagsvc.upstream.supervised import Supervised
 from flagsvc.upstream.trouble import Trouble
 from flagsvc.usage.counters import Bucket, UsageCounters
-from flagsvc.usage.payload import metrics, registration
+from flagsvc.usage.payload import registration
+from flagsvc.usage.sender import MOST_BATCH, Sender, Sink
+from flagsvc.usage.spool import Spool
 
 REGISTRATION_S = 5.0
 """The back-off of a registration starts from this many seconds."""
@@ -28,18 +31,6 @@ LAST_SEND_S = 3.0
 """Seconds that the shutdown waits for the last counts to leave."""
 SHORTEST = 0.1
 """However large the jitter, no interval is shorter than this part of metricsInterval."""
-RETRIED = (401, 403, 404, 408, 429)
-"""The client errors that may pass; any other says that these counts will never be taken."""
-
-
-class Sink(Protocol):
-    """The part of an upstream session that takes payloads (`flagsvc.upstream.Upstream`)."""
-
-    async def register(self, payload: Mapping[str, object]) -> None:
-        """Send a registration. Raises UpstreamError."""
-
-    async def send_metrics(self, payload: Mapping[str, object]) -> None:
-        """Send usage metrics. Raises UpstreamError."""
 
 
 class Reporter:
@@ -59,14 +50,20 @@ class Reporter:
         draw: Callable[[], float],
         interval_ms: int,
         jitter_ms: int = 0,
+        batch: int = MOST_BATCH,
+        spool: Spool | None = None,
         custom_strategies: Sequence[str] = (),
         synchronised: Callable[[], Awaitable[None]],
     ) -> None:
-        """Take the parts; `draw` gives random numbers of [0, 1), `synchronised` returns after the first synchronisation."""
+        """Take the parts; `draw` gives random numbers of [0, 1), `synchronised` returns after the first synchronisation.
+
+        `batch` is the most entries of one post; without a `spool` nothing is kept in storage.
+        """
         self._counters = counters
         self._sink = sink
-        self._identity = identity
+        self._spool = spool
         self._clock = clock
+        self._log = log
         self._draw = draw
         self._interval_s = interval_ms / 1000
         self._jitter_s = jitter_ms / 1000
@@ -74,11 +71,14 @@ class Reporter:
         self._registration = registration(
             identity, custom_strategies=custom_strategies, started=clock.now(), interval_ms=interval_ms
         )
+        self._sender = Sender(sink, identity, batch=batch, refuse=counters.refuse, answered=self._answered)
+        self._unsent: list[Bucket] = []
         self._failures = 0
         self._error: UpstreamError | None = None
+        self._ending = False
         self._sending: asyncio.Task[None] | None = None
         self._unregistered = Trouble(log, "the registration was not taken", "the registration was taken")
-        self._unsent = Trouble(log, "usage metrics could not be sent", "usage metrics are sent again")
+        self._trouble = Trouble(log, "usage metrics could not be sent", "usage metrics are sent again")
         self._loops = [
             Supervised("registering", self._register, clock=clock, log=log, draw=draw),
             Supervised("sending usage metrics", self._send_for_ever, clock=clock, log=log, draw=draw),
@@ -96,17 +96,19 @@ class Reporter:
                 loop.start()
 
     async def stop(self) -> None:
-        """End both, and send what is left once more, for a few seconds at most."""
+        """End both, send what is left once more, for a few seconds at most, and have what is left then stored."""
         for loop in self._loops:
             await loop.stop()
         if not self._interval_s:
             return
+        self._ending = True
         last = asyncio.create_task(self._last_send(self._sending))
         await asyncio.wait([last], timeout=LAST_SEND_S)
         unfinished = [task for task in (self._sending, last) if task is not None and task.cancel()]
         if unfinished:
             await asyncio.wait(unfinished)
-            self._unsent.report(UpstreamError("network", f"not done within {LAST_SEND_S:g} s at the shutdown"))
+            self._trouble.report(UpstreamError("network", f"not done within {LAST_SEND_S:g} s at the shutdown"))
+        await self._leave()
 
     async def _last_send(self, current: asyncio.Task[None] | None) -> None:
         """Wait for the request that is on its way, if one is, and send what came after it."""
@@ -115,7 +117,15 @@ class Reporter:
                 await asyncio.wait([current])  # it may have been cancelled, by a loop that ends
             await self._send()
         except Exception as error:  # whatever a bug raises must not stand in the way of the shutdown
-            self._unsent.report(error)
+            self._trouble.report(error)
+
+    async def _leave(self) -> None:
+        """Leave in storage what is left, for whoever comes."""
+        waiting = self._waiting()
+        stored = self._spool is not None and await self._spool.keep(waiting, left=True)
+        if waiting and not stored:
+            entries = sum(bucket.entries() for bucket in waiting)
+            self._log.warn("usage metrics are lost: they could be neither sent nor stored", entries=entries)
 
     async def _register(self) -> None:
         await self._synchronised()
@@ -134,34 +144,70 @@ class Reporter:
 
     async def _send_for_ever(self) -> None:
         while True:
-            await self._clock.sleep(self._delay())
+            await self._pause()
             self._sending = asyncio.create_task(self._send())
             await asyncio.shield(self._sending)  # stopping the loop does not tear a request in two
 
-    async def _send(self) -> None:
-        """Send what was counted, if anything was; keep what may still be taken later."""
-        bucket = self._counters.drain()
-        if bucket is None:
-            return
-        try:
-            await self._sink.send_metrics(metrics(self._identity, bucket))
-        except UpstreamError as error:
-            self._failed(bucket, error)
-        except BaseException:
-            self._counters.merge(bucket)
-            raise
-        else:
-            self._failures, self._error = 0, None
-            self._unsent.over()
+    async def _pause(self) -> None:
+        """Wait until it is time to send; meanwhile what waits is stored once in an interval, also where that is long after."""
+        left = self._delay()
+        while self._spool is not None and self._error is not None and left > self._interval_s:
+            await self._clock.sleep(self._interval_s)
+            left -= self._interval_s
+            await self._store()
+        await self._clock.sleep(left)
 
-    def _failed(self, bucket: Bucket, error: UpstreamError) -> None:
-        self._failures += 1
+    async def _send(self) -> None:
+        """Send what was counted, and what others have left behind; keep what may still be taken later."""
+        counted = self._counters.drain()
+        self._unsent += [] if counted is None else [counted]
+        try:
+            while await self._next():
+                self._note(await self._sender.send(self._unsent[0]))
+                if self._unsent[0].toggles:
+                    break
+                del self._unsent[0]
+        finally:
+            self._take_back(counted)
+        await self._store()
+
+    async def _next(self) -> bool:
+        """Return whether there is something to send; where nothing is, look for what others have left behind."""
+        if not self._unsent and self._spool is not None and not self._ending:
+            self._unsent = await self._spool.find()
+            await self._store()  # it is ours now, and nowhere else
+        return len(self._unsent) > 0
+
+    def _take_back(self, counted: Bucket | None) -> None:
+        """Count what was not sent with what comes. What others have left stays by itself: it is of another time."""
+        self._unsent = [each for each in self._unsent if each is not counted and each.toggles]
+        if counted is not None and counted.toggles:
+            self._counters.merge(counted)
+
+    def _note(self, error: UpstreamError | None) -> None:
+        """Note how sending went."""
         self._error = error
-        self._unsent.report(error)
-        if error.status is not None and 400 <= error.status < 500 and error.status not in RETRIED:
-            self._counters.drop(bucket)
+        if error is None:
+            self._failures = 0
+            self._trouble.over()
         else:
-            self._counters.merge(bucket)
+            self._failures += 1
+            self._trouble.report(error)
+
+    async def _answered(self) -> None:
+        """Take out of storage what the upstream has answered for, before anything else happens: it must not be sent again."""
+        if self._spool is not None and self._spool.held:
+            await self._spool.keep([bucket for bucket in self._unsent if bucket.toggles])
+
+    async def _store(self) -> None:
+        """Have in storage what waits, while it does not wait for its time alone."""
+        if self._spool is not None:
+            waits = self._error is not None or len(self._unsent) > 0
+            await self._spool.keep(self._waiting() if waits else [])
+
+    def _waiting(self) -> list[Bucket]:
+        """Return everything that is still to be sent."""
+        return [bucket for bucket in (*self._unsent, self._counters.peek()) if bucket.toggles]
 
     def _delay(self) -> float:
         """Return the seconds until the next sending."""

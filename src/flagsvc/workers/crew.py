@@ -13,6 +13,7 @@ from flagsvc.log import Logger, in_brief
 from flagsvc.upstream.pace import delay_after_failure
 from flagsvc.upstream.supervised import Supervised
 from flagsvc.usage import UsageCounters
+from flagsvc.usage.record import from_wire
 from flagsvc.workers import messages as say
 from flagsvc.workers.channel import Channel, connected
 from flagsvc.workers.cover import Cover
@@ -26,9 +27,13 @@ PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 """The pause before a worker is started that has failed to, from the second time in a row on."""
 
 
+Step = say.Serving | say.Prepared | say.Switched | say.Reloaded | say.Reported
+"""What tells how far a worker has come."""
+
+
 class Patience(NamedTuple):
-    """How many seconds are waited: until the others switch without a late worker, until that one is replaced, for reports of
-    what was counted, for all to end.
+    """How many seconds are waited: until the others switch without a late worker (and for it to have new keys), until that one is
+    replaced, for reports of what was counted, for all to end.
     """
 
     late: float = 5.0
@@ -76,8 +81,10 @@ class Crew:
         self._log = log
         self._draw = draw
         self._patience = patience or Patience()
+        self._draining = False
         self._leaving = False
         self._reports = 0
+        self._reloads = 0
         self._watch = Watch()
         self._tasks: set[asyncio.Task[None]] = set()
         self._seats = [Seat(number) for number in range(size)]
@@ -93,6 +100,11 @@ class Crew:
     def workers(self) -> int:
         """How many take connections now."""
         return sum(seat.serving for seat in self._seats)
+
+    @property
+    def loop_restarts(self) -> int:
+        """How often what keeps a seat taken failed for a reason nobody thought of."""
+        return sum(loop.restarts for loop in self._loops)
 
     def pids(self) -> list[int]:
         """Return the ids of the processes that have not been waited for."""
@@ -127,6 +139,28 @@ class Crew:
         for task in self._tasks:
             task.cancel()
 
+    def drain(self) -> None:
+        """Have all tell callers to go elsewhere. Who ends in order from now on is not replaced: the whole is about to end."""
+        self._draining = True
+        for seat in self._seats:
+            seat.tell(say.Drain())
+
+    async def reload(self, options: Mapping[str, Any]) -> None:
+        """Have all go on with these values of options, by field; return when they do, or the late have had time enough."""
+        self._options |= options
+        self._reloads += 1
+        number = self._reloads
+        owing = [seat.owing(lambda seat: seat.reloaded < number) for seat in self._seats]
+        for seat in self._seats:
+            seat.tell(say.Reload(number, dict(options)))
+        if not await self._watch.until(lambda: not any(each() for each in owing), self._patience.late):
+            self._log.warn("a worker is late with new keys, the others do not wait")
+
+    def look_again(self) -> None:
+        """Have all read files again that they read by themselves."""
+        for seat in self._seats:
+            seat.tell(say.Reload(self._reloads))
+
     async def gather(self) -> None:
         """Return when every worker has sent what it has counted, or those that are late have had time enough."""
         self._reports += 1
@@ -144,7 +178,7 @@ class Crew:
         while True:
             began = self._clock.monotonic()
             status = await self._sit(seat)
-            if self._leaving:
+            if self._expected(status):
                 return
             self.restarts += 1
             steady = self._clock.monotonic() - began >= STEADY_S
@@ -153,6 +187,12 @@ class Crew:
             if failures > 1:
                 most = LONGEST_PAUSE_S
                 await self._clock.sleep(delay_after_failure(failures - 1, self._draw(), PAUSE_S, most=most))
+                if self._expected(status):
+                    return
+
+    def _expected(self, status: int | str) -> bool:
+        """Return whether a worker that has ended with this status is not to be replaced."""
+        return self._leaving or (self._draining and status == 0)
 
     async def _sit(self, seat: Seat) -> int | str:
         """Start a process and return its exit status when it has ended, or why there is none."""
@@ -178,6 +218,8 @@ class Crew:
         seat.open(channel)
         seat.tell(say.Welcome(seat.number, self._options, self._sockets, self.rollout.warm))
         self.rollout.bring(seat)
+        if self._draining:
+            seat.tell(say.Drain())
         if self._leaving:
             seat.kill()
         await channel.closed.wait()
@@ -206,7 +248,7 @@ class Crew:
             self._note(seat, message)
             self._watch.changed()
 
-    def _note(self, seat: Seat, message: say.Serving | say.Prepared | say.Switched | say.Reported) -> None:
+    def _note(self, seat: Seat, message: Step) -> None:
         """Note how far a worker has come."""
         if isinstance(message, say.Prepared):
             seat.prepared = message.number
@@ -214,6 +256,8 @@ class Crew:
             seat.switched = message.number
         elif isinstance(message, say.Reported):
             seat.reported = message.number
+        elif isinstance(message, say.Reloaded):
+            seat.reloaded = message.number
         else:
             seat.serving, seat.fallen = True, False
             self._arranged()
@@ -223,7 +267,7 @@ class Crew:
     def _count(self, seat: Seat, counts: say.Counts) -> None:
         """Add what a worker counted."""
         if counts.usage is not None:
-            self._counters.merge(say.from_wire(counts.usage))
+            self._counters.merge(from_wire(counts.usage))
         self.sums.add(seat.number, {tuple(key): value for key, value in counts.samples})
 
     def _answer(self, seat: Seat, number: int) -> None:

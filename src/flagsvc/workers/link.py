@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Generic, Protocol
 
 from flagsvc.api.http import Refused
-from flagsvc.api.prometheus import Readings, Sources, readings
+from flagsvc.api.samples import Readings, Sources, readings
 from flagsvc.log import Logger, where
 from flagsvc.repository import Holder
 from flagsvc.repository.ports import S
@@ -30,18 +30,26 @@ TEXT_S = 5.0
 MOST_READY = 3
 """Documents kept that are ready and not served: the upstream's, the bootstrap address's, and one that was held back."""
 
+Order = say.Adopt | say.Release | say.Reload | say.Drain
+"""What the post does."""
 Prepare = Callable[[bytes, S | None], Awaitable[Ready[S]]]
 """Makes a document ready that can replace what is served."""
 
 
 class Post(Protocol):
-    """Takes and leaves the sockets of another worker, and ends this one."""
+    """What of a worker the parent can have done: the sockets of another, its keys, its end."""
 
     async def adopt(self, group: int) -> None:
         """Also take connections of this group."""
 
     def release(self, group: int) -> None:
         """Leave the group alone."""
+
+    def reload(self, options: dict[str, Any]) -> None:
+        """Go on with the values of these options, by field, and read again what else can be."""
+
+    def drain(self) -> None:
+        """Fail readiness, and have callers go elsewhere."""
 
     def leave(self) -> None:
         """End in order."""
@@ -70,7 +78,7 @@ class Link(Generic[S]):
         self._changes = Changes()
         self._ready: dict[int, Ready[S]] = {}
         self._documents: asyncio.Queue[tuple[say.Prepare | say.Switch, bytes]] = asyncio.Queue()
-        self._groups: asyncio.Queue[say.Adopt | say.Release] = asyncio.Queue()
+        self._orders: asyncio.Queue[Order] = asyncio.Queue()
         self._texts: dict[int, asyncio.Future[bytes]] = {}
         self._asked = 0
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -125,9 +133,11 @@ class Link(Generic[S]):
             self._leave()
 
     def _take(self, message: say.Down, body: bytes) -> None:
-        """Do what the parent says: documents one behind the other, and sockets, everything else at once."""
+        """Do what the parent says: documents one behind the other, and so what the post does, everything else at once."""
         if isinstance(message, say.Prepare | say.Switch):
             self._documents.put_nowait((message, body))
+        elif isinstance(message, say.Checked):
+            self._holder.checked = message.moment
         elif isinstance(message, say.Report):
             self._send_counts()
             self.channel.send(say.Reported(message.number))
@@ -135,8 +145,8 @@ class Link(Generic[S]):
             self._give(message.number, body)
         elif isinstance(message, say.Leave):
             self._leave()
-        elif isinstance(message, say.Adopt | say.Release):
-            self._groups.put_nowait(message)
+        elif isinstance(message, Order):
+            self._orders.put_nowait(message)
 
     def _give(self, number: int, text: bytes) -> None:
         waiting = self._texts.get(number)
@@ -157,13 +167,18 @@ class Link(Generic[S]):
                 self._switch(message.number)
 
     async def _attend(self, post: Post) -> None:
-        """Adopt and release sockets, in the order in which the parent says so."""
+        """Have the post do what the parent says, in that order."""
         while True:
-            message = await self._groups.get()
+            message = await self._orders.get()
             if isinstance(message, say.Adopt):
                 await post.adopt(message.group)
-            else:
+            elif isinstance(message, say.Release):
                 post.release(message.group)
+            elif isinstance(message, say.Drain):
+                post.drain()
+            else:
+                post.reload(message.options)
+                self.channel.send(say.Reloaded(message.number))
 
     async def _make_ready(self, number: int, body: bytes) -> None:
         ready = self._ready[number] = await self._prepare(body, self._holder.current)

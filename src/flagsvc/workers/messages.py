@@ -9,8 +9,9 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from flagsvc.api.prometheus import Key
-from flagsvc.usage import Bucket, Tally
+from flagsvc.api.samples import Key
+from flagsvc.usage import Bucket
+from flagsvc.usage.record import Usage, to_wire
 from flagsvc.workers.framing import frame
 
 
@@ -49,6 +50,12 @@ class Switch(Message):
     number: int
 
 
+class Checked(Message):
+    """What is served was current at this moment, in the seconds of `Clock.monotonic`, which is the same for all processes."""
+
+    moment: float
+
+
 class Report(Message):
     """Send what was counted now, and say so with Reported."""
 
@@ -71,6 +78,21 @@ class Release(Message):
     """Leave this group of sockets to the worker they belong to."""
 
     group: int
+
+
+class Reload(Message):
+    """Go on with the values of these options, by field, read files again that are not options, and say so with Reloaded."""
+
+    number: int
+    options: dict[str, Any] = msgspec.field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """Return it without the options: there are secrets among them."""
+        return f"Reload(number={self.number})"
+
+
+class Drain(Message):
+    """The whole is about to end: fail readiness, have callers go elsewhere, and answer those who come."""
 
 
 class Leave(Message):
@@ -97,19 +119,17 @@ class Switched(Message):
     number: int
 
 
-class Usage(msgspec.Struct, array_like=True):
-    """Usage metrics between two moments, in seconds since the epoch: (yes, no, variants) by toggle."""
-
-    start: float
-    stop: float
-    toggles: dict[str, tuple[int, int, dict[str, int]]]
-
-
 class Counts(Message):
     """What was counted since the last time: usage, and how much each sample grew, or is now where it is no counter."""
 
     usage: Usage | None = None
     samples: list[tuple[list[str], float]] = msgspec.field(default_factory=list)
+
+
+class Reloaded(Message):
+    """What Reload said is done."""
+
+    number: int
 
 
 class Reported(Message):
@@ -124,8 +144,8 @@ class Ask(Message):
     number: int
 
 
-Down: TypeAlias = Welcome | Prepare | Switch | Report | Text | Adopt | Release | Leave
-Up: TypeAlias = Serving | Prepared | Switched | Counts | Reported | Ask
+Down: TypeAlias = Welcome | Prepare | Switch | Checked | Report | Text | Adopt | Release | Reload | Drain | Leave
+Up: TypeAlias = Serving | Prepared | Switched | Reloaded | Counts | Reported | Ask
 
 
 def packed(message: Message, body: bytes = b"") -> list[bytes]:
@@ -141,24 +161,6 @@ def downward(head: bytes) -> Down:
 def upward(head: bytes) -> Up:
     """Return what a worker says. Raises msgspec.DecodeError."""
     return msgspec.json.decode(head, type=Up)  # type: ignore[no-any-return,unused-ignore]
-
-
-def to_wire(bucket: Bucket) -> Usage:
-    """Return a bucket as it is sent."""
-    toggles = {name: (tally.yes, tally.no, tally.variants) for name, tally in bucket.toggles.items()}
-    return Usage(bucket.start, bucket.stop, toggles)
-
-
-def from_wire(usage: Usage) -> Bucket:
-    """Return the bucket that was sent."""
-    return Bucket(usage.start, usage.stop, {name: tally_of(*counts) for name, counts in usage.toggles.items()})
-
-
-def tally_of(yes: int, no: int, variants: dict[str, int]) -> Tally:
-    """Return what was counted for one toggle."""
-    tally = Tally()
-    tally.yes, tally.no, tally.variants = yes, no, variants
-    return tally
 
 
 def counts(bucket: Bucket | None, samples: dict[Key, float]) -> Counts | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flagsvc.clock import Clock
 from flagsvc.repository import Holder, Preparer
 from flagsvc.repository.holder import ConfigurationDocument
 from flagsvc.repository.ports import Compile, S
@@ -10,7 +11,7 @@ from flagsvc.workers.rollout import Rollout
 
 
 class SharedHolder(Holder[S]):
-    """A holder whose every replacement is one in all workers, once there is a `rollout`."""
+    """A holder whose every replacement is one in all workers, and their freshness its own, once there is a `rollout`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -21,6 +22,12 @@ class SharedHolder(Holder[S]):
         super().replace(snapshot, document, problems)
         if self.rollout is not None:
             self.rollout.switch(document)
+
+    def confirm(self, clock: Clock, age_s: float = 0.0) -> None:
+        """Note that a check went well, here and in all workers."""
+        super().confirm(clock, age_s)
+        if self.rollout is not None and self.checked is not None:
+            self.rollout.confirm(self.checked)
 
 
 class SharedPreparer(Preparer[S]):

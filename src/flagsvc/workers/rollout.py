@@ -38,6 +38,7 @@ class Rollout:
         self._numbers = 0
         self._offers: list[Offer] = []
         self._current: Offer | None = None
+        self._checked: float | None = None
 
     @property
     def warm(self) -> bool:
@@ -66,8 +67,16 @@ class Rollout:
             for seat in self._seats:
                 self.bring(seat)
 
+    def confirm(self, moment: float) -> None:
+        """Tell every worker when what is served was last current."""
+        self._checked = moment
+        for seat in self._seats:
+            seat.tell(say.Checked(moment))
+
     def bring(self, seat: Seat) -> None:
         """Have a worker serve what is served now; one that came after the document was given out gets it first."""
+        if self._checked is not None:
+            seat.tell(say.Checked(self._checked))
         if self._current is not None:
             if seat.given < self._current.number:
                 give(seat, self._current)

@@ -60,7 +60,7 @@ class Seat:
 
     `serving` tells that it takes connections, `fallen` that its process has ended and no other takes its connections yet;
     `given` and `prepared` are the numbers of the last document that was sent and that is ready, `switched` of the one that is
-    served, `reported` of the last report.
+    served, `reported` of the last report, `reloaded` of the last options it goes on with.
     """
 
     def __init__(self, number: int) -> None:
@@ -73,10 +73,11 @@ class Seat:
         self.prepared = 0
         self.switched = 0
         self.reported = 0
+        self.reloaded = 0
 
     def open(self, channel: Channel[say.Up]) -> None:
         """Take the channel to a new process; it is connected."""
-        self.given = self.prepared = self.switched = self.reported = 0
+        self.given = self.prepared = self.switched = self.reported = self.reloaded = 0
         self.channel = channel
 
     def shut(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from flagsvc.api.call import Tally
-from flagsvc.api.prometheus import COUNTED, REQUESTS, Key, Readings, statuses
+from flagsvc.api.samples import COUNTED, REQUESTS, Key, Readings, statuses
 
 
 class Changes:

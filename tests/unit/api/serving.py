@@ -69,20 +69,23 @@ class FakeHolder:
         self.last_update_ms = 0.0
         self.state = "cold"
         self.problems = 0
+        self.checked: float | None = None
+        self.failures = 0
+        self.events = {"fetched": 0}
 
 
 class FakeUsage:
     """Counters that write down what they are told."""
 
-    dropped = 0
+    entries = unknown = full = refused = 0
 
     def __init__(self) -> None:
         self.counted: list[tuple[str, bool]] = []
         self.added: list[tuple[str, int, int, dict[str, int]]] = []
 
-    def count(self, name: str, enabled: bool) -> None:
+    def count_all(self, names: list[str], states: list[bool]) -> None:
         """Write a look-up down."""
-        self.counted.append((name, enabled))
+        self.counted += zip(names, states, strict=True)
 
     def add(self, name: str, yes: int, no: int, variants: dict[str, int]) -> None:
         """Write a report down."""

@@ -51,7 +51,7 @@ def test_any_bytes_are_json_or_a_400(body: bytes, codec: str) -> None:
 @given(st.fixed_dictionaries({}, optional={"toggles": VALUES, "context": st.dictionaries(NAMES, VALUES, max_size=5)}))
 def test_any_object_is_a_lookup_or_a_400(value: dict[str, object]) -> None:
     """Every field of a context that comes out is text; what cannot be is named by a pointer."""
-    found = attempt(read_lookup, value)
+    found = attempt(read_lookup, value, 5000)
     if isinstance(found, Refused):
         ((pointer, _),) = found.problems
         assert found.status == 400

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flagsvc.api.keys import KeyRing
+from flagsvc.api.keys import KeyRing, Keys
 
 
 def test_a_ring_holds_its_keys_and_nothing_else() -> None:
@@ -27,3 +27,21 @@ def test_keys_are_not_kept() -> None:
     ring = KeyRing(["very-secret-key"])
     assert b"very-secret-key" not in b"".join(ring.digests)
     assert "very-secret-key" not in repr(ring)
+
+
+def test_a_ring_whose_keys_are_replaced() -> None:
+    """It holds the new keys from then on, and the former no longer."""
+    ring = KeyRing(["old"])
+    ring.replace(["new"])
+    assert ring.holds(b"new") and not ring.holds(b"old")
+
+
+def test_the_rings_of_an_application() -> None:
+    """A client key is no token and a token no client key; both open what either opens, and so it is after a change."""
+    keys = Keys(["client"], ["server"])
+    rings = (keys.client, keys.server, keys.either)
+    assert [ring.holds(b"client") for ring in rings] == [True, False, True]
+    assert [ring.holds(b"server") for ring in rings] == [False, True, True]
+    keys.replace((key for key in ["other"]), ())
+    assert [ring.holds(b"other") for ring in rings] == [True, False, True]
+    assert not any(ring.holds(key) for ring in rings for key in (b"client", b"server"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from flagsvc.api.routes import ALL, DOCS, ROUTES, Auth, Limit, answers_of
+from flagsvc.api.routes import ADMIN, ALL, DOCS, ROUTES, Auth, Limit, answers_of
 from flagsvc.api.settings import ServiceSettings
 
 SETTINGS = ServiceSettings(client_keys=("k",))
@@ -26,6 +26,7 @@ def test_everything_under_proxy_that_answers_with_flags_needs_a_key() -> None:
     assert {row.path for row in ROUTES if row.auth is Auth.NONE and row.path.startswith("/proxy")} == {
         "/proxy/health",
         "/proxy/live",
+        "/proxy/ready",
         "/proxy/internal-backstage/prometheus",
     }
 
@@ -44,5 +45,30 @@ def test_documented_answers_follow_from_the_row() -> None:
         statuses = {answer.status for answer in answers_of(row)}
         assert (401 in statuses) == (row.auth is not Auth.NONE)
         assert ({413, 415} <= statuses) == bool(row.body)
-        assert (503 in statuses) == (not row.always)
+        assert (503 in statuses) == (not row.always or row.handler == "ready")
         assert (304 in statuses) == (row.method == "GET")
+
+
+def test_what_is_at_the_root() -> None:
+    """Probes are where orchestrators look for them, whatever the base path; everything else is below it."""
+    assert {row.place("/base") for row in ROUTES if not row.place("/base").startswith("/base/")} == {
+        "/livez",
+        "/readyz",
+        "/internal-backstage/health",
+        "/internal-backstage/ready",
+    }
+    assert all(row.always and row.auth is Auth.NONE for row in ROUTES if row.rooted)
+
+
+def test_what_operators_are_answered_at_an_address_of_their_own() -> None:
+    """Probes and metrics, without a key; metrics then also while there is no configuration, and nowhere else."""
+    assert {row.handler for row in ADMIN} == {"health", "ready", "prometheus"}
+    assert all(row.auth is Auth.NONE and row.on(SETTINGS) and not row.body for row in ADMIN)
+    assert {row.path: row.always for row in ADMIN if row.handler == "prometheus"} == {
+        "/proxy/internal-backstage/prometheus": True,
+        "/metrics": True,
+    }
+    apart = replace(SETTINGS, admin_address="127.0.0.1:9090")
+    assert [row.path for row in ROUTES if row.on(SETTINGS) and not row.on(apart)] == [
+        "/proxy/internal-backstage/prometheus"
+    ]

@@ -46,7 +46,6 @@ SAMPLES: dict[str, object] = {
     "host": "[::1]",
     "body_limit": "2 kB",
     "hash_encoding": "UTF-8",
-    "storage": "file:///var/lib/flags",
     "access_log": True,
 }
 """Options of every kind with values that are not their defaults."""
@@ -60,9 +59,14 @@ def test_options_get_there(field: str) -> None:
 
 
 def test_what_only_the_parent_needs() -> None:
-    """A storage provider made in code stays here, and a worker has no workers."""
-    given = portable(ProxyOptions(**cast("Any", {**REQUIRED, "storage_provider": MemoryStore(), "workers": 2})))
-    assert "storage_provider" not in given and "workers" not in given
+    """A storage provider made in code stays here, the storage with its passwords does, and a worker has no workers."""
+    storage = {
+        "storage_provider": MemoryStore(),
+        "storage": "redis://:sample-secret@h",
+        "storage_password": "sample-secret",
+    }
+    given = portable(ProxyOptions(**cast("Any", {**REQUIRED, **storage, "workers": 2})))
+    assert "sample-secret" not in repr(given) and "workers" not in given
 
 
 class Always:

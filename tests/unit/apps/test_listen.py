@@ -203,7 +203,7 @@ def test_no_group_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
         missing("this system does not spread connections over sockets")
     make, opened = module.listen, list[socket.socket]()
 
-    def some(host: str | None, port: int, *, shared: bool = False) -> list[socket.socket]:
+    def some(host: str | None, port: int, *, shared: bool = False, mode: str = "") -> list[socket.socket]:
         if len(opened) == 2:
             raise ListenError("no")
         made = make(host, port, shared=shared)

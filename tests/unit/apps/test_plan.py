@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from flagsvc.api.settings import ServiceSettings
-from flagsvc.apps.plan import RENAMED, make_plan
+from flagsvc.apps.plan import RENAMED, make_plan, renewed
 from flagsvc.errors import ExtensionError
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.testing import RecordingLog
@@ -43,6 +43,7 @@ def test_every_setting_of_the_contract_has_an_option() -> None:
         enable_oas=True,
         enable_all_endpoint=True,
         access_log=True,
+        admin_address="127.0.0.1:9",
         client_keys_header_name="x-key",
         flagsvc_app_name="app",
         cors_allowed_headers="x-one",
@@ -57,7 +58,16 @@ def test_every_setting_of_the_contract_has_an_option() -> None:
         metrics_body_limit=2,
         header_limit=3,
         query_limit=4,
+        json_depth_limit=8,
+        context_properties_limit=6,
+        context_value_limit=700,
+        toggle_limit=8,
+        rate_limit_key=9,
+        rate_limit_address=10,
+        rate_limit_burst=20,
         answer_cache_bytes=0,
+        max_staleness=5,
+        age_header="x-age",
         exp_server_side_sdk_config_tokens="server",
         custom_strategies=[Named("mine")],
     )
@@ -142,3 +152,16 @@ def test_two_plans_share_nothing(tmp_path: Path) -> None:
     assert one.strategies.by_name["a"] is not two.strategies.by_name["a"]
     assert one.strategies.digest == two.strategies.digest
     assert one.identity.connection_id != two.identity.connection_id
+
+
+def test_other_keys() -> None:
+    """A renewed plan has the new keys, and everything else of the former; the loggers of both write neither's secrets."""
+    log = RecordingLog()
+    before = make_plan(replace(options(logger=log), client_keys="former-key"))
+    present = replace(before.options, client_keys="present-key", exp_server_side_sdk_config_tokens="a-server-token")
+    after = renewed(before, present)
+    assert after.serving.client_keys == ("present-key",) and after.serving.server_tokens == ("a-server-token",)
+    assert (after.log, after.identity, after.strategies) == (before.log, before.identity, before.strategies)
+    for plan in (before, after):
+        plan.log.warn("former-key present-key a-server-token")
+    assert [line.event for line in log.lines] == ["*** *** ***"] * 2

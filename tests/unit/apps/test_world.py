@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from flagsvc.apps import supply as module
-from flagsvc.apps.plan import make_plan
+from flagsvc.apps.plan import make_plan, renewed
 from flagsvc.apps.supply import make_bootstrap, make_storage, make_storage_key
 from flagsvc.apps.world import World
 from flagsvc.repository import State
@@ -101,6 +102,46 @@ def test_a_new_world_inherits(document: Path) -> None:
     bucket = new.counters.drain()
     assert bucket is not None and bucket.toggles["first"].yes == 1
     assert World(make_plan(options()), new).counters.drain() is None
+
+
+def test_a_new_world_is_as_fresh_as_the_old_one(document: Path) -> None:
+    """Another loop in the same process goes on where the last one ended."""
+    old = warm(document)
+    new = World(make_plan(options()), old)
+    assert old.holder.checked is not None
+    assert (new.holder.checked, new.holder.last_fetch_ms) == (old.holder.checked, old.holder.last_fetch_ms)
+    assert new.service.standing.age_s is not None
+
+
+def test_every_loop_is_counted(document: Path) -> None:
+    """What faces the upstream tells how often it failed, and the metrics have it; a file has no one to report to."""
+    made = World(make_plan(options()))
+    assert made.restarts() == {"polling": 0, "usage": 0}
+    assert made.service.sources.loops() == made.restarts()
+    assert World(make_plan(options(flagsvc_url=document.as_uri()))).restarts() == {"polling": 0}
+
+
+@pytest.mark.parametrize(
+    ("new", "taken"),
+    [
+        ("shop:production.new", True),
+        ("shop:production.old", False),
+        ("shop:development.new", False),
+        ("*:production.new", False),
+        ("opaque", True),
+    ],
+)
+def test_a_token_of_another_environment_needs_a_restart(new: str, taken: bool) -> None:
+    """Counts, and what a fleet shares, are of the environment that the process began with; one that names none is believed."""
+    made, log = World(make_plan(options(flagsvc_api_token="shop:production.old"))), RecordingLog()
+    made.log = log
+    before = made.upstream._headers if made.upstream else None
+    made.renew_token(options(flagsvc_api_token=new))
+    assert made.upstream is not None and (made.upstream._headers != before) is taken
+    scoped = new.startswith("shop:production.") or new == "opaque"
+    assert log.at("warn") == (
+        [] if scoped else ["flagsvcApiToken is of another project or environment now and needs a restart"]
+    )
 
 
 def test_a_new_world_after_a_cold_one() -> None:
@@ -197,3 +238,24 @@ def test_stopping_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert closed == [True]
     assert log.at("warn", "error") == ["stopping took too long and was cut short", "stopping failed"]
     assert "some-person" not in repr(log.lines)
+
+
+def test_other_keys() -> None:
+    """A renewed world opens to new keys and tokens alone, and asks the upstream with its new token."""
+    before = make_plan(options(storage_provider=MemoryStore()))
+    made = World(before)
+    fresh = dataclasses.replace(before.options, client_keys="other-key", exp_server_side_sdk_config_tokens="sdk-token")
+    made.renew(renewed(before, dataclasses.replace(fresh, flagsvc_api_token="other-token")))
+    keys = made.service.keys
+    assert [ring.holds(b"other-key") for ring in (keys.client, keys.server)] == [True, False]
+    assert [ring.holds(b"sdk-token") for ring in (keys.client, keys.server)] == [False, True]
+    assert not keys.either.holds(b"key")
+    assert made.upstream is not None and not made.upstream.renew("other-token"), "it has that one"
+
+
+def test_other_keys_without_an_upstream(document: Path) -> None:
+    """Where a file stands for the upstream there is no token to renew."""
+    before = make_plan(options(flagsvc_url=document.as_uri()))
+    made = World(before)
+    made.renew(renewed(before, dataclasses.replace(before.options, client_keys="other-key", flagsvc_api_token="other")))
+    assert made.service.keys.client.holds(b"other-key")

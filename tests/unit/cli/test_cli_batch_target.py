@@ -12,6 +12,7 @@ import pytest
 from flagsvc.cli.batch.target import Target, add_target_arguments, target_of
 from flagsvc.cli.parser import Parser, UsageError
 from flagsvc.errors import ConfigurationError
+from pki import Authority, written
 
 URL = {"FLAGSVC_URL": "http://flags.example"}
 
@@ -140,3 +141,22 @@ def test_outbound_proxies() -> None:
     assert "s3cret" not in repr(outside)
     with pytest.raises(ConfigurationError):
         target(env=URL | {"HTTP_OPTIONS_REJECT_UNAUTHORIZED": "perhaps"})
+
+
+def test_what_the_proxy_trusts_and_shows(tmp_path: Path) -> None:
+    """The proxy's variables for authorities and for a certificate of one's own hold here as well; no repr has the password."""
+    authority = Authority()
+    mine = authority.issue()
+    env = {
+        "FLAGSVC_UPSTREAM_CA": written(tmp_path, "ca.pem", authority.pem),
+        "FLAGSVC_UPSTREAM_CERT": written(tmp_path, "own.pem", mine.cert),
+        "FLAGSVC_UPSTREAM_KEY": written(tmp_path, "key.pem", mine.locked("s3cret-word")),
+        "FLAGSVC_UPSTREAM_KEY_PASSWORD": "s3cret-word",
+    }
+    found = target(env=URL | env)
+    assert len(found.tls().get_ca_certs()) == len(target().tls().get_ca_certs()) + 1
+    assert "s3cret-word" not in repr(found)
+    with pytest.raises(ConfigurationError, match="upstreamKeyPassword: does not open the key"):
+        target(env=URL | env | {"FLAGSVC_UPSTREAM_KEY_PASSWORD": "other"}).tls()
+    with pytest.raises(ConfigurationError, match=r"upstreamKey .* has no effect without upstreamCert"):
+        target(env=URL | {"FLAGSVC_UPSTREAM_KEY": "key.pem"})

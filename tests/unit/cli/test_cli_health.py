@@ -13,6 +13,9 @@ from cli_helpers import Flagsvc
 
 from flagsvc.cli import health
 from flagsvc.cli.health import LOOPBACK
+from pki import Authority, written
+
+AUTHORITY = Authority()
 
 
 class Proxy(ThreadingHTTPServer):
@@ -152,7 +155,9 @@ def test_which_address_is_asked(
     [
         (("--port", "x"), "port (flag --port): expected a port number"),
         (("--port", "0"), "port (flag --port): 0 is any free port"),
-        (("--host", "a b"), "host (flag --host): expected a host name or an IP address"),
+        (("--host", "a b"), "host (flag --host): expected a host name, an IP address, or unix:/path"),
+        (("--admin-address", ":0"), "adminAddress (flag --admin-address): 0 is any free port"),
+        (("--tls-key", "key.pem"), "tlsKey (flag --tls-key): has no effect without tlsCert"),
         (("--config", "/no/such.toml"), "configuration file /no/such.toml: cannot read it: no such file or directory"),
     ],
 )
@@ -160,3 +165,28 @@ def test_a_configuration_that_does_not_say_where(arguments: tuple[str, ...], pro
     """Where the proxy listens must be known: exit code 2."""
     called = flagsvc("health", *arguments)
     assert called.code == 2 and called.err.startswith(f"flagsvc health: {problem}")
+
+
+def test_the_operators_address_is_asked_where_there_is_one(flagsvc: Flagsvc, proxy: Proxy) -> None:
+    """It asks for no certificate, and answers whatever holds for callers."""
+    called = flagsvc(
+        "health", "--port", "1", env={"FLAGSVC_ADMIN_ADDRESS": f":{proxy.port}", "FLAGSVC_TLS_CERT": "/gone"}
+    )
+    assert called == (0, f"ready: http://127.0.0.1:{proxy.port}/proxy/health\n", "")
+
+
+def test_a_unix_socket(flagsvc: Flagsvc, tmp_path: Path) -> None:
+    """It is asked by its path, callers' and operators' alike; a file that is not there is nobody."""
+    for variable in ("FLAGSVC_HOST", "FLAGSVC_ADMIN_ADDRESS"):
+        called = flagsvc("health", env={variable: f"unix:{tmp_path}/p.sock"})
+        assert called == (1, f"not ready: http://unix:{tmp_path}/p.sock:/proxy/health: nothing listens there\n", "")
+
+
+def test_tls(flagsvc: Flagsvc, proxy: Proxy, tmp_path: Path) -> None:
+    """Whoever the certificate is for: it is asked on this machine. What is no TLS is told as that, with what to do."""
+    pair = written(tmp_path, "both.pem", AUTHORITY.issue("elsewhere.example").both)
+    called = flagsvc("health", "--port", proxy.port, "--tls-cert", pair)
+    assert called.code == 1 and "no answer over TLS" in called.out and "adminAddress" in called.out
+    proxy.socket = AUTHORITY.server().wrap_socket(proxy.socket, server_side=True)
+    called = flagsvc("health", "--port", proxy.port, "--tls-cert", pair)
+    assert called == (0, f"ready: https://127.0.0.1:{proxy.port}/proxy/health\n", "")

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from cli_helpers import ENOUGH, Flagsvc
 
+from flagsvc.apps.reload import Again
+from flagsvc.settings.load import accepted
 from flagsvc.settings.options import ProxyOptions
 
 
@@ -16,8 +18,9 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[ProxyOptions]:
     """Return the list of options that would have been served; serving ends at once with exit code 7."""
     seen: list[ProxyOptions] = []
 
-    def serve(options: ProxyOptions) -> int:
+    def serve(options: ProxyOptions, again: Again) -> int:
         seen.append(options)
+        assert accepted(again.read()).options == options, "what is read again is what was read"
         return 7
 
     monkeypatch.setattr("flagsvc.apps.serve.serve", serve)

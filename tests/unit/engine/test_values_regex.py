@@ -125,3 +125,45 @@ def test_a_large_pattern_compiles_in_time() -> None:
     started = time.process_time()
     assert regex.compile_regex(pattern, False) is not None
     assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    ("pattern", "most"),
+    [
+        ("|".join(f"(?:a?b?){{500}}c{number}" for number in range(200)), 80),
+        ("(?s)" + "|".join(f"[ab]*a[ab]{{900}}c{number}" for number in range(200)), 180),
+        ("(?s)" + "|".join(f".*a.{{900}}c{number}" for number in range(60)), 80),
+    ],
+)
+def test_a_hostile_pattern_takes_little_time(pattern: str, most: int) -> None:
+    """However long the text is: where a search could take long there is none, and the pattern does not occur."""
+    compiled = regex.compile_regex(pattern, False)
+    assert compiled is not None
+    assert compiled.search("ab" * most + "x") is False
+    assert regex.MOST_STEPS / compiled.size > most
+    hostile = "".join(random.Random(1).choice("ab") for _ in range(4096))
+    for text in (hostile, hostile[: regex.MOST_STEPS // compiled.size]):
+        started = time.process_time()
+        assert not compiled.search(text)
+        assert time.process_time() - started < 2
+
+
+def test_a_usual_pattern_is_looked_for_in_the_longest_text() -> None:
+    """The bound is far from what people write: thousands of words, letters of every script, thousands of characters."""
+    for pattern in (
+        "|".join(f"word{number:05}" for number in range(5_000)) + "|é$",
+        r"^\pL{1,5}[\pL\d._%+-]+@[\pL\d.-]+\.[A-Za-z]{2,24}|é$",
+        r"(?i)(\w+\s?){2,50}é$",
+    ):
+        compiled = regex.compile_regex(pattern, False)
+        assert compiled is not None and compiled.search("x" * 2000 + "é"), compiled.size
+
+
+@pytest.mark.parametrize(
+    "pattern", ["[" * 100_000, "(?<" * 100_000, "[[:" * 100_000, "[a-z" * 50_000 + "\\", "\\Q" * 100_000]
+)
+def test_looking_for_names_is_linear_in_any_text(pattern: str) -> None:
+    """Also in one that is no valid pattern, such as one whose classes never end."""
+    started = time.process_time()
+    regex.is_portable(pattern)
+    assert time.process_time() - started < 1

@@ -10,7 +10,7 @@ from aio import asynchronous, until
 from flagsvc.front import Limits
 from frontkit import KEYED, dial, get, head, serving
 
-LIMITS = Limits(keep_alive_s=5, patience_s=10, stall_s=3, linger_s=2, leave_s=4)
+LIMITS = Limits(keep_alive_s=5, header_s=10, body_s=10, stall_s=3, linger_s=2, leave_s=4)
 HEALTH = get("/proxy/health")
 POST = head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 2")
 
@@ -166,3 +166,20 @@ async def test_the_end_of_the_server_while_nothing_is_taken() -> None:
     assert not line.transport.aborted
     line.tick(2)
     assert line.transport.aborted
+
+
+@asynchronous
+async def test_before_the_end_of_the_server() -> None:
+    """While it is ending, but not yet at its end, requests are answered as ever, and each answer is the last of its connection."""
+    line = dial(serving(), LIMITS).send(HEALTH)
+    line.connection.site.ending = True
+    assert not line.transport.over, "a connection at rest may rest on"
+    line.send(HEALTH)
+    assert line.answers("GET", "GET") == [200, 200] and line.transport.closed
+    assert line.transport.data.count(b"connection: close") == 1
+    begun = dial(serving(), LIMITS)
+    begun.connection.site.ending = True
+    begun.send(POST).tick(6)
+    assert not begun.transport.over, "a request has as much time as ever"
+    begun.send(b"{}")
+    assert begun.answers("POST") == [200] and begun.transport.closed

@@ -6,7 +6,8 @@ import asyncio
 
 from aio import asynchronous
 from flagsvc.repository import ConfigurationDocument, Holder, State
-from flagsvc.testing import turns
+from flagsvc.repository.lifecycle import Event
+from flagsvc.testing import FakeClock, turns
 from tiny_engine import TinySnapshot
 
 SNAPSHOT = TinySnapshot("r", {})
@@ -45,3 +46,29 @@ async def test_only_fresh_is_synchronised() -> None:
 def test_the_document_is_in_no_repr() -> None:
     """Flag configurations do not belong into tracebacks."""
     assert "secret" not in repr(DOCUMENT)
+
+
+@asynchronous
+async def test_how_fresh_it_is() -> None:
+    """The moment of the last check that went well, and its date; what is heard from elsewhere never sets it back."""
+    clock, holder = FakeClock(now=1000.0), Holder[TinySnapshot]()
+    assert (holder.checked, holder.last_fetch_ms) == (None, 0.0)
+    await clock.advance(50)
+    holder.confirm(clock, 20.0)
+    assert (holder.checked, holder.last_fetch_ms) == (30.0, 1_030_000.0)
+    holder.confirm(clock)
+    assert (holder.checked, holder.last_fetch_ms) == (50.0, 1_050_000.0)
+    holder.confirm(clock, 1.0)
+    assert (holder.checked, holder.last_fetch_ms) == (50.0, 1_050_000.0)
+
+
+def test_what_the_checks_brought() -> None:
+    """Every kind of answer has a number from the start, so that a first one is seen as an increase."""
+    holder: Holder[TinySnapshot] = Holder()
+    assert set(holder.events) == {"fetched", "same", "not-modified", "empty", "rejected", "refused", "failed"}
+    assert set(holder.events.values()) == {0}
+    holder.note(Event.FAILED, 1)
+    holder.note(Event.FAILED, 2)
+    assert (holder.events["failed"], holder.failures) == (2, 2)
+    holder.note(Event.SAME, 0)
+    assert (holder.events["same"], holder.failures) == (1, 0)

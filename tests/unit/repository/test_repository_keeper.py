@@ -233,3 +233,36 @@ async def test_storing_nothing() -> None:
     keeper.save(RECORD)
     await keeper.flush(5)
     assert await keeper.load() is None
+
+
+@asynchronous
+async def test_another_key() -> None:
+    """What was kept, saved here or loaded, goes under the new key when there is occasion, as does what comes; the old one stays."""
+    store = MemoryStore()
+    keeper = Keeper(store, "old", RecordingLog())
+    keeper.save(RECORD)
+    await keeper.flush(5)
+    later = Keeper(store, "old", RecordingLog())
+    assert await later.load() == RECORD
+    for each, key in ((keeper, "new"), (later, "newer")):
+        each.rename(key)
+        assert await Keeper(store, key, RecordingLog()).load() is None
+        each.save_again()
+        await each.flush(5)
+        assert await Keeper(store, key, RecordingLog()).load() == RECORD
+    other = Record(b"{}", None)
+    keeper.save(other)
+    await keeper.flush(5)
+    assert await Keeper(store, "new", RecordingLog()).load() == other
+    assert await Keeper(store, "old", RecordingLog()).load() == RECORD
+
+
+@asynchronous
+async def test_another_key_before_there_is_anything() -> None:
+    """Then nothing is written until something comes."""
+    store = MemoryStore()
+    keeper = Keeper(store, "old", RecordingLog())
+    keeper.rename("new")
+    keeper.save_again()
+    await keeper.flush(5)
+    assert store.data == {}

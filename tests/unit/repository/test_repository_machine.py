@@ -13,7 +13,7 @@ from flagsvc.repository import Holder, Poller, Preparer
 from flagsvc.repository.stores import Keeper, Record
 from flagsvc.testing import FakeClock, FakeSource, MemoryStore, RecordingLog, turns
 from flagsvc.testing.sources import etag_of
-from flagsvc.upstream.pace import ceiling
+from flagsvc.upstream.pace import COLD_CEILING_S, ceiling
 from tiny_engine import TinySnapshot, document, tiny_compile
 
 INTERVAL_S = 5.0
@@ -102,7 +102,7 @@ class Outages(RuleBasedStateMachine):
         elif served:
             assert INTERVAL_S <= self.delay <= ceiling(INTERVAL_S)
         else:
-            assert 0.5 <= self.delay <= ceiling(INTERVAL_S)
+            assert 0.5 <= self.delay <= COLD_CEILING_S
 
     def _accept(self, answer: bytes) -> None:
         self.accepted = self.stored = answer

@@ -136,16 +136,33 @@ async def test_failures_do_not_count_as_checks() -> None:
 @asynchronous
 async def test_a_cold_start_retries_soon() -> None:
     """A proxy that starts a moment before its upstream does not make callers wait for a refresh interval."""
-    async with running(DOWN, DOWN, DOWN, ONE) as world:
-        assert [await world.round() for _ in range(3)] == [1.0, 2.0, 4.0]
+    async with running(*[DOWN] * 5, ONE) as world:
+        assert [await world.round() for _ in range(5)] == [1.0, 2.0, 2.5, 2.5, 2.5]
         assert world.serves == ["one"]
 
 
 @asynchronous
+async def test_a_token_that_is_refused_at_a_cold_start_may_be_made_a_moment_later() -> None:
+    """Who starts first does not matter, also where the flag server has yet to be told of the token."""
+    async with running(*[REFUSED] * 9, ONE, REFUSED, REFUSED) as world:
+        assert max([await world.round() for _ in range(9)]) <= 5.0
+        assert world.serves == ["one"]
+        assert [await world.round() for _ in range(2)] == [5.0, 25.0]
+        assert (world.serves, world.holder.state) == (["one"], "rejected")
+
+
+def wish(seconds: float) -> UpstreamError:
+    """Return the error of a server that asks to be left alone for so long."""
+    return UpstreamError("throttled", "slow down", status=429, retry_after=seconds)
+
+
+@asynchronous
 async def test_retry_after_is_obeyed() -> None:
-    """The next poll is not before."""
-    async with running(UpstreamError("throttled", "slow down", status=429, retry_after=100)) as world:
-        assert await world.clock.next_sleep() == 100.0
+    """The next poll is not before; while there is nothing to serve a minute is enough."""
+    async with running(ONE, wish(100), wish(100_000)) as world:
+        assert [await world.round() for _ in range(3)] == [5.0, 100.0, 3600.0]
+    async with running(wish(10), wish(100_000), wish(0)) as world:
+        assert [await world.round() for _ in range(3)] == [10.0, 60.0, 2.5]
 
 
 @asynchronous
@@ -166,7 +183,7 @@ async def test_a_bad_document_never_replaces_a_good_one(bad: bytes | UpstreamErr
     async with running(ONE, bad, bad, ONE) as world:
         await world.round()
         for _ in range(2):
-            assert (world.serves, world.holder.state) == (["one"], "stale")
+            assert (world.serves, world.holder.state) == (["one"], "rejected")
             await world.round()
         assert world.source.etags == [None] + [etag_of(ONE)] * 3
         assert Record.unpack(world.store.data["key"]).body == ONE

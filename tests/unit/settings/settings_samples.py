@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+from flagsvc.settings.table import BY_NAME
+
 SAMPLES: dict[str, tuple[str, object]] = {
     "flagsvcUrl": (" https://flags.example.com/api/ ", "https://flags.example.com/api"),
     "flagsvcApiToken": ("*:development.sample-token", "*:development.sample-token"),
@@ -53,10 +55,48 @@ SAMPLES: dict[str, tuple[str, object]] = {
     "answerCacheBytes": ("1 MB", 1024 * 1024),
     "upstreamTimeout": ("1500", 1500),
     "metricsBuffer": ("500", 500),
+    "metricsBufferBytes": ("2MB", 2 * 1024 * 1024),
+    "metricsBatch": ("100", 100),
     "variantFeatureState": ("true", True),
     "hashEncoding": ("UTF-8", "utf8"),
-    "storage": ("file:///var/lib/flags", "file:///var/lib/flags"),
+    "storage": ("valkey://Flags.example.com/2", "redis://Flags.example.com/2"),
+    "storagePassword": ("sample-password-9", "sample-password-9"),
+    "storageCa": ("/etc/tls/storage-ca.pem", "/etc/tls/storage-ca.pem"),
+    "storageCert": ("/etc/tls/storage.pem", "/etc/tls/storage.pem"),
+    "storageKey": ("/etc/tls/storage-key.pem", "/etc/tls/storage-key.pem"),
+    "storageKeyPassword": ("sample-password-10", "sample-password-10"),
+    "storageTimeout": ("700", 700),
+    "storagePrefix": ("flags:eu", "flags:eu"),
+    "leaseTime": ("3000", 3000),
     "accessLog": ("true", True),
+    "shutdownGrace": ("12", 12),
+    "watchInterval": ("0", 0),
+    "keyOverlap": ("300", 300),
+    "tlsCert": ("/etc/tls/cert.pem", "/etc/tls/cert.pem"),
+    "tlsKey": ("/etc/tls/key.pem", "/etc/tls/key.pem"),
+    "tlsKeyPassword": ("sample-password-7", "sample-password-7"),
+    "tlsMinVersion": ("TLSv1.3", "1.3"),
+    "tlsClientCa": ("/etc/tls/callers.pem", "/etc/tls/callers.pem"),
+    "tlsHandshakeTimeout": ("3", 3),
+    "socketMode": ("600", "0600"),
+    "adminAddress": ("[::1]:9090", "[::1]:9090"),
+    "upstreamCa": ("/etc/tls/ca.pem", "/etc/tls/ca.pem"),
+    "upstreamCert": ("/etc/tls/own.pem", "/etc/tls/own.pem"),
+    "upstreamKey": ("/etc/tls/own-key.pem", "/etc/tls/own-key.pem"),
+    "upstreamKeyPassword": ("sample-password-8", "sample-password-8"),
+    "maxStaleness": ("300", 300),
+    "ageHeader": ("X-Config-Age", "x-config-age"),
+    "maxConnections": ("500", 500),
+    "headerTimeout": ("5", 5),
+    "bodyTimeout": ("30", 30),
+    "writeTimeout": ("30", 30),
+    "jsonDepthLimit": ("16", 16),
+    "contextPropertiesLimit": ("50", 50),
+    "contextValueLimit": ("256", 256),
+    "toggleLimit": ("100", 100),
+    "rateLimitKey": ("200", 200),
+    "rateLimitAddress": ("20", 20),
+    "rateLimitBurst": ("40", 40),
 }
 
 BASE = {
@@ -69,14 +109,20 @@ BASE = {
 
 
 def base_without(name: str) -> dict[str, str]:
-    """Return BASE without what would stand in the way of the option `name`."""
+    """Return BASE without what would stand in the way of the option `name`, with what it has no effect without."""
     in_the_way = {
         "flagsvcUrl": "FLAGSVC_URL",
         "flagsvcApiToken": "FLAGSVC_API_TOKEN",
         "clientKeys": "FLAGSVC_PROXY_CLIENT_KEYS",
         "proxySecrets": "FLAGSVC_PROXY_CLIENT_KEYS",
     }
-    return {variable: value for variable, value in BASE.items() if variable != in_the_way.get(name)}
+    left = {variable: value for variable, value in BASE.items() if variable != in_the_way.get(name)}
+    return left | {BY_NAME[other].reads[0]: SAMPLES[other][0] for other in needed(name)}
+
+
+def needed(name: str) -> tuple[str, ...]:
+    """Return the options that `name` has no effect without."""
+    return (BY_NAME[name].needs,) if BY_NAME[name].needs else ()
 
 
 def kept_as(name: str) -> str:

@@ -17,6 +17,10 @@ def test_what_a_table_may_hold() -> None:
         "proxySecretsFile",
         "expBootstrap.urlHeaders.AuthorizationFile",
         "expServerSideSdkConfig.tokensFile",
+        "storagePasswordFile",
+        "storageKeyPasswordFile",
+        "tlsKeyPasswordFile",
+        "upstreamKeyPasswordFile",
     }
     assert {"cors", "httpOptions", "expBootstrap", "expBootstrap.urlHeaders", "expServerSideSdkConfig"} == TABLES
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from settings_samples import SAMPLES, kept_as
+from settings_samples import SAMPLES, kept_as, needed
 
 from flagsvc.errors import ConfigurationError
-from flagsvc.settings.options import ProxyOptions, advice
+from flagsvc.settings.options import ProxyOptions, advice, differing, secrets_of
 from flagsvc.settings.table import BY_NAME, OPTIONS
 
 ENOUGH: dict[str, Any] = {"flagsvc_url": "http://127.0.0.1/api", "flagsvc_api_token": "t0ken", "client_keys": ["k3y"]}
@@ -45,6 +45,7 @@ def test_every_option_in_code(name: str, native: bool) -> None:
     """Every option is taken as text and as a native value, and means the same."""
     text, value = SAMPLES[name]
     given = ENOUGH | {BY_NAME[name].field: value if native else text}
+    given |= {BY_NAME[other].field: SAMPLES[other][0] for other in needed(name)}
     if name == "proxySecrets":
         del given["client_keys"]
     assert getattr(ProxyOptions(**given), BY_NAME[kept_as(name)].field) == value
@@ -175,6 +176,11 @@ def test_advice() -> None:
     assert advice(options(cors_credentials=True, cors_origin="https://a")) == []
     assert "metricsJitter" in advice(options(metrics_interval=5, metrics_jitter=6))[0]
     assert advice(options(metrics_interval=0, metrics_jitter=6)) == []
+    (hasty,) = advice(options(refresh_interval=5000, max_staleness=9))
+    assert "shorter than two refreshIntervals" in hasty
+    (never,) = advice(options(refresh_interval=0, max_staleness=60))
+    assert "asked once only" in never
+    assert advice(options(refresh_interval=5000, max_staleness=10)) == advice(options(refresh_interval=0)) == []
 
 
 @pytest.mark.parametrize("url", ["https://someone:hidden@h/api", "https://someone@h"])
@@ -188,3 +194,26 @@ def test_advice_on_a_user_that_is_not_sent(url: str) -> None:
 def test_no_advice_on_an_at_sign_in_a_path(url: str) -> None:
     """A path may hold the sign as well."""
     assert advice(options(flagsvc_url=url)) == []
+
+
+def test_options_that_differ() -> None:
+    """The rows are named whose values differ, and no others."""
+    one = options()
+    assert differing(one, options()) == []
+    other = dataclasses.replace(one, port=7, client_keys=("other",))
+    assert [row.name for row in differing(one, other)] == ["clientKeys", "port"]
+
+
+def test_what_must_be_written_nowhere() -> None:
+    """Every value of every secret that is given is among them, and nothing else."""
+    values: dict[str, Any] = {
+        row.field: ("some-secret", "more") if row.default == () else f"secret of {row.name}"
+        for row in OPTIONS
+        if row.secret and not row.deprecated
+    }
+    made = options()
+    for field, value in values.items():  # some need others beside them, which are no secrets
+        object.__setattr__(made, field, value)
+    given = [each for value in values.values() for each in ((value,) if isinstance(value, str) else value)]
+    assert sorted(secrets_of(made)) == sorted(given)
+    assert secrets_of(options()) == [options().flagsvc_api_token, *options().client_keys]

@@ -13,6 +13,7 @@ from flagsvc.settings.load import load
 from flagsvc.settings.render import default_text
 from flagsvc.settings.server import BY_FIELD, ServerOptions, load_server, server_reference
 from flagsvc.settings.server_table import SERVER_OPTIONS
+from flagsvc.settings.table import BY_NAME
 
 ROOT = Path(__file__).resolve().parents[3]
 HOME = {"XDG_STATE_HOME": "/state"}
@@ -22,6 +23,14 @@ VALID: dict[str, tuple[str, object]] = {
     "host": ("127.0.0.1", "127.0.0.1"),
     "basePath": ("flags/", "/flags"),
     "keepAliveTimeout": ("5", 5),
+    "shutdownGrace": ("9", 9),
+    "tlsCert": ("/etc/tls/cert.pem", "/etc/tls/cert.pem"),
+    "tlsKey": ("/etc/tls/key.pem", "/etc/tls/key.pem"),
+    "tlsKeyPassword": ("sample-password", "sample-password"),
+    "tlsMinVersion": ("1.3", "1.3"),
+    "tlsClientCa": ("/etc/tls/callers.pem", "/etc/tls/callers.pem"),
+    "tlsHandshakeTimeout": ("3", 3),
+    "socketMode": ("600", "0600"),
     "bodyLimit": ("2 MB", 2 * 1024 * 1024),
     "database": ("postgresql://me:word@db/flags", "postgresql://me:word@db/flags"),
     "seed": ("/etc/seed.yaml", "/etc/seed.yaml"),
@@ -33,6 +42,14 @@ REFUSED = {
     "host": "no host",
     "basePath": "a b",
     "keepAliveTimeout": "0",
+    "shutdownGrace": "soon",
+    "tlsCert": "with\tcontrol",
+    "tlsKey": "with\tcontrol",
+    "tlsKeyPassword": "with\tcontrol",
+    "tlsMinVersion": "1.1",
+    "tlsClientCa": "with\tcontrol",
+    "tlsHandshakeTimeout": "0",
+    "socketMode": "rw",
     "bodyLimit": "much",
     "database": "with\tcontrol",
     "seed": "with\tcontrol",
@@ -60,12 +77,13 @@ def test_no_two_rows_share_a_name_a_flag_or_a_variable() -> None:
 def test_an_option_is_read_from_its_variables_and_its_flag(option) -> None:
     """Each way gives the value; the flag wins over the variable, and the source is told."""
     text, value = VALID[option.name]
+    around = HOME | ({BY_NAME[option.needs].reads[0]: VALID[option.needs][0]} if option.needs else {})
     for variable in option.variables:
         if not variable.holds_path:
-            loaded = load_server(HOME | {variable.name: text}, {})
+            loaded = load_server(around | {variable.name: text}, {})
             assert getattr(loaded.options, option.field) == value
             assert loaded.sources[option.name] == f"environment {variable.name}"
-    loaded = load_server(HOME | {option.reads[0]: REFUSED[option.name]}, {option.name: text})
+    loaded = load_server(around | {option.reads[0]: REFUSED[option.name]}, {option.name: text})
     assert getattr(loaded.options, option.field) == value
     assert loaded.sources[option.name] == f"flag {option.flag}"
 
@@ -105,8 +123,8 @@ def test_the_database_may_stand_in_a_file(tmp_path: Path) -> None:
 
 def test_the_options_show_no_password() -> None:
     """The text of the options masks the credentials of the database."""
-    shown = repr(ServerOptions(database="postgresql://me:word@db/flags?password=word"))
-    assert "word" not in shown
+    shown = repr(ServerOptions(database="postgresql://me:hidden@db/flags?password=hidden", tls_key_password="hidden"))
+    assert "hidden" not in shown
     assert "port=4242" in shown
 
 

@@ -120,7 +120,7 @@ def test_every_option_text_can_give_has_a_sample() -> None:
 def test_rows_are_fit_to_be_read(option: Option) -> None:
     """Help is a phrase in lower case without full stop, and says more than the name."""
     assert option.help and not option.help.endswith(".") and len(option.help) > 10
-    assert option.secret == option.name.endswith(("Token", "Keys", "Secrets", "Authorization", "tokens"))
+    assert option.secret == option.name.endswith(("Token", "Keys", "Secrets", "Authorization", "tokens", "Password"))
 
 
 @pytest.mark.parametrize("name", SAMPLES)

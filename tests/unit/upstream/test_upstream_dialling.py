@@ -12,7 +12,8 @@ import pytest
 from aio import asynchronous
 from flagsvc.upstream import dialling
 from flagsvc.upstream.connection import BrokenError, Connection
-from flagsvc.upstream.dialling import End, address_of, alternating, connect, first_of, in_words, route_to, tls_context
+from flagsvc.upstream.dialling import End, address_of, alternating, connect, first_of, in_words, route_to
+from flagsvc.upstream.trust import Trust, tls_context
 from loopback import loopback
 
 
@@ -136,12 +137,12 @@ async def test_tls_is_not_begun_over_what_is_closing() -> None:
 
 def test_the_ends_of_a_way() -> None:
     """TLS settings are made only where TLS is spoken; a repr holds no password."""
-    plain = route_to("http://flags.example/api", None, True)
+    plain = route_to("http://flags.example/api", None, Trust())
     assert (plain.origin, plain.proxy, plain.forwarded) == (End("flags.example", 80), None, False)
-    through = route_to("http://[::1]:81", "http://user:hidden@proxy:3128", True)
+    through = route_to("http://[::1]:81", "http://user:hidden@proxy:3128", Trust())
     assert through.forwarded and through.origin.authority == "[::1]:81" and through.proxy == End("proxy", 3128)
     assert "hidden" not in repr(through) and through.credentials.startswith(b"Basic ")
-    secure = route_to("https://flags.example", "http://proxy", False)
+    secure = route_to("https://flags.example", "http://proxy", Trust(False))
     assert not secure.forwarded and secure.origin.tls is not None and secure.origin.authority == "flags.example:443"
     assert secure.credentials == b"" and secure.origin.tls.verify_mode is ssl.CERT_NONE
 

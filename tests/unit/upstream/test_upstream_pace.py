@@ -10,6 +10,7 @@ from flagsvc.upstream.pace import (
     RETRY_AFTER_CEILING_S,
     ceiling,
     delay_after_failure,
+    delay_while_cold,
     delay_while_refused,
 )
 
@@ -64,3 +65,19 @@ def test_a_refused_token_is_retried_slowly(draw: float, interval: float) -> None
     """From the first refusal on the wait is in the upper half of the ceiling."""
     assert ceiling(interval) / 2 <= delay_while_refused(draw, interval) <= ceiling(interval)
     assert delay_while_refused(draw, interval, retry_after=3000) >= 3000
+
+
+@given(FAILURES, DRAWS, INTERVALS, st.none() | st.floats(0, 1e12))
+def test_a_cold_proxy_asks_within_seconds(failures: int, draw: float, interval: float, wish: float | None) -> None:
+    """However often it failed and whatever the interval is; only a server that asks for more time gets a minute of it."""
+    delay = delay_while_cold(failures, draw, interval, retry_after=wish)
+    assert min(interval, 1.0) <= delay <= 5.0 or (wish is not None and delay <= 61.0)
+    assert wish is None or delay >= min(wish, 60.0)
+
+
+def test_a_cold_proxy_begins_with_a_second() -> None:
+    """With the largest draw two, four, then five; a short interval is not made longer, and a bound that is given holds."""
+    assert [delay_while_cold(failures, 1.0, 30.0) for failures in (1, 2, 3, 40)] == [2.0, 4.0, 5.0, 5.0]
+    assert [delay_while_cold(failures, 0.0, 30.0) for failures in (1, 2, 3, 40)] == [1.0, 2.0, 2.5, 2.5]
+    assert [delay_while_cold(failures, 1.0, 0.1) for failures in (1, 40)] == [0.2, 1.0]
+    assert delay_while_cold(40, 1.0, 0.5, most=2.0) == 2.0

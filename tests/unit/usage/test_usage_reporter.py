@@ -3,93 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
+from usage_scene import DOWN, HangingUpstream, World, running, tally
 
 from aio import asynchronous
 from flagsvc.errors import UpstreamError
-from flagsvc.testing import FakeClock, RecordingLog, RecordingUpstream, turns
-from flagsvc.upstream import Identity
-from flagsvc.usage import Reporter, UsageCounters, reporter
+from flagsvc.testing import turns
+from flagsvc.usage import reporter
 
-DOWN = UpstreamError("network", "nobody there")
-
-
-class HangingUpstream(RecordingUpstream):
-    """Takes metrics when it is told to."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.gate = asyncio.Event()
-
-    async def send_metrics(self, payload: Mapping[str, object]) -> None:
-        """Wait, then write down."""
-        await self.gate.wait()
-        await super().send_metrics(payload)
-
-
-@dataclass
-class World:
-    """A reporter and everything around it."""
-
-    upstream: RecordingUpstream = field(default_factory=RecordingUpstream)
-    clock: FakeClock = field(default_factory=FakeClock)
-    log: RecordingLog = field(default_factory=RecordingLog)
-    draw: Callable[[], float] = lambda: 0.0
-    interval_ms: int = 30_000
-    jitter_ms: int = 0
-    synchronised: bool = True
-
-    def __post_init__(self) -> None:
-        self.usage = UsageCounters({"a": (), "b": ()}.get, self.clock.now)
-        self.synchronisation = asyncio.Event()
-        if self.synchronised:
-            self.synchronisation.set()
-        self.reporter = Reporter(
-            self.usage,
-            self.upstream,
-            Identity("app", "instance", "connection"),
-            clock=self.clock,
-            log=self.log,
-            draw=lambda: self.draw(),
-            interval_ms=self.interval_ms,
-            jitter_ms=self.jitter_ms,
-            custom_strategies=["mine"],
-            synchronised=self.synchronisation.wait,
-        )
-
-    @property
-    def sent(self) -> list[dict[str, Any]]:
-        """The toggles of each metrics post that was taken."""
-        return [payload["bucket"]["toggles"] for payload in self.upstream.metrics]  # type: ignore[index]
-
-    async def interval(self) -> float:
-        """Let the time until the next sending pass and return it."""
-        delay = await self.clock.next_sleep()
-        await self.clock.advance(delay)
-        return delay
-
-
-@asynccontextmanager
-async def running(**changes: Any) -> AsyncIterator[World]:
-    """Run a reporter."""
-    world = World(**changes)
-    world.reporter.start()
-    await turns()
-    try:
-        yield world
-    finally:
-        await world.reporter.stop()
-
-
-def tally(yes: int, no: int) -> dict[str, object]:
-    """Return what is sent for a toggle without variants."""
-    return {"yes": yes, "no": no, "variants": {}}
-
+LOST = "usage metrics are lost: they could be neither sent nor stored"
 
 # ---- registration
 
@@ -172,7 +95,7 @@ async def test_what_could_not_be_sent_is_sent_later() -> None:
             delays.append(await world.interval())
         assert world.sent == [{"a": tally(4, 0)}, {"a": tally(1, 0)}]
         assert delays == [30.0, 30.0, 60.0, 120.0, 30.0]
-        assert world.usage.dropped == 0
+        assert (world.usage.full, world.usage.refused) == (0, 0)
         assert world.log.at("warn") == ["usage metrics could not be sent"] * 2 + ["usage metrics are sent again"]
 
 
@@ -196,7 +119,7 @@ async def test_counts_that_will_never_be_taken_are_dropped(status: int) -> None:
         await world.interval()
         world.usage.count("b", True)
         await world.interval()
-        assert (world.sent, world.usage.dropped) == ([{"b": tally(1, 0)}], 1)
+        assert (world.sent, world.usage.refused) == ([{"b": tally(1, 0)}], 1)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +138,7 @@ async def test_counts_that_may_be_taken_later_are_kept(error: UpstreamError) -> 
         world.usage.count("a", True)
         await world.interval()
         await world.interval()
-        assert (world.sent, world.usage.dropped) == ([{"a": tally(1, 0)}], 0)
+        assert (world.sent, world.usage.refused) == ([{"a": tally(1, 0)}], 0)
 
 
 @asynchronous
@@ -246,7 +169,7 @@ async def test_a_failure_at_the_shutdown_does_not_stop_it() -> None:
         async with running() as world:
             world.usage.count("a", False)
             world.upstream.faults = [fault]
-        assert world.sent == [] and world.log.at("warn") == ["usage metrics could not be sent"]
+        assert world.sent == [] and world.log.at("warn") == ["usage metrics could not be sent", LOST]
 
 
 @asynchronous
@@ -287,7 +210,9 @@ async def test_the_shutdown_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPat
         world.usage.count("a", True)
         before = asyncio.all_tasks()
         await world.interval()
-    assert "at the shutdown" in str(world.log.lines[-1].fields["error"])
+    told, lost = world.log.lines[-2:]
+    assert "at the shutdown" in str(told.fields["error"])
+    assert (lost.event, lost.fields) == (LOST, {"entries": 1})
     assert asyncio.all_tasks() < before
     bucket = world.usage.drain()
     assert bucket is not None and bucket.toggles["a"].yes == 1

@@ -50,6 +50,8 @@ class FakeWorker:
             self.channel.send(say.Switched(message.number))
         elif isinstance(message, say.Report):
             self.channel.send(say.Reported(message.number))
+        elif isinstance(message, say.Reload):
+            self.channel.send(say.Reloaded(message.number))
         elif isinstance(message, say.Leave):
             self.end(0)
 
@@ -84,7 +86,7 @@ class Hall:
         self.refusals: list[OSError] = []
         self.clock = FakeClock()
         self.log = RecordingLog()
-        self.counters = UsageCounters(lambda _: (), self.clock.now)
+        self.counters = UsageCounters(dict, self.clock.now)
         self.crew = Crew(
             size,
             self.spawn,

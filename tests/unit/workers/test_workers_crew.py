@@ -216,3 +216,57 @@ def test_a_crew_is_made_without_a_loop(size: int) -> None:
     """Making it starts nothing."""
     made = Hall(size)
     assert (made.crew.workers, made.crew.pids(), made.made) == (0, [], [])
+
+
+@asynchronous
+async def test_other_options() -> None:
+    """All workers are told, and it is waited until they have done so; a successor begins with them."""
+    async with hall(2) as around:
+        await around.crew.reload({"port": 2, "client_keys": ("a",)})
+        assert [worker.told(say.Reload) for worker in around.made] == [
+            [say.Reload(1, {"port": 2, "client_keys": ["a"]})]
+        ] * 2
+        around.made[0].end(1)
+        await around.until(lambda: len(around.made) == 3 and around.made[2].heard)
+        assert around.made[2].heard[0] == say.Welcome(0, {"port": 2, "client_keys": ["a"]}, [[0], [1]], False)
+        assert around.log.at("warn") == []
+
+
+@asynchronous
+async def test_other_options_with_a_late_worker() -> None:
+    """One that does not say that it has them is told of, and does not hold up the others; one that has ended owes nothing."""
+    async with hall(3) as around:
+        around.made[0].deaf.add(say.Reload)
+        await around.crew.reload({"port": 2})
+        assert around.log.at("warn") == ["a worker is late with new keys, the others do not wait"]
+        reloading = asyncio.ensure_future(around.crew.reload({"port": 3}))
+        await around.until(lambda: len(around.made[0].told(say.Reload)) == 2)
+        around.made[0].end(1)
+        await reloading
+
+
+@asynchronous
+async def test_looking_again() -> None:
+    """All are told to read their own files again; no option changes, and nothing is owed by that."""
+    async with hall(2) as around:
+        await around.crew.reload({"port": 2})
+        around.crew.look_again()
+        await around.until(lambda: all(len(worker.told(say.Reload)) == 2 for worker in around.made))
+        assert {worker.told(say.Reload)[1] == say.Reload(1, {}) for worker in around.made} == {True}
+        await around.crew.reload({"port": 3})
+        assert around.log.at("warn") == []
+
+
+@asynchronous
+async def test_draining() -> None:
+    """All are told; who ends in order meanwhile is not replaced, who falls is, and its successor is told as well."""
+    async with hall(3) as around:
+        around.crew.drain()
+        await around.until(lambda: all(worker.told(say.Drain) for worker in around.made))
+        around.made[0].end(0)
+        await around.until(lambda: around.crew.workers == 2)
+        around.made[1].end(1)
+        await around.until(lambda: len(around.made) == 4 and around.made[3].told(say.Drain))
+        await around.until(lambda: around.crew.workers == 2)
+        assert len(around.made) == 4 and around.crew.restarts == 1
+        assert around.made[2].told(say.Adopt), "somebody takes the connections of the one that has gone"

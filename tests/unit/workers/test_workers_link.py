@@ -15,7 +15,7 @@ from aio import asynchronous, until
 from flagsvc.api.cache import AnswerCache
 from flagsvc.api.call import Tally
 from flagsvc.api.http import Refused
-from flagsvc.api.prometheus import Sources
+from flagsvc.api.samples import Sources
 from flagsvc.repository import ConfigurationDocument, Holder
 from flagsvc.repository.prepare import Prepared
 from flagsvc.testing import FakeClock, RecordingLog
@@ -35,11 +35,12 @@ async def prepare(body: bytes, previous: TinySnapshot | None) -> Prepared[TinySn
 
 
 class Door:
-    """Notes which sockets it is told to adopt and to release, and whether it is told to leave."""
+    """Notes what it is told to do."""
 
     def __init__(self) -> None:
         self.groups: list[tuple[str, int]] = []
         self.left = 0
+        self.told: list[object] = []
 
     async def adopt(self, group: int) -> None:
         """Note it, after a while."""
@@ -49,6 +50,14 @@ class Door:
     def release(self, group: int) -> None:
         """Note it."""
         self.groups.append(("release", group))
+
+    def reload(self, options: dict[str, Any]) -> None:
+        """Note it."""
+        self.told.append(options)
+
+    def drain(self) -> None:
+        """Note it."""
+        self.told.append("drain")
 
     def leave(self) -> None:
         """Note it."""
@@ -61,7 +70,7 @@ class Pair:
     def __init__(self) -> None:
         self.clock, self.log, self.door = FakeClock(), RecordingLog(), Door()
         self.holder: Holder[TinySnapshot] = Holder()
-        self.counters = UsageCounters(lambda _: ("v",), self.clock.now)
+        self.counters = UsageCounters(lambda: {"a": ("v",)}, self.clock.now)
         self.tally = Tally("GET", "/proxy")
         self.link = Link(self.holder, self.counters, prepare, worker=1, log=self.log)
         self.heard: list[say.Message] = []
@@ -109,6 +118,15 @@ async def test_two_steps() -> None:
         assert both.of(say.Prepared) == [say.Prepared(1, both.holder.current.revision)]
         assert both.holder.document.body == document("a")
         assert list(both.holder.current.names) == ["a"]
+
+
+@asynchronous
+async def test_how_fresh_it_is() -> None:
+    """The moment of the last check is the one that the parent tells."""
+    async with pair() as both:
+        assert both.holder.checked is None
+        both.parent.send(say.Checked(12.5))
+        await until(lambda: both.holder.checked == 12.5)
 
 
 @asynchronous
@@ -230,3 +248,33 @@ async def test_before_it_starts() -> None:
     assert made.heard == [say.Reported(1)]
     await made.link.stop()
     await made.parent.closed.wait()
+
+
+@asynchronous
+async def test_keys_and_draining() -> None:
+    """The post is told in order, and the parent hears when new options are in use."""
+    async with pair() as both:
+        both.parent.send(say.Adopt(1))
+        both.parent.send(say.Reload(3, {"client_keys": ["a"]}))
+        both.parent.send(say.Drain())
+        both.parent.send(say.Reload(4, {}))
+        await until(lambda: len(both.of(say.Reloaded)) == 2)
+        assert both.door.groups == [("adopt", 1)]
+        assert both.door.told == [{"client_keys": ["a"]}, "drain", {}]
+        assert both.of(say.Reloaded) == [say.Reloaded(3), say.Reloaded(4)]
+
+
+@asynchronous
+async def test_keys_before_the_start() -> None:
+    """What comes before the worker has begun is done when it begins."""
+    made = Pair()
+    here, there = socket.socketpair()
+    await connected(here, made.parent)
+    await connected(there, made.link.channel)
+    made.parent.send(say.Reload(1, {"client_keys": ["a"]}))
+    await asyncio.sleep(0.01)
+    made.link.start(made.sources(), made.door)
+    await until(lambda: made.of(say.Reloaded))
+    assert made.door.told == [{"client_keys": ["a"]}]
+    await made.link.stop()
+    made.parent.close()

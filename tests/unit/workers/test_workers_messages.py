@@ -7,7 +7,6 @@ from typing import get_args
 import msgspec
 import pytest
 
-from flagsvc.usage import UsageCounters
 from flagsvc.workers import messages as say
 from flagsvc.workers.framing import Deframer
 
@@ -15,10 +14,13 @@ DOWN: list[say.Message] = [
     say.Welcome(1, {"port": 3000, "client_keys": ["a", "b"], "tags": [["a", "b"]]}, [[3], [4, 5]], True),
     say.Prepare(1),
     say.Switch(2),
+    say.Checked(2.5),
     say.Report(3),
     say.Text(4),
     say.Adopt(5),
     say.Release(6),
+    say.Reload(7, {"client_keys": ["a"]}),
+    say.Drain(),
     say.Leave(),
 ]
 UP: list[say.Message] = [
@@ -26,6 +28,7 @@ UP: list[say.Message] = [
     say.Prepared(1, "revision"),
     say.Switched(2),
     say.Counts(say.Usage(1.5, 2.5, {"a": (1, 2, {"v": 3})}), [(["name", "label"], 4.5)]),
+    say.Reloaded(5),
     say.Reported(3),
     say.Ask(4),
 ]
@@ -56,24 +59,9 @@ def test_no_kind_is_left_out() -> None:
 
 
 def test_options_are_not_shown() -> None:
-    """The repr of a welcome has none of the options."""
-    assert "secret" not in repr(say.Welcome(3, {"flagsvc_api_token": "secret"}))
-
-
-def test_a_bucket_survives() -> None:
-    """Usage counts come out as they were counted."""
-    now = iter((5.0, 6.0))
-    counters = UsageCounters(lambda _: ("v",), lambda: next(now))
-    counters.count("a", True)
-    counters.add("b", 2, 3, {"v": 4})
-    bucket = counters.drain()
-    assert bucket is not None
-    back = say.from_wire(say.to_wire(bucket))
-    assert (back.start, back.stop) == (5.0, 6.0)
-    assert {name: (tally.yes, tally.no, tally.variants) for name, tally in back.toggles.items()} == {
-        "a": (1, 0, {}),
-        "b": (2, 3, {"v": 4}),
-    }
+    """The repr of a welcome has none of the options, and neither has that of new ones."""
+    options = {"flagsvc_api_token": "secret"}
+    assert "secret" not in repr(say.Welcome(3, options)) + repr(say.Reload(4, options))
 
 
 def test_nothing_is_not_sent() -> None:

@@ -9,6 +9,7 @@ import pytest
 from aio import asynchronous
 from flagsvc.errors import DocumentError
 from flagsvc.repository import ConfigurationDocument
+from flagsvc.testing import FakeClock
 from flagsvc.workers.parent import SharedHolder, SharedPreparer
 from flagsvc.workers.rollout import Rollout
 from tiny_engine import TinySnapshot, document, tiny_compile
@@ -20,6 +21,7 @@ class Notes:
     def __init__(self) -> None:
         self.prepared: list[tuple[object, bytes]] = []
         self.switched: list[object] = []
+        self.confirmed: list[float] = []
 
     async def prepare(self, key: object, body: bytes) -> None:
         """Note it."""
@@ -28,6 +30,10 @@ class Notes:
     def switch(self, key: object) -> None:
         """Note it."""
         self.switched.append(key)
+
+    def confirm(self, moment: float) -> None:
+        """Note it."""
+        self.confirmed.append(moment)
 
 
 def shared(notes: Notes) -> SharedPreparer[TinySnapshot]:
@@ -62,3 +68,17 @@ def test_a_replacement_is_one_everywhere() -> None:
     holder.rollout = cast("Rollout", notes)
     holder.replace(snapshot, served, 2)
     assert (notes.switched, holder.problems) == ([served], 2)
+
+
+@asynchronous
+async def test_freshness_is_one_everywhere() -> None:
+    """When a check went well the workers hear of it, and of the moment that counts; without workers it is just noted."""
+    notes, holder, clock = Notes(), SharedHolder[TinySnapshot](), FakeClock()
+    await clock.advance(7)
+    holder.confirm(clock)
+    assert (holder.checked, notes.confirmed) == (7.0, [])
+    holder.rollout = cast("Rollout", notes)
+    await clock.advance(1)
+    holder.confirm(clock)
+    holder.confirm(clock, 5.0)
+    assert (holder.checked, notes.confirmed) == (8.0, [8.0, 8.0])

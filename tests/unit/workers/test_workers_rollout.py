@@ -121,3 +121,16 @@ async def test_settled_without_a_configuration() -> None:
     async with hall(1) as around:
         await around.crew.rollout.settled()
         assert not around.crew.rollout.warm
+
+
+@asynchronous
+async def test_freshness_comes_to_all() -> None:
+    """Every worker hears when what is served was last current, those that come later before they serve."""
+    async with hall(2) as around:
+        around.crew.rollout.confirm(1.5)
+        await around.until(lambda: all(worker.told(say.Checked) for worker in around.made))
+        assert [worker.told(say.Checked) for worker in around.made] == [[say.Checked(1.5)]] * 2
+        around.made[0].end(1)
+        await around.until(lambda: len(around.made) == 3 and around.made[2].told(say.Checked))
+        assert around.made[2].told(say.Checked) == [say.Checked(1.5)]
+        assert around.crew.loop_restarts == 0

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flagsvc.api.call import Tally
-from flagsvc.api.prometheus import COUNTED, Readings
+from flagsvc.api.samples import COUNTED, Readings
 from flagsvc.workers.sums import Changes, Fresh, Sums
 
 COUNTER = ("flagsvc_http_requests", "/proxy", "GET", "200")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 
 from flagsvc.errors import UpstreamError
-from flagsvc.upstream.dialling import tls_context
+from flagsvc.upstream.trust import tls_context
 
 WORDS: tuple[tuple[type[Exception], str], ...] = (
     (httpx.ConnectTimeout, "no connection within the time limit"),

@@ -19,12 +19,16 @@ from flagsvc.upstream.addresses import shown, web_parts
 if TYPE_CHECKING:
     import ssl
 
+    from flagsvc.certificates import Pair
     from flagsvc.upstream.outbound import Outbound
 
 SECONDS = 60.0
 URL_VARIABLES = ("FLAGSVC_URL", "UNLEASH_URL")
 TOKEN_VARIABLE = "FLAGSVC_ADMIN_TOKEN"  # noqa: S105 - the name of a variable
-CONNECTION = ("httpProxy", "httpsProxy", "noProxy", "httpOptions.rejectUnauthorized")
+CONNECTION = (
+    *("httpProxy", "httpsProxy", "noProxy", "httpOptions.rejectUnauthorized"),
+    *("upstreamCa", "upstreamCert", "upstreamKey", "upstreamKeyPassword"),
+)
 """The options of the proxy that a connection to a flag server depends on; here they come from their variables alone."""
 BELOW = re.compile(r"(/api(/admin(/features-batch)?)?)?/*$")
 """What may follow the server's own address in --url."""
@@ -35,8 +39,8 @@ token
   {TOKEN_VARIABLE} keep it to yourself. It is never printed.
 
 connection
-  HTTP_PROXY, HTTPS_PROXY and NO_PROXY are obeyed; SSL_CERT_FILE and --ca-file name authorities to trust beside the usual
-  ones. Redirects are not followed.
+  HTTP_PROXY, HTTPS_PROXY and NO_PROXY are obeyed; SSL_CERT_FILE, FLAGSVC_UPSTREAM_CA and --ca-file name authorities to trust
+  beside the usual ones, FLAGSVC_UPSTREAM_CERT and FLAGSVC_UPSTREAM_KEY a certificate to show. Redirects are not followed.
 """
 
 
@@ -49,6 +53,8 @@ class Target:
     seconds: float = SECONDS
     ca_file: str | None = None
     reject_unauthorized: bool = True
+    upstream_ca: str | None = None
+    own: Pair | None = None
     http_proxy: str | None = field(default=None, repr=False)
     https_proxy: str | None = field(default=None, repr=False)
     no_proxy: tuple[str, ...] = ()
@@ -65,12 +71,12 @@ class Target:
         return Outbound(self.http_proxy, self.https_proxy, self.no_proxy)
 
     def tls(self) -> ssl.SSLContext:
-        """Return the TLS settings; raises ConfigurationError for a --ca-file that is none."""
+        """Return the TLS settings; raises ConfigurationError for a file that cannot be used."""
         import ssl
 
-        from flagsvc.upstream.dialling import tls_context
+        from flagsvc.upstream.trust import Trust
 
-        context = tls_context(self.reject_unauthorized)
+        context = Trust(self.reject_unauthorized, self.upstream_ca, self.own).context()
         if self.ca_file:
             try:
                 context.load_verify_locations(self.ca_file)
@@ -111,17 +117,27 @@ def target_of(args: Namespace, environ: Mapping[str, str] = os.environ) -> Targe
     wrong = [resolved.problems[name] for name in CONNECTION if name in resolved.problems]
     if wrong:
         raise ConfigurationError(wrong)
-    http, https, exempt, strict = (resolved.values[name] for name in CONNECTION)
+    http, https, exempt, strict, authorities, cert, key, password = (resolved.values[name] for name in CONNECTION)
     return Target(
         url=own_address(args.url or next((environ[name] for name in URL_VARIABLES if environ.get(name)), "")),
         token=token_of(args, environ),
         seconds=args.timeout,
         ca_file=args.ca_file,
         reject_unauthorized=strict and not args.insecure,
+        upstream_ca=authorities,
+        own=None if cert is None else own_certificate(cert, key, password),
         http_proxy=http,
         https_proxy=https,
         no_proxy=exempt,
     )
+
+
+def own_certificate(cert: str, key: str | None, password: str | None) -> Pair:
+    """Return the certificate to show to the server."""
+    from flagsvc.certificates import Pair
+    from flagsvc.upstream.trust import OWN
+
+    return Pair(OWN, cert, key, password)
 
 
 def own_address(url: str) -> str:

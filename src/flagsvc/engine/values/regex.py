@@ -1,4 +1,4 @@
-r"""Patterns in RE2's syntax, searched in time linear in the text (behaviour: Evaluation, Regex).
+r"""Patterns in RE2's syntax, searched in time linear in the text, and bounded (behaviour: Evaluation, Regex).
 
 The pattern is found anywhere in the text unless it says otherwise. Nothing is written to standard error, whatever the pattern.
 
@@ -14,8 +14,15 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-PIECES: Final = r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|\(\?P?<([^>(]*)>"
-"""What may hold or be a name of a group in a valid pattern: quoted text, an escape, a class, the opening of a named group."""
+PIECES: Final = r"\\Q.*?(?:\\E|\Z)|\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.?|[^\]\\])*+(?:\]|\Z)|\(\?P?<([^>(]*)>"
+"""What may hold or be a name of a group in a valid pattern: quoted text, an escape, a class, the opening of a named group.
+
+Each begins where the one before ended, also where a class is never closed: the time is linear in the pattern.
+"""
+MOST_MEMORY: Final = 8 * 1024 * 1024
+"""Bytes of a compiled pattern and of what it remembers while it searches."""
+MOST_STEPS: Final = 32 * 1024 * 1024
+"""Steps of one search at worst, the bytes of the text times the instructions of the pattern: about an eighth of a second."""
 
 
 class Regex:
@@ -23,10 +30,15 @@ class Regex:
 
     def __init__(self, compiled: Any) -> None:
         self.compiled = compiled
+        self.size: int = compiled.programsize
 
     def search(self, text: str) -> bool:
-        """Tell whether the pattern occurs in the text. A lone surrogate counts as U+FFFD."""
-        return self.compiled.search(encode(text)) is not None
+        """Tell whether the pattern occurs in the text. A lone surrogate counts as U+FFFD.
+
+        A large pattern is not looked for in a long text, and so does not occur in it, where that could take MOST_STEPS and more.
+        """
+        octets = encode(text)
+        return len(octets) * self.size <= MOST_STEPS and self.compiled.search(octets) is not None
 
 
 def compile_regex(pattern: str, case_insensitive: bool) -> Regex | None:
@@ -35,6 +47,7 @@ def compile_regex(pattern: str, case_insensitive: bool) -> Regex | None:
 
     options = re2.Options()
     options.log_errors = False
+    options.max_mem = MOST_MEMORY
     options.never_capture = True
     options.case_sensitive = not case_insensitive
     try:

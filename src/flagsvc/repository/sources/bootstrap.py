@@ -6,7 +6,7 @@ from flagsvc.clock import Clock
 from flagsvc.errors import ConfigurationError, UpstreamError
 from flagsvc.repository.locations import file_path, is_file_url
 from flagsvc.repository.sources.file import FileSource
-from flagsvc.upstream import Fetched, Outbound, download
+from flagsvc.upstream import Fetched, Outbound, Trust, download
 
 
 class BootstrapSource:
@@ -19,14 +19,14 @@ class BootstrapSource:
         url: str,
         *,
         authorization: str | None = None,
-        reject_unauthorized: bool = True,
+        trust: Trust | None = None,
         outbound: Outbound | None = None,
         clock: Clock,
     ) -> None:
         """Take the URL and the value of the Authorization header, if one is to be sent."""
         self._url = url
         self._authorization = authorization
-        self._reject_unauthorized = reject_unauthorized
+        self._trust = trust or Trust()
         self._outbound = outbound or Outbound()
         self._clock = clock
 
@@ -38,7 +38,7 @@ class BootstrapSource:
             body = await download(
                 self._url,
                 authorization=self._authorization,
-                reject_unauthorized=self._reject_unauthorized,
+                trust=self._trust,
                 outbound=self._outbound,
                 clock=self._clock,
             )

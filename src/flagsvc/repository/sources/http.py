@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Protocol
 
 from flagsvc.upstream import Fetched
@@ -15,14 +16,28 @@ class FeaturesApi(Protocol):
 
 
 class HttpSource:
-    """The features endpoint of an upstream, at the refresh interval."""
+    """The features endpoint of an upstream, at the refresh interval; at once where `renew` says that it may answer otherwise."""
 
     pace: float | None = None
 
     def __init__(self, upstream: FeaturesApi) -> None:
         """Take the session; whoever made it closes it."""
         self._upstream = upstream
+        self._renewed = asyncio.Event()
+        self._doubted = False
+
+    def renew(self) -> None:
+        """Take that it is asked with another token: what was got with the one before says nothing about what this one gets."""
+        self._doubted = True
+        self._renewed.set()
+
+    async def news(self) -> None:
+        """Return when there was a change since the last fetch."""
+        await self._renewed.wait()
 
     async def fetch(self, etag: str | None) -> Fetched:
         """Return the document, or that the one of `etag` is still current. Raises UpstreamError."""
-        return await self._upstream.get_features(etag)
+        self._renewed.clear()
+        fetched = await self._upstream.get_features(None if self._doubted else etag)
+        self._doubted = self._renewed.is_set()
+        return fetched

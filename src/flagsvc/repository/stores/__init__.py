@@ -1,12 +1,25 @@
-"""Where configurations survive a restart: the provider's shape, a folder, nothing, and the keeper that reads and writes."""
+"""Where configurations survive a restart: the provider's shape, a folder, nothing, the keeper that reads and writes; and shelves,
+where usage metrics do.
+"""
 
 from flagsvc.errors import ConfigurationError
 from flagsvc.repository.locations import file_path, is_file_url
 from flagsvc.repository.stores.file import FileStore
 from flagsvc.repository.stores.keeper import Keeper, Record
 from flagsvc.repository.stores.provider import NoStore, StorageProvider, storage_key
+from flagsvc.repository.stores.shelves import FileShelf, OwnShelf
 
-__all__ = ["FileStore", "Keeper", "NoStore", "Record", "StorageProvider", "storage_at", "storage_key"]
+__all__ = [
+    "FileShelf",
+    "FileStore",
+    "Keeper",
+    "NoStore",
+    "OwnShelf",
+    "Record",
+    "StorageProvider",
+    "storage_at",
+    "storage_key",
+]
 
 
 def storage_at(location: str) -> StorageProvider:

@@ -21,11 +21,11 @@ ABANDONED_S = 3600.0
 
 
 class FileStore:
-    """A storage provider over a folder; files are for their owner alone (0600, a folder it makes 0700)."""
+    """A storage provider over a `folder`; files are for their owner alone (0600, a folder it makes 0700)."""
 
     def __init__(self, folder: Path) -> None:
         """Take the folder; it is made when something is stored."""
-        self._folder = folder
+        self.folder = folder
 
     def get(self, key: str) -> bytes | None:
         """Return the newest generation that is whole, or None when nothing was stored.
@@ -41,9 +41,9 @@ class FileStore:
 
     def set(self, key: str, data: bytes) -> None:
         """Store a new generation; what was the newest becomes the previous one, if it is whole. Raises OSError."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         newest, previous = self._paths(key)
-        temporary = self._folder / f".{key}.{secrets.token_hex(6)}.tmp"
+        temporary = self.folder / f".{key}.{secrets.token_hex(6)}.tmp"
         try:
             write_file(temporary, frame(data))
             if unframe(read_file(newest)) is not None:
@@ -52,17 +52,11 @@ class FileStore:
             temporary.replace(newest)
         finally:
             temporary.unlink(missing_ok=True)
-        sync_folder(self._folder)
-        self._sweep(key)
+        sync_folder(self.folder)
+        sweep(self.folder, key)
 
     def _paths(self, key: str) -> tuple[Path, Path]:
-        return self._folder / f"{key}.flags", self._folder / f"{key}.previous"
-
-    def _sweep(self, key: str) -> None:
-        for path in self._folder.glob(f".{key}.*.tmp"):
-            with contextlib.suppress(OSError):
-                if time.time() - path.stat().st_mtime > ABANDONED_S:
-                    path.unlink()
+        return self.folder / f"{key}.flags", self.folder / f"{key}.previous"
 
 
 def frame(data: bytes) -> bytes:
@@ -100,3 +94,11 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def sweep(folder: Path, key: str) -> None:
+    """Remove the temporary files that killed processes have left behind under a key."""
+    for path in folder.glob(f".{key}.*.tmp"):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > ABANDONED_S:
+                path.unlink()

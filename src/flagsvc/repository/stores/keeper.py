@@ -49,6 +49,7 @@ class Keeper:
         self._key = key
         self._log = log
         self._load_s = load_s
+        self._kept: Record | None = None
         self._pending: Record | None = None
         self._unsaved: Record | None = None
         self._writer: asyncio.Task[None] | None = None
@@ -59,16 +60,21 @@ class Keeper:
         try:
             async with asyncio.timeout(self._load_s):
                 data = await read(self._provider, self._key)
-            return None if data is None else Record.unpack(data)
+            self._kept = None if data is None else Record.unpack(data)
         except Exception as error:  # a provider may be anybody's code
             self._log.warn("the stored configuration could not be read", error=in_brief(error))
             return None
+        return self._kept
 
     def save(self, record: Record) -> None:
         """Have a record written; of several that come while one is being written only the last one is."""
-        self._pending = record
+        self._pending = self._kept = record
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._write())
+
+    def rename(self, key: str) -> None:
+        """Keep what comes under another key from now on; what there is goes there with the next `save_again`."""
+        self._key, self._unsaved = key, self._kept
 
     def save_again(self) -> None:
         """Have a record written whose last write failed: a disk that was full then may have room now."""

@@ -20,6 +20,10 @@ class StorageProvider(Protocol):
     Both methods may be `async def` or plain; plain ones are called in a thread, so they may block. Keys are short and made of hex
     digits; data are opaque bytes, as large as the configuration. Whatever a method raises is a warning in the log, never a failed
     start: without storage a proxy works, but has to wait for the upstream when it starts.
+
+    Usage metrics that cannot be sent wait here as well, under a key for each flagsvcInstanceId. A provider that several processes
+    have at once can do better with a third method, `shelf(key)`, which returns a `flagsvc.usage.Shelf`: then each takes over what
+    another has left behind.
     """
 
     def get(self, key: str) -> Awaitable[bytes | None] | bytes | None:
@@ -51,11 +55,11 @@ async def write(provider: StorageProvider, key: str, data: bytes) -> None:
 
 
 async def _call(method: object, call: Callable[[], Awaitable[T] | T]) -> T:
-    result = call() if inspect.iscoroutinefunction(method) else await _in_thread(call)
+    result = call() if inspect.iscoroutinefunction(method) else await in_thread(call)
     return await result if inspect.isawaitable(result) else result
 
 
-async def _in_thread(call: Callable[[], T]) -> T:
+async def in_thread(call: Callable[[], T]) -> T:
     """Return what a call that may block returns.
 
     Its thread is nobody's to wait for: the threads of the event loop would keep the process from ending as long as one hangs.

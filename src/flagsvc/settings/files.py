@@ -1,0 +1,41 @@
+"""The files that options are read from, and what was in them: a running process can tell whether they have changed since."""
+
+from __future__ import annotations
+
+import os
+from hashlib import sha256
+from stat import S_ISREG
+from typing import TypeAlias
+
+LARGEST = 16 * 1024 * 1024
+"""The most bytes that are read of a file."""
+
+Files: TypeAlias = dict[str, bytes | None]
+"""By path the fingerprint of what was read; NOTHING, or None for what can be read only once, such as a pipe."""
+
+NOTHING = b""
+
+
+def fingerprint(data: bytes) -> bytes:
+    """Return what tells the content of a file from another, and says nothing of it."""
+    return sha256(data).digest()
+
+
+def read_file(path: str, files: Files) -> bytes:
+    """Return what is in a file, and note it in `files`. Raises OSError, and ValueError for what is no path."""
+    files[path] = NOTHING
+    with open(path, "rb") as file:
+        data = file.read(LARGEST)
+        files[path] = fingerprint(data) if S_ISREG(os.fstat(file.fileno()).st_mode) else None
+    return data
+
+
+def look(path: str) -> bytes:
+    """Return the fingerprint of what is in a file now. Nothing but a regular file is opened."""
+    try:
+        if not os.path.isfile(path):
+            return NOTHING
+        with open(path, "rb") as file:
+            return fingerprint(file.read(LARGEST))
+    except (OSError, ValueError):
+        return NOTHING

@@ -1,0 +1,100 @@
+"""The options that bound what a caller may send, hold or ask for (docs/decisions/0032-limits-and-who-may-ask.md).
+
+Limits of sizes in bytes are older: they stand in `added`.
+"""
+
+from __future__ import annotations
+
+from flagsvc.settings import parse as of
+from flagsvc.settings.option import Option, Section
+
+LIMITS: tuple[Option, ...] = (
+    Option(
+        name="maxConnections",
+        reads=("FLAGSVC_MAX_CONNECTIONS",),
+        kind=of.integer(1, 1_000_000),
+        section=Section.LISTENING,
+        default=10_000,
+        help="connections that each worker holds at once; one more is answered 503 and closed",
+    ),
+    Option(
+        name="headerTimeout",
+        reads=("FLAGSVC_HEADER_TIMEOUT",),
+        kind=of.SECONDS,
+        section=Section.LISTENING,
+        default=20,
+        help="seconds until the whole head of a request must be there",
+    ),
+    Option(
+        name="bodyTimeout",
+        reads=("FLAGSVC_BODY_TIMEOUT",),
+        kind=of.SECONDS,
+        section=Section.LISTENING,
+        default=60,
+        help="seconds after its head until the whole body of a request must be there",
+    ),
+    Option(
+        name="writeTimeout",
+        reads=("FLAGSVC_WRITE_TIMEOUT",),
+        kind=of.SECONDS,
+        section=Section.LISTENING,
+        default=60,
+        help="seconds that a caller may take nothing of its answer",
+    ),
+    Option(
+        name="jsonDepthLimit",
+        reads=("FLAGSVC_JSON_DEPTH_LIMIT",),
+        kind=of.integer(8, 100),
+        section=Section.CALLERS,
+        default=32,
+        help="deepest nesting of lists and objects in a body",
+    ),
+    Option(
+        name="contextPropertiesLimit",
+        reads=("FLAGSVC_CONTEXT_PROPERTIES_LIMIT",),
+        kind=of.integer(1),
+        section=Section.CALLERS,
+        default=250,
+        help="most properties of a context",
+    ),
+    Option(
+        name="contextValueLimit",
+        reads=("FLAGSVC_CONTEXT_VALUE_LIMIT",),
+        kind=of.integer(1),
+        section=Section.CALLERS,
+        default=4096,
+        help="longest value of a context and longest name of a property, in characters",
+    ),
+    Option(
+        name="toggleLimit",
+        reads=("FLAGSVC_TOGGLE_LIMIT",),
+        kind=of.integer(1),
+        section=Section.CALLERS,
+        default=5000,
+        help="most toggles that a request may ask for by name",
+    ),
+    Option(
+        name="rateLimitKey",
+        reads=("FLAGSVC_RATE_LIMIT_KEY",),
+        kind=of.integer(0, 1_000_000),
+        section=Section.CALLERS,
+        default=0,
+        help="requests per second that each worker answers for one key; 0 is no limit",
+    ),
+    Option(
+        name="rateLimitAddress",
+        reads=("FLAGSVC_RATE_LIMIT_ADDRESS",),
+        kind=of.integer(0, 1_000_000),
+        section=Section.CALLERS,
+        default=0,
+        help="requests per second that each worker answers for one address (IPv6: one /64 network); 0 is no limit",
+    ),
+    Option(
+        name="rateLimitBurst",
+        reads=("FLAGSVC_RATE_LIMIT_BURST",),
+        kind=of.integer(0, 1_000_000),
+        section=Section.CALLERS,
+        default=0,
+        help="requests that may come at once before a rate limit holds; 0 is as many as one second allows",
+    ),
+)

@@ -1,0 +1,106 @@
+"""Odd bytes from other processes of ours: usage that they left in storage, and what the leader of a fleet says.
+
+Storage is trusted to keep what it is given, not to keep it whole; and another version of ours may have written it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import strategies as st
+
+from flagsvc.errors import StoreError
+from flagsvc.fleet.beat import Beat, digest_in
+from flagsvc.fleet.beat import unpack as beat_of
+from flagsvc.repository.stores.file import frame
+from flagsvc.upstream import Identity
+from flagsvc.usage import UsageCounters
+from flagsvc.usage.counters import Bucket, Tally
+from flagsvc.usage.payload import metrics
+from flagsvc.usage.record import pack, unpack
+from fuzzing import words
+from fuzzing.rows import Row
+
+NAMES = ("on", "off", "Ω", "")
+
+
+def bucket() -> Bucket:
+    """Return what a process may have counted."""
+    tally = Tally()
+    tally.yes, tally.no, tally.variants = 3, 2**60, {"blue": 3, "": 0}
+    return Bucket(1_750_000_000.0, 1_750_000_060.5, {"on": tally, "Ω": Tally()})
+
+
+numbers = st.sampled_from((0, -1, 1.5, 1e18, 1e308, -1e308, 2**63, 10**30, True, None, "7")) | words.scalars
+toggles = st.dictionaries(
+    st.sampled_from(NAMES),
+    st.tuples(numbers, numbers, st.dictionaries(st.sampled_from(NAMES), numbers, max_size=2)),
+    max_size=3,
+)
+usages = st.tuples(numbers, numbers, toggles)
+structured = st.fixed_dictionaries(
+    {"left": st.booleans(), "beat": numbers, "every": numbers, "usages": st.lists(usages, max_size=2)},
+    optional={"version": st.sampled_from((1, 2)) | words.values, "more": words.values},
+).map(lambda value: json.dumps(value).encode())
+records = (
+    words.damaged(st.just(b"".join(pack([bucket(), bucket()], left=False, beat=7, every=30.0))))
+    | structured
+    | words.texts()
+)
+
+
+def usage_row(world: object, data: bytes) -> None:
+    """A record is refused, or can be merged, sent and stored again."""
+    try:
+        record = unpack(data)
+    except StoreError:
+        return
+    assert 0 <= record.every < float("inf")
+    counters = UsageCounters(lambda: dict.fromkeys(NAMES, frozenset({"blue"})), lambda: 1_750_000_000.0)
+    for each in record.buckets():
+        body = json.dumps(metrics(Identity("app", "instance"), each))
+        assert json.loads(body)["bucket"]["toggles"].keys() == each.toggles.keys()
+        counters.merge(each)
+    left = counters.drain()
+    if left is not None:
+        assert (
+            unpack(b"".join(pack([left], left=True, beat=1, every=1.0))).buckets()[0].toggles.keys()
+            == left.toggles.keys()
+        )
+
+
+beats = st.fixed_dictionaries(
+    {"leader": words.scalars},
+    optional={"number": numbers, "digest": words.scalars, "age_s": numbers, "failing": words.scalars, "leaving": st.booleans()},
+)  # fmt: skip
+said: Any = words.damaged(st.just(Beat("a1", 7, "d" * 64, 1.5, "network").pack())) | beats.map(
+    lambda value: json.dumps(value).encode()
+)
+
+
+def beat_row(world: object, data: bytes) -> None:
+    """What is said is a beat whose age is one, or nothing."""
+    beat = beat_of(data)
+    if beat is not None:
+        assert beat.age_s is None or 0 <= beat.age_s < float("inf")
+        assert beat_of(beat.pack()) == beat
+
+
+def digest_row(world: object, data: bytes) -> None:
+    """The digest is read of what is stored by us, and of nothing else."""
+    found = digest_in(data)
+    assert found == "" or (data.startswith(b"flagsvc-store ") and b"\n" in data)
+    assert len(digest_in(frame(data)[:128])) == 64
+
+
+ROWS: tuple[Row[object], ...] = (
+    Row("usage in storage", records, usage_row, 120),
+    Row("beats of a fleet", said | st.binary(max_size=40), beat_row, 80),
+    Row(
+        "heads of what is stored",
+        words.damaged(st.binary(max_size=60).map(frame)) | st.binary(max_size=40),
+        digest_row,
+        60,
+    ),
+)

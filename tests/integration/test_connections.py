@@ -1,0 +1,84 @@
+"""More connections than there is room for: those that are there are served, and afterwards everybody is again."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from processes import KEY, answers, flagsvc, free_port, our_proxy, proxy_environment, running
+from waiting import wait_until
+
+LIVE = f"GET /proxy/live HTTP/1.1\r\nHost: a\r\nAuthorization: {KEY}\r\n\r\n".encode()
+SECONDS = 20.0
+
+
+def document(folder: Path) -> str:
+    """Return the URL of a configuration without flags."""
+    path = folder / "flags.json"
+    path.write_text(json.dumps({"version": 2, "features": []}))
+    return f"file://{path}"
+
+
+def connected(port: int) -> socket.socket:
+    """Return a connection."""
+    return socket.create_connection(("127.0.0.1", port), timeout=SECONDS)
+
+
+def status(caller: socket.socket) -> int:
+    """Return the status of the answer to one request."""
+    with contextlib.suppress(OSError):  # who is turned away may be gone already
+        caller.sendall(LIVE)
+    with contextlib.suppress(OSError):
+        first = caller.recv(65_536)
+        return int(first.split()[1]) if first else 0
+    return 0
+
+
+def test_one_more_than_there_is_room_for(tmp_path: Path) -> None:
+    """It is told 503; those before it are served on; when they go there is room again, and all of it is counted."""
+    with our_proxy(document(tmp_path), FLAGSVC_MAX_CONNECTIONS="20") as proxy, contextlib.ExitStack() as stack:
+        wait_until(lambda: gauge(proxy.get("/internal-backstage/prometheus").body) == 0, SECONDS, lambda: "turned away")
+        held = [stack.enter_context(connected(proxy.port)) for _ in range(20)]
+        assert [status(caller) for caller in held] == [200] * 20
+        assert [status(stack.enter_context(connected(proxy.port))) for _ in range(5)] == [503] * 5
+        assert [status(caller) for caller in held] == [200] * 20
+        for caller in held:
+            caller.close()
+        wait_until(lambda: answers(f"{proxy.url}/health"), SECONDS, lambda: "no room again")
+        assert gauge(proxy.get("/internal-backstage/prometheus").body) >= 5
+
+
+def gauge(page: bytes) -> float:
+    """Return how many connections were turned away."""
+    name = 'flagsvc_limits_reached_total{limit="connections"}'
+    [line] = [line for line in page.decode().splitlines() if line.startswith(name)]
+    return float(line.split()[1])
+
+
+@pytest.mark.parametrize("files", [150, 60], ids=["enough for those it takes", "not even for those"])
+def test_more_than_the_system_allows(tmp_path: Path, files: int) -> None:
+    """With few open files the proxy takes fewer connections and says so; a flood neither ends it nor leaves it deaf."""
+    port = free_port()
+    environment = proxy_environment(document(tmp_path), port, {})
+    command = ["sh", "-c", f'ulimit -n {files} && exec "$@"', "sh", *flagsvc(), "proxy"]
+    with running("proxy", command, env=environment, folder=tmp_path) as program:
+        program.wait(lambda: answers(f"http://127.0.0.1:{port}/proxy/health"), "ready")
+        assert "fewer connections than maxConnections" in program.output()
+        for _ in range(3):
+            with contextlib.ExitStack() as stack:
+                for _ in range(300):
+                    with contextlib.suppress(OSError):
+                        stack.enter_context(connected(port))
+        program.wait(lambda: answers(f"http://127.0.0.1:{port}/proxy/health"), "answering again", SECONDS)
+        assert "Traceback" not in program.output()
+
+
+def test_a_slow_head_is_cut_off(tmp_path: Path) -> None:
+    """The options of the command reach the connections: a head that does not come in a second ends its connection."""
+    with our_proxy(document(tmp_path), FLAGSVC_HEADER_TIMEOUT="1") as proxy, connected(proxy.port) as caller:
+        caller.sendall(LIVE[:20])
+        assert caller.recv(10) == b""

@@ -1,0 +1,138 @@
+"""Keys and tokens that change while `flagsvc proxy` runs: from files, at SIGHUP, in one process and in several."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from crews import HEADERS, document, workers
+from fake_upstream import FEATURES, METRICS, FakeUpstream, Reply, fake_upstream
+from processes import SERVER_SIDE_TOKEN, Proxy, ask, our_proxy
+
+QUICK = {"FLAGSVC_WATCH_INTERVAL": "1", "LOG_LEVEL": "info"}
+
+
+@pytest.fixture
+def upstream() -> Iterator[FakeUpstream]:
+    """A flag server with two toggles."""
+    with fake_upstream(document("first", "second")) as server:
+        yield server
+
+
+def put(path: Path, text: str) -> str:
+    """Put a file in place of what is there, as a cluster exchanges secrets, and return its path."""
+    new = path.with_suffix(".new")
+    new.write_text(text)
+    new.rename(path)
+    return str(path)
+
+
+def opens(proxy: Proxy, key: str, path: str = "") -> set[int]:
+    """Return the statuses that a key gets; of several workers each is asked, most likely."""
+    return {ask(proxy.url + path, headers={"Authorization": key}).status for _ in range(8)}
+
+
+@pytest.mark.parametrize("number", ["1", "2"])
+def test_a_file_of_keys(upstream: FakeUpstream, tmp_path: Path, number: str) -> None:
+    """A key in a changed file opens in every process, the one before does as well for a while; no log has either."""
+    keys = tmp_path / "keys"
+    env = {"UNLEASH_PROXY_CLIENT_KEYS": "", "FLAGSVC_PROXY_CLIENT_KEYS_FILE": put(keys, "former-client-key\n")}
+    with our_proxy(upstream.url, FLAGSVC_WORKERS=number, FLAGSVC_KEY_OVERLAP="2", **env, **QUICK) as proxy:
+        assert opens(proxy, "former-client-key") == {200} and opens(proxy, "present-client-key") == {401}
+        put(keys, "present-client-key\n")
+        proxy.program.wait(lambda: "keys and tokens have changed" in proxy.program.output(), "reading the keys")
+        assert opens(proxy, "present-client-key") == {200}, "who is told so has them in every process"
+        proxy.program.wait(lambda: opens(proxy, "former-client-key") == {401}, "ending the former key")
+        assert opens(proxy, "present-client-key") == {200}
+        put(keys, "present-client-key,another-client-key\n")
+        proxy.program.wait(lambda: opens(proxy, "another-client-key") == {200}, "reading the keys again")
+        put(keys, "present-client-key\n")
+        proxy.program.wait(lambda: opens(proxy, "another-client-key") == {401}, "taking a key away at once")
+        assert "client-key" not in proxy.program.output()
+
+
+@pytest.mark.parametrize("number", ["1", "2"])
+def test_sighup(upstream: FakeUpstream, tmp_path: Path, number: str) -> None:
+    """SIGHUP has files read again that nobody watches; tokens of server-side SDKs are no client keys afterwards either."""
+    file = tmp_path / "flagsvc.toml"
+    file.write_text(f'expServerSideSdkConfig.tokens = ["{SERVER_SIDE_TOKEN}"]\n')
+    env = {"FLAGSVC_WORKERS": number, "FLAGSVC_WATCH_INTERVAL": "0", "FLAGSVC_CONFIG": str(file), "LOG_LEVEL": "info"}
+    with our_proxy(upstream.url, EXP_SERVER_SIDE_SDK_CONFIG_TOKENS="", **env) as proxy:
+        file.write_text(f'expServerSideSdkConfig.tokens = ["{SERVER_SIDE_TOKEN}", "other-sdk-token"]\n')
+        assert opens(proxy, "other-sdk-token", "/client/features") == {401}
+        proxy.program.process.send_signal(signal.SIGHUP)
+        proxy.program.wait(lambda: opens(proxy, "other-sdk-token", "/client/features") == {200}, "taking the token")
+        assert opens(proxy, SERVER_SIDE_TOKEN, "/client/features") == {200}
+        assert opens(proxy, "other-sdk-token") == {401} and opens(proxy, HEADERS["Authorization"]) == {200}
+        assert proxy.program.stop() == 0
+
+
+@pytest.mark.parametrize("number", ["1", "2"])
+def test_a_wrong_configuration(upstream: FakeUpstream, tmp_path: Path, number: str) -> None:
+    """It is refused with one line, without a secret, and everything stays as it is; an option that needs a restart is named."""
+    file = tmp_path / "flagsvc.toml"
+    good = 'clientKeys = ["first-client-key"]\nmetricsInterval = {}\n'
+    file.write_text(good.format(0))
+    env = {"FLAGSVC_WORKERS": number, "FLAGSVC_CONFIG": str(file), "UNLEASH_PROXY_CLIENT_KEYS": "", **QUICK}
+    with our_proxy(upstream.url, **env) as proxy:
+        put(file, 'clientKeys = ["other-client-key"]\nmetricsInterval = "often"\nport = -1\n')
+        said = "the configuration cannot be read again, the old one stays"
+        proxy.program.wait(lambda: said in proxy.program.output(), "refusing")
+        assert opens(proxy, "first-client-key") == {200} and opens(proxy, "other-client-key") == {401}
+        put(file, good.format(1))
+        restart = "these options have changed and need a restart options=metricsInterval"
+        proxy.program.wait(lambda: restart in proxy.program.output(), "naming what needs a restart")
+        output = proxy.program.output()
+        assert (
+            output.count(said) == 1 and "often" in output and "client-key" not in output and "Traceback" not in output
+        )
+
+
+def test_a_worker_that_comes_later(upstream: FakeUpstream, tmp_path: Path) -> None:
+    """A worker that takes the place of another has the keys of today."""
+    keys = tmp_path / "keys"
+    env = {"UNLEASH_PROXY_CLIENT_KEYS": "", "FLAGSVC_PROXY_CLIENT_KEYS_FILE": put(keys, "former-client-key")}
+    with our_proxy(upstream.url, FLAGSVC_WORKERS="2", FLAGSVC_KEY_OVERLAP="0", **env, **QUICK) as proxy:
+        put(keys, "present-client-key")
+        proxy.program.wait(lambda: opens(proxy, "present-client-key") == {200}, "reading the keys")
+        before = workers(proxy)
+        for pid in before:
+            os.kill(pid, signal.SIGKILL)
+        proxy.program.wait(lambda: len(workers(proxy)) == 2 and not set(before) & set(workers(proxy)), "replacing them")
+        proxy.program.wait(lambda: ask(f"{proxy.url}/live").status == 200, "answering")
+        assert opens(proxy, "present-client-key") == {200} and opens(proxy, "former-client-key") == {401}
+
+
+@pytest.mark.parametrize("number", ["1", "2"])
+def test_another_token_for_the_upstream(upstream: FakeUpstream, tmp_path: Path, number: str) -> None:
+    """It is used at once, without an ETag, and for usage as well; what it got is stored under its name, for the next start."""
+    token = tmp_path / "token"
+    stored = tmp_path / "stored"
+    env = {"UNLEASH_API_TOKEN": "", "FLAGSVC_API_TOKEN_FILE": put(token, "former-api-token"), "FLAGSVC_WORKERS": number}
+    env |= {"FLAGSVC_FETCH_INTERVAL": "600000", "FLAGSVC_STORAGE": stored.as_uri()}
+    with our_proxy(upstream.url, **env, **QUICK) as proxy:
+        upstream.wait(lambda: upstream.received(FEATURES))
+        proxy.program.wait(lambda: len(list(stored.glob("*.flags"))) == 1, "storing the configuration")
+        assert proxy.post("", {"toggles": ["first"]}).status == 200
+        began = time.monotonic()
+        put(token, "present-api-token")
+        upstream.wait(lambda: len(upstream.received(FEATURES)) == 2)
+        assert time.monotonic() - began < 20, "it need not wait for its interval"
+        proxy.program.wait(lambda: len(list(stored.glob("*.flags"))) == 2, "storing it under the new token's name")
+        assert proxy.get().status == 200 and proxy.program.stop() == 0
+    first, second = upstream.received(FEATURES)
+    assert (first.headers["authorization"], second.headers["authorization"]) == (
+        "former-api-token",
+        "present-api-token",
+    )
+    assert "if-none-match" not in second.headers
+    assert {seen.headers["authorization"] for seen in upstream.received(METRICS)} == {"present-api-token"}
+    upstream.replies[FEATURES] = Reply(503)
+    fresh = {**env, "UNLEASH_API_TOKEN": "present-api-token"}
+    with our_proxy(upstream.url, **fresh) as proxy:
+        assert list(proxy.toggles()) == ["first", "second"], "a restart begins with what the new token got"

@@ -1,0 +1,80 @@
+"""Two replicas behind a load balancer are restarted one after the other, under load: not one request is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+
+from balancers import haproxy, nginx
+from crews import Caller, counted, document
+from fake_upstream import FakeUpstream, fake_upstream
+from processes import Proxy, flagsvc, free_port, proxy_environment, running, scratch
+from processes import answers as answering
+from waiting import wait_until
+
+GRACE_S = 2
+Balancer = Callable[[Sequence[int]], contextlib.AbstractContextManager[int]]
+
+
+@contextlib.contextmanager
+def replica(upstream: FakeUpstream, port: int, **env: str) -> Iterator[Proxy]:
+    """Run a replica on a port until the block ends; it begins when probes are told that it is ready."""
+    given = {"FLAGSVC_SHUTDOWN_GRACE": str(GRACE_S), "FLAGSVC_FETCH_INTERVAL": "200", **env}
+    variables = proxy_environment(upstream.url, port, given)
+    with scratch() as folder, running("replica", [*flagsvc(), "proxy"], env=variables, folder=folder) as program:
+        program.wait(lambda: answering(f"http://127.0.0.1:{port}/readyz"), "ready")
+        yield Proxy(f"http://127.0.0.1:{port}/proxy", port, program)
+
+
+@pytest.mark.parametrize(("balancer", "workers"), [(haproxy, "1"), (haproxy, "2"), (nginx, "1")])
+def test_a_rolling_restart(balancer: Balancer, workers: str, record_property: Callable[[str, object], None]) -> None:
+    """Every request is answered with 200, each replica ends with exit code 0, and the upstream hears of every look-up, once."""
+    ports = [free_port(), free_port()]
+    with fake_upstream(document("first")) as upstream, contextlib.ExitStack() as stack:
+        replicas = [contextlib.ExitStack(), contextlib.ExitStack()]
+        for each in replicas:
+            stack.enter_context(each)
+        running_now = [
+            each.enter_context(replica(upstream, port, FLAGSVC_WORKERS=workers))
+            for each, port in zip(replicas, ports, strict=True)
+        ]
+        with balancer(ports) as port, calling(port) as callers:
+            for number, each in enumerate(replicas):
+                others(callers)
+                assert running_now[number].program.stop() == 0
+                each.close()
+                running_now[number] = each.enter_context(replica(upstream, ports[number], FLAGSVC_WORKERS=workers))
+                others(callers)
+        for each in running_now:
+            assert each.program.stop() == 0
+        lost = sum(caller.broken + caller.halves for caller in callers)
+        record_property("requests", sum(len(caller.times) for caller in callers))
+        record_property("lost", lost)
+        assert (lost, [caller.strange for caller in callers]) == (0, [[] for _ in callers])
+        assert not any(caller.refused for caller in callers)
+        assert counted(upstream) == sum(len(caller.times) for caller in callers)
+
+
+@contextlib.contextmanager
+def calling(port: int, number: int = 8) -> Iterator[list[Caller]]:
+    """Have callers look up a toggle over and over until the block ends."""
+    callers = [Caller(port) for _ in range(number)]
+    threads = [threading.Thread(target=caller.run) for caller in callers]
+    for thread in threads:
+        thread.start()
+    try:
+        yield callers
+    finally:
+        for caller in callers:
+            caller.over.set()
+        for thread in threads:
+            thread.join()
+
+
+def others(callers: list[Caller]) -> None:
+    """Return when every caller has had some more answers."""
+    before = [len(caller.times) for caller in callers]
+    wait_until(lambda: all(len(caller.times) > was + 20 for caller, was in zip(callers, before, strict=True)))

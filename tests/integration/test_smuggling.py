@@ -1,0 +1,84 @@
+"""Behind a load balancer that shares one connection among callers, nobody's bytes become the beginning of another's request."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+import needs
+from frontframing import HIDDEN, LAST, REFUSED, TAKEN
+from processes import Proxy, answers, ask, free_port, our_proxy, running
+
+CONFIGURATION = """
+global
+    maxconn 200
+defaults
+    mode http
+    timeout connect 5s
+    timeout client 5s
+    timeout server 5s
+    timeout queue 5s
+    http-reuse always
+frontend callers
+    bind 127.0.0.1:{port}
+    default_backend proxies
+backend proxies
+    server one 127.0.0.1:{proxy} maxconn 1
+"""
+SECONDS = 10.0
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Proxy]]:
+    """Run a proxy for the key of the odd heads, and HAProxy before it with one connection to it; give HAProxy's port."""
+    program = needs.program("haproxy", "/usr/sbin/haproxy")
+    folder = tmp_path_factory.mktemp("haproxy")
+    document = folder / "flags.json"
+    document.write_text(json.dumps({"version": 2, "features": []}))
+    with our_proxy(f"file://{document}", UNLEASH_PROXY_CLIENT_KEYS="client-key") as proxy:
+        port = free_port()
+        (folder / "haproxy.cfg").write_text(CONFIGURATION.format(port=port, proxy=proxy.port))
+        with running("haproxy", [program, "-db", "-f", "haproxy.cfg"], env={}, folder=folder) as balancer:
+            balancer.wait(lambda: answers(f"http://127.0.0.1:{port}/proxy/health"), "ready")
+            yield port, proxy
+
+
+def sent(port: int, data: bytes) -> bytes:
+    """Return what comes back for these bytes, until the other side ends or says no more."""
+    found = b""
+    with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as caller, contextlib.suppress(OSError):
+        caller.sendall(data)
+        caller.shutdown(socket.SHUT_WR)
+        while part := caller.recv(65_536):
+            found += part
+    return found
+
+
+def hidden_requests(proxy: Proxy) -> float:
+    """Return how many requests for a path that nobody serves have reached the proxy."""
+    page = proxy.get("/internal-backstage/prometheus").body.decode().splitlines()
+    name = 'flagsvc_http_requests_total{method="other",route="unmatched",status="404"}'
+    return sum(float(line.split()[1]) for line in page if line.startswith(name))
+
+
+def labels_are_sorted(proxy: Proxy) -> bool:
+    """Return whether the sample that is looked for has this very form."""
+    ask(f"http://127.0.0.1:{proxy.port}/nowhere")
+    return hidden_requests(proxy) > 0
+
+
+@pytest.mark.parametrize("name", [*REFUSED, *TAKEN, *LAST])
+def test_nobody_is_given_the_rest_of_another(both: tuple[int, Proxy], name: str) -> None:
+    """What is hidden behind an odd request is answered to nobody but its sender, and who asks next gets its own answer."""
+    port, proxy = both
+    assert labels_are_sorted(proxy)
+    before = hidden_requests(proxy)
+    own = sent(port, (REFUSED | TAKEN | LAST)[name] + HIDDEN)
+    for _ in range(3):
+        answer = ask(f"http://127.0.0.1:{port}/proxy/health")
+        assert (answer.status, answer.body) == (200, b"ok")
+    assert hidden_requests(proxy) - before <= own.count(b"HTTP/1.1 404")

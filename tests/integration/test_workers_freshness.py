@@ -1,0 +1,50 @@
+"""Several workers and one upstream side: each knows how fresh the configuration is, and says whether it is ready."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from crews import crew, document, ready, samples, workers
+from fake_upstream import FEATURES, Reply, fake_upstream
+from processes import Proxy
+
+MANY = 8
+"""Requests, each on a connection of its own: they come to different workers."""
+AGE = "x-config-age"
+LOOPS = ("polling", "usage", "workers")
+
+
+def readiness(proxy: Proxy) -> set[tuple[int, bytes]]:
+    """Return what the workers say of themselves."""
+    answers = [proxy.get("/ready") for _ in range(MANY)]
+    return {(answer.status, answer.body) for answer in answers}
+
+
+def test_every_worker_knows_how_fresh_it_is() -> None:
+    """With the upstream in trouble all become unready and go on answering; one poll that goes well makes all of them ready."""
+    options = {"FLAGSVC_MAX_STALENESS": "2", "FLAGSVC_AGE_HEADER": AGE}
+    with fake_upstream(document("first")) as upstream, crew(upstream, 2, **options) as proxy:
+        proxy.program.wait(lambda: readiness(proxy) == {(200, b"ready")}, "ready")
+        assert {int(proxy.get().headers[AGE]) for _ in range(MANY)} <= {0, 1, 2}
+        upstream.replies[FEATURES] = Reply(401)
+        proxy.program.wait(lambda: readiness(proxy) == {(503, b"stale")}, "unready")
+        assert {proxy.get().status for _ in range(MANY)} == {200}
+        scraped = samples(proxy)
+        assert scraped['flagsvc_config_state{state="rejected"}'] == 1 and scraped["flagsvc_config_age_seconds"] > 2
+        assert scraped["flagsvc_upstream_consecutive_failures"] >= 1
+        assert scraped['flagsvc_upstream_answers_total{event="refused"}'] >= 1
+        assert [scraped[f'flagsvc_loop_restarts_total{{loop="{loop}"}}'] for loop in LOOPS] == [0, 0, 0]
+        del upstream.replies[FEATURES]
+        proxy.program.wait(lambda: readiness(proxy) == {(200, b"ready")}, "ready again")
+
+
+def test_a_worker_that_is_replaced_is_as_fresh_as_the_others() -> None:
+    """It hears when the last check was before it takes connections, however long ago that is."""
+    options = {"FLAGSVC_FETCH_INTERVAL": "60000", "FLAGSVC_AGE_HEADER": AGE}
+    with fake_upstream(document("first")) as upstream, crew(upstream, 2, **options) as proxy:
+        before = samples(proxy)["flagsvc_config_age_seconds"]
+        for pid in workers(proxy):
+            os.kill(pid, signal.SIGKILL)
+        proxy.program.wait(lambda: len(workers(proxy)) == 2 and ready(proxy), "complete again")
+        assert {int(proxy.get().headers[AGE]) >= int(before) for _ in range(MANY)} == {True}

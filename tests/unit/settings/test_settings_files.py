@@ -1,0 +1,68 @@
+"""What is noted of the files that options are read from."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from flagsvc.settings.files import NOTHING, Files, fingerprint, look, read_file
+
+
+def test_what_was_read_is_what_is_there(tmp_path: Path) -> None:
+    """As long as nobody changes a file, a look at it gives what was noted when it was read; another content another one."""
+    path, files = tmp_path / "keys", Files()
+    path.write_text("one")
+    assert read_file(str(path), files) == b"one"
+    assert files == {str(path): look(str(path))}
+    path.write_text("two")
+    assert files[str(path)] != look(str(path)) == fingerprint(b"two")
+
+
+def test_a_fingerprint_says_nothing(tmp_path: Path) -> None:
+    """It is no part of what is in the file."""
+    assert b"secret" not in fingerprint(b"secret")
+
+
+@pytest.mark.parametrize("name", ["nowhere", "folder", "nul\0byte"])
+def test_what_cannot_be_read(tmp_path: Path, name: str) -> None:
+    """It is noted as unreadable, and a look says the same."""
+    (tmp_path / "folder").mkdir()
+    path, files = str(tmp_path / name), Files()
+    with pytest.raises((OSError, ValueError)):
+        read_file(path, files)
+    assert files == {path: NOTHING} == {path: look(path)}
+
+
+def test_a_file_that_goes_just_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is gone between two looks is unreadable, and no error."""
+    monkeypatch.setattr(os.path, "isfile", lambda path: True)
+    assert look(str(tmp_path / "gone")) == NOTHING
+
+
+def test_a_pipe_is_read_once(tmp_path: Path) -> None:
+    """It is noted as something to be read only once, and a look does not open it."""
+    reading, writing = os.pipe()
+    os.write(writing, b"key")
+    os.close(writing)
+    path, files = f"/dev/fd/{reading}", Files()
+    assert read_file(path, files) == b"key"
+    os.close(reading)
+    assert files == {path: None}
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    assert look(str(fifo)) == NOTHING
+
+
+def test_a_link_is_what_it_leads_to(tmp_path: Path) -> None:
+    """A link that leads elsewhere from now on, as clusters exchange secrets, is another content."""
+    for name in ("first", "second"):
+        (tmp_path / name).write_text(name)
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "first")
+    before = look(str(link))
+    other = tmp_path / "other"
+    other.symlink_to(tmp_path / "second")
+    other.rename(link)
+    assert look(str(link)) == fingerprint(b"second") != before

@@ -1,0 +1,25 @@
+"""The rows of a process that runs, and which options it takes over without a restart."""
+
+from __future__ import annotations
+
+from flagsvc.settings.running import RUNNING, SHUTDOWN_GRACE
+from flagsvc.settings.server_table import SERVER_OPTIONS
+from flagsvc.settings.table import OPTIONS
+
+
+def test_what_may_change_meanwhile() -> None:
+    """Keys and tokens, nothing else; each of them is a secret, and none is for code only."""
+    rows = [option for option in OPTIONS if option.reloads]
+    assert [row.name for row in rows] == ["flagsvcApiToken", "clientKeys", "expServerSideSdkConfig.tokens"]
+    assert all(row.secret and not row.in_code_only for row in rows)
+
+
+def test_both_programs_end_alike() -> None:
+    """The flag server has the same time of grace as the proxy."""
+    assert SHUTDOWN_GRACE in SERVER_OPTIONS and SHUTDOWN_GRACE in OPTIONS
+    assert set(RUNNING) <= set(OPTIONS)
+
+
+def test_the_defaults() -> None:
+    """Long enough for a load balancer that asks every few seconds, and for callers to follow a change of keys."""
+    assert {row.name: row.default for row in RUNNING} == {"shutdownGrace": 5, "watchInterval": 2, "keyOverlap": 60}

@@ -1,0 +1,235 @@
+"""Every route with every kind of key, and with requests that are too large, malformed or slow: one table, made of the routes' rows.
+
+Behaviour: Order of checks, statuses and bodies; specification: Authentication.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from wirekit import KEY, TOKEN, TRANSPORTS, Answer, Opener, Wire, open_wire
+
+from aio import asynchronous
+from flagsvc.api.routes import ROUTES, Auth, Limit, Row
+from flagsvc.front import Limits
+from frontkit import dial, head
+
+EVERYTHING_ON: dict[str, Any] = {
+    "enable_oas": True,
+    "enable_all_endpoint": True,
+    "body_limit": 2_000,
+    "metrics_body_limit": 3_000,
+}
+OPENS: dict[Auth, set[str]] = {
+    Auth.NONE: {KEY, TOKEN},
+    Auth.CLIENT: {KEY},
+    Auth.SERVER: {TOKEN},
+    Auth.EITHER: {KEY, TOKEN},
+}
+"""Which keys open a route of each kind."""
+WRONG: dict[str, str | None] = {
+    "no key": None,
+    "an empty key": "",
+    "blanks": "  ",
+    "a wrong key": "wrong",
+    "the beginning of a key": KEY[:-1],
+    "a key and more": KEY + "x",
+    "a key in capitals": KEY.upper(),
+    "a key as a bearer": f"Bearer {KEY}",
+    "both keys": f"{KEY},{TOKEN}",
+    "a key in quotation marks": f'"{KEY}"',
+    "a star": "*",
+    "a key of another alphabet": "cliënt-key",
+    "a long key": "k" * 10_000,
+}
+"""What opens no route that needs a key."""
+BODIES: dict[str, bytes] = {
+    "": b"",
+    "Lookup": b'{"context":{"userId":"7"},"toggles":["on","nowhere"]}',
+    "Metrics": b'{"appName":"a","instanceId":"i","bucket":{"start":"2026-01-01T00:00:00Z","stop":"2026-01-01T00:01:00Z",'
+    b'"toggles":{"on":{"yes":1,"no":0,"variants":{}}}}}',
+    "Registration": b'{"appName":"a","instanceId":"i","interval":1000,"started":"2026-01-01T00:00:00Z","strategies":["default"]}',
+}
+"""A good body for each schema."""
+MALFORMED = (
+    b"{",
+    b"[]",
+    b"null",
+    b"7",
+    b'"x"',
+    b"\xff",
+    b"{}{}",
+    b'{"a":NaN}',
+    b"[" * 1_900,
+    b'{"context":7,"toggles":7,"bucket":7}',
+)
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE")
+
+every = pytest.mark.parametrize("row", ROUTES, ids=lambda row: f"{row.method} {row.path}")
+
+
+def with_key(row: Row) -> str | None:
+    """Return a key that opens a route, None where none is needed."""
+    return None if row.auth is Auth.NONE else sorted(OPENS[row.auth])[0]
+
+
+def asked(wire: Wire, row: Row, key: str | None, body: bytes | None = None, **more: Any) -> Answer:
+    """Return the answer of a route to a good request, or to one with another body."""
+    content = BODIES[row.body] if body is None else body
+    described = {"content-type": "application/json"} if row.body else {}
+    return wire.ask(row.method, row.path, more.pop("headers", {}) | described, key=key, body=content, **more)
+
+
+@every
+def test_the_right_key_opens_and_no_other(opened: Opener, row: Row) -> None:
+    """Each route opens to the keys of its kind alone; one that needs none does not care which is sent."""
+    wire = opened(**EVERYTHING_ON)
+    for key in (KEY, TOKEN):
+        assert asked(wire, row, key).status == (200 if key in OPENS[row.auth] else 401), key
+    for name, key in WRONG.items():
+        assert asked(wire, row, key).status == (200 if row.auth is Auth.NONE else 401), name
+
+
+@every
+def test_all_refusals_are_one(opened: Opener, row: Row) -> None:
+    """A missing key, a wrong one and one of the other kind get the same answer to the byte; nothing may keep it."""
+    if row.auth is Auth.NONE:
+        return
+    wire = opened(**EVERYTHING_ON)
+    keys = [*WRONG.values(), *({KEY, TOKEN} - OPENS[row.auth])]
+    answers = [asked(wire, row, key) for key in keys]
+    assert len({(each.status, each.body, tuple(each.fields)) for each in answers}) == 1
+    assert (answers[0].header("cache-control"), answers[0].header("etag")) == ("no-store", None)
+    assert (answers[0].status, answers[0].body) == (401, b"Unauthorized")
+
+
+@every
+def test_a_key_counts_in_its_header_alone(opened: Opener, row: Row) -> None:
+    """Not in the query, not in a cookie, not in another header, not in a second line, not by another header's name."""
+    if row.auth is Auth.NONE:
+        return
+    wire, right = opened(**EVERYTHING_ON), with_key(row) or ""
+    elsewhere = {"cookie": f"authorization={right}", "x-authorization": right, "proxy-authorization": right}
+    assert asked(wire, row, None, headers=elsewhere).status == 401
+    described = [("content-type", "application/json"), ("authorization", "wrong"), ("authorization", right)]
+    assert wire.ask(row.method, row.path, described, key=None, body=BODIES[row.body]).status == 401
+    assert (
+        wire.ask(row.method, f"{row.path}?authorization={right}", described[:1], key=None, body=BODIES[row.body]).status
+        == 401
+    )
+    other = opened(**EVERYTHING_ON, client_keys_header_name="x-key")
+    assert asked(other, row, right).status == 401
+    assert asked(other, row, None, headers={"x-key": right}).status == 200
+
+
+@every
+def test_other_methods(opened: Opener, row: Row) -> None:
+    """A method that no row has for a path is 405 with the list of those there are, whatever the key."""
+    wire = opened(**EVERYTHING_ON)
+    there = {each.method for each in ROUTES if each.path == row.path}
+    there |= {"HEAD"} if "GET" in there else set()
+    for method in set(METHODS) - there:
+        for key in (None, KEY, TOKEN):
+            answer = wire.ask(method, row.path, key=key)
+            assert (answer.status, answer.header("cache-control")) == (405, "no-store"), method
+            assert there <= set((answer.header("allow") or "").split(", "))
+
+
+@every
+@pytest.mark.parametrize("key", [None, KEY, TOKEN, "wrong"], ids=["no key", "client key", "token", "wrong key"])
+def test_what_is_too_large(opened: Opener, row: Row, key: str | None) -> None:
+    """Head and query are refused whoever sends them; a body only from whom the route opens to: of others none is read."""
+    wire = opened(**EVERYTHING_ON)
+    allowed = row.auth is Auth.NONE or key in OPENS[row.auth]
+    assert asked(wire, row, key, headers={"x-large": "x" * 66_000}).status == 431
+    assert wire.ask(row.method, f"{row.path}?a={'b' * 17_000}", key=key).status == 414
+    if row.limit is not Limit.NONE:
+        limit = EVERYTHING_ON[row.limit.value]
+        for chunks in (None, [b"{", b" " * limit, b"}"]):
+            answer = asked(wire, row, key, b" " * (limit + 1), chunks=chunks)
+            assert (answer.status, answer.header("cache-control")) == (413 if allowed else 401, "no-store")
+            assert wire.last is not None
+            assert allowed or wire.last.taken == 0
+
+
+@every
+def test_what_is_malformed(opened: Opener, row: Row) -> None:
+    """A body that does not fit is 400 to whom the route opens to, and 401 to everybody else; the text quotes nothing of it."""
+    wire = opened(**EVERYTHING_ON)
+    for body in MALFORMED if row.body else ():
+        answer = asked(wire, row, with_key(row), body)
+        assert answer.status == 400, body[:40]
+        assert answer.json()["error"] and answer.header("cache-control") == "no-store"
+        assert row.auth is Auth.NONE or asked(wire, row, "wrong", body).status == 401
+    for kind in ("text/html", "application/xml", "application/json; charset=ebcdic"):
+        if row.body:
+            answer = wire.ask(row.method, row.path, {"content-type": kind}, key=with_key(row), body=BODIES[row.body])
+            assert answer.status == 415, kind
+
+
+@every
+def test_what_is_slow(opened: Opener, row: Row) -> None:
+    """A body that comes byte by byte is read like any other; of a caller without a key nothing is waited for."""
+    if not row.body:
+        return
+    wire = opened(**EVERYTHING_ON)
+    drops = [bytes([each]) for each in BODIES[row.body]]
+    assert asked(wire, row, with_key(row), chunks=drops).status == 200
+    assert wire.last is not None
+    assert wire.last.taken == len(drops)
+    if row.auth is not Auth.NONE:
+        assert asked(wire, row, "wrong", chunks=drops).status == 401
+        assert wire.last.taken == 0
+    counted = wire.counted()
+    asked(wire, row, with_key(row), gone=True)
+    assert wire.counted() == {} and (counted or row.body == "Registration")
+
+
+DAWDLING = Limits(header_s=10, body_s=10)
+
+
+@every
+@asynchronous
+async def test_who_dawdles(row: Row) -> None:
+    """Half a head, and half a body of who may send one, are cut off without a word in the end; who may not is told at once."""
+    wire = open_wire(TRANSPORTS["front"], **EVERYTHING_ON)
+    first = f"{row.method} {row.path} HTTP/1.1"
+    for key in (with_key(row), "wrong"):
+        keyed = [] if key is None else [f"authorization: {key}"]
+        halves = {"a head": [head(first, *keyed)[:-3]]}
+        if row.body:
+            halves["a body"] = [head(first, *keyed, "content-length: 50"), b"{"]
+        for what, half in halves.items():
+            line = dial(wire, DAWDLING).send(*half)
+            refused = what == "a body" and key == "wrong"
+            line.tick(11)
+            assert line.transport.closed
+            assert (line.answers(row.method) == [401]) if refused else not line.transport.data
+
+
+@every
+def test_before_the_first_configuration(opened: Opener, row: Row) -> None:
+    """503 whatever the key, but for what tells that the process lives."""
+    wire = opened(**EVERYTHING_ON, document=None)
+    for key in (None, KEY, TOKEN, "wrong"):
+        assert asked(wire, row, key).status == (200 if row.always and row.handler != "ready" else 503)
+
+
+@every
+def test_preflights_need_no_key_and_give_nothing_away(opened: Opener, row: Row) -> None:
+    """OPTIONS is the same for a route, for one that does not exist, and for any key."""
+    wire = opened(**EVERYTHING_ON)
+    answers = [wire.ask("OPTIONS", path, key=key) for path in (row.path, "/nowhere") for key in (None, KEY, "wrong")]
+    assert len({(each.status, each.body, tuple(each.fields)) for each in answers}) == 1
+    assert answers[0].body == b""
+
+
+@every
+def test_a_caller_without_a_key_learns_nothing_of_the_configuration(opened: Opener, row: Row) -> None:
+    """No answer that needs no key, and no refusal, has a toggle's name in it, before and after somebody asked for it."""
+    wire = opened(**EVERYTHING_ON)
+    assert wire.post("/proxy", {"toggles": ["varied"]}).status == 200
+    for key in (None, "wrong"):
+        answer = asked(wire, row, key)
+        assert b"varied" not in answer.body and "varied" not in str(answer.fields)

@@ -1,0 +1,147 @@
+"""How much a context, a look-up and a body may hold (docs/decisions/0032-limits-and-who-may-ask.md)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from wirekit import TOKEN, Answer, Opener, Wire
+
+SMALL: dict[str, Any] = {
+    "context_properties_limit": 3,
+    "context_value_limit": 5,
+    "toggle_limit": 2,
+    "json_depth_limit": 8,
+}
+
+
+def reached(wire: Wire) -> dict[str, int]:
+    """Return the limits that were reached, by their words in the metrics."""
+    page = wire.get("/proxy/internal-backstage/prometheus", key=None).body.decode().splitlines()
+    lines = [line.partition("{")[2] for line in page if line.startswith("flagsvc_limits_reached_total{")]
+    counts = {line.split('"')[1]: int(float(line.split()[1])) for line in lines}
+    assert len(counts) > 10
+    return {limit: count for limit, count in counts.items() if count}
+
+
+def problem(answer: Answer) -> tuple[str, str]:
+    """Return the pointer and the rule of a 400."""
+    assert (answer.status, answer.header("cache-control")) == (400, "no-store")
+    [only] = answer.json()["validation"]
+    return only["instancePath"], only["message"]
+
+
+@pytest.mark.parametrize(
+    ("query", "pointer", "rule"),
+    [
+        ("a=1&b=2&c=3", None, None),
+        ("a=1&properties[b]=2&c[]=3&a=4", None, None),
+        ("a=1&b=2&c=3&properties[d]=4", "/query", "must NOT have more than 3 properties"),
+        ("userId=%F0%9F%98%80bcde", None, None),
+        ("userId=abcdef", "/query/userId", "must NOT have more than 5 characters"),
+        ("remoteAddress=abcdef", "/query/remoteAddress", "must NOT have more than 5 characters"),
+        ("sessionId=abcdef&environment=x", "/query/sessionId", "must NOT have more than 5 characters"),
+        ("area=abcdef", "/query/area", "must NOT have more than 5 characters"),
+        ("properties[a]=abcdef", "/query/a", "must NOT have more than 5 characters"),
+        ("a=123&a=456", "/query/a", "must NOT have more than 5 characters"),
+        ("abcdef=1", "/query", "must NOT have names of more than 5 characters"),
+    ],
+)
+def test_a_context_in_a_query(opened: Opener, query: str, pointer: str | None, rule: str | None) -> None:
+    """At the limit it is answered, one more of anything is a 400 that says which limit it is."""
+    for method in ("GET", "HEAD"):
+        answer = opened(**SMALL).ask(method, f"/proxy?{query}")
+        assert answer.status == (200 if rule is None else 400)
+    if rule is not None:
+        assert problem(opened(**SMALL).get(f"/proxy?{query}")) == (pointer, rule)
+
+
+@pytest.mark.parametrize(
+    ("context", "pointer", "rule"),
+    [
+        ({"a": 1, "properties": {"b": None, "c": True}}, None, None),
+        (
+            {"a": 1, "b": 2, "properties": {"c": 1, "d": 1}},
+            "/body/context/properties",
+            "must NOT have more than 3 properties",
+        ),
+        ({"userId": "abcde"}, None, None),
+        ({"userId": "abcdef"}, "/body/context/userId", "must NOT have more than 5 characters"),
+        ({"environment": 123456}, "/body/context/environment", "must NOT have more than 5 characters"),
+        ({"properties": {"a": 1e20}}, "/body/context/properties/a", "must NOT have more than 5 characters"),
+        ({"a": [1, 2, 3, 4]}, "/body/context/properties/a", "must NOT have more than 5 characters"),
+        ({"a": {}}, "/body/context/properties/a", "must NOT have more than 5 characters"),
+        ({"abcdef": 1}, "/body/context/properties", "must NOT have names of more than 5 characters"),
+    ],
+)
+def test_a_context_in_a_body(opened: Opener, context: dict[str, Any], pointer: str | None, rule: str | None) -> None:
+    """The same holds there, for the text that a value becomes."""
+    answer = opened(**SMALL).post("/proxy", {"context": context})
+    if rule is None:
+        assert answer.status == 200
+    else:
+        assert problem(answer) == (pointer, rule)
+
+
+def test_toggles_of_a_look_up(opened: Opener) -> None:
+    """Two are answered, three are not, and nothing of them is counted as used."""
+    wire = opened(**SMALL)
+    assert wire.post("/proxy", {"toggles": ["on", "on"]}).status == 200
+    wire.counted()
+    answer = wire.post("/proxy", {"toggles": ["on"] * 3})
+    assert problem(answer) == ("/body/toggles", "must NOT have more than 2 items")
+    assert wire.counted() == {}
+
+
+@pytest.mark.parametrize("path", ["/proxy", "/proxy/client/metrics", "/proxy/client/register"])
+@pytest.mark.parametrize("charset", ["utf-8", "utf-16"])
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
+def test_depth_of_a_body(opened: Opener, path: str, charset: str, opening: str, closing: str) -> None:
+    """Eight levels are read, nine are a 400, wherever in the body they are, in every charset, on every route with a body."""
+    wire = opened(**SMALL)
+    media = {"content-type": f"application/json; charset={charset}"}
+    for levels, deep in ((8, False), (9, True), (90_000 if opening == "[" else 15_000, True)):
+        inner = opening * (levels - 1) + "1" + closing * (levels - 1)
+        body = f'{{"b": {inner}}}'.encode(charset)
+        if len(body) > 100_000:
+            body = body[:100_000]
+        answer = wire.ask("POST", path, media, body=body, key="client-key" if path == "/proxy" else TOKEN)
+        told = answer.status == 400 and answer.json()["error"] == "the body is nested too deeply"
+        assert told or not deep or b"not JSON" in answer.body
+        assert deep or not told
+
+
+def test_many_shallow_lists_are_not_deep(opened: Opener) -> None:
+    """It is the nesting that counts, not the number of lists and objects."""
+    body = {"x": [[{}]] * 500, "context": {"a": [1]}}
+    assert opened(**SMALL).post("/proxy", body).status == 200
+
+
+def test_limits_are_counted(opened: Opener) -> None:
+    """Each limit by its word, whatever the caller sent."""
+    wire = opened(**SMALL, body_limit=1000, query_limit=100, header_limit=3000)
+    wire.get("/proxy?a=1&b=2&c=3&d=4")
+    wire.get("/proxy?userId=abcdef")
+    wire.get("/proxy?" + "a" * 101)
+    wire.get("/proxy", {"x": "y" * 3000})
+    wire.post("/proxy", {"toggles": ["on"] * 3})
+    wire.post("/proxy", {"x": [[[[[[[[[]]]]]]]]]})
+    wire.post("/proxy", b" " * 1001)
+    wire.post("/proxy", b"", chunks=[b" " * 1001])
+    assert reached(wire) == {
+        "context_properties": 1,
+        "context_value": 1,
+        "query": 1,
+        "headers": 1,
+        "toggles": 1,
+        "json_depth": 1,
+        "body": 2,
+    }
+
+
+def test_a_huge_answer_is_counted(opened: Opener) -> None:
+    """A look-up whose answer would be huge is at a limit too."""
+    name = "x" * 40_000
+    wire = opened(document={"version": 2, "features": [{"name": name, "enabled": True}]}, body_limit=10**8)
+    assert wire.post("/proxy", {"toggles": [name] * 500}).status == 413
+    assert reached(wire) == {"answer": 1}

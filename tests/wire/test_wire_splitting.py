@@ -1,0 +1,56 @@
+"""No answer can be split: nothing that a caller sends puts a line of its own into a head (behaviour: CORS, Evaluation)."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from wirekit import KEY, Opener
+
+from aio import asynchronous
+from flagsvc.api.routes import ROUTES
+from frontkit import dial, serving
+
+MARK = "x-evil"
+SPLITS = tuple(
+    f"a{end}{MARK}: 1" for end in ("\r\n", "\n", "\r", "\r\n\r\n", "\0", "\x0b", "\x0c", "\x85", "%0d%0a", "\\r\\n")
+)
+REFLECTED = ("access-control-request-headers", "access-control-request-method", "origin", "accept-encoding", "if-none-match",
+             "host", "content-type", "x-forwarded-for", "authorization")  # fmt: skip
+"""Headers of a request that have a say in the answer's head, or look as if they had."""
+PATHS = sorted({row.path for row in ROUTES} | {f"/{MARK}", "/%0d%0ax-evil:%201"})
+
+
+@pytest.mark.parametrize("header", REFLECTED)
+def test_a_server_that_lets_line_ends_through(over_asgi: Opener, header: str) -> None:
+    """Mounted under a server that does not look at them, control characters are not handed on in a header."""
+    for origin in ("*", ("https://a.example", "https://b.example")):
+        wire = over_asgi(enable_oas=True, enable_all_endpoint=True, cors_origin=origin)
+        for split in SPLITS:
+            for method in ("OPTIONS", "GET", "POST", "DELETE"):
+                answer = wire.ask(method, "/proxy", {header: split}, key=None if header == "authorization" else KEY)
+                for name, value in answer.fields:
+                    assert name != MARK and not re.search(r"[\x00-\x1f\x7f]", value), (method, split, name, value)
+
+
+@pytest.mark.parametrize("header", REFLECTED)
+@asynchronous
+async def test_line_ends_on_the_wire(header: str) -> None:
+    """What a parser might take for the end of a line ends the request, or is a part of its value and stays one."""
+    given = serving(enable_oas=True)
+    for split in SPLITS:
+        for method in ("OPTIONS", "GET"):
+            line = dial(given)
+            line.send(f"{method} /proxy HTTP/1.1\r\nHost: proxy\r\n{header}: {split}\r\n\r\n".encode("latin-1"))
+            head = bytes(line.transport.data).partition(b"\r\n\r\n")[0]
+            assert head and not re.search(rb"[\r\n]x-evil", head, re.IGNORECASE), (split, head)
+            assert not re.search(rb"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f]", head)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_path_or_query_is_in_no_head(opened: Opener, path: str) -> None:
+    """Neither escaped nor as it is."""
+    wire = opened(enable_oas=True, enable_all_endpoint=True)
+    for target in (path, f"{path}/", f"{path}?{MARK}=%0d%0a{MARK}:%201", f"/%0d%0a{MARK}:1{path}"):
+        answer = wire.get(target)
+        assert not any(MARK in name + value for name, value in answer.fields), target
