@@ -15,7 +15,7 @@ from fuzzing.answers import Sent
 from fuzzing.proxy import Fuzzed, fuzzed
 
 EVERYTHING = {"enable_oas": True, "enable_all_endpoint": True}
-STATUSES = {200, 204, 304, 400, 401, 404, 405, 413, 414, 415, 431, 500, 501, 503}
+STATUSES = {200, 204, 304, 400, 401, 404, 405, 413, 414, 415, 429, 431, 500, 501, 503}
 """Every status in the tables of behaviour.md (Order of checks, Evaluation endpoints, CORS)."""
 OF_NO_OPERATION = {204, 404, 405, 501}
 """Statuses of preflights, of what is no operation, and of an operation that is switched off."""
@@ -53,11 +53,13 @@ def test_what_is_no_openapi_is_found(document: dict[str, Any]) -> None:
 
 
 def test_every_route_is_there(document: dict[str, Any]) -> None:
-    """Every row of the route table that is listed is an operation, and there is no other; the files of the page are not listed."""
+    """Every row of the route table that is listed is an operation, and there is no other; the files of the page and the probes'
+    second names are not listed."""
     told = {(path, method.upper()) for path, methods in document["paths"].items() for method in methods}
-    assert told == {(document["base"] + row.path, row.method) for row in ROUTES if row.listed}
-    assert {row.path for row in ROUTES if not row.listed} == {
-        f"/docs/openapi/{name}" for name in ("swagger_bundle.js", "swagger_style.css", "init.js", "page.css")
+    assert told == {(row.place(document["base"]), row.method) for row in ROUTES if row.listed}
+    files = {f"/docs/openapi/{name}" for name in ("swagger_bundle.js", "swagger_style.css", "init.js", "page.css")}
+    assert {row.path for row in ROUTES if not row.listed} == files | {
+        f"/internal-backstage/{name}" for name in ("health", "ready")
     }
 
 

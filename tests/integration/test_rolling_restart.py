@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
@@ -21,12 +22,16 @@ Balancer = Callable[[Sequence[int]], contextlib.AbstractContextManager[int]]
 
 @contextlib.contextmanager
 def replica(upstream: FakeUpstream, port: int, **env: str) -> Iterator[Proxy]:
-    """Run a replica on a port until the block ends; it begins when probes are told that it is ready."""
+    """Run a replica on a port until the block ends; `ready` waits for it."""
     given = {"FLAGSVC_SHUTDOWN_GRACE": str(GRACE_S), "FLAGSVC_FETCH_INTERVAL": "200", **env}
     variables = proxy_environment(upstream.url, port, given)
     with scratch() as folder, running("replica", [*flagsvc(), "proxy"], env=variables, folder=folder) as program:
-        program.wait(lambda: answering(f"http://127.0.0.1:{port}/readyz"), "ready")
         yield Proxy(f"http://127.0.0.1:{port}/proxy", port, program)
+
+
+def ready(proxy: Proxy) -> None:
+    """Wait until probes are told that a replica is ready."""
+    proxy.program.wait(lambda: answering(f"http://127.0.0.1:{proxy.port}/readyz"), "ready")
 
 
 @pytest.mark.parametrize(("balancer", "workers"), [(haproxy, "1"), (haproxy, "2"), (nginx, "1")])
@@ -41,15 +46,20 @@ def test_a_rolling_restart(balancer: Balancer, workers: str, record_property: Ca
             each.enter_context(replica(upstream, port, FLAGSVC_WORKERS=workers))
             for each, port in zip(replicas, ports, strict=True)
         ]
+        for proxy in running_now:
+            ready(proxy)
         with balancer(ports) as port, calling(port) as callers:
             for number, each in enumerate(replicas):
                 others(callers)
                 assert running_now[number].program.stop() == 0
                 each.close()
                 running_now[number] = each.enter_context(replica(upstream, ports[number], FLAGSVC_WORKERS=workers))
+                ready(running_now[number])
                 others(callers)
         for each in running_now:
-            assert each.program.stop() == 0
+            each.program.process.send_signal(signal.SIGTERM)
+        for each in running_now:
+            assert each.program.stop() == 0  # nobody calls any more: a second signal cuts the grace short
         lost = sum(caller.broken + caller.halves for caller in callers)
         record_property("requests", sum(len(caller.times) for caller in callers))
         record_property("lost", lost)

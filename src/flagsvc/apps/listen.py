@@ -34,8 +34,11 @@ UNIX_REASONS = {
 MODE = "0660"
 PROBE_S = 1.0
 """Seconds that a program at a Unix socket has to take a connection; one that is too busy for that is there as well."""
-FAREWELL_S = 5.0
-"""Seconds that a caller has to say goodbye over TLS."""
+FAREWELL_S = 30.0
+"""Seconds that a caller over TLS has at the end to take what was written and to say goodbye: what is not taken by then is lost.
+
+The front cuts off sooner whoever takes nothing while the process ends.
+"""
 KEEPS_FILE: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
 """The file of a Unix socket goes with the process that made it, not with the first worker that stops."""
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, replace
-from typing import TypeVar
+from dataclasses import dataclass, field, fields, replace
+from typing import Protocol, TypeVar
 
 from flagsvc.api.settings import ServiceSettings
 from flagsvc.certificates import Pair
@@ -34,12 +34,20 @@ RENAMED = {
 """Field of ServiceSettings → option, where the two have different names."""
 
 
+class Restarting(Protocol):
+    """Loops that survive faults."""
+
+    @property
+    def restarts(self) -> int:
+        """How many they have survived."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """The lasting parts of one application. Nothing in it is bound to a loop; two plans share nothing.
 
     `serving_log` is the logger of the HTTP contract: with an access log it also writes at level info, whatever logLevel is; neither
-    logger writes what is in `secrets`.
+    logger writes what is in `secrets`. `loops` are those of this process beside what is made of the plan, by name.
     """
 
     options: ProxyOptions
@@ -52,6 +60,7 @@ class Plan:
     serving: ServiceSettings
     serving_log: Logger
     secrets: Secrets
+    loops: dict[str, Restarting] = field(default_factory=dict)
 
 
 def make_plan(options: ProxyOptions, *, again: bool = False) -> Plan:
@@ -73,6 +82,11 @@ def make_plan(options: ProxyOptions, *, again: bool = False) -> Plan:
     identity = Identity(options.flagsvc_app_name, options.flagsvc_instance_id)
     compiling, serving = compile_options(options, strategies), service_settings(options, strategies)
     return Plan(options, clock, log, identity, strategies, enrichers, compiling, serving, serving_log, secrets)
+
+
+def survived(plan: Plan) -> dict[str, int]:
+    """Return how many faults the loops beside what is made of the plan have survived, by name."""
+    return {name: loop.restarts for name, loop in plan.loops.items()}
 
 
 def renewed(plan: Plan, options: ProxyOptions) -> Plan:
@@ -126,6 +140,6 @@ def compile_options(options: ProxyOptions, strategies: Strategies) -> CompileOpt
 
 def service_settings(options: ProxyOptions, strategies: Strategies) -> ServiceSettings:
     """Return what the HTTP contract needs to know of the options."""
-    names = [field.name for field in fields(ServiceSettings)]
+    names = [each.name for each in fields(ServiceSettings)]
     values = {name: getattr(options, RENAMED.get(name, name)) for name in names}
     return ServiceSettings(**values | {"custom_strategies": tuple(strategies.by_name)})

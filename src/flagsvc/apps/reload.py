@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 from flagsvc.clock import Clock
 from flagsvc.errors import ConfigurationError
 from flagsvc.log import Logger
-from flagsvc.settings.files import Files, look
+from flagsvc.settings.files import Files, look, special
 from flagsvc.settings.load import Resolved, accepted
 from flagsvc.settings.options import Option, ProxyOptions, differing
 from flagsvc.upstream.supervised import Supervised
@@ -109,6 +109,11 @@ class Reload:
         for loop in (self._reloading, self._watching, self._ending):
             await loop.stop()
 
+    @property
+    def restarts(self) -> int:
+        """How many faults its loops have survived."""
+        return sum(loop.restarts for loop in (self._reloading, self._watching, self._ending))
+
     def ask(self) -> None:
         """Have everything read again, soon."""
         self._asked.set()
@@ -147,7 +152,7 @@ class Reload:
     async def _reload(self) -> bool:
         """Read everything, and go on with what may change; return whether anything was different."""
         async with self._turn:
-            once = [path for path, seen in self._files.items() if seen is None]
+            once = [path for path, seen in self._files.items() if seen is None or special(path)]
             if once:
                 self._files = await self._look()
                 return self._refuse([f"`{path}` is no file that can be read again" for path in once])

@@ -1,8 +1,8 @@
 """`flagsvc proxy`: the proxy as a process of its own, under uvicorn (specification: Configuration, PORT; behaviour: Drop-in).
 
-Prints one line when it listens and one when it is ready. SIGTERM and SIGINT end it in order: after SIGTERM readiness fails first and
-requests are answered for a while longer; then no new connections, answers on their way are finished, the last usage metrics leave,
-exit code 0. SIGHUP has keys, tokens and certificates read again.
+Prints one line when it listens and one when it is ready. SIGTERM and SIGINT end it in order: after SIGTERM readiness fails first
+and requests are answered for a while longer; then no new connections, answers on their way are finished, the last usage metrics
+leave, exit code 0. SIGHUP has keys, tokens and certificates read again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def serve(options: ProxyOptions, again: Again | None = None) -> int:
         from flagsvc.apps.serve_workers import serve_workers
 
         return serve_workers(options, again)
-    app = ProxyApp(make_plan(options))
+    plan = make_plan(options)
+    app = ProxyApp(plan)
     tls = make_tls(options, app.log, options.watch_interval)
     sockets = listen(options.host, options.port, mode=options.socket_mode)
     desk = make_desk(options, lambda: app.operators, sockets)
@@ -52,5 +53,6 @@ def serve(options: ProxyOptions, again: Again | None = None) -> int:
     reload = None if again is None else Reload(options, again, take, clock=app.clock, log=app.log, draw=random)
     if reload is not None:
         server.hangups.append(reload.ask)
+    plan.loops.update({name: loop for name, loop in (("tls", tls), ("reload", reload)) if loop is not None})
     run_process(app, server, sockets, [each for each in (tls, desk, reload) if each is not None])
     return 0

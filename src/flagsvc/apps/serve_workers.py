@@ -26,7 +26,7 @@ from flagsvc.apps.admin import Desk, announced, make_desk
 from flagsvc.apps.ending import Grace
 from flagsvc.apps.handover import portable, start_worker
 from flagsvc.apps.listen import listen_in_groups, scope, url
-from flagsvc.apps.plan import Plan, make_plan, renewed
+from flagsvc.apps.plan import Plan, make_plan, renewed, survived
 from flagsvc.apps.reload import Again, Reload
 from flagsvc.apps.supply import Supply, make_wanted
 from flagsvc.apps.tls import make_tls
@@ -82,11 +82,12 @@ class Parent:
         if again is not None:
             self.reload = Reload(options, again, self.take, clock=plan.clock, log=plan.log, draw=random.random)
             self.hangups.append(self.reload.ask)
+            plan.loops["reload"] = self.reload
         self.sources = self.sources._replace(fleet=self.supply.fleet)
 
     def restarts(self) -> dict[str, int]:
         """Return how often each loop failed for a reason nobody thought of and was started again."""
-        return {**self.supply.restarts(), "workers": self.crew.loop_restarts}
+        return {**self.supply.restarts(), "workers": self.crew.loop_restarts, **survived(self.plan)}
 
     @cached_property
     def operators(self) -> Service:

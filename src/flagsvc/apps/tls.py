@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import threading
 from random import random
 from typing import Protocol, Self
 
@@ -83,6 +84,7 @@ class Tls:
         self._log = log
         self._pair = Pair(NAMES, options.tls_cert or "", options.tls_key, options.tls_key_password)
         authorities = () if options.tls_client_ca is None else (options.tls_client_ca,)
+        self._turn = threading.Lock()
         self._files = Watched([*self._pair.paths, *authorities])
         self._watching = Supervised("watching TLS files", self._watch, clock=SystemClock(), log=log, draw=random)
         self.handshake_s = float(options.tls_handshake_timeout)
@@ -101,18 +103,24 @@ class Tls:
             context.verify_mode = ssl.CERT_REQUIRED
         return context
 
+    @property
+    def restarts(self) -> int:
+        """How many faults the looking at files has survived."""
+        return self._watching.restarts
+
     def reload(self) -> bool:
         """Read the files anew, and return whether they can be used; where not, that is logged and nothing changes."""
         self._files.take()
         return self._renew()
 
     def _renew(self) -> bool:
-        try:
-            fresh = self._read()
-        except ConfigurationError as error:
-            self._log.error("the new TLS files are refused", error=error)
-            return False
-        self.context.current = fresh
+        """Read the files; in a thread or not, but one reader after the other, so that what was read last is what holds."""
+        with self._turn:
+            try:
+                self.context.current = self._read()
+            except ConfigurationError as error:
+                self._log.error("the new TLS files are refused", error=error)
+                return False
         self._log.info("TLS files read anew", certificate=self._pair.cert)
         return True
 

@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -22,15 +23,18 @@ from flagsvc.apps.collector import sparing_collector
 from flagsvc.apps.ending import Grace
 from flagsvc.apps.handover import SIGNALS
 from flagsvc.apps.limits import front_limits
-from flagsvc.apps.plan import Plan, make_plan, renewed
+from flagsvc.apps.plan import Plan, logger_of, make_plan, renewed, survived
 from flagsvc.apps.process import Server, loop_factory, server_config, surrounded
 from flagsvc.apps.supply import make_preparer
 from flagsvc.apps.tls import Tls, make_tls
 from flagsvc.apps.world import make_counters, make_service
+from flagsvc.clock import SystemClock
 from flagsvc.engine.snapshot import Snapshot
+from flagsvc.errors import FlagsvcError
 from flagsvc.front import Front, front
+from flagsvc.log import Secrets
 from flagsvc.repository import Holder
-from flagsvc.settings.options import ProxyOptions
+from flagsvc.settings.options import ProxyOptions, secrets_of
 from flagsvc.workers import messages as say
 from flagsvc.workers.channel import connected
 from flagsvc.workers.framing import LENGTHS
@@ -66,11 +70,12 @@ class Door:
             listening.close()
 
     def reload(self, options: dict[str, Any]) -> None:
-        """Go on with these keys and tokens; and read again what the server has of files."""
-        if options:
-            self._plan = renewed(self._plan, replace(self._plan.options, **options))
-            self._service.keys.replace(self._plan.serving.client_keys, self._plan.serving.server_tokens)
-        self._server.handle_hangup()
+        """Go on with these keys and tokens; where there are none, read again what the server has of files."""
+        if not options:
+            return self._server.handle_hangup()
+        self._plan = renewed(self._plan, replace(self._plan.options, **options))
+        self._service.keys.replace(self._plan.serving.client_keys, self._plan.serving.server_tokens)
+        return None
 
     def drain(self) -> None:
         """Fail readiness, and have every answer from now on be the last of its connection.
@@ -100,8 +105,10 @@ class Worker:
         self.holder = holder
         self.welcome = welcome
         self.link = Link(holder, counters, make_preparer(plan), worker=welcome.worker, log=plan.log)
-        self.service = make_service(plan, holder, counters, Random(), self.link.text)
+        self.service = make_service(plan, holder, counters, Random(), self.link.text, partial(survived, plan))
         self.tls = make_tls(plan.options, plan.log, plan.options.watch_interval)
+        if self.tls is not None:
+            plan.loops["tls"] = self.tls
         self.front = front(lambda: self.service, front_limits(plan.options, plan.log))
         self.server = make_server(plan.options, self.service, self.front, self.tls)
         self.groups = [[socket.socket(fileno=number) for number in group] for group in welcome.sockets]
@@ -162,8 +169,14 @@ def main(number: int) -> int:
         return 0
     for each in (number, *(each for group in welcome.sockets for each in group)):
         os.set_inheritable(each, False)
-    plan = make_plan(ProxyOptions(**welcome.options), again=True)
-    worker = Worker(plan, welcome)
+    options = ProxyOptions(**welcome.options)
+    try:
+        plan = make_plan(options, again=True)
+        worker = Worker(plan, welcome)
+    except FlagsvcError as error:  # files are others than when the parent was started
+        log = logger_of(options, SystemClock(), options.log_level, Secrets(secrets_of(options)))
+        log.error("a worker cannot start", worker=welcome.worker, error=error)
+        return 1
     with contextlib.ExitStack() as stack:
         stack.enter_context(sparing_collector())
         stack.enter_context(surrounded(plan.log, worker.server))

@@ -17,7 +17,7 @@ from flagsvc.api.samples import Fleet, Loops, Sources, no_loops, readings
 from flagsvc.api.service import Service
 from flagsvc.api.settings import ServiceSettings
 from flagsvc.api.standing import Standing
-from flagsvc.apps.plan import Plan
+from flagsvc.apps.plan import Plan, survived
 from flagsvc.apps.supply import Supply
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.repository import Holder
@@ -36,6 +36,10 @@ class World(Supply):
         )
         if previous is not None:
             self.inherit(previous)
+
+    def restarts(self) -> dict[str, int]:
+        """Return how often each loop of the process failed for a reason nobody thought of and was started again."""
+        return {**super().restarts(), **survived(self.plan)}
 
     @cached_property
     def operators(self) -> Service:

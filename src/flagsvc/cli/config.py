@@ -9,6 +9,7 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 
+from flagsvc.cli.certificates import check_certificates
 from flagsvc.cli.extensions import check_extensions
 from flagsvc.cli.parser import add_config_argument
 from flagsvc.errors import ConfigurationError
@@ -31,6 +32,7 @@ def run(args: Namespace) -> int:
         return 0
     resolved = resolve(os.environ, args.config, given_flags(vars(args)))
     check_extensions(resolved)
+    check_certificates(resolved)
     print(as_json(resolved) if args.json else in_effect(resolved))
     if not args.json:
         for text in resolved.warnings:

@@ -10,6 +10,7 @@ import os
 from argparse import ArgumentParser, Namespace
 from functools import partial
 
+from flagsvc.cli.certificates import check_certificates
 from flagsvc.cli.extensions import check_extensions
 from flagsvc.cli.parser import add_config_argument
 from flagsvc.log import build_logger
@@ -32,6 +33,7 @@ def run(args: Namespace) -> int:
     resolved = read()
     if resolved.problems:  # else the files are loaded where they are used, and once
         check_extensions(resolved)
+        check_certificates(resolved)
     loaded = accepted(resolved)
     _warn(loaded)
     from flagsvc.apps.reload import Again

@@ -24,7 +24,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from flagsvc.clock import Clock
 from flagsvc.errors import DatabaseError
 from flagsvc.flagstore.changes import CHANNEL, Changes, watch_changes
-from flagsvc.flagstore.connecting import PATIENCE_S, postgresql_arguments
+from flagsvc.flagstore.connecting import PATIENCE_S, postgresql_arguments, use_log
 from flagsvc.flagstore.migrate import migrate
 from flagsvc.flagstore.schema import events, revision
 from flagsvc.log import Logger, in_brief
@@ -266,7 +266,8 @@ def sqlite_engine(url: URL) -> Engine:
     @event.listens_for(engine, "connect")
     def connected(connection: Any, record: object) -> None:
         connection.isolation_level = None  # the driver begins no transactions of its own
-        for pragma in ("journal_mode = WAL", "foreign_keys = ON", "synchronous = FULL"):
+        use_log(connection)
+        for pragma in ("foreign_keys = ON", "synchronous = FULL"):
             connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")

@@ -127,13 +127,27 @@ class Client:
 
     @contextlib.asynccontextmanager
     async def bounded(self, more_s: float = 0.0) -> AsyncIterator[None]:
-        """Give up what takes too long, and make every error one of ours; `more_s` is what the work waits for on purpose."""
+        """Give up what takes too long, and make every error one of ours; `more_s` is what the work waits for on purpose.
+
+        A task that is cancelled in the block is cancelled after it, too: redis-py sends by `asyncio.wait_for`, which in Python 3.11
+        loses a cancellation that comes at the moment when it is done, and who loses one never ends.
+        """
+        before = cancellations()
         try:
             async with asyncio.timeout(self.timeout_s + more_s):
                 yield
         except (RedisError, OSError) as error:
             self.errors += 1
-            raise StoreError(f"the storage server at `{self._address}`: {reason(error)}") from None
+            if cancellations() == before:
+                raise StoreError(f"the storage server at `{self._address}`: {reason(error)}") from None
+        if cancellations() > before:
+            raise asyncio.CancelledError
+
+
+def cancellations() -> int:
+    """Return how often the task that asks was cancelled."""
+    task = asyncio.current_task()
+    return 0 if task is None else task.cancelling()
 
 
 def pool_of(access: Access) -> ConnectionPool:

@@ -39,3 +39,8 @@ def look(path: str) -> bytes:
             return fingerprint(file.read(LARGEST))
     except (OSError, ValueError):
         return NOTHING
+
+
+def special(path: str) -> bool:
+    """Return whether there is something that is neither a file nor a folder, such as a pipe: to open it may take for ever."""
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)

@@ -173,7 +173,9 @@ class Upstream:
             return
         self._transport = making
         self._log.info("certificates towards the upstream read anew")
-        await old.result().aclose()
+        await asyncio.wait([old])
+        if not broken(old):
+            await old.result().aclose()
 
 
 def broken(making: asyncio.Task[Transport]) -> bool:

@@ -46,7 +46,7 @@ class Post(Protocol):
         """Leave the group alone."""
 
     def reload(self, options: dict[str, Any]) -> None:
-        """Go on with the values of these options, by field, and read again what else can be."""
+        """Go on with the values of these options, by field; where there are none, read again what else can be."""
 
     def drain(self) -> None:
         """Fail readiness, and have callers go elsewhere."""

@@ -81,7 +81,10 @@ class Release(Message):
 
 
 class Reload(Message):
-    """Go on with the values of these options, by field, read files again that are not options, and say so with Reloaded."""
+    """Go on with the values of these options, by field; where there are none, read files again that are not options.
+
+    Either is said with Reloaded.
+    """
 
     number: int
     options: dict[str, Any] = msgspec.field(default_factory=dict)

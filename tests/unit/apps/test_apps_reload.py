@@ -288,6 +288,21 @@ async def test_what_can_be_read_only_once(tmp_path: Path) -> None:
 
 
 @asynchronous
+async def test_a_pipe_in_the_place_of_a_file(tmp_path: Path) -> None:
+    """Nobody opens it, who might wait for ever; that is told, and a file in its place is read."""
+    async with scene(tmp_path) as around:
+        os.mkfifo(tmp_path / "pipe")
+        (tmp_path / "pipe").rename(tmp_path / "keys")
+        around.reload.ask()
+        await until(lambda: around.log.lines)
+        [line] = around.log.lines
+        assert "keys` is no file that can be read again" in str(line.fields["problems"]) and around.reads == 0
+        around.write("keys", "second-key")
+        await around.look()
+        assert around.taken[-1].client_keys[0] == "second-key"
+
+
+@asynchronous
 async def test_a_file_of_options(tmp_path: Path) -> None:
     """The configuration file is watched as files of secrets are, and so is a file of secrets that it names only later."""
     file = tmp_path / "flagsvc.toml"

@@ -118,7 +118,17 @@ def test_every_loop_is_counted(document: Path) -> None:
     made = World(make_plan(options()))
     assert made.restarts() == {"polling": 0, "usage": 0}
     assert made.service.sources.loops() == made.restarts()
-    assert World(make_plan(options(flagsvc_url=document.as_uri()))).restarts() == {"polling": 0}
+    plan = make_plan(options(flagsvc_url=document.as_uri()))
+    alone = World(plan)
+    assert alone.restarts() == {"polling": 0}
+    plan.loops["reload"] = Beside()
+    assert alone.service.sources.loops() == {"polling": 0, "reload": 3}
+
+
+class Beside:
+    """A loop of the process that has survived something."""
+
+    restarts = 3
 
 
 @pytest.mark.parametrize(

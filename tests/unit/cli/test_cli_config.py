@@ -10,6 +10,7 @@ from cli_helpers import ENOUGH, Flagsvc
 
 from flagsvc.settings.render import reference
 from flagsvc.settings.table import OPTIONS
+from pki import Authority, written
 
 STRATEGIES = """
 from flagsvc import Strategy
@@ -79,6 +80,35 @@ def test_files_of_code_that_load(flagsvc: Flagsvc, tmp_path: Path) -> None:
     path.write_text(STRATEGIES)
     called = flagsvc("config", "--custom-strategies", str(path), env=ENOUGH)
     assert (called.code, called.err) == (0, "") and str(path) in called.out
+
+
+@pytest.mark.parametrize("command", ["config", "proxy"])
+def test_files_of_certificates_are_tried(command: str, flagsvc: Flagsvc, tmp_path: Path) -> None:
+    """Each one that cannot be used is a problem as any, beside the others."""
+    (tmp_path / "empty").touch()
+    empty, gone = str(tmp_path / "empty"), str(tmp_path / "gone")
+    given = ["--tls-cert", empty, "--tls-client-ca", gone, "--upstream-ca", gone, "--upstream-cert", gone]
+    called = flagsvc(command, *given, "--port", "x", env=ENOUGH)
+    assert called.code == 2
+    for text in (
+        f"tlsCert: `{empty}` holds no certificate in PEM form",
+        f"tlsClientCa: cannot read `{gone}`: no such file or directory",
+        f"upstreamCa: cannot read `{gone}`: no such file or directory",
+        f"upstreamCert: cannot read `{gone}`: no such file or directory",
+        "port ",
+    ):
+        assert text in called.err
+
+
+def test_files_of_certificates_that_can_be_used(flagsvc: Flagsvc, tmp_path: Path) -> None:
+    """They are no problem; a pair whose other half is refused already is not told twice."""
+    ours = Authority()
+    both, authority = written(tmp_path, "both.pem", ours.issue().both), written(tmp_path, "ca.pem", ours.pem)
+    good = flagsvc("config", "--tls-cert", both, "--upstream-ca", authority, env=ENOUGH)
+    assert (good.code, good.err) == (0, "")
+    env = ENOUGH | {"FLAGSVC_TLS_KEY_PASSWORD_FILE": str(tmp_path / "gone")}
+    called = flagsvc("config", "--tls-cert", authority, env=env)
+    assert called.code == 2 and called.err.count("tls") == 1
 
 
 def test_help_tells_every_option(flagsvc: Flagsvc) -> None:

@@ -1,13 +1,16 @@
-"""What connections to PostgreSQL are made with: a server that is gone without a word is found out."""
+"""What connections are made with: a PostgreSQL server that is gone without a word is found out, an SQLite file is waited for."""
 
 from __future__ import annotations
+
+import sqlite3
+from typing import Any
 
 import pytest
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
 from flagsvc.flagstore.changes import arguments
-from flagsvc.flagstore.connecting import OPTIONS, postgresql_arguments
+from flagsvc.flagstore.connecting import AGAIN_S, OPTIONS, PATIENCE_S, postgresql_arguments, use_log
 from flagsvc.flagstore.store import make_engine
 
 KEEPING = {"connect_timeout", "tcp_user_timeout", "keepalives_idle", "keepalives_interval", "keepalives_count"}
@@ -50,3 +53,39 @@ def test_the_databases_isolation_is_not_taken_over(postgresql_url: str) -> None:
     with engine.connect() as db:
         assert db.execute(text("SHOW transaction_isolation")).scalar() == "read committed"
     engine.dispose()
+
+
+class Refusing:
+    """A connection to an SQLite file that refuses so many times, with an error of this kind."""
+
+    def __init__(self, times: int, code: int) -> None:
+        self.times = times
+        self.code = code
+
+    def execute(self, statement: str) -> None:
+        """Refuse, or do as asked."""
+        if self.times:
+            self.times -= 1
+            error = sqlite3.OperationalError("no")
+            error.sqlite_errorcode = self.code
+            raise error
+
+
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_BUSY, sqlite3.SQLITE_BUSY_RECOVERY])
+def test_a_file_that_is_being_changed_is_waited_for(code: int) -> None:
+    """SQLite refuses at once to begin its log while somebody else does: it is asked again, as long as a writer waits."""
+    slept: list[float] = []
+    connection: Any = Refusing(3, code)
+    use_log(connection, slept.append)
+    assert slept == [AGAIN_S] * 3
+    with pytest.raises(sqlite3.OperationalError):
+        use_log(Refusing(1_000_000, code), slept.append)  # type: ignore[arg-type]
+    assert sum(slept) == pytest.approx(PATIENCE_S, abs=0.2)
+
+
+def test_a_file_that_cannot_be_used_is_not_waited_for() -> None:
+    """Any other error is told at once."""
+    slept: list[float] = []
+    with pytest.raises(sqlite3.OperationalError):
+        use_log(Refusing(1, sqlite3.SQLITE_READONLY), slept.append)  # type: ignore[arg-type]
+    assert slept == []

@@ -223,3 +223,25 @@ async def test_work_aside() -> None:
     """What is large is worked on in a thread, with the same outcome."""
     assert await aside(len, b"ab") == 2
     assert await aside(len, bytes(LARGE_BYTES)) == LARGE_BYTES
+
+
+@pytest.mark.parametrize("turns", range(1, 25))
+@asynchronous
+async def test_a_cancellation_is_never_lost(server: RedisServer, turns: int) -> None:
+    """Whatever is being done when it comes: a loop that asks again and again ends, and a process that waits for it, too."""
+
+    async def ask_for_ever() -> None:
+        async with client.listening("channel") as ears:
+            while True:
+                await client.call("PING")
+                await ears.hear(0.0)
+
+    async with client_of(at(server)) as client:
+        task = asyncio.create_task(ask_for_ever())
+        await asyncio.sleep(0.05)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        done, _ = await asyncio.wait([task], timeout=5.0)
+        task.cancel()
+        assert done and task.cancelled()

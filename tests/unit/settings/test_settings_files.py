@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flagsvc.settings.files import NOTHING, Files, fingerprint, look, read_file
+from flagsvc.settings.files import NOTHING, Files, fingerprint, look, read_file, special
 
 
 def test_what_was_read_is_what_is_there(tmp_path: Path) -> None:
@@ -53,6 +53,15 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     assert look(str(fifo)) == NOTHING
+
+
+@pytest.mark.parametrize(("name", "is_special"), [("file", False), ("folder", False), ("gone", False), ("fifo", True)])
+def test_what_nobody_should_open(tmp_path: Path, name: str, is_special: bool) -> None:
+    """A pipe with nobody at its other end would be waited for; a folder, or nothing, is an error at once."""
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "fifo")
+    assert special(str(tmp_path / name)) == is_special
 
 
 def test_a_link_is_what_it_leads_to(tmp_path: Path) -> None:

@@ -1,0 +1,43 @@
+"""Certificates, keys and authorities among the options: what is wrong with their files is told with everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+from flagsvc.errors import ConfigurationError
+from flagsvc.settings.load import Resolved
+
+if TYPE_CHECKING:
+    import ssl
+
+PAIRS = (("tlsCert", "tlsKey", "tlsKeyPassword"), ("upstreamCert", "upstreamKey", "upstreamKeyPassword"))
+AUTHORITIES = ("tlsClientCa", "upstreamCa")
+
+
+def check_certificates(resolved: Resolved) -> None:
+    """Read the files as the proxy would, and note what is wrong with them. What they need is imported only where one is given."""
+    named = [names[0] for names in PAIRS] + list(AUTHORITIES)
+    if not any(resolved.values[name] for name in named):
+        return
+    import ssl
+
+    for name, load in _loads(resolved):
+        try:
+            load(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER))
+        except ConfigurationError as error:
+            resolved.problems.setdefault(name, "; ".join(error.problems))
+
+
+def _loads(resolved: Resolved) -> Iterator[tuple[str, Callable[[ssl.SSLContext], None]]]:
+    """Give what takes the files of each option that is given, and that option's name."""
+    from flagsvc.certificates import Names, Pair, load_authorities
+
+    values = resolved.values
+    for names in PAIRS:
+        if values[names[0]] and not resolved.problems.keys() & set(names):
+            yield names[0], Pair(Names(*names), *(values[name] for name in names)).load
+    for name in AUTHORITIES:
+        if values[name]:
+            yield name, partial(load_authorities, name=name, path=values[name])
