@@ -8,9 +8,11 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NoReturn
 
 from flagsvc.cli.commands import BY_NAME, Command
 from flagsvc.cli.parser import Parser, UsageError, overview
@@ -18,10 +20,24 @@ from flagsvc.errors import ConfigurationError, ExtensionError, FlagsvcError, See
 from flagsvc.settings.parse import nearest, printable
 from flagsvc.version import VERSION
 
-__all__ = ["main"]
+__all__ = ["main", "process"]
 
+LATE = ("SIGTERM", "SIGINT", "SIGHUP")
+"""Signals that ask a process to end."""
 EXIT_CODES: dict[type[FlagsvcError], int] = {UsageError: 2, ConfigurationError: 2, ExtensionError: 2, SeedError: 2}
 """What is for the person who called to put right; any other of our errors is 1."""
+
+
+def process() -> NoReturn:
+    """Run the process's command line, and end the process with its exit code.
+
+    That takes Python a moment, and by then all is done: a signal that comes so late is no reason for another exit code.
+    """
+    code = main()
+    for name in LATE:
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    sys.exit(code)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

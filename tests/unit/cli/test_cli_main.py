@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 
 import pytest
 from cli_helpers import Flagsvc
 
+from flagsvc import cli
 from flagsvc.cli.commands import COMMANDS
 from flagsvc.errors import ConfigurationError, ExtensionError, ListenError
 from flagsvc.version import VERSION
@@ -152,3 +154,18 @@ def test_a_light_start(arguments: str) -> None:
     loaded = set(done.stdout.splitlines()[-1].split())
     assert "flagsvc.cli" in loaded
     assert HEAVY & loaded - ({"difflib"} if "nonsense" in arguments else set()) == set()
+
+
+def test_a_signal_that_comes_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once a command is done its exit code stands, whatever is sent while Python ends."""
+    names = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    before = {name: signal.getsignal(name) for name in names}
+    monkeypatch.setattr(cli, "main", lambda: 3)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            cli.process()
+        assert ended.value.code == 3
+        assert {signal.getsignal(name) for name in names} == {signal.SIG_IGN}
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
