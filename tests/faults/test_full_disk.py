@@ -15,6 +15,7 @@ import pytest
 
 from aio import asynchronous
 from flagsvc.repository.stores import FileStore
+from needs import missing
 from scene import Proxy, Scene, document, scene, toggle
 
 KEY = "0123abc"
@@ -45,7 +46,7 @@ def small(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
         finally:
             subprocess.run(["umount", str(folder)], timeout=20, check=True)
     else:
-        pytest.skip("no file system can be mounted here; the other half of this test has a limit in its place")
+        missing("no file system can be mounted here (that takes root and `mount`)")
 
 
 @contextlib.contextmanager

@@ -228,7 +228,7 @@ def test_stopping_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     closed: list[bool] = []
 
     async def hang() -> None:
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
 
     async def fail() -> None:
         raise RuntimeError("some-person")

@@ -230,15 +230,18 @@ async def test_work_aside() -> None:
 async def test_a_cancellation_is_never_lost(server: RedisServer, turns: int) -> None:
     """Whatever is being done when it comes: a loop that asks again and again ends, and a process that waits for it, too."""
 
+    begun = asyncio.Event()
+
     async def ask_for_ever() -> None:
         async with client.listening("channel") as ears:
             while True:
                 await client.call("PING")
                 await ears.hear(0.0)
+                begun.set()
 
     async with client_of(at(server)) as client:
         task = asyncio.create_task(ask_for_ever())
-        await asyncio.sleep(0.05)
+        await begun.wait()
         for _ in range(turns):
             await asyncio.sleep(0)
         task.cancel()

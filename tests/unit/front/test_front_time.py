@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -103,8 +104,17 @@ async def test_lingering_ends() -> None:
 
 
 @asynchronous
-async def test_the_clock_stands_still_without_connections() -> None:
+async def test_the_clock_stands_still_without_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     """It ticks by itself while there are connections, and counts what was answered for the server."""
+    loop = asyncio.get_running_loop()
+    ticks: list[object] = []
+    later = loop.call_later
+
+    def noted(delay: float, callback: Any, *args: Any) -> asyncio.TimerHandle:
+        ticks.extend([callback] if callback.__name__ == "tick" else [])
+        return later(delay, callback, *args)
+
+    monkeypatch.setattr(loop, "call_later", noted)
     line = dial(serving(), Limits(tick_s=0.002)).send(HEALTH * 3)
     site = line.connection.site
     state = site.state
@@ -112,9 +122,8 @@ async def test_the_clock_stands_still_without_connections() -> None:
     assert site.ticking
     line.lose()
     await until(lambda: not site.ticking)
-    now = site.now
-    await asyncio.sleep(0.02)
-    assert site.now == now and not state.connections
+    assert len(ticks) == site.now  # every tick that was asked for has come: there will be no other
+    assert not state.connections
 
 
 @asynchronous
