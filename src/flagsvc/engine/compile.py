@@ -99,6 +99,8 @@ class Building:
         self.problems: list[Problem] = []
         self.kept: list[object] = []
         self.left_out = 0
+        self.digests: list[bytes] = []
+        self.by_host = False
         self.snapshot: Snapshot | None = None
         self.steps = self.work()
 
@@ -165,6 +167,8 @@ class Building:
         self.note(part.problem, f"features[{index}]")
         if part.wanted:
             self.kept.append(item)
+            self.digests.append(part.digest)
+            self.by_host = self.by_host or part.by_host
         else:
             self.left_out += 1
         if part.toggle is not None:
@@ -191,15 +195,9 @@ class Building:
 
     def digest(self) -> str:
         """Return the revision: equal documents, options and custom code have the same one, in every process."""
-        by_host = False
-        features: list[bytes] = []
-        for part in self.lineage.parts:
-            if part.wanted:
-                features.append(part.digest)
-                by_host = by_host or part.by_host
         segments = [part.digest for part in self.lineage.segment_parts]
-        identity = canonical(self.options.identity(by_host))
-        return combined([identity, b"".join(features), b"".join(segments)])
+        identity = canonical(self.options.identity(self.by_host))
+        return combined([identity, b"".join(self.digests), b"".join(segments)])
 
     def assemble(self) -> Iterator[int]:
         """Tie the parts to each other and make the snapshot of them."""

@@ -20,9 +20,9 @@ from flagsvc.errors import DocumentError
 from flagsvc.repository.holder import ConfigurationDocument
 from flagsvc.repository.ports import Building, Compile, CompiledLike, Incremental, ProblemLike, S
 
-SLICE_BYTES = 32_768
-"""Bytes of new features that are compiled in one go: about a millisecond's work."""
-HASHED_BYTES = 1_048_576
+SLICE_BYTES = 12_288
+"""Bytes of new features that are compiled in one go: about half a millisecond's work."""
+HASHED_BYTES = 524_288
 """Bytes that are hashed in one go."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MOST_DIGITS = 400

@@ -21,6 +21,8 @@ TOO_LONG_A_HEAD = ("the head of the answer is too long", "network")
 TOO_MUCH_BESIDE = ("the answer has too much beside its body", "document")
 DRAIN_BYTES = 65_536
 DRAIN_S = 1.0
+PIECE_BYTES = 16_384
+"""What is read is taken in such pieces, and requests are answered in between: unpacking a large document takes milliseconds."""
 
 
 class BrokenError(Exception):
@@ -163,6 +165,7 @@ class Connection(asyncio.Protocol):
         self.since = 0.0
         self._transport: asyncio.Transport | None = None
         self._exchange: Exchange | None = None
+        self._waiting = b""
         self._loop = asyncio.get_running_loop()
 
     # ---- what the loop tells
@@ -172,24 +175,51 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes; those that nobody asked for end the connection."""
-        if self._exchange is None:
+        """Take bytes, many of them piece by piece; those that nobody asked for end the connection."""
+        if self._waiting:
+            self._waiting += data
+        elif self._exchange is None:
             self.abort()
-        else:
+        elif len(data) <= PIECE_BYTES:
             self._exchange.feed(data)
+        else:
+            self._waiting = data
+            self._pause(True)
+            self._take_piece()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
         self._transport = None
+        rest, self._waiting = self._waiting, b""
         if self._exchange is not None:
+            if rest:
+                self._exchange.feed(rest)
             self._exchange.end(exc)
+
+    def _take_piece(self) -> None:
+        """Take the next piece of what waits, and let the loop have its turn before the one after it."""
+        piece, self._waiting = self._waiting[:PIECE_BYTES], self._waiting[PIECE_BYTES:]
+        if self._exchange is not None:
+            self._exchange.feed(piece)
+        elif piece:
+            self.abort()
+        if self._waiting:
+            self._loop.call_soon(self._take_piece)
+        else:
+            self._pause(False)
+
+    def _pause(self, now: bool) -> None:
+        """Read nothing more for now, or read on."""
+        if self._transport is not None and not self._transport.is_closing():
+            (self._transport.pause_reading if now else self._transport.resume_reading)()
 
     # ---- what the transport asks
 
     @property
     def usable(self) -> bool:
         """Whether another request can go out."""
-        return self._transport is not None and not self._transport.is_closing() and self._exchange is None
+        free = self._exchange is None and not self._waiting
+        return free and self._transport is not None and not self._transport.is_closing()
 
     def abort(self) -> None:
         """Close without a farewell."""
