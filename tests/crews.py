@@ -68,6 +68,13 @@ def samples(proxy: Proxy) -> dict[str, float]:
     return {name: float(value) for name, _, value in lines}
 
 
+def report(yes: int, no: int) -> dict[str, Any]:
+    """Return what an SDK posts that has looked up the first toggle so often."""
+    moments = {"start": "2026-01-01T00:00:00Z", "stop": "2026-01-01T00:01:00Z"}
+    bucket = moments | {"toggles": {"first": {"yes": yes, "no": no}}}
+    return {"appName": "a", "instanceId": "b", "bucket": bucket}
+
+
 def answered(scraped: dict[str, float], method: str = "POST", status: int = 200) -> float:
     """Return how many requests to /proxy a scrape counts."""
     return scraped.get(f'flagsvc_http_requests_total{{method="{method}",route="/proxy",status="{status}"}}', 0.0)
@@ -136,12 +143,19 @@ class Caller:
 @contextmanager
 def load(proxy: Proxy, number: int = 8) -> Iterator[list[Caller]]:
     """Have callers ask until the block ends; each has had an answer when it begins."""
-    callers = [Caller(proxy.port) for _ in range(number)]
+    with calling(proxy.port, number) as callers:
+        proxy.program.wait(lambda: all(caller.times for caller in callers), "answering every caller")
+        yield callers
+
+
+@contextmanager
+def calling(port: int, number: int = 8) -> Iterator[list[Caller]]:
+    """Have callers ask at a port until the block ends."""
+    callers = [Caller(port) for _ in range(number)]
     threads = [threading.Thread(target=caller.run) for caller in callers]
     for thread in threads:
         thread.start()
     try:
-        proxy.program.wait(lambda: all(caller.times for caller in callers), "answering every caller")
         yield callers
     finally:
         for caller in callers:

@@ -113,6 +113,9 @@ class Cell:
     def add(self, name: str, yes: int, no: int, variants: dict[str, int]) -> None:
         """Take a report."""
 
+    def reported(self) -> None:
+        """Take that it was all of it."""
+
 
 class Ours:
     """Our service on one document, asked without a socket: the same checks, context and engine as behind one."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from crews import alive, answered, counted, crew, document, load, ready, samples, workers
+from crews import alive, answered, counted, crew, document, load, ready, report, samples, workers
 from fake_upstream import FakeUpstream, fake_upstream
 from processes import Proxy, our_proxy
 from waiting import wait_until
@@ -61,6 +61,20 @@ def test_a_worker_ends_under_load(upstream: FakeUpstream, number: int) -> None:
     assert len(times) - (len(lost) if number == signal.SIGKILL else 0) <= counted(upstream) <= sent
     assert [caller.refused for caller in callers] == [False] * len(callers)
     assert sum(caller.broken for caller in callers) <= len(callers), "each lost at most the connection it had there"
+
+
+def test_a_report_that_was_answered_is_not_lost(upstream: FakeUpstream) -> None:
+    """An SDK forgets what it has reported once it has the answer: a worker killed right behind it takes nothing of it along."""
+    with crew(upstream, **ONCE) as proxy:
+        for number in range(1, 4):
+            assert proxy.post("/client/metrics", report(number, 0)).status == 200
+            killed = workers(proxy)
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+            proxy.program.wait(lambda: not set(killed) & set(workers(proxy)), "ending")  # noqa: B023
+            proxy.program.wait(lambda: samples(proxy)["flagsvc_workers"] == 2, "replacing")
+        assert proxy.program.stop() == 0
+    assert counted(upstream) == sum(range(1, 4))
 
 
 def test_connections_wait_for_nobody(upstream: FakeUpstream, tmp_path: Path) -> None:

@@ -7,16 +7,16 @@ import http.client
 import os
 import re
 import signal
-import threading
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
-from crews import HEADERS, answered, counted, crew, document, load, samples, workers
+from crews import HEADERS, answered, counted, crew, document, load, report, samples, workers
 from fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, fake_upstream
 from processes import Proxy, answers, flagsvc, free_port, our_proxy, proxy_environment, running
+from slowanswers import ends_after_its_answer, slow_enricher
 
 ONCE = {"FLAGSVC_FETCH_INTERVAL": "60000"}
 SWITCHED = re.compile(r"^(\S+) debug configuration switched worker=(\d+) revision=(\w+)$", re.MULTILINE)
@@ -97,15 +97,19 @@ def resident(pid: int) -> int:
 
 
 def test_all_switch_together(upstream: FakeUpstream) -> None:
-    """Whenever the configuration changes, all workers are on the new revision within 100 ms of each other, mostly within a few."""
+    """Whenever the configuration changes, all workers are on the new revision within 100 ms of each other, however large it is.
+
+    One gap of the seven may be longer: the machine that runs this may be busy with something else.
+    """
+    many = [f"one-of-many-{number}" for number in range(2000)]
     with crew(upstream, 3, LOG_LEVEL="debug") as proxy:
         for number in range(7):
-            upstream.replace(document("first", f"toggle-{number}"))
+            upstream.replace(document("first", f"toggle-{number}", *many[: 2000 * (number % 2)]))
             proxy.program.wait(lambda: len(switches(proxy)) == number + 2, "switching")  # noqa: B023
         found = switches(proxy)
     assert all(sorted(moments) == ["0", "1", "2"] for moments in found.values())
     gaps = sorted(max(moments.values()) - min(moments.values()) for moments in found.values())
-    assert gaps[len(gaps) // 2] < 0.1, gaps
+    assert gaps[-2] < 0.1, gaps
 
 
 def switches(proxy: Proxy) -> dict[str, dict[str, float]]:
@@ -168,21 +172,8 @@ def test_an_end_at_the_start(upstream: FakeUpstream) -> None:
 
 def test_answers_on_their_way_are_finished(upstream: FakeUpstream, tmp_path: Path) -> None:
     """A request that a worker is answering when the signal comes gets its answer; new connections are refused."""
-    slow = tmp_path / "slow.py"
-    slow.write_text(
-        "import asyncio, pathlib\nasync def wait(context):\n"
-        f"    pathlib.Path({str(tmp_path / 'seen')!r}).touch()\n    await asyncio.sleep(1)\n    return context\n"
-        "enrichers = [wait]\n"
-    )
-    with crew(upstream, EXP_CUSTOM_ENRICHERS_FILE=str(slow)) as proxy:
-        got: list[int] = []
-        asking = threading.Thread(target=lambda: got.append(proxy.get().status))
-        asking.start()
-        proxy.program.wait((tmp_path / "seen").exists, "answering")
-        proxy.program.process.send_signal(signal.SIGTERM)
-        asking.join(20)
-        assert got == [200]
-        assert proxy.program.process.wait(20) == 0
+    with crew(upstream, EXP_CUSTOM_ENRICHERS_FILE=slow_enricher(tmp_path)) as proxy:
+        ends_after_its_answer(proxy, tmp_path)
 
 
 def test_the_upstream_comes_later() -> None:
@@ -227,15 +218,9 @@ def test_custom_code_in_files(upstream: FakeUpstream, tmp_path: Path) -> None:
 
 def test_other_routes(upstream: FakeUpstream) -> None:
     """Reports of SDKs count, and server-side SDKs get the same document with the same entity tag from each worker."""
-    bucket = {
-        "start": "2026-01-01T00:00:00Z",
-        "stop": "2026-01-01T00:01:00Z",
-        "toggles": {"first": {"yes": 3, "no": 4}},
-    }
     with crew(upstream, **ONCE) as proxy:
         for _ in range(10):
-            report = {"appName": "a", "instanceId": "b", "bucket": bucket}
-            assert proxy.post("/client/metrics", report).status == 200
+            assert proxy.post("/client/metrics", report(3, 4)).status == 200
         seen = [proxy.get("/client/features", Authorization="some-server-side-token") for _ in range(8)]
         assert {answer.status for answer in seen} == {200}
         assert len({(answer.headers["etag"], answer.body) for answer in seen}) == 1

@@ -110,3 +110,6 @@ class Usage(Protocol):
 
     def add(self, name: str, yes: int, no: int, variants: dict[str, int]) -> None:
         """Count what an SDK reports of a toggle, as far as the configuration knows its name and variants."""
+
+    def reported(self) -> None:
+        """Take that all of an SDK's report was added."""

@@ -57,7 +57,7 @@ class UsageCounters:
     """The counters of one proxy: `entries` toggles and variants since the last draining.
 
     Entries that were left out are counted by reason: `unknown` to the configuration, `full` for over a bound, `refused` by
-    the upstream for good.
+    the upstream for good. `on_report` is called once a client's report is counted: the client forgets it when it is answered.
     """
 
     def __init__(
@@ -68,6 +68,7 @@ class UsageCounters:
         self.full = 0
         self.refused = 0
         self.entries = 0
+        self.on_report: Callable[[], object] | None = None
         self._names = names
         self._now = now
         self._most = most
@@ -136,6 +137,11 @@ class UsageCounters:
                 self._add_variant(tally, variant, times)
             else:
                 self.unknown += 1
+
+    def reported(self) -> None:
+        """Take that all of a client's report was added."""
+        if self.on_report is not None:
+            self.on_report()
 
     def drain(self) -> Bucket | None:
         """Return what was counted since the last time and begin anew; None when there is nothing."""

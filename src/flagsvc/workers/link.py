@@ -22,13 +22,11 @@ from flagsvc.workers.channel import Channel
 from flagsvc.workers.sums import Changes, Fresh
 
 OFTEN_S = 0.05
-"""Seconds between two looks at the counters: what a worker that is killed has counted since is lost."""
+"""Seconds between two looks at the counters: a worker that is killed takes with it what it has counted since, but for reports."""
 SELDOM = 20
 """After so many looks everything is sent, also what may be lost."""
 TEXT_S = 5.0
 """Seconds that a scrape waits for the parent."""
-MOST_READY = 3
-"""Documents kept that are ready and not served: the upstream's, the bootstrap address's, and one that was held back."""
 
 Order = say.Adopt | say.Release | say.Reload | say.Drain
 """What the post does."""
@@ -81,11 +79,13 @@ class Link(Generic[S]):
         self._orders: asyncio.Queue[Order] = asyncio.Queue()
         self._texts: dict[int, asyncio.Future[bytes]] = {}
         self._asked = 0
+        self._hurrying = False
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def start(self, sources: Sources, post: Post) -> None:
         """Take documents, and send what is counted from now on."""
         self._sources, self._post = sources, post
+        self._counters.on_report = self._hurry
         for work in (self._follow(), self._attend(post), self._send_often(sources), self._mourn()):
             self._spawn(work)
 
@@ -182,7 +182,7 @@ class Link(Generic[S]):
 
     async def _make_ready(self, number: int, body: bytes) -> None:
         ready = self._ready[number] = await self._prepare(body, self._holder.current)
-        for old in sorted(self._ready)[:-MOST_READY]:
+        for old in sorted(self._ready)[: -say.KEPT]:
             del self._ready[old]
         self.channel.send(say.Prepared(number, ready.snapshot.revision))
 
@@ -200,6 +200,16 @@ class Link(Generic[S]):
                 self._send(fresh.take())
             else:
                 self._send_counts()
+
+    def _hurry(self) -> None:
+        """Send what SDKs have reported before the next turn of the loop, for their posts are answered in this one."""
+        if not self._hurrying:
+            self._hurrying = True
+            asyncio.get_running_loop().call_soon(self._send_reports)
+
+    def _send_reports(self) -> None:
+        self._hurrying = False
+        self._send({})
 
     def _send_counts(self) -> None:
         """Send everything that was counted since the last time."""

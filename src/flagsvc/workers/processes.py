@@ -18,14 +18,23 @@ def processes(workers: Sequence[int]) -> Iterable[Metric]:
 
     Memory that processes share is counted for each of them.
     """
-    summed = {metric.name: metric for metric in measured("self")}
-    for metric in (metric for worker in workers for metric in measured(worker)):
-        if metric.name in summed and metric.name not in FIRST:
-            add(summed[metric.name], metric.samples[0].value)
+    summed: dict[str, Metric] = {}
+    ended = -1.0
+    while ended != (now := cpu_of_the_ended()):  # one that is waited for meanwhile would be counted twice
+        ended = now
+        summed = {metric.name: metric for metric in measured("self")}
+        for metric in (metric for worker in workers for metric in measured(worker)):
+            if metric.name in summed and metric.name not in FIRST:
+                add(summed[metric.name], metric.samples[0].value)
     if CPU in summed:
-        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-        add(summed[CPU], ended.ru_utime + ended.ru_stime)
+        add(summed[CPU], ended)
     return summed.values()
+
+
+def cpu_of_the_ended() -> float:
+    """Return the seconds of CPU time of all children that have ended and were waited for."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended.ru_utime + ended.ru_stime
 
 
 def measured(process: int | str) -> Iterable[Metric]:

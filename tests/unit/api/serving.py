@@ -82,6 +82,7 @@ class FakeUsage:
     def __init__(self) -> None:
         self.counted: list[tuple[str, bool]] = []
         self.added: list[tuple[str, int, int, dict[str, int]]] = []
+        self.reports = 0
 
     def count_all(self, names: list[str], states: list[bool]) -> None:
         """Write a look-up down."""
@@ -90,6 +91,10 @@ class FakeUsage:
     def add(self, name: str, yes: int, no: int, variants: dict[str, int]) -> None:
         """Write a report down."""
         self.added.append((name, yes, no, variants))
+
+    def reported(self) -> None:
+        """Write down that a report is complete."""
+        self.reports += 1
 
 
 class Serving:

@@ -121,6 +121,22 @@ async def test_two_steps() -> None:
 
 
 @asynchronous
+async def test_a_report_is_sent_at_once() -> None:
+    """What an SDK was thanked for in one turn of the loop is on its way before the next; reports of one turn go together."""
+    async with pair() as both:
+        for _ in range(3):
+            both.counters.add("a", 1, 0, {"v": 1})
+            both.counters.reported()
+        await until(lambda: both.of(say.Counts))
+        bucket = both.of(say.Counts)[0].usage
+        assert bucket is not None and both.counters.entries == 0
+        both.counters.add("a", 1, 0, {})
+        both.counters.reported()
+        await asyncio.sleep(0)
+        assert both.counters.entries == 0
+
+
+@asynchronous
 async def test_how_fresh_it_is() -> None:
     """The moment of the last check is the one that the parent tells."""
     async with pair() as both:
@@ -272,7 +288,9 @@ async def test_keys_before_the_start() -> None:
     await connected(here, made.parent)
     await connected(there, made.link.channel)
     made.parent.send(say.Reload(1, {"client_keys": ["a"]}))
-    await asyncio.sleep(0.01)
+    made.parent.send(say.Checked(12.5))  # behind it, and done at once: when it is, the other has come
+    await until(lambda: made.holder.checked == 12.5)
+    assert made.door.told == made.heard == []
     made.link.start(made.sources(), made.door)
     await until(lambda: made.of(say.Reloaded))
     assert made.door.told == [{"client_keys": ["a"]}]
