@@ -170,11 +170,18 @@ class Line:
 
 def dial(given: Serving, limits: Limits | None = None, **transport: Any) -> Line:
     """Return a connection to a service, in the running loop; `transport` is for FakeTransport."""
-    connection = front(lambda: given.service, limits or Limits())(None, State(), {})
-    line = Line(connection, FakeTransport(**transport))
-    line.transport.protocol = connection
-    connection.connection_made(line.transport)
+    [line] = crowd(given, 1, limits, **transport)
     return line
+
+
+def crowd(given: Serving, number: int, limits: Limits | None = None, **transport: Any) -> list[Line]:
+    """Return connections to one server; what is written at the end of a turn is not written yet."""
+    make, state = front(lambda: given.service, limits or Limits()), State()
+    lines = [Line(make(None, state, {}), FakeTransport(**transport)) for _ in range(number)]
+    for line in lines:
+        line.transport.protocol = line.connection
+        line.connection.connection_made(line.transport)
+    return lines
 
 
 def get(target: str = "/proxy", *fields: str) -> bytes:

@@ -5,6 +5,7 @@ Behaviour: Order of checks, statuses and bodies; specification: Authentication.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -66,7 +67,15 @@ MALFORMED = (
 )
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE")
 
-every = pytest.mark.parametrize("row", ROUTES, ids=lambda row: f"{row.method} {row.path}")
+
+def of(rows: Sequence[Row]) -> pytest.MarkDecorator:
+    """Have a test run for each of these rows."""
+    return pytest.mark.parametrize("row", rows, ids=lambda row: f"{row.method} {row.path}")
+
+
+every = of(ROUTES)
+keyed = of([row for row in ROUTES if row.auth is not Auth.NONE])
+posted = of([row for row in ROUTES if row.body])
 
 
 def with_key(row: Row) -> str | None:
@@ -91,11 +100,9 @@ def test_the_right_key_opens_and_no_other(opened: Opener, row: Row) -> None:
         assert asked(wire, row, key).status == (200 if row.auth is Auth.NONE else 401), name
 
 
-@every
+@keyed
 def test_all_refusals_are_one(opened: Opener, row: Row) -> None:
     """A missing key, a wrong one and one of the other kind get the same answer to the byte; nothing may keep it."""
-    if row.auth is Auth.NONE:
-        return
     wire = opened(**EVERYTHING_ON)
     keys = [*WRONG.values(), *({KEY, TOKEN} - OPENS[row.auth])]
     answers = [asked(wire, row, key) for key in keys]
@@ -104,11 +111,9 @@ def test_all_refusals_are_one(opened: Opener, row: Row) -> None:
     assert (answers[0].status, answers[0].body) == (401, b"Unauthorized")
 
 
-@every
+@keyed
 def test_a_key_counts_in_its_header_alone(opened: Opener, row: Row) -> None:
     """Not in the query, not in a cookie, not in another header, not in a second line, not by another header's name."""
-    if row.auth is Auth.NONE:
-        return
     wire, right = opened(**EVERYTHING_ON), with_key(row) or ""
     elsewhere = {"cookie": f"authorization={right}", "x-authorization": right, "proxy-authorization": right}
     assert asked(wire, row, None, headers=elsewhere).status == 401
@@ -153,26 +158,23 @@ def test_what_is_too_large(opened: Opener, row: Row, key: str | None) -> None:
             assert allowed or wire.last.taken == 0
 
 
-@every
+@posted
 def test_what_is_malformed(opened: Opener, row: Row) -> None:
     """A body that does not fit is 400 to whom the route opens to, and 401 to everybody else; the text quotes nothing of it."""
     wire = opened(**EVERYTHING_ON)
-    for body in MALFORMED if row.body else ():
+    for body in MALFORMED:
         answer = asked(wire, row, with_key(row), body)
         assert answer.status == 400, body[:40]
         assert answer.json()["error"] and answer.header("cache-control") == "no-store"
         assert row.auth is Auth.NONE or asked(wire, row, "wrong", body).status == 401
     for kind in ("text/html", "application/xml", "application/json; charset=ebcdic"):
-        if row.body:
-            answer = wire.ask(row.method, row.path, {"content-type": kind}, key=with_key(row), body=BODIES[row.body])
-            assert answer.status == 415, kind
+        answer = wire.ask(row.method, row.path, {"content-type": kind}, key=with_key(row), body=BODIES[row.body])
+        assert answer.status == 415, kind
 
 
-@every
+@posted
 def test_what_is_slow(opened: Opener, row: Row) -> None:
     """A body that comes byte by byte is read like any other; of a caller without a key nothing is waited for."""
-    if not row.body:
-        return
     wire = opened(**EVERYTHING_ON)
     drops = [bytes([each]) for each in BODIES[row.body]]
     assert asked(wire, row, with_key(row), chunks=drops).status == 200

@@ -45,6 +45,8 @@ def problem(answer: Answer) -> tuple[str, str]:
         ("properties[a]=abcdef", "/query/a", "must NOT have more than 5 characters"),
         ("a=123&a=456", "/query/a", "must NOT have more than 5 characters"),
         ("abcdef=1", "/query", "must NOT have names of more than 5 characters"),
+        (f"currentTime=2022{'+' * 96}", None, None),
+        (f"currentTime=2022{'+' * 97}", "/query/currentTime", "must NOT have more than 100 characters"),
     ],
 )
 def test_a_context_in_a_query(opened: Opener, query: str, pointer: str | None, rule: str | None) -> None:
@@ -72,6 +74,8 @@ def test_a_context_in_a_query(opened: Opener, query: str, pointer: str | None, r
         ({"a": [1, 2, 3, 4]}, "/body/context/properties/a", "must NOT have more than 5 characters"),
         ({"a": {}}, "/body/context/properties/a", "must NOT have more than 5 characters"),
         ({"abcdef": 1}, "/body/context/properties", "must NOT have names of more than 5 characters"),
+        ({"currentTime": "2022" + " " * 96}, None, None),
+        ({"currentTime": "2022" + " " * 97}, "/body/context/currentTime", "must NOT have more than 100 characters"),
     ],
 )
 def test_a_context_in_a_body(opened: Opener, context: dict[str, Any], pointer: str | None, rule: str | None) -> None:
@@ -107,6 +111,7 @@ def test_depth_of_a_body(opened: Opener, path: str, charset: str, opening: str, 
             body = body[:100_000]
         answer = wire.ask("POST", path, media, body=body, key="client-key" if path == "/proxy" else TOKEN)
         told = answer.status == 400 and answer.json()["error"] == "the body is nested too deeply"
+        assert not told or problem(answer) == ("/body", "must NOT be nested in more than 8 levels")
         assert told or not deep or b"not JSON" in answer.body
         assert deep or not told
 

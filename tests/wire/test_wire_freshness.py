@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
-from wirekit import TOKEN, Opener, Wire
+from wirekit import TOKEN, Opener
 
 PROMETHEUS = "/proxy/internal-backstage/prometheus"
 AGE = "x-config-age"
-
-
-def later(wire: Wire, seconds: float) -> None:
-    """Let time pass."""
-    asyncio.run(wire.clock.advance(seconds))
 
 
 def test_no_age_unless_asked_for(opened: Opener) -> None:
@@ -29,14 +22,14 @@ def test_the_age_of_the_configuration(opened: Opener) -> None:
     assert wire.get("/proxy").header(AGE) is None
     wire.holder.confirm(wire.clock)
     assert wire.get("/proxy").header(AGE) == "0"
-    later(wire, 65.7)
+    wire.pass_s(65.7)
     first = wire.get("/proxy")
     assert first.header(AGE) == "65"
     assert wire.get("/proxy", {"if-none-match": first.header("etag") or ""}).fields.count((AGE, "65")) == 1
     assert wire.get("/proxy", key="wrong").header(AGE) == "65"
     assert wire.post("/proxy", {"toggles": ["on"]}).header(AGE) == "65"
     assert wire.get("/proxy/client/features", key=TOKEN).header(AGE) == "65"
-    later(wire, 1)
+    wire.pass_s(1)
     assert wire.ask("HEAD", "/proxy").header(AGE) == "66"
     wire.holder.confirm(wire.clock)
     assert wire.get("/proxy").header(AGE) == "0"
@@ -57,7 +50,7 @@ def test_an_answer_from_the_cache_has_the_age_of_now(opened: Opener) -> None:
     wire.holder.confirm(wire.clock)
     for _ in range(4):
         assert wire.get("/proxy").header(AGE) is not None
-        later(wire, 1)
+        wire.pass_s(1)
     assert wire.service.sources.cache.hits > 0
     assert wire.get("/proxy").header(AGE) == "4"
 
@@ -67,7 +60,7 @@ def test_readiness_fails_when_the_last_check_is_too_old(opened: Opener, seconds:
     """And nothing else does: the last good configuration is served."""
     wire = opened(max_staleness=30)
     wire.holder.confirm(wire.clock)
-    later(wire, seconds)
+    wire.pass_s(seconds)
     for path in ("/proxy/ready", "/readyz", "/internal-backstage/ready"):
         assert wire.get(path).status == status
     for path in ("/proxy", "/proxy/health", "/proxy/live", "/livez", PROMETHEUS):
@@ -80,7 +73,7 @@ def test_freshness_in_the_metrics(opened: Opener) -> None:
     """Age, date, revision and state of the configuration, what the checks brought, and how many failed in a row."""
     wire = opened()
     wire.holder.confirm(wire.clock)
-    later(wire, 2.5)
+    wire.pass_s(2.5)
     lines = wire.get(PROMETHEUS).body.decode().splitlines()
     assert wire.holder.current is not None
     for line in (

@@ -31,20 +31,13 @@ def test_the_answer(opened: Opener) -> None:
     assert wire.ask("HEAD", "/proxy").body == b""
 
 
-async def pass_seconds(wire: Wire, seconds: float) -> None:
-    """Let time pass."""
-    await wire.clock.advance(seconds)
-
-
 def test_time_brings_new_requests(opened: Opener) -> None:
     """The rate per second, and no more at once than the burst."""
-    import asyncio
-
     wire = opened(rate_limit_key=2, rate_limit_burst=3)
     assert statuses(wire, 5) == [200, 200, 200, 429, 429]
-    asyncio.run(pass_seconds(wire, 0.5))
+    wire.pass_s(0.5)
     assert statuses(wire, 2) == [200, 429]
-    asyncio.run(pass_seconds(wire, 3600))
+    wire.pass_s(3600)
     assert statuses(wire, 4) == [200, 200, 200, 429]
 
 

@@ -219,6 +219,10 @@ class Wire:
         """Return the answer to a POST of JSON."""
         return self.ask("POST", target, {"content-type": "application/json", **(headers or {})}, body=body, **more)
 
+    def pass_s(self, seconds: float) -> None:
+        """Let time pass."""
+        asyncio.run(self.clock.advance(seconds))
+
     def serve(self, document: object, strategies: dict[str, CustomStrategy] | None = None) -> None:
         """Serve this document from now on."""
         compiled = compile_document(document, CompileOptions(custom_strategies=strategies or {}))

@@ -9,7 +9,7 @@ import msgspec
 from mypy_extensions import i64
 
 from flagsvc.api.http import Refused, invalid
-from flagsvc.api.limits import DEPTH, TOGGLES
+from flagsvc.api.limits import DEPTH, TOGGLES, too_long
 from flagsvc.api.media import UTF8, Media, to_text, unpack
 from flagsvc.engine.context import Context
 from flagsvc.engine.values import jsdate, jsnumber
@@ -43,20 +43,20 @@ def read_json(body: bytes, media: Media, limit: int, depth: int = 0) -> object:
     body = unpack(body, media.window, limit)
     if not body:
         return {}
-    value = decoded(body, media)
+    value = decoded(body, media, depth)
     if depth and deeper(value, depth):
-        raise too_deep()
+        raise too_deep(depth)
     return value
 
 
-def decoded(body: bytes, media: Media) -> object:
+def decoded(body: bytes, media: Media, depth: int) -> object:
     """Return the JSON value in a body; raises Refused (400)."""
     try:
         return msgspec.json.decode(body if media.codec == UTF8 else to_text(body, media.codec))
     except RecursionError:
-        raise too_deep() from None
+        raise too_deep(depth) from None
     except ValueError:
-        return read_unusual(to_text(body, media.codec))
+        return read_unusual(to_text(body, media.codec), depth)
 
 
 def deeper(value: object, levels: i64) -> bool:
@@ -76,14 +76,14 @@ def deeper(value: object, levels: i64) -> bool:
     return False
 
 
-def read_unusual(text: str) -> object:
+def read_unusual(text: str, depth: int) -> object:
     """Return the JSON value in a text that the fast parser refuses: half a surrogate pair, `1e400`; or say where it is wrong."""
     if not text.strip(" \t\r\n"):
         raise Refused(400, "the body is not JSON: it is empty", [])
     try:
         return whole(json.loads(text, parse_constant=refuse_constant))
     except RecursionError:
-        raise too_deep() from None
+        raise too_deep(depth) from None
     except json.JSONDecodeError as error:
         reason = error.msg[:1].lower() + error.msg[1:]
         where = f"line {error.lineno} column {error.colno} (position {error.pos})"
@@ -92,9 +92,10 @@ def read_unusual(text: str) -> object:
         raise Refused(400, "the body is not JSON: a number has too many digits", []) from None
 
 
-def too_deep() -> Refused:
-    """Return the 400 for a body nested beyond its limit."""
-    return Refused(400, "the body is nested too deeply", [], DEPTH)
+def too_deep(depth: int) -> Refused:
+    """Return the 400 for a body nested beyond its limit of so many levels, or beyond the parser's where it has none (0)."""
+    problems = [("/body", f"must NOT be nested in more than {depth} levels")] if depth else []
+    return Refused(400, "the body is nested too deeply", problems, DEPTH)
 
 
 def refuse_constant(name: str) -> NoReturn:
@@ -113,8 +114,11 @@ def whole(value: object) -> object:
     return value
 
 
-def read_lookup(value: object, most: int) -> Lookup:
-    """Return the toggles, at most so many, and the context of a POST /proxy body; raises Refused (400). All else is ignored."""
+def read_lookup(value: object, most: int, longest: int = 0) -> Lookup:
+    """Return the toggles, at most so many, and the context of a POST /proxy body; raises Refused (400). All else is ignored.
+
+    `longest` is as in read_context.
+    """
     if not isinstance(value, dict):
         raise invalid("/body", None, MUST_BE_OBJECT)
     toggles = value.get("toggles", [])
@@ -126,11 +130,14 @@ def read_lookup(value: object, most: int) -> Lookup:
     context = value.get("context", {})
     if not isinstance(context, dict):
         raise invalid("/body", "context", MUST_BE_OBJECT)
-    return Lookup(read_context(context), names)
+    return Lookup(read_context(context, longest), names)
 
 
-def read_context(fields: dict[str, object]) -> Context:
-    """Return the context in the `context` object of a body; raises Refused (400)."""
+def read_context(fields: dict[str, object], longest: int = 0) -> Context:
+    """Return the context in the `context` object of a body; raises Refused (400).
+
+    `longest` is how many characters its time may have, 0 for any number; those of other values are counted in what is returned.
+    """
     context = Context()
     explicit = fields.get("properties", {})
     if not isinstance(explicit, dict):
@@ -140,7 +147,7 @@ def read_context(fields: dict[str, object]) -> Context:
         if attribute is not None:
             setattr(context, attribute, text("/body/context", name, value) or None)
         elif name == "currentTime":
-            context.current_time = read_time(value)
+            context.current_time = read_time(value, longest)
         elif name != "properties" and value is not None:
             context.properties[name] = loose_text(value)
     for name, value in explicit.items():
@@ -180,12 +187,15 @@ def loose_text(value: object) -> str:
     return "[object Object]" if isinstance(value, dict) else scalar_text(value)
 
 
-def read_time(value: object) -> float | None:
+def read_time(value: object, longest: int = 0) -> float | None:
     """Return `currentTime` in epoch milliseconds: a number, or a text that JavaScript's Date reads; None for no date.
 
-    Raises Refused (400) for an array or an object. Zero is absent, as everything that JavaScript takes for false.
+    Raises Refused (400) for an array or an object, or a text of more than `longest` characters (0: any number). Zero is absent, as
+    everything that JavaScript takes for false.
     """
     if isinstance(value, str):
+        if longest and len(value) > longest:
+            raise too_long("/body/context", "currentTime", longest)
         return jsdate.parse(value)
     if isinstance(value, list | dict):
         raise invalid("/body/context", "currentTime", MUST_BE_TEXT)

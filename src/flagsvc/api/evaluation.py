@@ -207,8 +207,8 @@ class Listing(Handler):
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return the toggles for the context in the query string; raises Refused (400)."""
         query = call.request.query
-        context = read_query(query)
         bounds = self.evaluator.bounds
+        context = read_query(query, bounds.time)
         if len(query) > bounds.value or len(context.properties) > bounds.properties:
             bounds.check(context, "/query", "/query")
         return self.evaluator.ask(call, context, self.no_names, self.everything)
@@ -224,6 +224,6 @@ class Lookup(Handler):
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return the toggles for the context in the body; raises Refused (400, 413)."""
         bounds = self.evaluator.bounds
-        asked = read_lookup(read_json(body, call.media, call.limit, call.depth), bounds.toggles)
+        asked = read_lookup(read_json(body, call.media, call.limit, call.depth), bounds.toggles, bounds.time)
         bounds.check(asked.context, "/body/context", "/body/context/properties")
         return self.evaluator.ask(call, asked.context, asked.toggles, self.everything)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from flagsvc.api.http import invalid
+from flagsvc.api.http import Refused, invalid
 from flagsvc.engine.context import Context
 
 HEADERS: Final = "headers"
@@ -41,6 +41,10 @@ LIMITS: Final = (
 """Every limit by the word that the metrics have for it."""
 
 
+USUAL_TIME: Final = 100
+"""Characters that a date may have however short values must be."""
+
+
 class Reached:
     """How often each limit was reached."""
 
@@ -53,11 +57,15 @@ class Reached:
 
 
 class Bounds:
-    """What a context may hold: so many properties, texts of so many characters; and how many toggles one may ask for by name."""
+    """What a context may hold: so many properties, texts of so many characters; and how many toggles one may ask for by name.
+
+    `time` is how many characters its time may have: that is counted where it is read, for a context holds a number.
+    """
 
     def __init__(self, properties: int, value: int, toggles: int) -> None:
         self.properties: Final = properties
         self.value: Final = value
+        self.time: Final = max(value, USUAL_TIME)
         self.toggles: Final = toggles
 
     def check(self, context: Context, place: str, inside: str) -> None:
@@ -78,4 +86,9 @@ class Bounds:
     def check_text(self, place: str, name: str, text: str | None) -> None:
         """Raise Refused (400) for a text that is too long; `name` is its own below `place`."""
         if text is not None and len(text) > self.value:
-            raise invalid(place, name, f"must NOT have more than {self.value} characters", VALUE)
+            raise too_long(place, name, self.value)
+
+
+def too_long(place: str, name: str, most: int) -> Refused:
+    """Return the 400 for the text `name` below `place`, which has more than so many characters."""
+    return invalid(place, name, f"must NOT have more than {most} characters", VALUE)

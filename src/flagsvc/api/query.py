@@ -11,6 +11,7 @@ from typing import Final
 from mypy_extensions import i64
 
 from flagsvc.api.http import invalid
+from flagsvc.api.limits import too_long
 from flagsvc.engine.context import (
     APP_NAME,
     CURRENT_TIME,
@@ -66,9 +67,13 @@ class Bag:
 
 
 class Query:
-    """What one query string holds: a context, and properties sent by name or inside `properties`."""
+    """What one query string holds: a context, and properties sent by name or inside `properties`.
 
-    def __init__(self) -> None:
+    `longest` is how many characters its time may have, 0 for any number.
+    """
+
+    def __init__(self, longest: int = 0) -> None:
+        self.longest: Final = longest
         self.context = Context()
         self.seen: i64 = 0
         self.loose = Bag(self.context.properties)
@@ -114,6 +119,8 @@ class Query:
         elif kind == REMOTE_ADDRESS:
             context.remote_address = value
         elif kind == CURRENT_TIME:
+            if self.longest and len(value) > self.longest:
+                raise too_long("/query", "currentTime", self.longest)
             context.current_time = jsdate.parse(value)
 
     def add_nested(self, name: str, value: str) -> None:
@@ -162,9 +169,12 @@ class Query:
         return self.context
 
 
-def read_query(query: bytes) -> Context:
-    """Return the context in a query string; raises Refused where a field has the wrong shape."""
-    found = Query()
+def read_query(query: bytes, longest: int = 0) -> Context:
+    """Return the context in a query string; raises Refused where a field has the wrong shape.
+
+    Its time may have at most `longest` characters, 0 for any number; those of other values are counted in what is returned.
+    """
+    found = Query(longest)
     if query:
         text = query.decode("utf-8", "replace")
         if "%5" in text:

@@ -17,6 +17,8 @@ Network: TypeAlias = IPv4Network | IPv6Network
 MAPPED = "::ffff:"
 MAX_HOPS = 100
 """Entries of X-Forwarded-For that are looked at, empty ones included; the bound keeps a long header from costing long."""
+LONGEST = 64
+"""Characters of an address, its zone included, which could be of any length otherwise."""
 
 
 class Trust:
@@ -66,6 +68,8 @@ def plain(peer: str) -> str:
 
 def read(text: str) -> Address | None:
     """Return the address in `text`, IPv4 mapped in IPv6 as IPv4; None where it is none."""
+    if len(text) > LONGEST:
+        return None
     try:
         address = ip_address(text)
     except ValueError:

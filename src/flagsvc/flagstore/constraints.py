@@ -11,7 +11,7 @@ import re2
 from sqlalchemy import select
 
 from flagsvc.engine.values import jsdate, jsnumber, semver
-from flagsvc.engine.values.regex import encode, is_portable
+from flagsvc.engine.values.regex import encode, is_costly, is_portable
 from flagsvc.flagstore.checks import Json, invalid, told
 from flagsvc.flagstore.refusals import Refusal, bad_data
 from flagsvc.flagstore.schema import context_fields
@@ -37,6 +37,7 @@ RE2_TEXTS = {
     "invalid named capture group": "invalid named capture",
 }
 """What the library says of a pattern → what the real server says."""
+TOO_LARGE = "pattern too large - compile failed"
 NOT_PORTABLE = "invalid escape sequence: `\\C`, or a group name that is given twice or not of ASCII"
 
 
@@ -178,11 +179,14 @@ def _check_regex(constraint: Json) -> None:
 
 def regex_problem(pattern: str) -> str | None:
     """Return what is wrong with a pattern; None for a good one."""
+    content = encode(pattern)
+    if is_costly(pattern, len(content)):
+        return TOO_LARGE
     options = re2.Options()
     options.log_errors = False
     options.never_capture = True
     try:
-        re2.compile(encode(pattern), options)
+        re2.compile(content, options)
     except re2.error as error:
         return as_told(error)
     return None if is_portable(pattern) else NOT_PORTABLE

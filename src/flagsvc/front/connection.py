@@ -256,6 +256,8 @@ class Connection(Ending):
     def answer(self, body: bytes) -> None:
         """Have the Service answer the request under way."""
         answer = self.service.answer(self.call, body)
+        self.body = b""
+        self.parts = None
         if isinstance(answer, Response):
             self.reply(answer)
         else:

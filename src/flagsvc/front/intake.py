@@ -24,6 +24,8 @@ SLACK: Final = 4096
 """Bytes of a head, beyond its headers and query, that may come in pieces: method and path."""
 NO_HEADERS: Final[Headers] = []
 """Headers are put into a Call one by one; its request has no list of them."""
+NO_CALL: Final = Call(Request(b"", b"", b"", NO_HEADERS))
+"""Stands for the request under way where there is none: a connection that waits keeps nothing of the last one."""
 
 
 class Intake(Watched):
@@ -40,7 +42,7 @@ class Intake(Watched):
         self.peer: str = peer
         self.scheme: str = scheme
         self.parser: httptools.HttpRequestParser | None = None
-        self.call: Call = Call(Request(b"", b"", b"", NO_HEADERS))
+        self.call: Call = NO_CALL
         self.url: bytes = b""
         self.inside: bool = False
         self.in_head: bool = False
@@ -214,6 +216,8 @@ class Intake(Watched):
         self.inside = False
         self.tail = b""
         self.on_end()
+        self.call = NO_CALL
+        self.url = b""
 
     def on_begin(self) -> None:
         """Tell that a request begins."""

@@ -15,6 +15,8 @@ OURS: Final[dict[bytes, int]] = {b"connection": CONNECTION, b"expect": EXPECT, b
 
 MOST: Final = 512
 """Spellings that are remembered at most."""
+LONGEST: Final = 64
+"""Bytes of a spelling that is remembered; together these bound what callers can make the process keep."""
 
 
 class Names:
@@ -37,6 +39,6 @@ class Names:
     def learn(self, name: bytes) -> i64:
         """Return the kind of a header spelt as never before; remember it as long as there is room."""
         kind = self.kinds.get(name.lower(), 0)
-        if len(self.known) < MOST:
+        if len(self.known) < MOST and len(name) <= LONGEST:
             self.known[name] = kind
         return kind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flagsvc.api.call import HEADERS, KEY, Call, Handler, Tally
+from flagsvc.api.call import HEADERS, KEY, LONGEST_READ, Call, Handler, Tally
 from flagsvc.api.http import Headers, Refused, Request
 
 TABLE = {**HEADERS, b"authorization": KEY}
@@ -48,6 +48,14 @@ def test_headers_that_come_twice() -> None:
     assert (found.key, found.content_type) == (b"1", b"a")
     assert (found.forwarded, found.accept_encoding) == (b"a, b", b"x, y")
     assert found.content_encoding == b"gzip, gzip"
+
+
+def test_a_long_accept_encoding_is_none() -> None:
+    """Longer than any real one it is not read, in one line or in several: without a key it would keep the process busy."""
+    whole, half = b"a" * LONGEST_READ, b"a" * (LONGEST_READ // 2)
+    assert call((b"accept-encoding", whole)).accept_encoding == whole
+    assert call((b"accept-encoding", whole + b"a")).accept_encoding == b""
+    assert call((b"accept-encoding", half), (b"accept-encoding", half)).accept_encoding == b""
 
 
 @pytest.mark.parametrize(

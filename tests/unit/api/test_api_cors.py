@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import time
 from typing import Any
 
-from flagsvc.api.cors import Cors
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flagsvc.api.cors import WILDCARD, Cors, compile_origin
 from flagsvc.api.settings import ServiceSettings
 
 
@@ -46,3 +51,22 @@ def test_allowed_headers_are_not_repeated_where_they_are_set() -> None:
     assert cors().preflight_own(None, b"a") == [(b"access-control-allow-headers", b"a")]
     assert cors().preflight_own(None, b"") == []
     assert cors(cors_allowed_headers=("b",)).preflight_own(None, b"a") == []
+
+
+@given(st.text("*.-a!", max_size=8), st.sampled_from(["", ":1", ":*"]), st.text(".-a!:1/", max_size=12))
+def test_wildcards_stand_for_what_they_say(host: str, port: str, rest: str) -> None:
+    """A pattern takes exactly what it takes with every wildcard tried in every length."""
+    pattern = f"s://*{host}{port}"
+    slow = re.compile(WILDCARD.join(re.escape(part) for part in pattern.split("*")))
+    for origin in (f"s://{rest}", f"s://{rest}{port}", pattern.replace("*", "a.a")):
+        assert bool(compile_origin(pattern).fullmatch(origin.encode())) is bool(slow.fullmatch(origin))
+
+
+def test_a_hostile_origin_takes_little_time() -> None:
+    """The time is linear in the Origin, however many wildcards there are: it comes without a key, and may be 64 kB."""
+    rules = cors(cors_origin=("https://*.*.*.*.example.com:*",))
+    started = time.process_time()
+    for origin in (b"https://" + b"a." * 30_000, b"https://" + b"." * 60_000, b"https://" + b"a" * 60_000):
+        assert rules.own(origin) == []
+    assert time.process_time() - started < 1
+    assert rules.own(b"https://a.b.c.d.example.com:8443") != []

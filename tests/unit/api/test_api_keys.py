@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from flagsvc.api import keys as module
 from flagsvc.api.keys import KeyRing, Keys
 
 
@@ -15,6 +18,21 @@ def test_a_ring_holds_its_keys_and_nothing_else() -> None:
 def test_blanks_round_a_value_do_not_belong_to_it() -> None:
     """Parsers differ in what they leave of them."""
     assert KeyRing(["abc"]).holds(b" abc\t ")
+
+
+def test_every_key_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether the right one comes first or none is right: how long it takes tells nothing."""
+    compared: list[bytes] = []
+
+    def compare(one: bytes, other: bytes) -> bool:
+        compared.append(other)
+        return one == other
+
+    monkeypatch.setattr(module, "compare_digest", compare)
+    ring = KeyRing(["abc", "d", "e"])
+    for key, opens in ((b"abc", True), (b"e", True), (b"x", False)):
+        compared.clear()
+        assert ring.holds(key) is opens and compared == ring.digests
 
 
 def test_an_empty_ring_holds_nothing() -> None:

@@ -7,7 +7,7 @@ import ipaddress
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagsvc.api.trust import MAX_HOPS, Trust, plain, read
+from flagsvc.api.trust import LONGEST, MAX_HOPS, Trust, plain, read
 
 ENTRIES = st.sampled_from(
     ["1.1.1.1", "10.0.0.1", "10.0.0.2", "::1", "fd00::1", "::ffff:10.0.0.9", "x", "", "1.1.1.1:80"]
@@ -64,3 +64,10 @@ def test_forms_of_a_peer() -> None:
     assert plain("::ffff:102:304") == "::ffff:102:304"
     assert plain("2001:db8::1") == "2001:db8::1"
     assert str(read("::ffff:102:304")) == "1.2.3.4"
+
+
+def test_a_zone_is_no_place_to_write_in() -> None:
+    """The zone of an IPv6 address may be any text: so an entry that is longer than an address ends the walk."""
+    zoned = "fe80::1%" + "e" * (LONGEST - 8)
+    assert Trust(True).address("10.0.0.7", zoned.encode()) == zoned
+    assert Trust(True).address("10.0.0.7", f"{zoned}e".encode()) == "10.0.0.7"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,6 +18,10 @@ from flagsvc.apps import protocol
 from flagsvc.apps.protocol import bounded
 
 BOUND = 4096
+TAKEN: dict[int, float] = {}
+"""Bytes that the server took of each connection, by the caller's port; infinite when it is gone."""
+TOOK = threading.Condition()
+"""Is told whenever that changes."""
 
 
 def refusal(status: int) -> Response:
@@ -39,11 +44,36 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
+class Watched(bounded(BOUND, refusal)):  # type: ignore[misc]  # the class is made when it is asked for
+    """The bounded protocol, and what it took."""
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin."""
+        super().connection_made(transport)
+        self.note(0)
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes; no more after what ends the connection."""
+        super().data_received(data)
+        self.note(math.inf if self.transport.is_closing() else TAKEN[self.client[1]] + len(data))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        super().connection_lost(exc)
+        self.note(math.inf)
+
+    def note(self, size: float) -> None:
+        """Tell what was taken so far."""
+        with TOOK:
+            TAKEN[self.client[1]] = size
+            TOOK.notify_all()
+
+
 @contextmanager
 def served() -> Iterator[int]:
     """Run the application over the bounded protocol in a thread; give its port."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        config = uvicorn.Config(app, http=bounded(BOUND, refusal), ws="none", lifespan="off", log_config=None)
+        config = uvicorn.Config(app, http=Watched, ws="none", lifespan="off", log_config=None)
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
@@ -77,13 +107,21 @@ def read_all(connection: socket.socket) -> bytes:
 
 
 def trickle(connection: socket.socket, data: bytes, step: int = 1024) -> None:
-    """Send in pieces that arrive one by one, as far as the other side takes them."""
+    """Send in pieces, each when the other side has taken the one before, until it takes no more."""
+    port = connection.getsockname()[1]
     for at in range(0, len(data), step):
-        try:
-            connection.sendall(data[at : at + step])
-        except OSError:
+        piece = data[at : at + step]
+        wanted = TAKEN.get(port, 0) + len(piece)
+        if wanted == math.inf:
             return
-        time.sleep(0.002)
+        connection.sendall(piece)
+        with TOOK:
+            assert TOOK.wait_for(partial(reaches, port, wanted), 20)
+
+
+def reaches(port: int, wanted: float) -> bool:
+    """Return whether so much was taken of a connection."""
+    return TAKEN.get(port, 0) >= wanted
 
 
 @pytest.mark.parametrize(
@@ -102,7 +140,7 @@ def test_a_head_without_end(caller: socket.socket, head: bytes) -> None:
 
 def test_trailers_without_end(caller: socket.socket) -> None:
     """What follows a chunked body counts too."""
-    caller.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n")
+    trickle(caller, b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n")
     trickle(caller, b"T: " + b"x" * 20_000)
     assert b" 431 " in read_all(caller)
 
@@ -121,7 +159,7 @@ def test_a_slow_small_head(caller: socket.socket) -> None:
 
 def test_a_large_body(caller: socket.socket) -> None:
     """Bodies are not bounded here: bytes of a body get the request on."""
-    caller.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 300000\r\n\r\n")
+    trickle(caller, b"POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 300000\r\n\r\n")
     trickle(caller, b"x" * 300_000, step=10_000)
     assert read_all(caller).endswith(b" 300000")
 
@@ -161,7 +199,7 @@ def test_patience_ends(monkeypatch: pytest.MonkeyPatch, begun: bytes) -> None:
 
 def test_patience_is_for_requests_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pause to the next request may take longer: a request that is there, body and all, stops the clock."""
-    monkeypatch.setattr(protocol, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(protocol, "PATIENCE_S", 0.6)
     with served() as port, socket.create_connection(("127.0.0.1", port), timeout=10) as caller:
         for head, body in (
             (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2", b"xy"),

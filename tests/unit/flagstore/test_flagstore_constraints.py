@@ -107,6 +107,8 @@ def test_patterns() -> None:
     assert str(problem(constraint("REGEX", r"\C"))).startswith(REGEX)
     assert problem(constraint("REGEX", "a", inverted=True)) == "REGEX operator cannot be inverted."
     assert problem(constraint("REGEX")) == REGEX
+    too_large = f"{REGEX} Error: error parsing regexp: pattern too large - compile failed"
+    assert problem(constraint("REGEX", "a{0,1000}" * 80)) == too_large, "no client would search it"
 
 
 @pytest.mark.parametrize("operator", ["IN", "NOT_IN", "STR_CONTAINS", "STR_STARTS_WITH", "STR_ENDS_WITH"])

@@ -280,7 +280,7 @@ async def test_who_calls() -> None:
         ({"peer": "192.0.2.1", "secure": True}, ("192.0.2.1", "https")),
         ({"peer": None}, ("", "http")),
     ):
-        line = dial(serving(), **given).send(HEALTH)
+        line = dial(serving(), **given).send(CHUNKED)
         request = line.connection.call.request
         assert (request.peer, request.scheme) == wanted
 
@@ -291,3 +291,26 @@ def test_the_kits_transport_is_strict() -> None:
     transport.close()
     with pytest.raises(AssertionError):
         transport.write(b"x")
+
+
+@asynchronous
+async def test_nothing_of_a_request_is_kept_behind_it() -> None:
+    """A connection that waits for its next request holds neither the head nor the body of the last one, however they came."""
+    long = get("/proxy", f"X-Forwarded-For: {'1' * 5000}")
+    post = head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 5002") + b"{" + b" " * 5000 + b"}"
+    slow = serving(slow=True)
+    for given, pieces in (
+        (serving(), [long]),
+        (serving(), [post]),
+        (serving(), [post[:999], post[999:]]),
+        (slow, [post]),
+    ):
+        line = dial(given).send(*pieces)
+        held = line.connection
+        assert held.pending is (given is slow)
+        assert (held.body, held.parts, held.url, held.held) == (b"", None, b"", b"")
+        assert held.call.forwarded is None and held.call.request.path == b""
+    assert slow.gate is not None
+    slow.gate.set()
+    await turns()
+    assert line.answers("POST") == [200]

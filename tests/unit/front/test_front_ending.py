@@ -8,7 +8,7 @@ from aio import asynchronous
 from flagsvc.api.limits import BODY_TIME, CONNECTIONS, HEADER_TIME, HEADERS, WRITE_TIME
 from flagsvc.front import Limits
 from flagsvc.front.connection import Connection
-from frontkit import KEYED, FakeTransport, Line, Serving, dial, get, head, parse_answer, serving
+from frontkit import KEYED, FakeTransport, Line, Serving, crowd, dial, get, head, parse_answer, serving
 
 LIMITS = Limits(keep_alive_s=50, header_s=5, body_s=10, stall_s=3, linger_s=2, leave_s=1)
 HEALTH = get("/proxy/health")
@@ -83,24 +83,12 @@ async def test_a_caller_who_takes_nothing_is_counted() -> None:
     assert line.transport.aborted and counted(given) == {WRITE_TIME: 1}
 
 
-def crowd(given: Serving, limits: Limits, number: int) -> list[Line]:
-    """Return connections of one server."""
-    first = dial(given, limits)
-    lines = [first]
-    for _ in range(number - 1):
-        connection = Connection(first.connection.site, given.service, first.connection.names)
-        lines.append(Line(connection, FakeTransport()))
-        lines[-1].transport.protocol = connection
-        connection.connection_made(lines[-1].transport)
-        connection.site.outbox.send()
-    return lines
-
-
 @asynchronous
 async def test_no_room() -> None:
     """One more than there is room for is answered 503 and closed; when one goes, there is room for another."""
     given = serving()
-    lines = crowd(given, Limits(connections=2), 3)
+    lines = crowd(given, 3, Limits(connections=2))
+    lines[0].connection.site.outbox.send()
     status, fields, body, rest = parse_answer(bytes(lines[2].transport.data))
     assert (status, body, rest) == (503, b"too many connections", b"")
     assert {("connection", "close"), ("cache-control", "no-store"), ("retry-after", "1")} <= set(fields)
@@ -124,7 +112,8 @@ async def test_no_room() -> None:
 async def test_no_room_to_say_so() -> None:
     """Beyond some that wait for their end, connections are closed without a word; all of them are counted, none is forgotten."""
     given = serving()
-    lines = crowd(given, Limits(connections=1, turned=3), 10)
+    lines = crowd(given, 10, Limits(connections=1, turned=3))
+    lines[0].connection.site.outbox.send()
     assert [line.transport.ended for line in lines] == [False] + [True] * 3 + [False] * 6
     assert [line.transport.aborted for line in lines] == [False] * 4 + [True] * 6
     assert all(line.transport.data == b"" for line in lines[4:])
@@ -138,9 +127,9 @@ async def test_no_room_to_say_so() -> None:
 async def test_a_head_of_many_small_fields_is_not_put_together() -> None:
     """One that is far too large is refused as it is read: what it repeats is not joined again and again."""
     given = serving(header_limit=2000, query_limit=100)
-    many = head("GET /proxy HTTP/1.1", KEYED, *["X-Forwarded-For: 10.0.0.1"] * 5000)
+    many = head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 2", *["X-Forwarded-For: 10.0.0.1"] * 5000)
     line = dial(given).send(many)
-    assert line.answers() == [431]
+    assert line.answers("POST") == [431]
     forwarded = line.connection.call.forwarded
     assert forwarded is not None and len(forwarded) < 10_000
     assert counted(given) == {HEADERS: 1}

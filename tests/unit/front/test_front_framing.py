@@ -11,15 +11,17 @@ from aio import asynchronous
 from frontframing import HIDDEN, LAST, REFUSED, TAKEN
 from frontkit import KEYED, dial, get, head, parse_answer, serving
 
+in_pieces = pytest.mark.parametrize("size", [100_000, 1], ids=["in one piece", "byte by byte"])
+
 
 @asynchronous
 @pytest.mark.parametrize("name", REFUSED)
-@pytest.mark.parametrize("whole", [True, False], ids=["in one piece", "byte by byte"])
-async def test_odd_framing_is_refused(name: str, whole: bool) -> None:
+@in_pieces
+async def test_odd_framing_is_refused(name: str, size: int) -> None:
     """A 400, the connection ends, and nothing behind it is taken for a request; one whose head was good may have had its answer."""
     data = REFUSED[name] + HIDDEN
     line = dial(serving(), quiet=True)
-    line.send(*([data] if whole else [data[at : at + 1] for at in range(len(data))]))
+    line.send(*(data[at : at + size] for at in range(0, len(data), size)))
     status, fields, _, rest = parse_answer(bytes(line.transport.data), "POST")
     assert (status, rest) == (400, b"") and ("connection", "close") in fields
     assert line.transport.over
@@ -28,24 +30,24 @@ async def test_odd_framing_is_refused(name: str, whole: bool) -> None:
 
 @asynchronous
 @pytest.mark.parametrize("name", TAKEN)
-@pytest.mark.parametrize("whole", [True, False], ids=["in one piece", "byte by byte"])
-async def test_good_framing_is_taken(name: str, whole: bool) -> None:
+@in_pieces
+async def test_good_framing_is_taken(name: str, size: int) -> None:
     """Two answers: the one, and that to the request behind it."""
     data = TAKEN[name] + get("/proxy/health")
     line = dial(serving())
-    line.send(*([data] if whole else [data[at : at + 1] for at in range(len(data))]))
+    line.send(*(data[at : at + size] for at in range(0, len(data), size)))
     assert line.answers("POST", "GET") == [200, 200]
     assert not line.transport.over
 
 
 @asynchronous
 @pytest.mark.parametrize("name", LAST)
-@pytest.mark.parametrize("whole", [True, False], ids=["in one piece", "byte by byte"])
-async def test_versions_that_keep_no_connection(name: str, whole: bool) -> None:
+@in_pieces
+async def test_versions_that_keep_no_connection(name: str, size: int) -> None:
     """One answer, and the connection ends."""
     data = LAST[name] + HIDDEN
     line = dial(serving(), quiet=True)
-    line.send(*([data] if whole else [data[at : at + 1] for at in range(len(data))]))
+    line.send(*(data[at : at + size] for at in range(0, len(data), size)))
     status, fields, _, rest = parse_answer(bytes(line.transport.data))
     assert status in (200, 400) and ("connection", "close") in fields and rest == b""
     assert line.transport.over

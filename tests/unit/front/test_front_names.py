@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flagsvc.api.call import HEADERS, KEY, ORIGIN
-from flagsvc.front.names import CONNECTION, MOST, Names
+from flagsvc.front.names import CONNECTION, LONGEST, MOST, Names
 
 
 def test_spellings() -> None:
@@ -31,3 +31,11 @@ def test_what_is_remembered_is_bounded() -> None:
     for at in range(2 * MOST):
         assert names.kind(b"x-%d" % at) == 0
     assert len(names.known) == MOST and names.kind(b"Origin") == ORIGIN and names.kind(b"oriGIN") == ORIGIN
+
+
+def test_a_long_name_is_not_remembered() -> None:
+    """Nor do a few long ones fill the memory: a name may have as many bytes as a head."""
+    names = Names(HEADERS)
+    before = len(names.known)
+    assert names.kind(b"X" * LONGEST) == 0 == names.kind(b"X" * (LONGEST + 1))
+    assert len(names.known) == before + 1

@@ -7,10 +7,8 @@ import asyncio
 import pytest
 
 from aio import asynchronous
-from flagsvc.front import Limits, front
-from flagsvc.front.connection import Connection
 from flagsvc.front.outbox import TOGETHER, TOGETHER_BYTES
-from frontkit import KEYED, FakeTransport, Serving, State, get, head, parse_answers, serving
+from frontkit import KEYED, Serving, crowd, get, head, parse_answers, serving
 
 HEALTH = get("/proxy/health")
 MIDDLING = {
@@ -29,15 +27,7 @@ class Crowd:
     """Connections to one server."""
 
     def __init__(self, given: Serving, number: int) -> None:
-        make = front(lambda: given.service, Limits())
-        state = State()
-        self.members: list[tuple[Connection, FakeTransport]] = []
-        for _ in range(number):
-            connection = make(None, state, {})
-            transport = FakeTransport()
-            transport.protocol = connection
-            connection.connection_made(transport)
-            self.members.append((connection, transport))
+        self.members = [(line.connection, line.transport) for line in crowd(given, number)]
 
     def ask(self, data: bytes) -> None:
         """Send the same on every connection."""
@@ -55,48 +45,48 @@ class Crowd:
 @asynchronous
 async def test_answers_of_one_turn_go_out_at_its_end() -> None:
     """Nothing is written while other connections may still be answered; when the loop has turned everything is, once each."""
-    crowd = Crowd(serving(), 3)
-    crowd.ask(HEALTH * 2)
-    assert crowd.statuses() == [[], [], []]
+    callers = Crowd(serving(), 3)
+    callers.ask(HEALTH * 2)
+    assert callers.statuses() == [[], [], []]
     await asyncio.sleep(0)
-    assert crowd.statuses() == [[200, 200]] * 3
-    assert [transport.writes for _, transport in crowd.members] == [1, 1, 1]
-    crowd.ask(HEALTH)
+    assert callers.statuses() == [[200, 200]] * 3
+    assert [transport.writes for _, transport in callers.members] == [1, 1, 1]
+    callers.ask(HEALTH)
     await asyncio.sleep(0)
-    assert crowd.statuses() == [[200, 200, 200]] * 3
+    assert callers.statuses() == [[200, 200, 200]] * 3
 
 
 @asynchronous
 async def test_many_answers_do_not_wait_for_more() -> None:
     """As soon as there are so many, those that are ready go out within the turn."""
-    crowd = Crowd(serving(), TOGETHER + 1)
-    crowd.ask(HEALTH)
-    assert crowd.statuses() == [[200]] * TOGETHER + [[]]
+    callers = Crowd(serving(), TOGETHER + 1)
+    callers.ask(HEALTH)
+    assert callers.statuses() == [[200]] * TOGETHER + [[]]
     await asyncio.sleep(0)
-    assert crowd.statuses()[-1] == [200]
+    assert callers.statuses()[-1] == [200]
 
 
 @asynchronous
 async def test_many_bytes_do_not_wait_for_more() -> None:
     """As soon as there are so many bytes, they go out within the turn."""
     given = serving(MIDDLING)
-    crowd = Crowd(given, 20)
-    crowd.ask(get())
-    sent = [len(transport.data) for _, transport in crowd.members]
+    callers = Crowd(given, 20)
+    callers.ask(get())
+    sent = [len(transport.data) for _, transport in callers.members]
     assert sent[0] > 0 and sent[-1] == 0
     together = next(number for number in range(20) if sum(sent[:number]) >= TOGETHER_BYTES)
     assert sent.index(0) % together == 0
     await asyncio.sleep(0)
-    assert crowd.statuses() == [[200]] * 20
+    assert callers.statuses() == [[200]] * 20
 
 
 @asynchronous
 async def test_a_large_answer_does_not_overtake_a_small_one() -> None:
     """What is ready on the same connection goes out first."""
-    crowd = Crowd(serving(LARGE), 1)
-    crowd.ask(HEALTH + get() + HEALTH)
+    callers = Crowd(serving(LARGE), 1)
+    callers.ask(HEALTH + get() + HEALTH)
     await asyncio.sleep(0)
-    _, transport = crowd.members[0]
+    _, transport = callers.members[0]
     answers = parse_answers(bytes(transport.data), ["GET"] * 3)
     assert [status for status, _, _ in answers] == [200, 200, 200]
     assert [len(body) > 65_536 for _, _, body in answers] == [False, True, False]
@@ -105,9 +95,9 @@ async def test_a_large_answer_does_not_overtake_a_small_one() -> None:
 @asynchronous
 async def test_a_word_to_go_on_does_not_overtake_an_answer() -> None:
     """The answer before comes first."""
-    crowd = Crowd(serving(), 1)
-    crowd.ask(HEALTH + head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 2", "Expect: 100-continue"))
-    _, transport = crowd.members[0]
+    callers = Crowd(serving(), 1)
+    callers.ask(HEALTH + head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 2", "Expect: 100-continue"))
+    _, transport = callers.members[0]
     assert transport.data.startswith(b"HTTP/1.1 200") and transport.data.endswith(b"HTTP/1.1 100 Continue\r\n\r\n")
 
 
@@ -117,22 +107,22 @@ async def test_a_word_to_go_on_does_not_overtake_an_answer() -> None:
 )
 async def test_the_last_answer_is_written_before_the_end(last: bytes, lingers: bool) -> None:
     """Whether the connection is closed at once or lingers for what the caller still sends."""
-    crowd = Crowd(serving(), 1)
-    _, transport = crowd.members[0]
-    crowd.ask(HEALTH + last)
+    callers = Crowd(serving(), 1)
+    _, transport = callers.members[0]
+    callers.ask(HEALTH + last)
     assert (transport.ended, transport.closed) == (lingers, not lingers)
-    assert crowd.statuses() == [[200, 400 if lingers else 200]]
+    assert callers.statuses() == [[200, 400 if lingers else 200]]
 
 
 @asynchronous
 async def test_callers_who_are_gone_do_not_disturb_others() -> None:
     """An answer to a connection that was lost, is being closed or was cut off meanwhile is dropped; the others get theirs."""
-    crowd = Crowd(serving(), 4)
-    crowd.ask(HEALTH)
-    (lost, _), (_, closing), (cut, aborted), (_, other) = crowd.members
+    callers = Crowd(serving(), 4)
+    callers.ask(HEALTH)
+    (lost, _), (_, closing), (cut, aborted), (_, other) = callers.members
     lost.connection_lost(None)
     closing.closed = True
     cut.abort()
     await asyncio.sleep(0)
     assert aborted.aborted
-    assert crowd.statuses() == [[], [], [], [200]] and other.writes == 1
+    assert callers.statuses() == [[], [], [], [200]] and other.writes == 1

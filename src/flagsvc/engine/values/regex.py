@@ -19,6 +19,13 @@ PIECES: Final = r"\\Q.*?(?:\\E|\Z)|\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.?|[^\]\\])*+(?
 
 Each begins where the one before ended, also where a class is never closed: the time is linear in the pattern.
 """
+LONGEST: Final = 65_536
+"""Bytes of a pattern: what RE2 reads, and so the time of that, is bounded by nothing but the pattern's length."""
+MOST_CLASSES: Final = 256
+r"""Names of classes (`\pL`, `\P{Greek}`) in a pattern: each is hundreds of ranges, and takes as long as hundreds of characters."""
+MOST_CHOICES: Final = 10_000
+"""Upper bounds of ranges (`{0,1000}`; of `?` it is 1) in a pattern, added up: RE2 joins neighbours in the square of that time."""
+RANGE: Final = r"\{[0-9]{1,4},([0-9]{1,4})\}"
 MOST_MEMORY: Final = 8 * 1024 * 1024
 """Bytes of a compiled pattern and of what it remembers while it searches."""
 MOST_STEPS: Final = 32 * 1024 * 1024
@@ -42,7 +49,10 @@ class Regex:
 
 
 def compile_regex(pattern: str, case_insensitive: bool) -> Regex | None:
-    """Return the compiled pattern, None where it is not valid or larger than RE2 allows."""
+    """Return the compiled pattern, None where it is not valid, larger than RE2 allows, or where compiling it could take long."""
+    octets = encode(pattern)
+    if is_costly(pattern, len(octets)):
+        return None
     import re2  # with the first pattern: two megabytes that a document without one does not need
 
     options = re2.Options()
@@ -51,10 +61,17 @@ def compile_regex(pattern: str, case_insensitive: bool) -> Regex | None:
     options.never_capture = True
     options.case_sensitive = not case_insensitive
     try:
-        compiled = re2.compile(encode(pattern), options)
+        compiled = re2.compile(octets, options)
     except re2.error:
         return None
     return Regex(compiled) if is_portable(pattern) else None
+
+
+def is_costly(pattern: str, size: int) -> bool:
+    """Tell whether compiling a pattern of `size` bytes could take longer than about half a second."""
+    if size > LONGEST or pattern.count("\\p") + pattern.count("\\P") > MOST_CLASSES:
+        return True
+    return pattern.count("?") + sum([int(most) for most in re.findall(RANGE, pattern)]) > MOST_CHOICES
 
 
 def is_portable(pattern: str) -> bool:
