@@ -50,12 +50,14 @@ def reply(status: int, body: bytes = b"", **headers: str) -> bytes:
 class Loopback:
     """A scriptable server. `answers` are used up one a request, the last one stays; `requests` is what came."""
 
-    def __init__(self, scheme: str) -> None:
+    def __init__(self, scheme: str, tls: ssl.SSLContext | None = None) -> None:
         self.requests: list[Request] = []
         self.answers: list[Answer] = [reply(200, b"{}")]
         self.connections = 0
         self.port = 0
         self._scheme = scheme
+        self._tls = tls
+        self._running: asyncio.Server | None = None
         self._writers: set[Writer] = set()
 
     @property
@@ -88,6 +90,17 @@ class Loopback:
                 else:
                     await answer(request, reader, writer)
 
+    async def listen(self) -> None:
+        """Take connections, at the port that it has had before."""
+        self._running = await asyncio.start_server(self.serve, "127.0.0.1", self.port, ssl=self._tls)
+        self.port = self._running.sockets[0].getsockname()[1]
+
+    def leave(self) -> None:
+        """Take no connection any more, and cut those there are."""
+        if self._running is not None:
+            self._running.close()
+        self.end()
+
     def end(self) -> None:
         """Cut all connections."""
         for writer in self._writers:
@@ -105,14 +118,12 @@ async def read_request(reader: asyncio.StreamReader) -> Request:
 @asynccontextmanager
 async def loopback(tls: ssl.SSLContext | None = None) -> AsyncIterator[Loopback]:
     """Run a server on a free port until the block ends."""
-    server = Loopback("https" if tls else "http")
-    running = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=tls)
-    server.port = running.sockets[0].getsockname()[1]
+    server = Loopback("https" if tls else "http", tls)
+    await server.listen()
     try:
         yield server
     finally:
-        running.close()
-        server.end()
+        server.leave()
         await asyncio.sleep(0)
 
 

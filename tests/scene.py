@@ -132,6 +132,12 @@ class Scene:
         await self.poll()
         return (await self.waits(1))[0]
 
+    async def next_try(self) -> None:
+        """Let such a proxy try to poll once more, where nobody listens."""
+        [pause] = await self.waits(1)
+        await self.clock.advance(pause)
+        await self.waits(1)
+
     async def _answer(self, request: Request, reader: Any, writer: Writer) -> None:
         """Answer as a flag server does."""
         special = self.replies.get(request.path.rpartition("/")[2])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import ssl
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
@@ -45,6 +46,13 @@ class Pair:
 
     def load(self, context: ssl.SSLContext) -> None:
         """Have a side of TLS show the certificate. Raises ConfigurationError, and leaves the settings as nothing to use then."""
+        try:
+            self._load(context)
+        except ConfigurationError as error:
+            traceback.clear_frames(error.__traceback__)  # they hold the key
+            raise
+
+    def _load(self, context: ssl.SSLContext) -> None:
         certificate = content(self.names.cert, self.cert)
         key = certificate if self.key is None else content(self.names.key, self.key)
         problem = self._problem(certificate, key)

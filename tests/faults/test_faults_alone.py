@@ -5,7 +5,6 @@ Behaviour: Towards the upstream server (failures); specification: States and tra
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from aio import asynchronous
-from processes import free_port
 from scene import Proxy, Scene, document, scene, toggle
 from upstream_faults import FAULTS, WORSE, Fault
 
@@ -88,28 +86,47 @@ async def test_a_fault_alone(fault: Fault, tmp_path: Path) -> None:
 @asynchronous
 async def test_nobody_listens(tmp_path: Path) -> None:
     """A connection that is refused is a fault like any other; when somebody listens at last, the proxy is served."""
-    port = free_port()
     async with scene(tmp_path) as around:
-        options = around.options(flagsvc_url=f"http://127.0.0.1:{port}/api", metrics_interval=0)
-        async with around.proxy(options, ready=False) as proxy:
+        around.upstream.leave()
+        async with around.proxy(around.options(metrics_interval=0), ready=False) as proxy:
             for _ in range(TIMES):
-                await refused(around)
+                await around.next_try()
+                injected["nobody listens"] += 1
                 assert (await proxy.ask("GET", "/proxy")).status_code == 503
-            async with await asyncio.start_server(around.upstream.serve, "127.0.0.1", port):
-                await recovers(around, proxy, "first")
-                around.upstream.end()
-            before = await proxy.names()
+            await around.upstream.listen()
+            await recovers(around, proxy, "first")
+            around.upstream.leave()
+            before = await seen(proxy)
             for _ in range(TIMES):
-                await refused(around)
-                assert await proxy.names() == before == ["first"]
+                await around.next_try()
+                injected["nobody listens"] += 1
+                assert await seen(proxy) == before
+            await around.upstream.listen()
+            await recovers(around, proxy, "second")
 
 
-async def refused(around: Scene) -> None:
-    """Let the proxy try once more where nobody listens."""
-    [pause] = await around.waits(1)
-    await around.clock.advance(pause)
-    await around.waits(1)
-    injected["nobody listens"] += 1
+@pytest.mark.parametrize("otherwise", [FAULTS[0], None], ids=repr)
+@asynchronous
+async def test_an_empty_document(otherwise: Fault | None, tmp_path: Path) -> None:
+    """A document without toggles where there were some changes nothing by itself, however often it comes between good ones, nor
+    with a failure behind it; one that comes twice is what the upstream means.
+    """
+    async with scene(tmp_path) as around, around.proxy(around.options(metrics_interval=0), ready=False) as proxy:
+        await recovers(around, proxy, "first")
+        before = await seen(proxy)
+        for _ in range(TIMES):
+            around.served = document()
+            await around.next_poll()
+            injected["an empty document"] += 1
+            assert await seen(proxy) == before
+            if otherwise is not None:
+                await suffers(around, otherwise)
+                assert await seen(proxy) == before
+            await recovers(around, proxy, "first")
+        around.served = document()
+        for _ in range(2):
+            await around.next_poll()
+        assert await proxy.names() == []
 
 
 @asynchronous

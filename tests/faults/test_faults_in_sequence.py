@@ -163,6 +163,8 @@ class Lives(RuleBasedStateMachine):
             if found == names:
                 self.current, self.doubt = names, False
                 return
+            if self.current is None and found is not None:  # a poll took too long
+                self._looks_again()
             assert found == self.current
         raise AssertionError(f"the proxy does not recover: {self.around.log[-10:]}")
 
@@ -176,6 +178,19 @@ class Lives(RuleBasedStateMachine):
         assert found in allowed
         self.doubt = bool(found)
         self.current = found
+
+    def _looks_again(self) -> None:
+        """Whoever has nothing to serve looks into the storage again with each poll that fails."""
+        if self.current is None:
+            self.current = self.store.names
+
+    async def _gone(self, times: int) -> None:
+        """Let the proxy poll so often in vain."""
+        self.around.upstream.leave()
+        for _ in range(times):
+            await self.around.next_try()
+        await self.around.upstream.listen()
+        self._looks_again()
 
     # ---- what happens
 
@@ -194,6 +209,13 @@ class Lives(RuleBasedStateMachine):
         for _ in range(times):
             self.run(self.around.next_poll())
             self.injected[fault.name] += 1
+            self._looks_again()
+
+    @rule(times=st.integers(1, 2))
+    def the_upstream_is_gone(self, times: int) -> None:
+        """For some time nobody listens at its address."""
+        self.run(self._gone(times))
+        self.injected["nobody listens"] += times
 
     @rule(names=st.sampled_from(DOCUMENTS))
     def the_upstream_answers(self, names: Names) -> None:

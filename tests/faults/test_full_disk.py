@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from aio import asynchronous
+from flagsvc.errors import StoreError
 from flagsvc.repository.stores import FileStore
 from needs import missing
 from scene import Proxy, Scene, document, scene, toggle
@@ -65,9 +66,10 @@ def test_a_generation_that_does_not_fit(small: Path) -> None:
     store = FileStore(small)
     store.set(KEY, SMALL)
     for _ in range(20):
-        with pytest.raises(OSError) as raised:  # noqa: PT011 - the number is the point
+        with pytest.raises(StoreError) as raised:
             store.set(KEY, LARGE)
-        assert raised.value.errno in (errno.ENOSPC, errno.EFBIG)
+        cause = raised.value.__cause__
+        assert isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EFBIG)
         assert store.get(KEY) == SMALL
     assert [path.name for path in small.iterdir()] == [f"{KEY}.flags"]
     store.set(KEY, SMALL[1:])

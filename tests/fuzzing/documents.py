@@ -169,7 +169,7 @@ def patch(document: Any, owners: list[Any], last: Any, kind: str, value: Any) ->
         for step in owners:
             owner = owner[step]
         if kind == "replace":
-            owner[last] = value
+            owner[last] = copy.deepcopy(value)  # it may be put into itself
         elif kind == "remove":
             del owner[last]
         elif kind == "wrap":

@@ -11,6 +11,7 @@ import pytest
 from flagsvc.certificates import Names, Pair, Watched, load_authorities, stamp
 from flagsvc.errors import ConfigurationError
 from pki import Authority, written
+from tracebacks import leaks
 
 NAMES = Names("someCert", "someKey", "somePassword")
 PASSWORD = "open-sesame-1"
@@ -24,11 +25,12 @@ def server() -> ssl.SSLContext:
 
 
 def refusal(pair: Pair) -> str:
-    """Return what is wrong with a pair."""
+    """Return what is wrong with a pair; neither that nor what a traceback keeps holds the key or its password."""
     with pytest.raises(ConfigurationError) as caught:
         pair.load(server())
     [problem] = caught.value.problems
     assert PASSWORD not in problem and "PRIVATE" not in problem
+    assert not leaks(caught.value, [PASSWORD, "PRIVATE"])
     return problem
 
 
@@ -57,7 +59,7 @@ def test_what_is_wrong_is_told(tmp_path: Path) -> None:
     alone = refusal(Pair(NAMES, cert))
     assert alone == f"someCert: `{cert}` holds no key in PEM form; give someKey where it is in a file of its own"
     assert refusal(Pair(NAMES, cert, locked)) == f"someKey: the key in `{locked}` is encrypted; give somePassword"
-    assert refusal(Pair(NAMES, cert, locked, "wrong")) == f"somePassword: does not open the key in `{locked}`"
+    assert refusal(Pair(NAMES, cert, locked, f"{PASSWORD}?")) == f"somePassword: does not open the key in `{locked}`"
     mixed = refusal(Pair(NAMES, cert, other))
     assert mixed == f"someKey: the key in `{other}` is not that of the certificate in `{cert}`"
     assert refusal(Pair(NAMES, broken, key)).startswith(f"someCert: `{broken}` cannot be used: ")

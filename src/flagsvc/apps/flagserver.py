@@ -23,6 +23,7 @@ from flagsvc.flagserver.pipeline import Admitted
 from flagsvc.flagstore.store import database_url
 from flagsvc.log import Logger, build_logger
 from flagsvc.settings.server import ServerOptions
+from flagsvc.upstream.sealing import sealed
 
 AGAIN_S = 1.0
 """Seconds after a start that failed in which requests do not try another one."""
@@ -69,6 +70,7 @@ class FlagServer:
         """The logger of the server."""
         return self._log
 
+    @sealed
     async def start(self) -> None:
         """Open the database and build what is served from memory; nothing happens when that is done.
 

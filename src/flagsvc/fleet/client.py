@@ -22,6 +22,7 @@ from redis.exceptions import (
     AuthenticationError,
     BusyLoadingError,
     ConnectionError,
+    InvalidResponse,
     NoPermissionError,
     OutOfMemoryError,
     ReadOnlyError,
@@ -32,6 +33,7 @@ from redis.exceptions import (
 from flagsvc.errors import StoreError
 from flagsvc.settings.fleet import Server
 from flagsvc.upstream.dialling import in_words
+from flagsvc.upstream.sealing import sealed
 
 LARGE_BYTES = 65_536
 """What takes longer than a moment to digest is digested in a thread."""
@@ -45,6 +47,8 @@ REASONS: tuple[tuple[type[Exception], str], ...] = (
     (OutOfMemoryError, "it has no memory left"),
     (TimeoutError, "it did not answer in time"),
     (asyncio.TimeoutError, "it did not answer in time"),
+    (InvalidResponse, "what it says is no answer of such a server"),
+    (ValueError, "what it says is no answer of such a server"),
 )
 """Error → what it is called; the first that fits counts, as some are kinds of others."""
 
@@ -76,6 +80,7 @@ class Ears:
         self._pubsub = pubsub
         self._client = client
 
+    @sealed
     async def hear(self, seconds: float) -> bytes | None:
         """Return the next message, None when none came within so many seconds. Raises StoreError."""
         async with self._client.bounded(seconds):
@@ -94,6 +99,7 @@ class Client:
         self._pool = pool_of(access)
         self._redis = aioredis.Redis(connection_pool=self._pool)
 
+    @sealed
     async def call(self, *words: bytes | str | int) -> Any:
         """Return the answer to a command. Raises StoreError."""
         async with self.bounded():
@@ -111,14 +117,18 @@ class Client:
         """Be subscribed to a channel until the block ends; it begins when the server has said so. Raises StoreError."""
         pubsub = self._redis.pubsub()
         try:
-            async with self.bounded():
-                await pubsub.subscribe(channel)
-                while (said := await pubsub.get_message(timeout=self.timeout_s)) is None or said["type"] != "subscribe":
-                    pass
+            await self._subscribe(pubsub, channel)
             yield Ears(pubsub, self)
         finally:
-            with contextlib.suppress(RedisError, OSError):
+            with contextlib.suppress(RedisError, OSError, ValueError):
                 await pubsub.aclose()  # type: ignore[no-untyped-call]
+
+    @sealed
+    async def _subscribe(self, pubsub: PubSub, channel: str) -> None:
+        async with self.bounded():
+            await pubsub.subscribe(channel)
+            while (said := await pubsub.get_message(timeout=self.timeout_s)) is None or said["type"] != "subscribe":
+                pass
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -136,7 +146,7 @@ class Client:
         try:
             async with asyncio.timeout(self.timeout_s + more_s):
                 yield
-        except (RedisError, OSError) as error:
+        except (RedisError, OSError, ValueError) as error:  # redis-py takes what should be a length for one
             self.errors += 1
             if cancellations() == before:
                 raise StoreError(f"the storage server at `{self._address}`: {reason(error)}") from None

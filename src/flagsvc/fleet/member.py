@@ -41,7 +41,7 @@ DEAF_BEATS = 4.0
 FREED_S = 0.05
 """When a lease is given back, the others reach for it within this many seconds, each at its own moment."""
 FAILURES = 3
-"""A leader that cannot reach the upstream so many times in a row lets another try,"""
+"""A leader that cannot reach the upstream, or has nothing to serve and gets nothing, so many times in a row lets another try,"""
 REST_LEASES = 3
 """and does not reach for the lease itself for the time of so many, unless nobody has it."""
 
@@ -103,7 +103,7 @@ class Fleet:
         self._lease_s = lease_ms / 1000
         self._beat_s = self._lease_s / BEATS
         self._spread_s = spread_ms / 1000
-        self._due = self._beaten = self._heard = self._turn_at = self._resting = 0.0
+        self._due = self._beaten = self._said = self._heard = self._turn_at = self._resting = 0.0
         self._beat = Beat("")
         self._as_of: float | None = None
         self._checks = self._failures = 0
@@ -250,6 +250,8 @@ class Fleet:
             self._turn(Role.LEADER)
             return await self._tell()
         beat, ago = found
+        if beat == self._beat:  # nobody has said anything since, whatever time the lease has left
+            ago = max(ago, now - self._said)
         self._turn(Role.FOLLOWER)
         if now - self._heard > DEAF_BEATS * self._beat_s and ago < SILENT_BEATS * self._beat_s:
             raise StoreError("the storage server does not pass on what replicas tell")
@@ -259,13 +261,12 @@ class Fleet:
 
     async def _note(self, beat: Beat, ago: float) -> None:
         """Take what a leader said so many seconds ago."""
-        told = self._beat
-        self._beaten = self._clock.monotonic() - ago
-        self._beat = beat
-        if beat.age_s is not None:
-            self._as_of = self._beaten - beat.age_s
+        told, said = self._beat, self._clock.monotonic() - ago
+        self._beat, self._beaten, self._said = beat, said, said
         if beat.digest and not self._older(beat, ago) and not await self.known.has(beat.digest):
             await self._fetch()
+        if beat.age_s is not None:  # not before what the leader has checked is here
+            self._as_of = said - beat.age_s
         if (beat.leader, beat.number) != (told.leader, told.number) or self.known.due():
             self.news.set()
 
@@ -275,11 +276,11 @@ class Fleet:
         return own is not None and beat.age_s is not None and beat.age_s + ago > own + self._beat_s
 
     async def _fetch(self) -> None:
-        """Have what the fleet serves offered to the poller. Raises StoreError."""
+        """Have what the fleet serves offered to the poller. Raises StoreError, also where that is not whole: then this one asks."""
         found = await self._post.read()
         if found is None:
-            self._log.warn("what the fleet stores is not whole, it is read again with the next beat")
-        elif not await self.known.has(found[1]):
+            raise StoreError("what the fleet stores is not whole")
+        if not await self.known.has(found[1]):
             self.known.present(*found)
             self.news.set()
 
@@ -315,8 +316,12 @@ class Fleet:
             self._due, self._beaten = 0.0, self._beaten - self._lease_s
 
     async def _hand_over(self) -> None:
-        """Let another replica lead if this one cannot reach the upstream, and there is another. Raises StoreError."""
-        if self._failing == "network" and self._failures >= FAILURES and await self._post.listeners() > 1:
+        """Let another replica lead, if there is one, where this one cannot reach the upstream, or has nothing and gets nothing.
+
+        Raises StoreError.
+        """
+        useless = self._failures >= FAILURES and (self._failing == "network" or self.known.own is None)
+        if useless and await self._post.listeners() > 1:
             self._resting = self._clock.monotonic() + REST_LEASES * self._lease_s
             async with self._telling:  # what is told after it would take the lease again
                 self._turn(Role.FOLLOWER)

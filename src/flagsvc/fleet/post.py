@@ -23,11 +23,18 @@ local held = redis.call('GET', KEYS[1])
 local taken = held and string.sub(held, 1, #ARGV[1]) ~= ARGV[1]
 """
 SEEK = f"""{TAKEN}
-if taken then return {{held, redis.call('PTTL', KEYS[1])}} end
+if taken then
+  local left = redis.call('PTTL', KEYS[1])
+  if left < 0 then redis.call('SET', KEYS[1], held, 'PX', ARGV[3]) end
+  return {{held, left}}
+end
 redis.call('SET', KEYS[1], ARGV[1] .. ARGV[2], 'PX', ARGV[3])
 return false
 """
-"""Take the lease if it is free. Gives nothing, or what is in it and the milliseconds it has left."""
+"""Take the lease if it is free. Gives nothing, or what is in it and the milliseconds it has left.
+
+One without an end (copied by a tool, or by hand) would be a dead leader's for ever: it is given one.
+"""
 TELL = f"""{TAKEN}
 if taken then return false end
 if ARGV[5] then redis.call('SET', KEYS[2], ARGV[5]) end

@@ -72,6 +72,7 @@ class Poller(Generic[S]):
         self._begun = False
         self._booting: asyncio.Task[None] | None = None
         self._trouble = Trouble(log, "the configuration could not be fetched", "the configuration is fetched again")
+        self._unusable = Trouble(log, "the stored configuration cannot be used", "the stored configuration can be used")
         self._loop = Supervised("polling", self._run, clock=clock, log=log, draw=draw)
 
     @property
@@ -121,8 +122,9 @@ class Poller(Generic[S]):
         try:
             prepared = await self._prepare(record.body, None)
         except Exception as error:  # as in _boot: nothing that was stored stops the start
-            self._log.warn("the stored configuration cannot be used", error=in_brief(error))
+            self._unusable.report(error)
         else:
+            self._unusable.over()
             self._apply(Event.RESTORED, Offer(record.etag, prepared))
 
     async def _boot(self, source: Source) -> None:
@@ -145,7 +147,10 @@ class Poller(Generic[S]):
             event, offer = await self._ask()
         except (UpstreamError, DocumentError) as error:
             self._trouble.report(error)
-            return self._delay(self._polled(event_of(error), None), error)
+            pace = self._polled(event_of(error), None)
+            if self._life.state is State.COLD:  # a storage that was away at the start may be there by now
+                await self._restore()
+            return self._delay(pace, error)
         self._trouble.over()
         pace = self._polled(event, offer)
         self._keeper.save_again()

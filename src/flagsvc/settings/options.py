@@ -235,6 +235,7 @@ class ProxyOptions:
         settled = settle(entries, os.environ, in_code=True)
         problems += settled.problems.values()
         if problems:
+            del given, entries, settled  # secrets are among them, and a traceback keeps what its frames hold
             raise ConfigurationError(problems)
         for text in settled.deprecations:
             _warn(text)

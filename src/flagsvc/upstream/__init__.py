@@ -1,6 +1,7 @@
 """One authenticated HTTP session with the upstream flag server, and how to come back to it after a failure.
 
 `outbound` decides about proxies, `answers` what an answer means, `session` speaks the client API, `transport` is HTTP;
+`sealing` keeps what was sent out of the tracebacks of errors;
 `pace`, `trouble` and `supervised` are what the loops of repository/ and usage/ share: how long to wait, when to speak up,
 and how not to die.
 """

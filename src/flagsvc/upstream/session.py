@@ -20,6 +20,7 @@ from flagsvc.upstream.addresses import MOST_REDIRECTS, REDIRECTS, base_of, redir
 from flagsvc.upstream.answers import Answer, Fetched, Limits, failure
 from flagsvc.upstream.identity import SDK, SPEC_VERSION, Identity
 from flagsvc.upstream.outbound import Outbound
+from flagsvc.upstream.sealing import sealed
 from flagsvc.upstream.transport import Transport
 from flagsvc.upstream.trust import Trust
 from flagsvc.version import VERSION
@@ -60,8 +61,9 @@ class UpstreamOptions:
 class Upstream:
     """The upstream's client API: `get_features`, `register`, `send_metrics`.
 
-    Every failure is an UpstreamError without the token in it. The address is used as it was given; where that answers 404
-    or with a web page, `/api` is appended and tried once, and whichever of the two worked first is kept for good.
+    Every failure is an UpstreamError without the token in it, or in what its traceback keeps. The address is used as it was
+    given; where that answers 404 or with a web page, `/api` is appended and tried once, and whichever of the two worked first
+    is kept for good.
     """
 
     def __init__(self, options: UpstreamOptions, *, clock: Clock, log: Logger) -> None:
@@ -76,6 +78,7 @@ class Upstream:
         self._transport: asyncio.Task[Transport] | None = None
         self._files = Watched(options.trust.paths)
 
+    @sealed
     async def get_features(self, etag: str | None) -> Fetched:
         """Return the configuration document, or that the one of `etag` is still current. Raises UpstreamError."""
         query = urlencode(self._options.filters(), quote_via=quote, safe="")
@@ -89,10 +92,12 @@ class Upstream:
             raise self._failure(answer, url)
         return Fetched(answer.body, answer.headers.get("etag"))
 
+    @sealed
     async def register(self, payload: Mapping[str, object]) -> None:
         """Send a registration. Raises UpstreamError unless the upstream took it."""
         await self._post(REGISTER, payload)
 
+    @sealed
     async def send_metrics(self, payload: Mapping[str, object]) -> None:
         """Send usage metrics. Raises UpstreamError unless the upstream took them."""
         await self._post(METRICS, payload)
@@ -199,6 +204,7 @@ async def follow(
     return answer
 
 
+@sealed
 async def download(url: str, *, authorization: str | None, trust: Trust, outbound: Outbound, clock: Clock) -> bytes:
     """Return the body that one GET of `url` gives. Raises UpstreamError, and ConfigurationError for a URL that is not http.
 

@@ -339,16 +339,6 @@ async def test_a_fault_in_the_loop_leaves_nobody_without_a_poller(
 
 
 @asynchronous
-async def test_a_follower_of_nobody_asks_by_itself(server: RedisServer, upstream: CountedUpstream) -> None:
-    """Where somebody has the lease and says nothing that makes sense, for the time of some leases."""
-    server.ask("SET", LEASE, "somebody's")
-    async with replicas(1, server.port, upstream, refresh_ms=100) as [alone]:
-        await until(lambda: alone.role is Role.FOLLOWER)
-        assert alone.serves is None and alone.fleet.follows
-        await until(lambda: alone.serves == ["one"], 5.0)
-
-
-@asynchronous
 async def test_the_permissions_that_the_page_names(server: RedisServer, upstream: CountedUpstream) -> None:
     """A user with no more than these is enough for everything that a fleet does, and for the usage metrics that wait there."""
     page = (ROOT / "docs" / "how-to" / "run-a-fleet.md").read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
@@ -70,7 +71,7 @@ def test_a_stop_at_every_step_of_writing_leaves_a_whole_generation(
     calls = []
 
     def fail(*_: object) -> None:
-        raise OSError("the machine stopped")
+        raise OSError(errno.EIO, "the machine stopped")
 
     def replace(path: Path, target: Path) -> None:
         calls.append(target)
@@ -82,13 +83,32 @@ def test_a_stop_at_every_step_of_writing_leaves_a_whole_generation(
         monkeypatch.setattr(Path, "replace", replace)
     else:
         monkeypatch.setattr(os, "fsync" if step == "fsync" else "fdopen", fail)
-    with pytest.raises(OSError, match="stopped"):
+    with pytest.raises(StoreError, match="the machine stopped"):
         store.set(KEY, b"new")
     monkeypatch.undo()
     assert store.get(KEY) == b"old"
     assert not [name for name in files(tmp_path) if name.endswith(".tmp")]
     store.set(KEY, b"newer")
     assert store.get(KEY) == b"newer"
+
+
+def test_what_is_stored_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file before it gets its name, and the folder after that: a machine that loses its power keeps both, or neither."""
+    steps: list[str] = []
+    fsync, replace = os.fsync, Path.replace
+
+    def synced(descriptor: int) -> None:
+        steps.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        fsync(descriptor)
+
+    def named(path: Path, target: Path) -> Path:
+        steps.append("name")
+        return replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", named)
+    FileStore(tmp_path).set(KEY, b"data")
+    assert steps == ["file", "name", "folder"]
 
 
 def test_a_damaged_generation_never_becomes_the_previous_one(tmp_path: Path) -> None:
@@ -159,11 +179,11 @@ def test_temporary_files_of_killed_processes_are_swept_away(tmp_path: Path) -> N
     assert files(tmp_path) == sorted([young.name, foreign.name, f"{KEY}.flags"])
 
 
-def test_a_folder_that_cannot_be_made_is_an_os_error(tmp_path: Path) -> None:
-    """The keeper turns it into a warning."""
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    """What is wrong and where; the keeper turns it into a warning."""
     (tmp_path / "file").write_bytes(b"")
     store = FileStore(tmp_path / "file" / "folder")
-    with pytest.raises(OSError, match="folder"):
+    with pytest.raises(StoreError, match=r"`.*/file/folder`: not a directory"):
         store.set(KEY, b"data")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
@@ -66,6 +67,33 @@ async def test_a_full_disk_at_the_start_costs_only_one_round() -> None:
         await world.clock.advance(delay)
         await world.poller.stop()
         assert Record.unpack(store.data["key"]).body == ONE
+
+
+@asynchronous
+async def test_the_end_waits_for_what_is_being_stored() -> None:
+    """A process that is told to end as soon as it has a new document begins with it the next time."""
+    store = SlowStore()
+    async with running(ONE, store=store) as world:
+        await store.writing.wait()
+        stopping = asyncio.ensure_future(world.poller.stop())
+        await asyncio.wait([stopping], timeout=0.05)
+        store.go_on.set()
+        await stopping
+        assert Record.unpack(store.data["key"]).body == ONE
+
+
+class SlowStore(MemoryStore):
+    """A store that says when it writes, and writes when it is told to go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writing, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def set(self, key: str, data: bytes) -> None:
+        """Store, some time."""
+        self.writing.set()
+        await self.go_on.wait()
+        await super().set(key, data)
 
 
 @asynchronous

@@ -70,6 +70,37 @@ async def test_a_fault_in_what_was_stored_does_not_cost_the_bootstrap() -> None:
 
 
 @asynchronous
+async def test_a_storage_that_was_away_at_the_start() -> None:
+    """While the upstream is down it is looked into again, said once that it failed, and served from when it is there."""
+    store = stored(ONE, '"etag"')
+    store.fault = OSError("away")
+    async with running(DOWN, DOWN, DOWN, TWO, store=store) as world:
+        await world.round()
+        assert world.serves is None
+        store.fault = None
+        await world.round()
+        assert (world.serves, world.holder.state) == (["one"], "restored")
+        while world.holder.state != "fresh":
+            await world.round()
+        assert world.serves == ["two"] and world.source.etags[-1] in ('"etag"', etag_of(TWO))
+        said = [line for line in world.log.at("warn") if "stored" in line]
+        assert said == ["the stored configuration could not be read", "the stored configuration can be read again"]
+
+
+@asynchronous
+async def test_a_stored_document_that_was_of_no_use_at_the_start() -> None:
+    """Another may have been stored since, by another process."""
+    store = stored(b"no document", None)
+    async with running(DOWN, DOWN, DOWN, store=store) as world:
+        await world.round()
+        store.data.update(stored(ONE, None).data)
+        await world.round()
+        assert (world.serves, world.holder.state) == (["one"], "restored")
+        said = [line for line in world.log.at("warn") if "stored" in line]
+        assert said == ["the stored configuration cannot be used", "the stored configuration can be used"]
+
+
+@asynchronous
 async def test_bootstrap_replaces_what_was_stored_until_the_upstream_answers() -> None:
     """While it stands no ETag is sent; the upstream's document replaces it, and only that is stored."""
     async with running(DOWN, TWO, store=stored(ONE, '"old"'), bootstrap=FakeSource(document("boot"))) as world:

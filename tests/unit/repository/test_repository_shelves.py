@@ -84,12 +84,12 @@ async def test_a_stop_at_every_step_leaves_the_old_record(
     await shelf.put("0a", b"old")
 
     def fail(*_: object) -> None:
-        raise OSError("the machine stopped")
+        raise OSError(5, "the machine stopped")
 
     target = {"write": (os, "fdopen"), "fsync": (os, "fsync"), "replace": (Path, "replace")}[step]
     with monkeypatch.context() as patch:
         patch.setattr(*target, fail)
-        with pytest.raises(OSError, match="stopped"):
+        with pytest.raises(StoreError, match="stopped"):
             await shelf.put("0a", b"new")
     assert await shelf.get("0a") == b"old" and files(tmp_path) == [f"{KEY}.0a.usage"]
 
@@ -113,7 +113,7 @@ async def test_a_removal_counts_once_the_name_is_gone(tmp_path: Path, monkeypatc
     await shelf.put("0a", b"x")
 
     def fail(*_: object) -> None:
-        raise OSError("the disk is slow")
+        raise OSError(5, "the disk is slow")
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", fail)

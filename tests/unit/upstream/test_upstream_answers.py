@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
 import zlib
 from email.utils import formatdate
 
@@ -132,6 +133,18 @@ def test_a_body_that_is_no_good_is_a_document_error(coding: str, chunks: list[by
     with pytest.raises(UpstreamError, match=words) as caught:
         collect(coding, chunks)
     assert caught.value.kind == "document"
+
+
+def test_a_bomb_is_not_unpacked() -> None:
+    """No more memory is taken than the bound allows, whatever it would unpack to."""
+    bomb = gzip.compress(bytes(50_000_000), 1)
+    tracemalloc.start()
+    try:
+        with pytest.raises(UpstreamError, match="larger than 1000 bytes"):
+            collect("gzip", [bomb])
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_body_of_exactly_the_limit_is_taken() -> None:

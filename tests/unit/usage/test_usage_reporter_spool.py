@@ -220,6 +220,21 @@ async def test_what_was_taken_over_is_in_storage_until_it_is_sent() -> None:
 
 
 @asynchronous
+async def test_what_was_taken_over_is_in_storage_while_it_is_sent() -> None:
+    """A process that is killed while the upstream takes its time with another's counts has them in storage as its own."""
+    shelf, upstream = MemoryShelf(), HangingUpstream()
+    async with running(shelf=shelf) as world:
+        world.usage.count("a", True)
+        world.upstream.faults = [DOWN]
+    async with running(shelf=shelf, upstream=upstream) as world:
+        await world.interval()
+        assert [record.left for record in stored(shelf)] == [False] and kept(shelf) == {"a": (1, 0)}
+        upstream.gate.set()
+        await turns()
+        assert shelf.data == {} and world.sent == [{"a": tally(1, 0)}]
+
+
+@asynchronous
 async def test_the_shutdown_looks_for_nothing() -> None:
     """What others have left is for those who stay."""
     shelf = MemoryShelf()

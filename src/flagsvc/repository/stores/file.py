@@ -11,6 +11,7 @@ import hashlib
 import os
 import secrets
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from flagsvc.errors import StoreError
@@ -30,17 +31,22 @@ class FileStore:
     def get(self, key: str) -> bytes | None:
         """Return the newest generation that is whole, or None when nothing was stored.
 
-        Raises StoreError when there are files but none of them is whole, OSError when they cannot be read.
+        Raises StoreError when there are files but none of them is whole, or they cannot be read.
         """
         newest, previous = self._paths(key)
-        contents = [read_file(newest), read_file(previous)]
+        with named(self.folder):
+            contents = [read_file(newest), read_file(previous)]
         whole = [data for data in map(unframe, contents) if data is not None]
         if not whole and any(content is not None for content in contents):
             raise StoreError(f"no generation of `{newest}` is whole")
         return whole[0] if whole else None
 
     def set(self, key: str, data: bytes) -> None:
-        """Store a new generation; what was the newest becomes the previous one, if it is whole. Raises OSError."""
+        """Store a new generation; what was the newest becomes the previous one, if it is whole. Raises StoreError."""
+        with named(self.folder):
+            self._set(key, data)
+
+    def _set(self, key: str, data: bytes) -> None:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         newest, previous = self._paths(key)
         temporary = self.folder / f".{key}.{secrets.token_hex(6)}.tmp"
@@ -57,6 +63,15 @@ class FileStore:
 
     def _paths(self, key: str) -> tuple[Path, Path]:
         return self.folder / f"{key}.flags", self.folder / f"{key}.previous"
+
+
+@contextlib.contextmanager
+def named(folder: Path) -> Iterator[None]:
+    """Make a StoreError that names the folder of an OSError."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"`{folder}`: {(error.strerror or str(error)).lower()}") from error
 
 
 def frame(data: bytes) -> bytes:

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, field
 
 from flagsvc.errors import StoreError
-from flagsvc.log import Logger, in_brief
+from flagsvc.log import Logger
 from flagsvc.repository.stores.provider import StorageProvider, read, write
 from flagsvc.upstream.trouble import Trouble
 
@@ -47,13 +47,15 @@ class Keeper:
         """Take the provider and the key (`storage_key`)."""
         self._provider = provider
         self._key = key
-        self._log = log
         self._load_s = load_s
         self._kept: Record | None = None
         self._pending: Record | None = None
         self._unsaved: Record | None = None
         self._writer: asyncio.Task[None] | None = None
         self._trouble = Trouble(log, "the configuration could not be stored", "the configuration is stored again")
+        self._unread = Trouble(
+            log, "the stored configuration could not be read", "the stored configuration can be read again"
+        )
 
     async def load(self) -> Record | None:
         """Return the stored record, None when there is none or it cannot be read."""
@@ -62,8 +64,9 @@ class Keeper:
                 data = await read(self._provider, self._key)
             self._kept = None if data is None else Record.unpack(data)
         except Exception as error:  # a provider may be anybody's code
-            self._log.warn("the stored configuration could not be read", error=in_brief(error))
+            self._unread.report(error)
             return None
+        self._unread.over()
         return self._kept
 
     def save(self, record: Record) -> None:

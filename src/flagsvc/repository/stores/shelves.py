@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from flagsvc.errors import StoreError
-from flagsvc.repository.stores.file import frame, read_file, sweep, sync_folder, unframe, write_file
+from flagsvc.repository.stores.file import frame, named, read_file, sweep, sync_folder, unframe, write_file
 from flagsvc.repository.stores.provider import StorageProvider, in_thread, read, write
 
 MOST_RECORDS = 64
@@ -32,20 +32,24 @@ class FileShelf:
         self._key = key
 
     async def put(self, name: str, data: bytes) -> None:
-        """Store a record. Raises OSError, and StoreError where there are too many."""
-        await in_thread(partial(self._put, name, data))
+        """Store a record. Raises StoreError, also where there are too many."""
+        with named(self._folder):
+            await in_thread(partial(self._put, name, data))
 
     async def get(self, name: str) -> bytes | None:
-        """Return a record, None when there is none. Raises OSError, and StoreError for one that is damaged."""
-        return await in_thread(partial(self._get, name))
+        """Return a record, None when there is none. Raises StoreError, also for one that is damaged."""
+        with named(self._folder):
+            return await in_thread(partial(self._get, name))
 
     async def names(self) -> list[str]:
-        """Return the names of all records."""
-        return await in_thread(self._names)
+        """Return the names of all records. Raises StoreError."""
+        with named(self._folder):
+            return await in_thread(self._names)
 
     async def remove(self, name: str) -> bool:
-        """Remove a record and return whether it was there. Raises OSError."""
-        return await in_thread(partial(self._remove, name))
+        """Remove a record and return whether it was there. Raises StoreError."""
+        with named(self._folder):
+            return await in_thread(partial(self._remove, name))
 
     def _put(self, name: str, data: bytes) -> None:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
