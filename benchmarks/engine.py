@@ -7,16 +7,19 @@ it beside the raw figures. Times are those of the processor, the best of several
 from __future__ import annotations
 
 import argparse
+import datetime
 import gc
 import importlib.util
 import json
 import os
-import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
+
+from harness import machine
 
 HERE = Path(__file__).resolve().parent
 SOURCES = HERE.parent / "src"
@@ -24,6 +27,7 @@ FORMS = ("compiled", "interpreted")
 OPERATIONS = ("evaluate", "compile", "refresh")
 INSIDE = "FLAGSVC_BENCH_FORM"
 Figures = dict[str, dict[str, float]]
+SIZES = (10, 100, 350, 1_000, 5_000)
 
 
 def best(work: Callable[[], object], seconds: float) -> float:
@@ -67,16 +71,22 @@ def inside(form: str, options: argparse.Namespace) -> None:
     print(json.dumps(measure(options.sizes, options.seconds) if found == form else None))
 
 
-def outside(form: str, arguments: list[str]) -> Figures | None:
+def both(sizes: Sequence[int], seconds: float) -> dict[str, Figures | None]:
+    """Return the figures of each form."""
+    return {form: outside(form, sizes, seconds) for form in FORMS}
+
+
+def outside(form: str, sizes: Sequence[int], seconds: float) -> Figures | None:
     """Return the figures of one form, measured in a process of its own; None where that form is not there."""
-    command = [sys.executable, __file__, *arguments]
+    command = [sys.executable, __file__, "--sizes", ",".join(map(str, sizes)), "--seconds", str(seconds)]
     done = subprocess.run(command, env={**os.environ, INSIDE: form}, stdout=subprocess.PIPE, check=True)
     figures: Figures | None = json.loads(done.stdout)
     return figures
 
 
-def table(results: dict[str, Figures | None], sizes: list[int]) -> str:
+def table(results: dict[str, Figures | None]) -> str:
     """Return the figures as a table of Markdown."""
+    sizes = sorted({int(size) for figures in results.values() for size in figures or {}})
     heads = [f"{operation}, {form}" for operation in OPERATIONS for form in FORMS if results[form]]
     lines = ["| flags | " + " | ".join(heads) + " |", "|--:" * (len(heads) + 1) + "|"]
     for size in sizes:
@@ -87,37 +97,48 @@ def table(results: dict[str, Figures | None], sizes: list[int]) -> str:
     return "\n".join(lines)
 
 
-def page(lines: str, machine: str) -> str:
+def write(about: dict[str, Any], results: dict[str, Figures | None], folder: Path) -> None:
+    """Write the raw figures, with where and with what they were measured, and the page."""
+    raw = {"about": about, "microseconds": results}
+    (folder / "engine.json").write_text(json.dumps(raw, indent=1) + "\n")
+    (folder / "engine.md").write_text(page(raw))
+
+
+def render(folder: Path) -> None:
+    """Write the page again from the raw figures, where there are some that say what they were measured with."""
+    file = folder / "engine.json"
+    raw = json.loads(file.read_text()) if file.exists() else {}
+    if "about" in raw:
+        (folder / "engine.md").write_text(page(raw))
+
+
+def page(raw: dict[str, Any]) -> str:
     """Return the page for docs/benchmarks."""
     return (
         "# The engine apart from HTTP\n\n"
         "Microseconds of processor time: one answer to the list of toggles for one user (evaluate), a document from its bytes\n"
         "to what answers (compile), and the same after a document of which five flags changed (refresh). Best of several runs.\n\n"
-        f"{machine}. Written by `benchmarks/engine.py`; the raw figures are in [engine.json](engine.json).\n\n{lines}\n"
+        "Written by `make bench`, or `benchmarks/engine.py` alone; the raw figures are in [engine.json](engine.json).\n\n"
+        + "\n".join(machine.facts(raw["about"]))
+        + f"\n\n{table(raw['microseconds'])}\n"
     )
 
 
 def main() -> int:
     """Measure both forms, print the table, and write the pages where that is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--sizes", type=lambda text: [int(each) for each in text.split(",")], default="10,100,350,1000,5000"
-    )
+    parser.add_argument("--sizes", type=lambda text: [int(each) for each in text.split(",")], default=SIZES)
     parser.add_argument("--seconds", type=float, default=0.5, help="processor seconds for each figure")
     parser.add_argument("--output", type=Path, help="folder for engine.md and engine.json")
     options = parser.parse_args()
     if INSIDE in os.environ:
         inside(os.environ[INSIDE], options)
         return 0
-    results = {form: outside(form, sys.argv[1:]) for form in FORMS}
-    lines = table(results, options.sizes)
-    print(lines)
+    results = both(options.sizes, options.seconds)
+    print(table(results))
     if options.output:
-        machine = f"CPython {platform.python_version()}, {platform.system()} {platform.machine()}, {time.strftime('%Y-%m-%d')}"
-        (options.output / "engine.md").write_text(page(lines, machine))
-        (options.output / "engine.json").write_text(
-            json.dumps({"machine": machine, "microseconds": results}, indent=1) + "\n"
-        )
+        sys.path.insert(0, str(SOURCES))
+        write(machine.about(datetime.datetime.now(datetime.UTC)), results, options.output)
     return 0
 
 

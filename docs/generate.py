@@ -1,7 +1,11 @@
-"""Writes the generated pages: the options of both programs, and the list in README.md. `make docs` runs it."""
+"""Writes the generated pages: the options of both programs, and in README.md their list and what a request costs.
+
+`make docs` runs it.
+"""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from flagsvc.settings.options import OPTIONS
@@ -9,7 +13,13 @@ from flagsvc.settings.render import default_text, reference, sections
 from flagsvc.settings.server import server_reference
 
 ROOT = Path(__file__).resolve().parents[1]
-BEGIN, END = "<!-- options: written by `make docs` -->", "<!-- /options -->"
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+from harness import readme as costs  # noqa: E402
+from harness import results  # noqa: E402
+
+OPTION_LIST = "<!-- options: written by `make docs` -->", "<!-- /options -->"
+COSTS = "<!-- costs: written by `make docs` from docs/benchmarks/proxy.json -->", "<!-- /costs -->"
 
 
 def option_list() -> str:
@@ -24,11 +34,20 @@ def option_list() -> str:
     return "\n".join(rows)
 
 
+def between(text: str, marks: tuple[str, str], written: str) -> str:
+    """Return the text with what is written between two marks."""
+    begin, end = marks
+    before, found, rest = text.partition(begin)
+    _, ended, after = rest.partition(end)
+    if not found or not ended:
+        raise SystemExit(f"README.md has no `{begin}` with `{end}` behind it")
+    return f"{before}{begin}\n{written}\n{end}{after}"
+
+
 def readme(text: str) -> str:
-    """Return README.md with the list of options as the table has it now."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{option_list()}\n{END}{after}"
+    """Return README.md with the options as the table has them now, and with the costs of the last run that was kept."""
+    measured = results.read(ROOT / "docs" / "benchmarks" / "proxy.json")
+    return between(between(text, COSTS, costs.table(measured)), OPTION_LIST, option_list())
 
 
 def main() -> None:

@@ -89,7 +89,7 @@ class Flapping:
             self.fault = None
             seconds = float(request.path.rpartition("/")[2])
             self._turns = asyncio.ensure_future(self.turn(seconds)) if seconds else None
-        told = {"seen": self.seen, "usage": self.usage, "versions": self.version}
+        told = {"seen": self.seen, "usage": self.usage}
         return reply(200, json.dumps(told).encode(), content_type="application/json")
 
     async def turn(self, seconds: float) -> None:

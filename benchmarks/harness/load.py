@@ -88,18 +88,31 @@ class Shot:
         return self.requests / self.seconds
 
 
-def shoot(binary: Path, port: int, pid: int, file: Path, plan: Plan, expected: frozenset[int]) -> Shot:
-    """Run the load generator once; raise BenchError where an answer is broken or has another status."""
+def shoot(
+    binary: Path,
+    port: int,
+    pid: int,
+    file: Path,
+    plan: Plan,
+    expected: frozenset[int],
+    second: tuple[int, int] | None = None,
+) -> Shot:
+    """Run the load generator once; raise BenchError where an answer is broken or has another status.
+
+    With the port and process of a `second` server every other connection is with that one; both pay for the requests.
+    """
     command = [str(binary), "--port", str(port), "--file", str(file), *plan.arguments()]
+    command += ["--second", str(second[0])] if second else []
+    pids = [pid, second[1]] if second else [pid]
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stdin and process.stdout
     with process:
         ready = process.stdout.readline()
-        before = procs.cpu_seconds(pid)
+        before = sum(map(procs.cpu_seconds, pids))
         output, errors = process.communicate("go\n" if ready else None)
-        used = procs.cpu_seconds(pid) - before
+        used = sum(map(procs.cpu_seconds, pids)) - before
     if process.returncode or ready != "ready\n":
         raise BenchError(errors.strip() or f"the load generator ended with {process.returncode}")
     return judged(json.loads(output), used, expected)

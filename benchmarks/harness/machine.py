@@ -26,6 +26,16 @@ def about(moment: datetime.datetime) -> dict[str, Any]:
     }
 
 
+def facts(known: dict[str, Any]) -> list[str]:
+    """Return lines for a page of what `about` gave."""
+    return [
+        f"- Date: {known['date']}",
+        f"- Commit: {known['commit']}",
+        f"- Machine: {', '.join(f'{name} {value}' for name, value in known['machine'].items())}",
+        f"- Versions: {', '.join(f'{name} {version}' for name, version in known['versions'].items())}",
+    ]
+
+
 def machine() -> dict[str, Any]:
     """Return the processor, its cores, the memory and the kernel."""
     return {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -35,6 +36,12 @@ class Scale:
 
     sizes: tuple[int, ...] = (10, 100, 350, 1_000, 5_000)
     rounds: int = 3
+    extra: int = 3
+    """How often a group of cells is measured again while the two cheapest rounds of one of them are not close."""
+    share: float = 0.4
+    """How much of the time of the first rounds the further ones may take, over all groups so far: it bounds the whole run."""
+    paired: int = 5
+    """How many rounds there are of what is compared within each round, or with itself in another arrangement."""
     seconds: float = 0.4
     whole: bool = True
     curve: tuple[int, ...] = (1, 10, 100, 1_000, 10_000, 100_000)
@@ -46,13 +53,14 @@ class Scale:
     warm_s: float = 0.25
     warm_ups: int = 12
     learn_s: float = 0.6
+    engine_s: float = 0.5
 
 
 FULL = Scale()
 QUICK = Scale(
-    sizes=(10, 1_000), rounds=2, seconds=0.25, whole=False, curve=(1, 100, 10_000), rates=((100, (200,)),),
-    rated_s=2.0, starts=2, refresh_flags=1_000,
-    warm_ups=6, learn_s=0.3,
+    sizes=(10, 1_000), rounds=2, extra=1, share=0.1, paired=3, seconds=0.2, whole=False, curve=(1, 10_000),
+    rates=((100, (200,)),), rated_s=1.0, starts=2, refresh_flags=1_000,
+    warm_s=0.15, warm_ups=6, learn_s=0.2, engine_s=0.2,
 )  # fmt: skip
 
 
@@ -90,23 +98,45 @@ class Stand:
     files: dict[tuple[object, ...], Path] = field(default_factory=dict)
     walked: dict[str, int] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=itertools.count)
+    clock: Callable[[], float] = time.monotonic
+    first_s: float = 0.0
+    again_s: float = 0.0
 
-    def cell(self, flags: int, servers: list[Server], task: Task) -> None:
+    def cell(self, flags: int, servers: list[Server], task: Task, rounds: int = 0) -> None:
         """Measure one task on each server that can do it."""
-        self.cells(flags, [(server, task) for server in servers])
+        self.cells(flags, [(server, task) for server in servers], rounds)
 
-    def cells(self, flags: int, pairs: list[tuple[Server, Task]]) -> None:
-        """Measure tasks on servers, in each round one after the other; a server that cannot do its task is left out."""
+    def cells(self, flags: int, pairs: list[tuple[Server, Task]], rounds: int = 0) -> None:
+        """Measure tasks on servers, in each round one after the other; a server that cannot do its task is left out.
+
+        With `rounds` there are so many; else as many as the scale has, and further ones while a cell is not steady.
+        """
         able = [(server, task) for server, task in pairs if task.form.needs(server.routes)]
         cells = [self._cell(server, flags, task) for server, task in able]
-        for _ in range(self.scale.rounds):
-            for (server, task), cell in zip(able, cells, strict=True):
-                self._round(server, task, cell)
+        if rounds:
+            for _ in range(rounds):
+                self._all(able, cells)
+        else:
+            self._until_close(able, cells)
         self.results.cells += [cell for cell in cells if cell.cpu]
         for task in dict.fromkeys(task for _, task in able):
             mine = [cell for (_, its), cell in zip(able, cells, strict=True) if its is task and cell.cpu]
             figures = ", ".join(f"{cell.server} {cell.us:,.1f}" for cell in mine)
             self.say(f"{flags:>5} flags, {task.part}: {task.title}: {figures}")
+
+    def _until_close(self, able: list[tuple[Server, Task]], cells: list[Cell]) -> None:
+        for _ in range(self.scale.rounds):
+            self.first_s += self._all(able, cells)
+        for _ in range(self.scale.extra):
+            if all(cell.steady for cell in cells if cell.cpu) or self.again_s >= self.scale.share * self.first_s:
+                return
+            self.again_s += self._all(able, cells)
+
+    def _all(self, able: list[tuple[Server, Task]], cells: list[Cell]) -> float:
+        begun = self.clock()
+        for (server, task), cell in zip(able, cells, strict=True):
+            self._round(server, task, cell)
+        return self.clock() - begun
 
     def _cell(self, server: Server, flags: int, task: Task) -> Cell:
         status = 304 if task.unchanged else 202 if task.form is prepared.METRICS_ONLY else 200
@@ -144,9 +174,9 @@ class Stand:
         fresh = None if task.unchanged or task.users else begin
         expected = UNCHANGED if task.unchanged else CHEAP
         file = self.file(server, flags, task)
-        shot = load.shoot(
-            self.binary, server.port, server.pid, file, replace(plan, fresh=fresh, offset=begin), expected
-        )
+        second = (server.second.port, server.second.pid) if server.second else None
+        planned = replace(plan, fresh=fresh, offset=begin)
+        shot = load.shoot(self.binary, server.port, server.pid, file, planned, expected, second)
         self.walked[server.name] = begin + math.ceil(shot.rate * (shot.seconds + 2 * plan.warm)) + plan.connections
         return shot
 

@@ -1,11 +1,14 @@
-"""The page with the tables and goals, and the plots beside it, from raw results."""
+"""The page with the tables and goals, and the plots beside it, from raw results; and the engine's where that was measured."""
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from harness import goals, plots
+import engine
+from harness import goals, machine, plots
 from harness.goals import Verdict
 from harness.results import EDGE_ONE, OURS, REFERENCE, Cell, Results
 
@@ -15,9 +18,13 @@ same document from the same upstream ([documents.py](../../benchmarks/documents.
 constraints, segments, user lists and variants), in their production settings, with logs off. Before anything is measured,
 their answers are checked to hold the same flags, variants and payloads for the same users. CPU is user and system time of a
 server's whole process tree while it answers requests over 32 kept-alive connections, each for another user than the one
-before; the rounds take the servers in turn, a figure is the median of the rounds, and ± is half the distance between the
-cheapest and the dearest round. Requests a second depend on what else runs on the machine (the load generator shares it); CPU
-per request hardly does."""
+before. Requests a second depend on what else runs on the machine (the load generator shares it).
+
+The rounds take the servers in turn, and a figure is the cheapest of a cell's rounds, for every server alike: on a virtual
+machine, neighbours share the core, the cache and the clock, so that the same work takes longer and never less, and the round
+that was disturbed least is nearest to what the work costs. The + behind it says how much dearer the second cheapest round was.
+Where that is over 10 % for any server of a group, the whole group is measured again, up to three times, as long as the time
+for it lasts; ~ marks a figure that no second round confirmed within 10 %. Requests a second are the median of the rounds."""
 
 MATRIX = (
     ("GET list", "identity", 200), ("GET list", "gzip", 200), ("GET list", "identity", 304), ("GET list", "gzip", 304),
@@ -38,6 +45,8 @@ def write(results: Results, folder: Path) -> str:
     for name, drawing in plots.all_of(results).items():
         (folder / name).write_text(drawing)
     (folder / "proxy.md").write_text(page(results))
+    if results.engine:
+        engine.write(results.about, results.engine, folder)
     return "\n\n".join([*goal_tables(results), *matrix(results)[:2]])
 
 
@@ -78,7 +87,12 @@ Ours alone, which asks the upstream every second here, at three tenths of the ra
 is, has one other flag each second, or is another in every flag. Microseconds."""
 MIXTURE = """\
 On every connection one request of 20 is a metrics post and one of 100 a health check. What is left when these are paid as they cost
-alone is the GETs'."""
+alone is the GETs'; how many times a GET's cost alone that is, is worked out within each round, from figures of the same few
+seconds, and the last columns have the median of the rounds and their range. Such a ratio of differences is disturbed both ways."""
+WORKERS = """\
+Two separate processes of one worker each, on two ports, share nothing but the machine; each has half of the connections, from the
+same load generator. What they cost over one is what the machine takes for two busy processes; what two workers cost beyond
+that is theirs. All of these and the load generator are in one session, for Linux divides the processor between sessions first."""
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -90,17 +104,24 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def about(results: Results) -> list[str]:
     """Return date, machine and versions, and what is missing."""
     known = results.about
-    facts = {
-        "Date": known["date"],
-        "Commit": known["commit"],
-        "Machine": ", ".join(f"{k} {v}" for k, v in known["machine"].items()),
-    }
-    facts |= {"Versions": ", ".join(f"{name} {version}" for name, version in known["versions"].items())}
-    lines = [f"- {name}: {value}" for name, value in facts.items()]
-    lines += cached(results)
+    lines = machine.facts(known) + steadiness(results) + cached(results)
     lines += [f"- Left out: {what}" for what in results.left_out] + [f"- **Failed**: {what}" for what in results.failed]
     quick = ["**A quick run: few cells, short rounds. Its figures are rough.**"] if known.get("quick") else []
     return [*quick, "\n".join(lines), *warning(results)]
+
+
+def steadiness(results: Results) -> list[str]:
+    """Return how noisy the machine was: cells that a second round confirms, and how far apart all rounds were."""
+    if not results.cells:
+        return []
+    steady = sum(cell.steady for cell in results.cells)
+    apart = 100 * statistics.median(cell.range for cell in results.cells)
+    rounds = sorted({len(cell.cpu) for cell in results.cells})
+    return [
+        f"- Rounds of a cell: {'–'.join(map(str, dict.fromkeys((rounds[0], rounds[-1]))))}; "
+        f"{steady} of {len(results.cells)} cells steady; "
+        f"half of the cells had a round that cost over {apart:.0f} % more than their cheapest"
+    ]
 
 
 def cached(results: Results) -> list[str]:
@@ -131,15 +152,17 @@ def goal_tables(results: Results) -> list[str]:
 def verdicts(title: str, found: list[Verdict]) -> str:
     """Return verdicts as a table."""
     return table(
-        (title, "wanted", "measured", ""), [(each.what, each.wanted, each.figure, each.state) for each in found]
+        (title, "wanted", "measured", ""),
+        [(each.what, each.wanted, each.figure, "; ".join(filter(None, (each.state, each.note)))) for each in found],
     )
 
 
 def figure(cell: Cell | None) -> str:
-    """Return a cell's microseconds and spread."""
+    """Return a cell's microseconds, how much dearer its second cheapest round was, and a mark where that is not close."""
     if cell is None:
         return "–"
-    return f"{micro(cell.us)} ±{100 * cell.spread / 2:.0f} %"
+    more = f" +{100 * cell.spread:.0f} %" if math.isfinite(cell.spread) else ""
+    return f"{'' if cell.steady else '~'}{micro(cell.us)}{more}"
 
 
 def micro(value: float) -> str:
@@ -185,29 +208,17 @@ def of_form(results: Results, form: str, encoding: str, status: int) -> str:
 
 
 def mixed(results: Results) -> list[str]:
-    """Return what a GET costs alone and among others."""
+    """Return what each kind of request costs alone and all of them mixed, and what the mixture does to a GET."""
+    forms = ("GET list", "metrics post", "health check", "mixed")
     rows = []
     for flags in results.sizes():
         for server in results.servers():
-            pair = goals.mixture_of(results, server, flags)
-            cells = [results.find("mixed", server, flags=flags, form=form) for form in ("metrics post", "health check")]
-            if pair:
-                rows.append(
-                    [
-                        f"{flags:,}",
-                        server,
-                        *map(figure, cells),
-                        micro(pair[0]),
-                        micro(pair[1]),
-                        f"{pair[1] / pair[0]:.2f}",
-                    ]
-                )
-    return [
-        MIXTURE,
-        table(
-            ("flags", "server", "metrics post, µs", "health check, µs", "GET alone", "GET among others", "times"), rows
-        ),
-    ]
+            rounds = goals.mixture_of(results, server, flags)
+            cells = [results.find("mixed", server, flags=flags, form=form) for form in forms]
+            if rounds:
+                last = [f"{statistics.median(rounds):.2f}", f"{min(rounds):.2f}–{max(rounds):.2f}"]
+                rows.append([f"{flags:,}", server, *map(figure, cells), *last])
+    return [MIXTURE, table(("flags", "server", *(f"{form}, µs" for form in forms), "times", "rounds"), rows)]
 
 
 def users(results: Results) -> list[str]:
@@ -236,12 +247,12 @@ def latency(results: Results, part: str) -> list[str]:
 
 
 def beside(results: Results) -> list[str]:
-    """Return two ways of running ours beside each other."""
+    """Return ways of running ours beside each other."""
     rows = []
     for part in ("workers", "mounted"):
         for cell in results.all(part):
             rows.append([cell.server, f"{cell.flags:,}", figure(cell), f"{cell.rate:,.0f}"])
-    return [table(("", "flags", "GET list, µs", "requests/s"), rows)] if rows else ["Not measured."]
+    return [WORKERS, table(("", "flags", "GET list, µs", "requests/s"), rows)] if rows else ["Not measured."]
 
 
 def memory(results: Results) -> list[str]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
+import engine
 from harness import prepared, servers
-from harness.load import DisagreementError
+from harness.load import BenchError, DisagreementError
 from harness.measuring import Scale, Stand, Task
 from harness.prepared import GZIP, IDENTITY
-from harness.results import EMPTY, OURS
+from harness.results import EMPTY, ONE_WORKER, OURS, TWO_PROCESSES, TWO_WORKERS
 from harness.servers import Server, Start
 
 FAST_POLL = {"FLAGSVC_FETCH_INTERVAL": "1000"}
@@ -42,6 +44,11 @@ def tasks_of(scale: Scale) -> list[Task]:
     return plain + unchanged + (browser if scale.whole else browser[:1])
 
 
+def mixture_of(scale: Scale, flags: int) -> list[Task]:
+    """Return the tasks of mixed traffic at a size, the list first; a quick run has them at one size."""
+    return [Task("mixed", form) for form in MIXTURE] if scale.whole or flags == scale.sizes[0] else []
+
+
 MIXTURE = (prepared.LIST, prepared.METRICS_ONLY, prepared.HEALTH_ONLY, prepared.MIXED)
 
 
@@ -49,11 +56,11 @@ def matrix(stand: Stand, kinds: Kinds) -> None:
     """Measure every form at every size, 200 and 304, and memory before and after; nothing where the servers disagree."""
     tasks = tasks_of(stand.scale)
     for flags in stand.scale.sizes:
+        mixture = mixture_of(stand.scale, flags)
         with ExitStack() as stack:
             running = run(stack, kinds.starts, f"{kinds.upstream}/{flags}")
             agree(flags, running)
             stand.footprint(flags, running, "ready")
-            mixture = [Task("mixed", form) for form in MIXTURE]
             stand.warm(
                 flags,
                 running,
@@ -64,7 +71,8 @@ def matrix(stand: Stand, kinds: Kinds) -> None:
                 floor = task.unchanged and task.form is prepared.LIST and task.encoding == IDENTITY
                 beside = [(empty, Task("floor", prepared.LIST))] if floor else []
                 stand.cells(flags, [(server, task) for server in running] + beside)
-            stand.cells(flags, [(server, task) for task in mixture for server in running])
+            # a server's four tasks stand beside each other: they are compared with each other, in each round
+            stand.cells(flags, [(server, task) for server in running for task in mixture], stand.scale.paired)
             stand.footprint(flags, running, "after the matrix")
             stand.forget()
 
@@ -101,7 +109,7 @@ def latency(stand: Stand, kinds: Kinds) -> None:
 def sustained(stand: Stand, flags: int, server: Server) -> float:
     """Return how many requests a second a warm server answers."""
     stand.warm(flags, [server], [Task("latency", prepared.LIST)])
-    stand.cell(flags, [server], Task("capacity", prepared.LIST))
+    stand.cell(flags, [server], Task("capacity", prepared.LIST), stand.scale.rounds)
     found = stand.results.cells.pop()
     return found.rate
 
@@ -118,12 +126,16 @@ def start(stand: Stand, kinds: Kinds) -> None:
 
 
 def workers(stand: Stand, kinds: Kinds) -> None:
-    """Compare one worker with two."""
+    """Compare one worker with two, and with two processes that share nothing: what those cost more, the machine costs."""
     if not servers.has_option("--workers"):
         stand.results.left_out.append("two workers: this version has no `--workers`")
         return
-    pair = {"one": servers.ours("ours, one worker"), "two": servers.ours("ours, two workers", "--workers", "2")}
-    beside(stand, kinds, pair, "workers", (100, 1_000))
+    ways = {
+        "one": servers.ours_here(ONE_WORKER),
+        "two": servers.ours_here(TWO_WORKERS, "--workers", "2"),
+        "apart": servers.ours_twice(TWO_PROCESSES),
+    }
+    beside(stand, kinds, ways, "workers", (100, 1_000))
 
 
 def mounted(stand: Stand, kinds: Kinds) -> None:
@@ -132,13 +144,13 @@ def mounted(stand: Stand, kinds: Kinds) -> None:
     beside(stand, kinds, pair, "mounted", (10, 100, 1_000))
 
 
-def beside(stand: Stand, kinds: Kinds, pair: dict[str, Start], part: str, sizes: tuple[int, ...]) -> None:
-    """Measure two ways of running ours beside each other."""
+def beside(stand: Stand, kinds: Kinds, ways: dict[str, Start], part: str, sizes: tuple[int, ...]) -> None:
+    """Measure ways of running ours beside each other."""
     for flags in sizes if stand.scale.whole else sizes[:1]:
         with ExitStack() as stack:
-            running = run(stack, pair, f"{kinds.upstream}/{flags}")
+            running = run(stack, ways, f"{kinds.upstream}/{flags}")
             stand.warm(flags, running, [Task(part, prepared.LIST)])
-            stand.cell(flags, running, Task(part, prepared.LIST))
+            stand.cell(flags, running, Task(part, prepared.LIST), stand.scale.paired)
 
 
 REFRESHES = {"at rest": "", "one flag a second": "-one", "every flag a second": "-all"}
@@ -157,6 +169,15 @@ def refresh(stand: Stand, kinds: Kinds) -> None:
                 stand.fail(f"refresh, {title}: the document {'did not change' if suffix else 'changed'}")
 
 
+def engine_alone(stand: Stand, kinds: Kinds) -> None:
+    """Measure the engine apart from HTTP, compiled and interpreted."""
+    try:
+        stand.results.engine = engine.both(stand.scale.sizes, stand.scale.engine_s)
+    except subprocess.CalledProcessError as error:
+        raise BenchError(str(error)) from error
+    stand.say("       the engine alone, compiled and interpreted")
+
+
 PARTS = {
     "matrix": matrix,
     "users": users,
@@ -165,4 +186,5 @@ PARTS = {
     "workers": workers,
     "mounted": mounted,
     "refresh": refresh,
+    "engine": engine_alone,
 }

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 OURS, REFERENCE, EDGE_ONE, EDGE, EMPTY = "ours", "reference", "Edge, one thread", "Edge", "ours, no flags"
+ONE_WORKER, TWO_WORKERS, TWO_PROCESSES = "ours, one worker", "ours, two workers", "ours, two processes"
+CLOSE = 0.10
+"""How much dearer the second cheapest round of a cell may be before its cheapest is not believed."""
 
 
 @dataclass
@@ -35,18 +39,34 @@ class Cell:
 
     @property
     def us(self) -> float:
-        """The median of the rounds."""
-        return statistics.median(self.cpu)
+        """The cheapest of the rounds, of every server alike.
+
+        The same work takes longer where a neighbour has the other half of the core, the cache or the clock, and never less: what
+        disturbs a round only adds. A median of few rounds is disturbed wherever half of them are; the least only where all are.
+        Servers that are compared have equally many rounds. A lucky round is told by `spread`.
+        """
+        return min(self.cpu)
 
     @property
     def rate(self) -> float:
-        """The median of the rounds."""
+        """The median of the rounds: what the machine let through, disturbed or not."""
         return statistics.median(self.rates)
 
     @property
     def spread(self) -> float:
-        """The distance between the cheapest and the dearest round, as a share of the median."""
-        return (max(self.cpu) - min(self.cpu)) / self.us
+        """How much dearer the second cheapest round was than the cheapest, as a share of it; infinite after a single round."""
+        lowest = sorted(self.cpu)[:2]
+        return lowest[1] / lowest[0] - 1 if len(lowest) > 1 else math.inf
+
+    @property
+    def steady(self) -> bool:
+        """Whether a second round confirms the cheapest."""
+        return self.spread <= CLOSE
+
+    @property
+    def range(self) -> float:
+        """How much dearer the dearest round was than the cheapest, as a share of it."""
+        return max(self.cpu) / self.us - 1
 
 
 @dataclass
@@ -82,6 +102,8 @@ class Results:
     starts: dict[str, list[float]] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
+    engine: dict[str, dict[str, dict[str, float]] | None] = field(default_factory=dict)
+    """Microseconds of the engine alone, by form, size and operation; kept in a file of its own."""
 
     def find(self, part: str, server: str, **like: Any) -> Cell | None:
         """Return the cell of a part and a server whose fields are so, None where it was not measured."""
@@ -106,8 +128,10 @@ def alike(cell: Cell, like: dict[str, Any]) -> bool:
 
 
 def write(results: Results, path: Path) -> None:
-    """Write everything as JSON."""
-    path.write_text(json.dumps(asdict(results), indent=1) + "\n")
+    """Write everything as JSON, but the engine's figures."""
+    raw = asdict(results)
+    del raw["engine"]
+    path.write_text(json.dumps(raw, indent=1) + "\n")
 
 
 def read(path: Path) -> Results:

@@ -69,6 +69,8 @@ class Server:
     port: int
     program: Program
     start_s: float
+    second: Server | None = None
+    """Another process beside it that takes every other connection."""
 
     @property
     def pid(self) -> int:
@@ -112,6 +114,47 @@ def ours(name: str = "ours", *arguments: str, **env: str) -> Start:
         begun = time.monotonic()
         with our_proxy(f"{upstream}/api", *arguments, wait_ready=False, **QUIET, **env) as proxy:
             yield await_ready(name, FAMILY, proxy.port, proxy.program, begun)
+
+    return start
+
+
+def ours_here(name: str, *arguments: str) -> Start:
+    """Return what runs our proxy in the session of the load generator.
+
+    Linux divides the processor between sessions first (`sched_autogroup_enabled`). Processes that share one would be interrupted
+    more often than processes that have one each, which looks like a higher cost; here all are in one.
+    """
+
+    @contextmanager
+    def start(upstream: str) -> Iterator[Server]:
+        port, begun = free_port(), time.monotonic()
+        with scratch() as folder, (folder / "ours.log").open("wb") as sink:
+            process = subprocess.Popen(
+                [*map(str, flagsvc()), "proxy", *arguments],
+                env={**clean_environment(folder), **proxy_environment(f"{upstream}/api", port, QUIET)},
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+                process_group=0,
+            )
+            program = Program(name, process, folder / "ours.log")
+            try:
+                yield await_ready(name, FAMILY, port, program, begun)
+            finally:
+                program.stop()
+
+    return start
+
+
+def ours_twice(name: str) -> Start:
+    """Return what runs our proxy two times, in processes that know nothing of each other."""
+    one = ours_here(name)
+
+    @contextmanager
+    def start(upstream: str) -> Iterator[Server]:
+        with one(upstream) as first, one(upstream) as second:
+            yield replace(first, second=second)
 
     return start
 

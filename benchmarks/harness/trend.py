@@ -9,11 +9,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Trend:
-    """A line through points: how much it rises for each unit of x, the standard error of that, and the mean of the values."""
+    """A line through points: how much it rises for each unit of x, and the standard error of that."""
 
     slope: float
     error: float
-    mean: float
 
 
 def trend(points: Sequence[tuple[float, float]]) -> Trend:
@@ -23,7 +22,7 @@ def trend(points: Sequence[tuple[float, float]]) -> Trend:
     mean_y = sum(y for _, y in points) / count if count else 0.0
     spread = sum((x - mean_x) ** 2 for x, _ in points)
     if count < 3 or not spread:
-        return Trend(0.0, 0.0, mean_y)
+        return Trend(0.0, 0.0)
     slope = sum((x - mean_x) * (y - mean_y) for x, y in points) / spread
     left = sum((y - mean_y - slope * (x - mean_x)) ** 2 for x, y in points)
-    return Trend(slope, math.sqrt(left / (count - 2) / spread), mean_y)
+    return Trend(slope, math.sqrt(left / (count - 2) / spread))

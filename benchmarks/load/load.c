@@ -1,13 +1,14 @@
 /* An HTTP/1.1 load generator: prepared requests over kept-alive connections, and what came back as one line of JSON.
  *
  *   load --host H --port P --file F [--connections N] [--offset K] [--fresh K] [--learn S] [--warm S] [--seconds S | --count N]
- *        [--rate R]
+ *        [--rate R] [--second P]
  *
  * The file holds requests one behind the other, each as a line `class length` and so many bytes. A connection walks through
  * the file from a place of its own, so that each carries the file's mixture of classes; --offset moves them all. With --fresh
  * every request is for a user of its own, numbered from K on: the seven digits behind `userId=` or `"userId":"` are rewritten. The program
  * connects, with --learn asks every request once, within S seconds, and adds If-None-Match with the tag of its answer
- * (requests without one are left out), warms for S seconds, writes `ready`, waits for a line on standard input, and measures.
+ * (requests without one are left out), warms for S seconds, writes `ready`, waits for a line on standard input, and measures. With
+ * --second every other connection goes to that port.
  *
  * Without a rate the loop is closed: a connection asks again once it was answered, and latency counts from sending. With a rate
  * it is open: request i is due at start + i / rate and latency counts from there, also while it waited for a free connection,
@@ -52,7 +53,7 @@ static struct request *requests;
 static size_t request_count;
 static struct connection *connections;
 static int connection_count = 32, poller, timer;
-static struct sockaddr_in address;
+static struct sockaddr_in addresses[2];
 static struct tally tally;
 static char etag[1024], scratch[READ];
 static double seconds = 1, warm = 0, learn = -1, rate = 0;
@@ -143,10 +144,11 @@ static void read_requests(const char *path) {
 }
 
 static void open_connection(struct connection *connection) {
+    struct sockaddr_in *address = &addresses[(connection - connections) % 2];
     int one = 1;
     connection->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (connection->fd < 0 || connect(connection->fd, (struct sockaddr *)&address, sizeof address))
-        fail("cannot connect to port %d: %s", ntohs(address.sin_port), strerror(errno));
+    if (connection->fd < 0 || connect(connection->fd, (struct sockaddr *)address, sizeof *address))
+        fail("cannot connect to port %d: %s", ntohs(address->sin_port), strerror(errno));
     setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
     if (epoll_ctl(poller, EPOLL_CTL_ADD, connection->fd, &event)) fail("epoll: %s", strerror(errno));
@@ -405,12 +407,13 @@ static void print_result(double taken) {
 
 int main(int argc, char **argv) {
     const char *host = "127.0.0.1", *file = NULL;
-    int port = 0;
+    int port = 0, second = 0;
     size_t offset = 0;
     for (int at = 1; at + 1 < argc; at += 2) {
         const char *name = argv[at], *value = argv[at + 1];
         if (!strcmp(name, "--host")) host = value;
         else if (!strcmp(name, "--port")) port = atoi(value);
+        else if (!strcmp(name, "--second")) second = atoi(value);
         else if (!strcmp(name, "--file")) file = value;
         else if (!strcmp(name, "--connections")) connection_count = atoi(value);
         else if (!strcmp(name, "--offset")) offset = strtoull(value, NULL, 10);
@@ -424,8 +427,10 @@ int main(int argc, char **argv) {
     }
     if (!file || !port || connection_count < 1 || connection_count > CONNECTIONS || argc % 2 == 0)
         fail("needs --port, --file, at most %d connections, and a value for each option", CONNECTIONS);
-    address = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    if (inet_pton(AF_INET, host, &address.sin_addr) != 1) fail("`%s` is no IPv4 address", host);
+    addresses[0] = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    if (inet_pton(AF_INET, host, &addresses[0].sin_addr) != 1) fail("`%s` is no IPv4 address", host);
+    addresses[1] = addresses[0];
+    if (second) addresses[1].sin_port = htons((uint16_t)second);
     read_requests(file);
     poller = epoll_create1(EPOLL_CLOEXEC);
     timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);

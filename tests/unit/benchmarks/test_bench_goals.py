@@ -7,7 +7,7 @@ from bench_scene import cell, sample
 
 from harness import goals
 from harness.goals import MET, MISSED, MUST, UNKNOWN
-from harness.results import EDGE_ONE, OURS, Results
+from harness.results import EDGE_ONE, OURS, TWO_PROCESSES, Results
 
 
 def states(results: Results) -> dict[str, tuple[str, str]]:
@@ -48,9 +48,45 @@ def test_the_rest() -> None:
 
 
 def test_the_gets_of_mixed_traffic() -> None:
-    """Posts and checks are taken off as they cost alone: (11.5 - 40 / 20 - 10 / 100) / 0.94 is 10."""
-    assert goals.mixture_of(sample(), OURS, 10) == (pytest.approx(10.0), pytest.approx(10.0))
+    """Posts and checks are taken off as they cost alone, in each round: (11.5 - 40 / 20 - 10 / 100) / 0.94 is 10."""
+    assert goals.mixture_of(sample(), OURS, 10) == [pytest.approx(1.0)] * 3
     assert states(sample())["the GETs of mixed traffic, 10 flags"] == ("1.00 times", MET)
+
+
+def test_a_round_that_was_disturbed_does_not_decide_on_mixed_traffic() -> None:
+    """What slows a whole round leaves its ratio as it is; what slows one figure of it moves the median of the rounds little."""
+    results = sample()
+    mixed = results.find("mixed", OURS, form="mixed")
+    alone = results.find("mixed", OURS, form="GET list")
+    assert mixed and alone
+    for cell_ in results.all("mixed"):
+        cell_.cpu[0] *= 3
+    mixed.cpu[1] *= 1.5
+    assert states(results)["the GETs of mixed traffic, 10 flags"] == ("1.00 times", MET)
+    alone.cpu.pop()
+    assert goals.mixture_of(results, OURS, 10) == []
+    assert states(results)["the GETs of mixed traffic, 10 flags"] == ("", UNKNOWN)
+
+
+def test_two_workers_stand_beside_two_processes() -> None:
+    """The verdict is on the workers; what the machine takes for two processes is told with it."""
+    (verdict,) = goals.workers(sample())
+    assert (verdict.state, verdict.note) == (MISSED, "two separate processes: 1.15 times")
+    results = sample()
+    results.cells = [each for each in results.cells if each.server != TWO_PROCESSES]
+    assert goals.workers(results)[0].note == ""
+
+
+def test_why_there_is_no_figure_against_an_edge() -> None:
+    """The newer one has to be somebody's own; the older one was not the one that was measured, or there was none."""
+    results = sample()
+    told = {each.what: each.figure for each in goals.ratios(results)}
+    assert "cargo cannot install 20.4.1 (20.1.0 is the newest it has)" in told[goals.NEW]
+    assert "make bench EDGE=BINARY" in told[goals.NEW]
+    results.about["versions"]["Unleash Edge"] = "20.4.1"
+    assert states(results)[goals.OLD] == ("Edge 20.4.1 was measured instead", UNKNOWN)
+    del results.about["versions"]["Unleash Edge"]
+    assert states(results)[goals.OLD] == ("no Edge was measured", UNKNOWN)
 
 
 def test_nothing_measured_is_nothing_known() -> None:

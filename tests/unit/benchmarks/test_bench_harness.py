@@ -16,10 +16,13 @@ import proxy
 from harness import edge, load, measuring, parts, prepared, procs, servers, upstream
 from harness.load import BenchError
 from harness.measuring import Scale, Stand, Task
-from harness.results import EMPTY, OURS, Cell
+from harness.results import EMPTY, ONE_WORKER, OURS, TWO_PROCESSES, TWO_WORKERS, Cell
 from processes import ask
 
-TINY = Scale(sizes=(10,), rounds=1, seconds=0.05, whole=False, warm_s=0.05, warm_ups=1, learn_s=0.05, connections=4)
+TINY = Scale(
+    sizes=(10,), rounds=1, extra=0, paired=1, seconds=0.05, whole=False,
+    warm_s=0.05, warm_ups=1, learn_s=0.05, connections=4, engine_s=0.01,
+)  # fmt: skip
 
 
 def test_a_small_run_of_ours_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,6 +41,42 @@ def test_a_small_run_of_ours_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert raw["memory"][0]["pss"] > 1
     assert {each.cached is not None for each in cells if each.server == OURS and each.status == 200} == {True}
     assert "## Goals" in (tmp_path / "proxy.md").read_text()
+
+
+def test_workers_beside_two_processes_and_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One worker, two, and two processes that know nothing of each other are measured; the engine has files of its own."""
+    generator()
+    monkeypatch.setattr(proxy, "scale_of", lambda options: TINY)
+    assert proxy.main(["--only-ours", "--parts", "workers,engine", "--output", str(tmp_path)]) == 0
+    raw = json.loads((tmp_path / "proxy.json").read_text())
+    assert {each["server"] for each in raw["cells"]} == {ONE_WORKER, TWO_WORKERS, TWO_PROCESSES}
+    assert "engine" not in raw
+    alone = json.loads((tmp_path / "engine.json").read_text())
+    assert alone["about"] == raw["about"]
+    assert set(alone["microseconds"]["interpreted"]) == {"10"}
+
+
+def test_what_is_compared_with_workers_is_in_one_session() -> None:
+    """Each process has a group of its own, to be ended by, and the session of the load generator; nothing of it stays."""
+    with servers.upstream() as url, servers.ours_twice("two")(f"{url}/10") as first:
+        assert first.second
+        pids = [first.pid, first.second.pid]
+        assert [os.getsid(pid) for pid in pids] == [os.getsid(0)] * 2
+        assert [os.getpgid(pid) for pid in pids] == pids
+        assert first.port != first.second.port
+    assert [Path(f"/proc/{pid}").exists() for pid in pids] == [False, False]
+
+
+def test_an_engine_that_cannot_be_measured_does_not_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its processes' failure is one of the run's."""
+
+    def broken(sizes: object, seconds: float) -> None:
+        raise subprocess.CalledProcessError(1, "engine.py")
+
+    monkeypatch.setattr(parts.engine, "both", broken)
+    stand = Stand(Path(), Path(), TINY, silent)
+    proxy.attempt("engine", stand, parts.Kinds(""))
+    assert "engine: " in stand.results.failed[0]
 
 
 def test_pages_are_written_again_without_measuring(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from collections.abc import Iterator
@@ -38,6 +39,19 @@ def plain() -> Iterator[Loopback]:
 def paths(server: Loopback) -> list[list[str]]:
     """Return the paths that each connection asked for."""
     return [[request.split()[1].decode() for request in each] for each in server.seen]
+
+
+def test_a_second_server_has_half_of_the_connections(plain: Loopback, tmp_path: Path) -> None:
+    """Every other connection goes to it, the requests of both are counted, and the CPU of both processes is."""
+    with loopback(lambda request: PLAIN) as other:
+        file, mine = requests_file(tmp_path, *[0] * 8), (other.port, os.getpid())
+        shot = load.shoot(generator(), plain.port, os.getpid(), file, COUNT, frozenset({200}), mine)
+        alone = fire(plain, file, COUNT)
+    assert shot.requests == 40
+    assert (len(plain.seen), len(other.seen)) == (2 + 4, 2)
+    assert len(other.requests) + len(plain.requests) == 80
+    assert other.requests
+    assert shot.used > 0 and alone.used > 0
 
 
 def test_every_request_is_counted_and_each_connection_has_a_place_of_its_own(plain: Loopback, tmp_path: Path) -> None:

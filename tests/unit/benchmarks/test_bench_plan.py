@@ -1,0 +1,167 @@
+"""How long a run takes at most: every part is gone through with a clock that only the planned time moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import engine
+from harness import parts, servers
+from harness.load import Plan, Shot
+from harness.measuring import FULL, QUICK, Scale, Stand, Task
+from harness.prepared import LIST, Routes
+from harness.results import CLOSE, EDGE, EDGE_ONE, OURS, REFERENCE, Cell
+
+ASIDE_S = 0.03
+"""What a run of the load generator takes beside what is planned: to start it, read the requests, count the servers' CPU."""
+STARTED_S = 0.4
+"""Start and end of a server, on average."""
+ENGINE_ASIDE_S = 15.0
+COSTS_US = {REFERENCE: (250.0, 10.0), EDGE_ONE: (70.0, 4.5), EDGE: (35.0, 2.3)}
+"""Microseconds of a request, and more of them for each flag: what is outstanding at the end of a run is awaited.
+
+Edge as it comes answers with two cores. With these figures a run of 20 minutes is planned as one of 22.
+"""
+OURS_US = (15.0, 0.06)
+ALONE_US = 60.0
+"""What a request takes longer that is alone on its way, as those are whose tags are learnt."""
+
+
+@dataclass
+class Planned(Stand):
+    """A stand that measures nothing but the time that it would take; no round is close to another, so that all are repeated."""
+
+    at: float = 0.0
+    shots: int = 0
+
+    def __post_init__(self) -> None:
+        """Go by the planned time."""
+        self.clock = lambda: self.at
+
+    def shoot(self, server: servers.Server, task: Task, flags: int, plan: Plan) -> Shot:
+        """Let the time pass that a run takes; each costs more than the one before."""
+        fixed, each = COSTS_US.get(server.name, OURS_US)
+        cost = fixed + each * (0 if task.unchanged and server.name not in COSTS_US else flags)
+        outstanding = plan.connections * cost / 1e6
+        runs = 2 if plan.warm else 1
+        learning = min(plan.learn or 0.0, task.requests * (cost + ALONE_US) / 1e6)
+        self.at += learning + plan.warm + plan.seconds + runs * outstanding + ASIDE_S
+        self.shots += 1
+        shown = cost * (1 + 2 * CLOSE) ** self.shots
+        latency = {"0": dict.fromkeys(("50", "75", "90", "95", "99", "99.5", "99.9", "99.99", "100"), 1.0)}
+        rate = 1e6 / cost
+        return Shot(max(1, int(rate * plan.seconds)), plan.seconds, shown, 1, 0, {}, latency, 1, 1.0)
+
+    def footprint(self, flags: int, running: list[servers.Server], when: str) -> None:
+        """Take no time."""
+
+
+@dataclass
+class Idle:
+    """A server that does not run."""
+
+    name: str
+    routes: Routes
+    start_s: float = STARTED_S
+
+    def cache_hits(self) -> float:
+        """Return none."""
+        return 0.0
+
+    def ask(self, at: int) -> Any:
+        """Answer without a tag."""
+        return SimpleNamespace(headers={})
+
+
+def starting(stand: Planned) -> Callable[..., servers.Start]:
+    """Return what takes the place of the functions that say how to start a server: it lets the time pass, and starts nothing."""
+
+    def named(name: str, *arguments: str, **env: str) -> servers.Start:
+        @contextmanager
+        def start(upstream: str) -> Iterator[Any]:
+            stand.at += STARTED_S
+            yield Idle(name, servers.EDGE if name in (EDGE, EDGE_ONE) else servers.FAMILY)
+
+        return start
+
+    return named
+
+
+def planned(scale: Scale, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> Planned:
+    """Return the stand after all parts."""
+    stand = Planned(Path(), Path(), scale, lambda line: None)
+    named = starting(stand)
+    for name in ("ours", "ours_here", "ours_twice", "ours_mounted"):
+        monkeypatch.setattr(servers, name, named)
+    monkeypatch.setattr(servers, "has_option", lambda flag: True)
+    monkeypatch.setattr(servers, "differences", lambda running, users: [])
+
+    def engine_alone(sizes: tuple[int, ...], seconds: float) -> dict[str, None]:
+        stand.at += len(engine.FORMS) * len(sizes) * len(engine.OPERATIONS) * seconds
+        stand.at += ENGINE_ASIDE_S * max(sizes) / max(FULL.sizes)
+        return {}
+
+    monkeypatch.setattr(engine, "both", engine_alone)
+    kinds = parts.Kinds("", {name: named(name) for name in names})
+    for part in parts.PARTS.values():
+        part(stand, kinds)
+    return stand
+
+
+def test_a_quick_run_takes_two_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even where every round is disturbed, and each group is measured again as often as it may be."""
+    assert planned(QUICK, (OURS, REFERENCE, EDGE_ONE), monkeypatch).at < 120
+
+
+def test_a_whole_run_takes_half_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even where every round is disturbed: what is measured again has a share of the time and no more."""
+    stand = planned(FULL, (OURS, REFERENCE, EDGE_ONE, EDGE), monkeypatch)
+    assert stand.at < 30 * 60
+    assert 0 < stand.again_s < FULL.share * stand.first_s + 60
+
+
+class Noisy(Planned):
+    """A stand on which the rounds of two servers cost what is written down."""
+
+    rounds: dict[str, list[float]]
+
+    def shoot(self, server: servers.Server, task: Task, flags: int, plan: Plan) -> Shot:
+        """Take a second, and the next of the server's costs."""
+        self.at += 1.0
+        return Shot(1, 1.0, self.rounds[server.name].pop(0), 1, 0, {}, {}, 1, 1.0)
+
+
+def noisy(scale: Scale, **rounds: list[float]) -> list[Cell]:
+    """Return the cells of two servers that were measured beside each other."""
+    stand = Noisy(Path(), Path(), scale, lambda line: None)
+    stand.rounds = rounds
+    stand.cell(10, [Idle(name, servers.FAMILY) for name in rounds], Task("matrix", LIST))  # type: ignore[misc]
+    return stand.results.cells
+
+
+def test_a_group_is_measured_again_until_all_of_it_is_steady() -> None:
+    """One server's noise has all of them measured again, so that all have equally many rounds; every round is kept."""
+    scale = replace(FULL, share=10.0)
+    a, b = noisy(scale, a=[20.0, 10.0, 15.0, 10.5, 1.0], b=[7.0, 7.1, 7.2, 9.0, 1.0])
+    assert (a.cpu, b.cpu) == ([20.0, 10.0, 15.0, 10.5], [7.0, 7.1, 7.2, 9.0])
+    assert (a.us, b.us, a.steady) == (10.0, 7.0, True)
+
+
+def test_steady_cells_are_not_measured_again() -> None:
+    """Where the two cheapest rounds are close the third may be what it wants."""
+    assert [cell.cpu for cell in noisy(FULL, a=[20.0, 10.0, 10.9, 1.0])] == [[20.0, 10.0, 10.9]]
+
+
+def test_measuring_again_ends() -> None:
+    """After as many further rounds as the scale has, or once they have taken their share of the time."""
+    noise = [2.0**at for at in range(9, 0, -1)]
+    assert len(noisy(replace(FULL, share=10.0), a=[*noise])[0].cpu) == FULL.rounds + FULL.extra
+    (cell,) = noisy(replace(FULL, share=0.5), a=[*noise])
+    assert len(cell.cpu) == FULL.rounds + 2
+    assert not cell.steady
