@@ -134,6 +134,18 @@ def test_commands_are_understood(
         assert printed.out.rstrip() == shown.output.rstrip()
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_curl_takes_the_addresses_as_they_are(page: Path) -> None:
+    """Brackets and braces in an address are patterns to curl, but for `-g`: without it such a line fails in every shell."""
+    for text in blocks(page, "sh"):
+        for line in text.replace("\\\n", " ").splitlines():
+            if line.startswith("curl "):
+                words = shlex.split(line)
+                addresses = [word for word in words if re.match(r"https?://", word)]
+                assert addresses
+                assert "-g" in words or not re.search(r"[][{}]", "".join(addresses)), line
+
+
 def test_the_pages_have_examples() -> None:
     """Should a page be written differently one day, these tests must not pass with nothing to do."""
     found = {(page.name, shown.words[0], bool(shown.output)) for page, shown in SHOWN}

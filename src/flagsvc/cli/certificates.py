@@ -12,8 +12,13 @@ from flagsvc.settings.load import Resolved
 if TYPE_CHECKING:
     import ssl
 
-PAIRS = (("tlsCert", "tlsKey", "tlsKeyPassword"), ("upstreamCert", "upstreamKey", "upstreamKeyPassword"))
-AUTHORITIES = ("tlsClientCa", "upstreamCa")
+TLS = ("tlsCert", "tlsKey", "tlsKeyPassword")
+PAIRS = (
+    TLS,
+    ("upstreamCert", "upstreamKey", "upstreamKeyPassword"),
+    ("storageCert", "storageKey", "storageKeyPassword"),
+)
+AUTHORITIES = ("tlsClientCa", "upstreamCa", "storageCa")
 
 
 def check_certificates(resolved: Resolved) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from pathlib import Path
 from urllib.parse import unquote
 
 from flagsvc.errors import ConfigurationError, UpstreamError
+from flagsvc.settings.network import hide_credentials
 from flagsvc.version import VERSION
 
 SECONDS = 10.0
+WEB = ("http", "https")
 ENDPOINTS = "a flag server's /api/client/features, a proxy's /proxy/client/features"
 REFUSALS = {
     401: "the token was refused: give another one with --token or FLAGSVC_API_TOKEN",
@@ -27,11 +28,20 @@ def read_document(where: str, *, token: str, header: str) -> object:
     Raises ConfigurationError when there is no such file or it holds no JSON, UpstreamError when a URL gives no document.
     """
     scheme = where.partition("://")[0].lower()
-    if scheme in ("http", "https"):
-        return decoded(fetch(where, token, header), masked(where))
+    if scheme in WEB:
+        content = fetch(where, token, header)
+    elif where == "-":
+        content = sys.stdin.buffer.read()
+    else:
+        content = from_file(unquote(where[7:]) if scheme == "file" else where)
+    return decoded(content, named(where))
+
+
+def named(where: str) -> str:
+    """Return a place as a message names it: a URL without its credentials and its query."""
     if where == "-":
-        return decoded(sys.stdin.buffer.read(), "standard input")
-    return decoded(from_file(unquote(where[7:]) if scheme == "file" else where), where)
+        return "standard input"
+    return hide_credentials(where) if where.partition("://")[0].lower() in WEB else where
 
 
 def from_file(path: str) -> bytes:
@@ -47,25 +57,22 @@ def fetch(url: str, token: str, header: str) -> bytes:
     """Return the body that one GET of `url` gives; redirects are not followed, for the token is meant for this address."""
     import httpx
 
+    from flagsvc.cli.batch.httpx_words import in_words
+
+    shown = hide_credentials(url)
     headers = {"Accept": "application/json", "User-Agent": f"flagsvc/{VERSION}"} | ({header: token} if token else {})
     if not url.isprintable():
-        raise ConfigurationError([f"`{masked(url)}` is no URL: it holds a character that no URL has"])
+        raise ConfigurationError([f"`{shown}` is no URL: it holds a character that no URL has"])
     try:
         response = httpx.get(url, headers=headers, timeout=SECONDS)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        reason = re.sub(r"\[errno .*?\] ", "", str(error).lower()) or type(error).__name__
-        raise UpstreamError("network", f"cannot reach `{masked(url)}`: {reason}") from None
+        raise UpstreamError("network", f"cannot reach `{shown}`: {in_words(error)}") from None
     if response.status_code == 200:
         return response.content
     reason = REFUSALS.get(response.status_code, f"it redirects to `{response.headers.get('location')}`, ask there")
     if response.status_code not in REFUSALS and not response.is_redirect:
         reason = "no document came"
-    raise UpstreamError("unexpected", f"`{masked(url)}` answered with status {response.status_code}: {reason}")
-
-
-def masked(url: str) -> str:
-    """Return `url` without the user and password it may carry."""
-    return re.sub(r"//[^/@]*@", "//", url)
+    raise UpstreamError("unexpected", f"`{shown}` answered with status {response.status_code}: {reason}")
 
 
 def decoded(content: bytes, where: str) -> object:

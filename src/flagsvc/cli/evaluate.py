@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from flagsvc.api.http import Refused
 from flagsvc.api.query import read_query
-from flagsvc.cli.documents import read_document
+from flagsvc.cli.documents import ENDPOINTS, named, read_document
 from flagsvc.cli.parser import Formatter as Columns
 from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.context import FIELDS, Context
@@ -122,6 +122,9 @@ def was_given(name: str, resolved: Resolved) -> bool:
 
 def compiled(document: object, args: argparse.Namespace, settings: dict[str, Any]) -> Snapshot:
     """Return the document's snapshot; what is malformed in it is told on standard error."""
+    if isinstance(document, dict) and "featureStrategies" in document:  # its flags would all come out as off
+        what = f"`{named(args.document)}` is a data set, as `flagsvc export` writes it, not a client-features document"
+        raise ConfigurationError([f"{what}; {ENDPOINTS} give one"])
     strategies = load_strategies(settings["customStrategies"])
     options = CompileOptions(
         hash_encoding=settings["hashEncoding"],
@@ -133,7 +136,7 @@ def compiled(document: object, args: argparse.Namespace, settings: dict[str, Any
     try:
         result = compile_document(document, options)
     except DocumentError as error:
-        raise ConfigurationError([f"`{args.document}` is no client-features document: {error}"]) from None
+        raise ConfigurationError([f"`{named(args.document)}` is no client-features document: {error}"]) from None
     for problem in result.problems:
         warn(f"left out: {problem}")
     return result.snapshot

@@ -10,17 +10,17 @@ import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import TYPE_CHECKING
 
+from flagsvc.cli.certificates import TLS
 from flagsvc.cli.parser import add_config_argument
 from flagsvc.cli.probing import Place, status_of
 from flagsvc.errors import ConfigurationError
 from flagsvc.settings.load import UNREADABLE, Resolved, resolve
-from flagsvc.settings.network import UNIX, split_address
+from flagsvc.settings.network import socket_path, split_address
 from flagsvc.settings.render import add_options, given_flags
 
 if TYPE_CHECKING:
     from flagsvc.certificates import Pair
 
-TLS = ("tlsCert", "tlsKey", "tlsKeyPassword")
 NEEDED = ("host", "port", "proxyBasePath", "adminAddress", *TLS)
 LOOPBACK = {None: "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not bound to
 PAUSE_S = 0.1
@@ -64,7 +64,7 @@ def _target(args: Namespace) -> Place:
     problems = [text for name, text in resolved.problems.items() if name in (*NEEDED, UNREADABLE)]
     admin = resolved.values["adminAddress"]
     host, port = (resolved.values["host"], resolved.values["port"]) if admin is None else split_address(admin)
-    if not problems and port == 0 and not (host or "").startswith(UNIX):
+    if not problems and port == 0 and socket_path(host) is None:
         name = "port" if admin is None else "adminAddress"
         problems = [f"{name} ({resolved.sources[name]}): 0 is any free port, so nothing says which one to ask"]
     if problems:

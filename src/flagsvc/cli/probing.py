@@ -7,7 +7,7 @@ import socket
 from typing import TYPE_CHECKING, NamedTuple
 
 from flagsvc.errors import ConfigurationError
-from flagsvc.settings.network import UNIX
+from flagsvc.settings.network import socket_path, url_at
 
 if TYPE_CHECKING:
     from flagsvc.certificates import Pair
@@ -28,10 +28,7 @@ class Place(NamedTuple):
     @property
     def url(self) -> str:
         """The address as a message names it."""
-        scheme = "https" if self.tls else "http"
-        if self.host.startswith(UNIX):
-            return f"{scheme}://{self.host}:{self.path}"
-        return f"{scheme}://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}{self.path}"
+        return url_at(self.host, self.port, self.path, tls=self.tls)
 
 
 def status_of(place: Place, timeout: float) -> int:
@@ -47,11 +44,12 @@ def status_of(place: Place, timeout: float) -> int:
 
 def opened(place: Place, timeout: float) -> socket.socket:
     """Return a connection. Raises OSError."""
+    path = socket_path(place.host)
     with contextlib.ExitStack() as stack:
-        if place.host.startswith(UNIX):
+        if path is not None:
             plain = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
             plain.settimeout(timeout)
-            plain.connect(place.host.removeprefix(UNIX))
+            plain.connect(path)
         else:
             plain = stack.enter_context(socket.create_connection((place.host, place.port), timeout))
         connected = secured(plain, place) if place.tls else plain

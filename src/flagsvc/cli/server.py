@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser, Namespace
 
+from flagsvc.errors import ConfigurationError, DatabaseError
 from flagsvc.log import build_logger
 from flagsvc.settings.render import add_options, given_flags
 from flagsvc.settings.server import LoadedServer, load_server
@@ -26,10 +27,21 @@ def run(args: Namespace) -> int:
     Raises `ConfigurationError` with every problem at once.
     """
     loaded = load_server(os.environ, given_flags(vars(args), SERVER_OPTIONS))
+    _check_database(loaded.options.database)
     _warn(loaded)
     from flagsvc.apps.serve_flags import serve_flags
 
     return serve_flags(loaded.options)
+
+
+def _check_database(database: str) -> None:
+    """Raise ConfigurationError for a text that names no database; the library that knows is loaded only here."""
+    from flagsvc.flagstore.store import database_url
+
+    try:
+        database_url(database)
+    except DatabaseError as error:
+        raise ConfigurationError([f"database: {error}"]) from None
 
 
 def _warn(loaded: LoadedServer) -> None:

@@ -234,10 +234,13 @@ def unread(environment: Mapping[str, str]) -> Iterator[str]:
         *CONFIG_VARIABLES,
         *COMMAND_VARIABLES,
     }
+    ours = (PREFIX, ALIAS)
+    meant = {f"{prefix}{name}": name for name in known if not name.startswith(ours) for prefix in ours}
+    meant |= {name: name for name in known}
     for name in sorted(environment):
-        if name.startswith((PREFIX, ALIAS)) and name not in known and not is_injected(name, environment[name]):
+        if name.startswith(ours) and name not in known and not is_injected(name, environment[name]):
             text = (
-                f"environment {(quoted(name) or '').strip('`')}: no option reads this variable; {nearest(name, known)}"
+                f"environment {(quoted(name) or '').strip('`')}: no option reads this variable; {nearest(name, meant)}"
             )
             yield text.removesuffix("; ")
 

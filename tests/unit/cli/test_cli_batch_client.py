@@ -59,6 +59,13 @@ def test_certificates(secure: FakeAdmin, authority: trustme.CA, flagsvc: Flagsvc
     assert careless.err == f"flagsvc validate: warning: the certificate of `{secure.url}` is not checked\n"
 
 
+def test_https_where_plain_http_is_spoken(admin: FakeAdmin, flagsvc: Flagsvc, tmp_path: Path) -> None:
+    """A slip of the pen in the URL is told in words, without the numbers of a library."""
+    called = validate(flagsvc, tmp_path, "--url", admin.url.replace("http:", "https:"))
+    assert called.code == 2
+    assert called.err.endswith(": wrong version number; it may speak plain HTTP there\n")
+
+
 def test_an_outbound_proxy(admin: FakeAdmin, flagsvc: Flagsvc, tmp_path: Path) -> None:
     """HTTP_PROXY carries the requests, but for the hosts of NO_PROXY."""
     env = {"HTTP_PROXY": admin.url}

@@ -88,6 +88,7 @@ def test_files_of_certificates_are_tried(command: str, flagsvc: Flagsvc, tmp_pat
     (tmp_path / "empty").touch()
     empty, gone = str(tmp_path / "empty"), str(tmp_path / "gone")
     given = ["--tls-cert", empty, "--tls-client-ca", gone, "--upstream-ca", gone, "--upstream-cert", gone]
+    given += ["--storage", "rediss://localhost", "--storage-ca", empty, "--storage-cert", gone]
     called = flagsvc(command, *given, "--port", "x", env=ENOUGH)
     assert called.code == 2
     for text in (
@@ -95,6 +96,8 @@ def test_files_of_certificates_are_tried(command: str, flagsvc: Flagsvc, tmp_pat
         f"tlsClientCa: cannot read `{gone}`: no such file or directory",
         f"upstreamCa: cannot read `{gone}`: no such file or directory",
         f"upstreamCert: cannot read `{gone}`: no such file or directory",
+        f"storageCa: `{empty}` holds no certificate in PEM form",
+        f"storageCert: cannot read `{gone}`: no such file or directory",
         "port ",
     ):
         assert text in called.err

@@ -193,6 +193,7 @@ def test_a_malformed_toggle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         (b"[" * 100_000, "is not JSON: nested too deeply"),
         (b"[]", "is no client-features document"),
         (b'{"toggles": []}', "is no client-features document: features: must be a list, is missing"),
+        (b'{"features": [], "featureStrategies": []}', "is a data set, as `flagsvc export` writes it"),
     ],
 )
 def test_wrong_documents(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes, problem: str) -> None:
@@ -225,6 +226,8 @@ def test_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     assert "always" in Run(capsys, "-").out
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"x")))
     assert "`standard input` is not JSON" in Run(capsys, "-").err
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"[]")))
+    assert "`standard input` is no client-features document" in Run(capsys, "-").err
 
 
 def test_a_flag_server(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,11 +264,33 @@ def test_a_url_that_gives_no_document(capsys: pytest.CaptureFixture[str], reply:
     assert problem in run.err and "some-secret" not in run.err
 
 
+@pytest.mark.parametrize("body", [b"[]", b"<html>", b'{"features": [], "featureStrategies": []}'])
+def test_a_url_that_gives_something_else(capsys: pytest.CaptureFixture[str], body: bytes) -> None:
+    """What came is told, and neither the password of the URL nor its query is repeated; the exit code is 2."""
+    with fake_upstream(DOCUMENT) as upstream:
+        upstream.replies[FEATURES] = Reply(200, body=body)
+        url = upstream.url.replace("://", "://user:some-password@")
+        run = Run(capsys, f"{url}/client/features?signature=secret")
+    assert run.code == 2 and "document" in run.err
+    assert "some-password" not in run.err and "secret" not in run.err
+
+
 def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:
-    """A URL where nobody listens, and one that is none; a password in it is not repeated."""
-    run = Run(capsys, f"http://user:some-password@127.0.0.1:{free_port()}/x")
-    assert run.code == 1 and run.err.endswith("connection refused\n") and "some-password" not in run.err
+    """A URL where nobody listens, and one that is none; a password in it is not repeated, nor a query, which may be signed."""
+    run = Run(capsys, f"http://user:some/secret@127.0.0.1:{free_port()}/x?signature=secret")
+    assert run.code == 1 and "secret" not in run.err
+    run = Run(capsys, f"http://user:some-password@127.0.0.1:{free_port()}/x?signature=secret")
+    assert run.code == 1 and run.err.endswith("connection refused\n")
+    assert "some-password" not in run.err and "secret" not in run.err
     assert Run(capsys, "http://[::1").code == 1
+
+
+def test_https_where_plain_http_is_spoken(capsys: pytest.CaptureFixture[str]) -> None:
+    """A slip of the pen in the URL is told in words, without the numbers of a library."""
+    with fake_upstream(DOCUMENT) as upstream:
+        run = Run(capsys, upstream.url.replace("http:", "https:"))
+    assert run.code == 1
+    assert run.err.endswith(": wrong version number; it may speak plain HTTP there\n")
 
 
 def test_a_running_proxy(capsys: pytest.CaptureFixture[str]) -> None:

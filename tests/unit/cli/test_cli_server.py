@@ -42,6 +42,14 @@ def test_nothing_is_served_with_problems(flagsvc: Flagsvc, served: list[ServerOp
     ]
 
 
+@pytest.mark.parametrize("database", ["mysql://me:hunter2@db/flags", "sqlite://", "sqlite:///flags.db?mode=ro"])
+def test_what_is_no_database_is_a_wrong_value(flagsvc: Flagsvc, served: list[ServerOptions], database: str) -> None:
+    """It stops the start with exit code 2 before anything is opened, and no password is repeated."""
+    called = flagsvc("server", "--database", database)
+    assert called.code == 2 and served == []
+    assert called.err.startswith("flagsvc server: database: ") and "hunter2" not in called.err
+
+
 def test_a_variable_that_nobody_reads_is_named(flagsvc: Flagsvc, served: list[ServerOptions]) -> None:
     """It is a warning in the log, as it is with the proxy."""
     called = flagsvc("server", env={"FLAGSVC_DATABASE_ULR": "x"})

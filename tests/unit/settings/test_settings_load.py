@@ -315,6 +315,11 @@ def test_a_file_given_higher_up_wins(tmp_path: Path) -> None:
             "UNLEASH_API_TOKN",
             "environment UNLEASH_API_TOKN: no option reads this variable; did you mean `UNLEASH_API_TOKEN`?",
         ),
+        (
+            "FLAGSVC_LOG_LEVEL",
+            "environment FLAGSVC_LOG_LEVEL: no option reads this variable; did you mean `LOG_LEVEL`?",
+        ),
+        ("UNLEASH_PORT", "environment UNLEASH_PORT: no option reads this variable; did you mean `PORT`?"),
         ("FLAGSVC_ZZZZZZ", "environment FLAGSVC_ZZZZZZ: no option reads this variable"),
         ("FLAGSVC_Q\nQQQQQ", "environment FLAGSVC_Q\\nQQQQQ: no option reads this variable"),
     ],

@@ -121,10 +121,10 @@ class AdminClient:
         try:
             answer = self._client.request(method, self.target.url + path, content=content, headers=headers)
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
-            reason = re.sub(r"\[(errno|ssl)[^]]*\] ", "", in_words(error).lower())
+            reason = in_words(error)
             before = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.ProxyError | httpx.InvalidURL)
             hint = "; --ca-file names an authority to trust" if "certificate verify failed" in reason else ""
-            text = f"cannot reach `{self.target.shown}`: {re.sub(r' [(]_ssl.c:[0-9]+[)]', '', reason)}{hint}"
+            text = f"cannot reach `{self.target.shown}`: {reason}{hint}"
             raise CannotAskError("network" if before else "unclear", text) from None
         location = answer.headers.get("location", "")
         return Reply(answer.status_code, answer.content, path, len(content or b""), location)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import httpx
 
 from flagsvc.errors import UpstreamError
@@ -17,6 +19,11 @@ WORDS: tuple[tuple[type[Exception], str], ...] = (
 )
 """What is said about a failure whose own text is empty or repeats what was sent; the first row that fits counts."""
 
+NUMBERS = re.compile(r"\[(errno|ssl)[^]]*\] | \(_ssl\.c:[0-9]+\)")
+"""What only whoever writes programs reads."""
+NO_TLS = "wrong version number"
+"""What OpenSSL says about an answer that is no TLS at all."""
+
 
 def outbound(url: str, reject_unauthorized: bool) -> httpx.Proxy:
     """Return the outbound proxy as httpx wants it; TLS settings are allowed only where the proxy itself is spoken to over TLS.
@@ -31,5 +38,6 @@ def outbound(url: str, reject_unauthorized: bool) -> httpx.Proxy:
 
 
 def in_words(error: Exception) -> str:
-    """Return what to say about a failure of httpx, without repeating anything that was sent."""
-    return next((words for kind, words in WORDS if isinstance(error, kind)), "") or str(error) or type(error).__name__
+    """Return what to say about a failure of httpx, in lower case, without repeating anything that was sent."""
+    words = next((words for kind, words in WORDS if isinstance(error, kind)), "") or str(error) or type(error).__name__
+    return NUMBERS.sub("", words.lower()).replace(NO_TLS, f"{NO_TLS}; it may speak plain HTTP there")
