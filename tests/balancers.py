@@ -64,7 +64,14 @@ http {{
 def haproxy(ports: Sequence[int]) -> Iterator[int]:
     """Run HAProxy in front of proxies on these ports until the block ends; give its port."""
     servers = "\n".join(f"  server s{port} 127.0.0.1:{port}" for port in ports)
-    with _balancer("haproxy", HAPROXY, servers, "-db", "-f") as port:
+    with haproxy_as(HAPROXY, servers) as port:
+        yield port
+
+
+@contextmanager
+def haproxy_as(text: str, servers: str) -> Iterator[int]:
+    """Run HAProxy with this configuration, whose `{port}` and `{servers}` are filled in, until the block ends; give its port."""
+    with _balancer("haproxy", text, servers, "-db", "-f") as port:
         yield port
 
 

@@ -8,6 +8,7 @@ import os
 import re
 import ssl
 import stat
+from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 
 from aio import until
@@ -28,7 +29,8 @@ VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
 def asked(port: int, context: ssl.SSLContext | None) -> int | None:
     """Return the status of an answer, None where there is none; over TLS where a context is given."""
-    line = HTTPConnection(HOST, port, timeout=10) if context is None else HTTPSConnection(HOST, port, context=context)
+    made = HTTPConnection if context is None else partial(HTTPSConnection, context=context)
+    line = made(HOST, port, timeout=10)
     with contextlib.closing(line), contextlib.suppress(OSError, HTTPException):
         line.request("GET", LIVE)
         return line.getresponse().status

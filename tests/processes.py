@@ -227,7 +227,7 @@ def reference_proxy(upstream_url: str, **env: str) -> Iterator[Proxy]:
 
 @contextmanager
 def our_proxy(upstream_url: str, *arguments: str, wait_ready: bool = True, **env: str) -> Iterator[Proxy]:
-    """Run our proxy against an upstream until the block ends; the block begins when it is ready."""
+    """Run our proxy against an upstream until the block ends, at PORT or a free one; the block begins when it is ready."""
     with _proxy("our proxy", [*flagsvc(), "proxy", *arguments], upstream_url, env, wait_ready=wait_ready) as proxy:
         yield proxy
 
@@ -242,7 +242,7 @@ def flagsvc() -> list[object]:
 def _proxy(
     name: str, command: Sequence[object], upstream_url: str, env: Mapping[str, str], *, wait_ready: bool = True
 ) -> Iterator[Proxy]:
-    port = free_port()
+    port = int(env.get("PORT", 0)) or free_port()
     variables = proxy_environment(upstream_url, port, env)
     with scratch() as folder, running(name.replace(" ", "-"), command, env=variables, folder=folder) as program:
         base = env.get("PROXY_BASE_PATH", "").strip("/")

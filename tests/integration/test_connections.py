@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from crews import samples
 from processes import KEY, answers, flagsvc, free_port, our_proxy, proxy_environment, running
 from waiting import wait_until
 
 LIVE = f"GET /proxy/live HTTP/1.1\r\nHost: a\r\nAuthorization: {KEY}\r\n\r\n".encode()
 SECONDS = 20.0
+TURNED_AWAY = 'flagsvc_limits_reached_total{limit="connections"}'
 
 
 def document(folder: Path) -> str:
@@ -41,7 +43,7 @@ def status(caller: socket.socket) -> int:
 def test_one_more_than_there_is_room_for(tmp_path: Path) -> None:
     """It is told 503; those before it are served on; when they go there is room again, and all of it is counted."""
     with our_proxy(document(tmp_path), FLAGSVC_MAX_CONNECTIONS="20") as proxy, contextlib.ExitStack() as stack:
-        wait_until(lambda: gauge(proxy.get("/internal-backstage/prometheus").body) == 0, SECONDS, lambda: "turned away")
+        wait_until(lambda: samples(proxy)[TURNED_AWAY] == 0, SECONDS, lambda: "turned away")
         held = [stack.enter_context(connected(proxy.port)) for _ in range(20)]
         assert [status(caller) for caller in held] == [200] * 20
         assert [status(stack.enter_context(connected(proxy.port))) for _ in range(5)] == [503] * 5
@@ -49,14 +51,7 @@ def test_one_more_than_there_is_room_for(tmp_path: Path) -> None:
         for caller in held:
             caller.close()
         wait_until(lambda: answers(f"{proxy.url}/health"), SECONDS, lambda: "no room again")
-        assert gauge(proxy.get("/internal-backstage/prometheus").body) >= 5
-
-
-def gauge(page: bytes) -> float:
-    """Return how many connections were turned away."""
-    name = 'flagsvc_limits_reached_total{limit="connections"}'
-    [line] = [line for line in page.decode().splitlines() if line.startswith(name)]
-    return float(line.split()[1])
+        assert samples(proxy)[TURNED_AWAY] >= 5
 
 
 @pytest.mark.parametrize("files", [150, 60], ids=["enough for those it takes", "not even for those"])

@@ -90,7 +90,7 @@ MISTAKES: dict[str, tuple[list[str], dict[str, str], int, str]] = {
     "no such folder, and none can be made": (["--database", "/proc/none/flags.db"], {}, 1, "the folder `/proc/none`"),
     "a folder for a file": (["--database", "."], {}, 1, "the database failed"),
     "no database": (["--database", "nosuch.txt"], {}, 1, "the database"),
-    "an unknown scheme": (["--database", "mysql://me:hunter2@db/flags"], {}, 1, "the database's URL is not understood"),
+    "an unknown scheme": (["--database", "mysql://me:hunter2@db/flags"], {}, 2, "the database's URL is not understood"),
     "no server": (["--database", "postgresql://me:hunter2@127.0.0.1:1/flags"], {}, 1, "the database failed"),
     "no seed": (["--seed", "none.json"], {}, 2, "the seed file `none.json` cannot be read"),
     "a seed that is none": (["--seed", "nosuch.txt"], {}, 2, "nosuch.txt"),

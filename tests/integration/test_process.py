@@ -7,7 +7,6 @@ import json
 import signal
 import socket
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +26,7 @@ from processes import (
     proxy_environment,
     running,
 )
+from slowanswers import ends_after_its_answer, slow_enricher
 from waiting import wait_until
 
 DOCUMENT: dict[str, Any] = {
@@ -81,29 +81,8 @@ def test_the_last_metrics_leave(upstream: FakeUpstream, number: int) -> None:
 
 def test_answers_on_their_way_are_finished(upstream: FakeUpstream, tmp_path: Path) -> None:
     """A request that is being answered when the signal comes gets its answer; new connections are refused."""
-    slow = tmp_path / "slow.py"
-    slow.write_text(
-        f"import asyncio, pathlib\nfolder = pathlib.Path({str(tmp_path)!r})\nasync def wait(context):\n"
-        "    (folder / 'seen').touch()\n    while not (folder / 'go').exists():\n        await asyncio.sleep(0.01)\n"
-        "    return context\nenrichers = [wait]\n"
-    )
-    with our_proxy(upstream.url, EXP_CUSTOM_ENRICHERS_FILE=str(slow)) as proxy:
-        got: list[int] = []
-        asking = threading.Thread(target=lambda: got.append(proxy.get().status))
-        asking.start()
-        proxy.program.wait((tmp_path / "seen").exists, "answering")
-        proxy.program.process.send_signal(signal.SIGTERM)
-        proxy.program.wait(lambda: refuses(proxy.port), "refusing connections")
-        (tmp_path / "go").touch()
-        asking.join(20)
-        assert got == [200]
-        assert proxy.program.process.wait(20) == 0
-
-
-def refuses(port: int) -> bool:
-    """Whether nobody listens on a port."""
-    with contextlib.closing(socket.socket()) as client:
-        return client.connect_ex(("127.0.0.1", port)) != 0
+    with our_proxy(upstream.url, EXP_CUSTOM_ENRICHERS_FILE=slow_enricher(tmp_path)) as proxy:
+        ends_after_its_answer(proxy, tmp_path)
 
 
 def test_the_upstream_comes_later() -> None:

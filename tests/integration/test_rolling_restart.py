@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from balancers import haproxy, nginx
-from crews import Caller, counted, document
+from crews import Caller, calling, counted, document
 from fake_upstream import FakeUpstream, fake_upstream
-from processes import Proxy, flagsvc, free_port, proxy_environment, running, scratch
+from processes import Proxy, free_port, our_proxy
 from processes import answers as answering
 from waiting import wait_until
 
@@ -20,13 +19,10 @@ GRACE_S = 2
 Balancer = Callable[[Sequence[int]], contextlib.AbstractContextManager[int]]
 
 
-@contextlib.contextmanager
-def replica(upstream: FakeUpstream, port: int, **env: str) -> Iterator[Proxy]:
+def replica(upstream: FakeUpstream, port: int, **env: str) -> contextlib.AbstractContextManager[Proxy]:
     """Run a replica on a port until the block ends; `ready` waits for it."""
-    given = {"FLAGSVC_SHUTDOWN_GRACE": str(GRACE_S), "FLAGSVC_FETCH_INTERVAL": "200", **env}
-    variables = proxy_environment(upstream.url, port, given)
-    with scratch() as folder, running("replica", [*flagsvc(), "proxy"], env=variables, folder=folder) as program:
-        yield Proxy(f"http://127.0.0.1:{port}/proxy", port, program)
+    given = {"FLAGSVC_SHUTDOWN_GRACE": str(GRACE_S), "FLAGSVC_FETCH_INTERVAL": "200", "PORT": str(port), **env}
+    return our_proxy(upstream.url, wait_ready=False, **given)
 
 
 def ready(proxy: Proxy) -> None:
@@ -66,22 +62,6 @@ def test_a_rolling_restart(balancer: Balancer, workers: str, record_property: Ca
         assert (lost, [caller.strange for caller in callers]) == (0, [[] for _ in callers])
         assert not any(caller.refused for caller in callers)
         assert counted(upstream) == sum(len(caller.times) for caller in callers)
-
-
-@contextlib.contextmanager
-def calling(port: int, number: int = 8) -> Iterator[list[Caller]]:
-    """Have callers look up a toggle over and over until the block ends."""
-    callers = [Caller(port) for _ in range(number)]
-    threads = [threading.Thread(target=caller.run) for caller in callers]
-    for thread in threads:
-        thread.start()
-    try:
-        yield callers
-    finally:
-        for caller in callers:
-            caller.over.set()
-        for thread in threads:
-            thread.join()
 
 
 def others(callers: list[Caller]) -> None:

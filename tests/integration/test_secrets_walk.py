@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 import pytest
 
+import tracebacks
 from crews import workers
 from fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, Reply, fake_upstream
 from flagsvc import ConfigurationError, ProxyOptions, create_app
@@ -333,11 +334,12 @@ WRONG: tuple[dict[str, object], ...] = (
 
 
 def test_refusals_in_code_show_none() -> None:
-    """The traceback of options that are refused in code holds none of them."""
+    """The traceback of options that are refused in code holds none of them, nor do the variables of its frames."""
     outputs = Outputs()
     for wrong in WRONG:
         given = {"flagsvc_url": URL, "flagsvc_api_token": TOKEN, "client_keys": [CLIENT], **wrong}
         with pytest.raises(ConfigurationError) as raised:
             ProxyOptions(**given)  # type: ignore[arg-type]
         outputs.take(str(wrong.keys()), "".join(traceback.format_exception(raised.value)))
+        assert not tracebacks.leaks(raised.value, [MARK])
     outputs.check()

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
-import needs
+from balancers import haproxy_as
+from crews import samples
 from frontframing import HIDDEN, LAST, REFUSED, TAKEN
-from processes import Proxy, answers, ask, free_port, our_proxy, running
+from processes import Proxy, ask, our_proxy
 
 CONFIGURATION = """
 global
@@ -27,7 +28,7 @@ frontend callers
     bind 127.0.0.1:{port}
     default_backend proxies
 backend proxies
-    server one 127.0.0.1:{proxy} maxconn 1
+{servers}
 """
 SECONDS = 10.0
 
@@ -35,16 +36,13 @@ SECONDS = 10.0
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Proxy]]:
     """Run a proxy for the key of the odd heads, and HAProxy before it with one connection to it; give HAProxy's port."""
-    program = needs.program("haproxy", "/usr/sbin/haproxy")
-    folder = tmp_path_factory.mktemp("haproxy")
-    document = folder / "flags.json"
+    document = tmp_path_factory.mktemp("haproxy") / "flags.json"
     document.write_text(json.dumps({"version": 2, "features": []}))
-    with our_proxy(f"file://{document}", UNLEASH_PROXY_CLIENT_KEYS="client-key") as proxy:
-        port = free_port()
-        (folder / "haproxy.cfg").write_text(CONFIGURATION.format(port=port, proxy=proxy.port))
-        with running("haproxy", [program, "-db", "-f", "haproxy.cfg"], env={}, folder=folder) as balancer:
-            balancer.wait(lambda: answers(f"http://127.0.0.1:{port}/proxy/health"), "ready")
-            yield port, proxy
+    with (
+        our_proxy(document.as_uri(), UNLEASH_PROXY_CLIENT_KEYS="client-key") as proxy,
+        haproxy_as(CONFIGURATION, f"    server one 127.0.0.1:{proxy.port} maxconn 1") as port,
+    ):
+        yield port, proxy
 
 
 def sent(port: int, data: bytes) -> bytes:
@@ -60,9 +58,7 @@ def sent(port: int, data: bytes) -> bytes:
 
 def hidden_requests(proxy: Proxy) -> float:
     """Return how many requests for a path that nobody serves have reached the proxy."""
-    page = proxy.get("/internal-backstage/prometheus").body.decode().splitlines()
-    name = 'flagsvc_http_requests_total{method="other",route="unmatched",status="404"}'
-    return sum(float(line.split()[1]) for line in page if line.startswith(name))
+    return samples(proxy).get('flagsvc_http_requests_total{method="other",route="unmatched",status="404"}', 0.0)
 
 
 def labels_are_sorted(proxy: Proxy) -> bool:

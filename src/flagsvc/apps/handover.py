@@ -11,11 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from flagsvc.apps.ending import HANGUP, SIGNALS
 from flagsvc.errors import ConfigurationError
 from flagsvc.settings.fleet import STORED
 from flagsvc.settings.options import OPTIONS, ProxyOptions
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+HELD_BACK = (*SIGNALS, HANGUP)
+"""The signals that a worker does not see before it is ready for them."""
 UPSTREAM = ("upstream_ca", "upstream_cert", "upstream_key", "upstream_key_password")
 PARENTS = frozenset({"workers", "storage_provider", *UPSTREAM, *(option.field for option in STORED)})
 """Options that mean nothing to a worker."""
@@ -51,7 +53,7 @@ def start_worker(sockets: Iterable[socket.socket], end: socket.socket) -> subpro
     see a signal before it is ready for it.
     """
     descriptors = [end.fileno(), *(each.fileno() for each in sockets)]
-    with held_back(SIGNALS):
+    with held_back(HELD_BACK):
         return subprocess.Popen(  # noqa: S603 - the arguments are our own
             [sys.executable, "-P", "-m", "flagsvc.apps.worker", str(end.fileno())],
             pass_fds=descriptors,

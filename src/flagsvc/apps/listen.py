@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Any
 
 from flagsvc.errors import ListenError
-from flagsvc.settings.network import UNIX
+from flagsvc.settings.network import socket_path, url_at
 
 BACKLOG = 2048
 SPREADS = sys.platform == "linux"
@@ -51,14 +51,14 @@ def listen(host: str | None, port: int, *, shared: bool = False, mode: str = MOD
     the socket is closed. With `shared` other sockets of this user may listen there as well, if they say so too, and the kernel
     spreads new connections over all of them. Raises ListenError.
     """
-    on_unix = host is not None and host.startswith(UNIX)
+    path = socket_path(host)
     try:
-        if on_unix:
-            return [UnixListener((host or "").removeprefix(UNIX), int(mode, 8))]
+        if path is not None:
+            return [UnixListener(path, int(mode, 8))]
         return _everywhere(port, shared) if not host else _resolved(host, port, shared)
     except OSError as error:
-        where = f"`{host}`" if on_unix else f"`{host}`, port {port}" if host else f"port {port}"
-        reasons = UNIX_REASONS if on_unix else REASONS
+        where = f"port {port}" if not host else f"`{host}`, port {port}" if path is None else f"`{host}`"
+        reasons = REASONS if path is None else UNIX_REASONS
         reason = reasons.get(error.errno or 0, (error.strerror or str(error)).lower())
         raise ListenError(f"cannot listen on {where}: {reason}") from None
 
@@ -165,13 +165,9 @@ def listen_in_groups(host: str | None, port: int, count: int, *, mode: str = MOD
 
 
 def url(sockets: Sequence[socket.socket], host: str | None, path: str, *, tls: bool = False) -> str:
-    """Return the address to open in a browser or to give to curl; a Unix socket as nginx and others write it."""
-    scheme = "https" if tls else "http"
-    if host is not None and host.startswith(UNIX):
-        return f"{scheme}://{host}:{path}"
-    port = sockets[0].getsockname()[1]
-    name = host or "localhost"
-    return f"{scheme}://{f'[{name}]' if ':' in name else name}:{port}{path}"
+    """Return the address of a path on the sockets that `listen` opened for `host`."""
+    port = sockets[0].getsockname()[1] if socket_path(host) is None else 0
+    return url_at(host or "localhost", port, path, tls=tls)
 
 
 def scope(sockets: Sequence[socket.socket], host: str | None) -> str:

@@ -12,6 +12,7 @@ import logging
 import os
 import signal
 import socket
+import ssl
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -64,7 +65,7 @@ class App(Asgi, Protocol):
         """Stop."""
 
 
-def run_process(app: App, server: Server, sockets: list[socket.socket], beside: Sequence[Beside] = ()) -> None:
+def run_process(app: App, server: Server, sockets: list[socket.socket], beside: Sequence[Beside]) -> None:
     """Serve until SIGTERM or SIGINT; what runs `beside` the application begins before it and ends after it.
 
     The sockets are closed in any case.
@@ -85,7 +86,7 @@ def surrounded(log: Logger, server: Stoppable) -> Iterator[None]:
         yield
 
 
-async def run(app: App, server: Server, sockets: list[socket.socket], beside: Sequence[Beside] = ()) -> None:
+async def run(app: App, server: Server, sockets: list[socket.socket], beside: Sequence[Beside]) -> None:
     """Serve until the server is told to exit, then stop the application."""
     async with contextlib.AsyncExitStack() as stack:
         for each in (*beside, app):
@@ -116,21 +117,19 @@ def say(line: str) -> None:
 class Server(uvicorn.Server):
     """uvicorn's server; it tells when it listens, and prints a line then if it has one.
 
-    Told to end it takes its time of `grace` first. `hangups` are called at SIGHUP.
-    With `tls` that is what it speaks.
+    Told to end it takes its time of `grace` first. `hangups` are called at SIGHUP. With `tls` that is what it speaks.
     """
 
-    def __init__(
-        self, config: uvicorn.Config, line: str = "", grace: Grace | None = None, tls: Tls | None = None
-    ) -> None:
+    def __init__(self, config: uvicorn.Config, grace: Grace, tls: Tls | None = None, line: str = "") -> None:
         super().__init__(config)
-        self.tls = tls
         self.listening = asyncio.Event()
-        self.grace = grace or Grace(0.0, nothing)
+        self.grace = grace
         self.hangups: list[Callable[[], object]] = []
         self._line = line
         self._hung_up = False
+        self._secured: tuple[ssl.SSLContext | None, float | None] = (None, None)
         if tls is not None:
+            self._secured = (tls.context, tls.handshake_s)
             self.hangups.append(tls.reload)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -173,13 +172,11 @@ class Server(uvicorn.Server):
 
     async def take(self, sock: socket.socket) -> asyncio.Server:
         """Take the connections of a listening socket."""
-        if self.tls is None:
-            return await take(sock, self.made)
-        return await take(sock, self.made, self.tls.context, self.tls.handshake_s)
+        return await take(sock, self.made, *self._secured)
 
     async def welcome(self, sock: socket.socket) -> None:
         """Take one connection; one that breaks off meanwhile is nobody's loss."""
-        context, seconds = (None, None) if self.tls is None else (self.tls.context, self.tls.handshake_s)
+        context, seconds = self._secured
         loop = asyncio.get_running_loop()
         with contextlib.suppress(OSError):
             await loop.connect_accepted_socket(self.made, sock, ssl=context, ssl_handshake_timeout=seconds)
@@ -188,10 +185,6 @@ class Server(uvicorn.Server):
         """Return the protocol of a new connection."""
         make = cast("Callable[..., asyncio.Protocol]", self.config.http_protocol_class)
         return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
-
-
-def nothing() -> None:
-    """Do nothing."""
 
 
 def server_config(app: Asgi, protocol: MakeProtocol, keep_alive_timeout: int) -> uvicorn.Config:

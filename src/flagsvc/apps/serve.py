@@ -49,7 +49,7 @@ def serve(options: ProxyOptions, again: Again | None = None) -> int:
         app.renew(fresh)
 
     config = server_config(app, protocol, options.keep_alive_timeout)
-    server = Server(config, announced(address, desk), Grace(options.shutdown_grace, drain), tls)
+    server = Server(config, Grace(options.shutdown_grace, drain), tls, announced(address, desk))
     reload = None if again is None else Reload(options, again, take, clock=app.clock, log=app.log, draw=random)
     if reload is not None:
         server.hangups.append(reload.ask)

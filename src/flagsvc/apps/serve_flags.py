@@ -34,7 +34,7 @@ def serve_flags(options: ServerOptions) -> int:
     protocol = bounded(HEADER_LIMIT, server.early_refusal)
     config = server_config(server, protocol, options.keep_alive_timeout)
     grace = Grace(options.shutdown_grace, partial(drain, server, config))
-    listening = Server(config, f"flagsvc listening on {where}", grace, tls)
+    listening = Server(config, grace, tls, f"flagsvc listening on {where}")
     run_process(server, listening, sockets, [] if tls is None else [tls])
     return 0
 

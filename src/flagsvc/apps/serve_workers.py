@@ -45,7 +45,7 @@ TICK_S = 0.1
 class Parent:
     """What runs in the parent: a supply without a service, and the crew. `should_exit` and `hung_up` are set by signals."""
 
-    def __init__(self, plan: Plan, groups: list[list[socket.socket]], again: Again | None = None) -> None:
+    def __init__(self, plan: Plan, groups: list[list[socket.socket]], again: Again | None) -> None:
         options, random = plan.options, Random()
         self.plan, self.groups = plan, groups
         self.should_exit = self.hung_up = False
@@ -66,6 +66,13 @@ class Parent:
         self.grace = Grace(options.shutdown_grace, self.drain)
         self.hangups: list[Callable[[], object]] = [self.crew.look_again]
         self.holder.rollout = self.crew.rollout
+        prepare = SharedPreparer(Compiler(plan.compiling), make_wanted(options), self.crew.rollout)
+        self.supply = Supply(plan, self.holder, self.counters, random, prepare)
+        self.reload: Reload | None = None
+        if again is not None:
+            self.reload = Reload(options, again, self.take, clock=plan.clock, log=plan.log, draw=random.random)
+            self.hangups.append(self.reload.ask)
+            plan.loops["reload"] = self.reload
         self.sources = Sources(
             self.holder,
             self.counters,
@@ -75,15 +82,8 @@ class Parent:
             self.crew,
             loops=self.restarts,
             private=not plan.serving.operators_here,
+            fleet=self.supply.fleet,
         )
-        prepare = SharedPreparer(Compiler(plan.compiling), make_wanted(options), self.crew.rollout)
-        self.supply = Supply(plan, self.holder, self.counters, random, prepare)
-        self.reload: Reload | None = None
-        if again is not None:
-            self.reload = Reload(options, again, self.take, clock=plan.clock, log=plan.log, draw=random.random)
-            self.hangups.append(self.reload.ask)
-            plan.loops["reload"] = self.reload
-        self.sources = self.sources._replace(fleet=self.supply.fleet)
 
     def restarts(self) -> dict[str, int]:
         """Return how often each loop failed for a reason nobody thought of and was started again."""
@@ -157,7 +157,7 @@ class Parent:
         process.say(f"flagsvc ready: {self.supply.summary()}")
 
 
-def serve_workers(options: ProxyOptions, again: Again | None = None) -> int:
+def serve_workers(options: ProxyOptions, again: Again | None) -> int:
     """Run parent and workers until SIGTERM or SIGINT; return the exit code. `again` tells how the configuration is read again.
 
     Raises ConfigurationError where the options hold objects made in code or certificates cannot be used, ExtensionError where

@@ -12,6 +12,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Awaitable
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -21,7 +22,7 @@ from flagsvc.api.asgi import AsgiApp
 from flagsvc.api.service import Service
 from flagsvc.apps.collector import sparing_collector
 from flagsvc.apps.ending import Grace
-from flagsvc.apps.handover import SIGNALS
+from flagsvc.apps.handover import HELD_BACK
 from flagsvc.apps.limits import front_limits
 from flagsvc.apps.plan import Plan, logger_of, make_plan, renewed, survived
 from flagsvc.apps.process import Server, loop_factory, server_config, surrounded
@@ -134,9 +135,9 @@ class Worker:
         self.link.serving()
 
 
-async def first_of(*works: object) -> None:
+async def first_of(*works: Awaitable[object]) -> None:
     """Return when one of several is done; the others end."""
-    tasks = [asyncio.ensure_future(work) for work in works]  # type: ignore[call-overload]
+    tasks = [asyncio.ensure_future(work) for work in works]
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in tasks:
         task.cancel()
@@ -146,7 +147,7 @@ async def first_of(*works: object) -> None:
 def make_server(options: ProxyOptions, service: Service, protocol: Front, tls: Tls | None) -> Server:
     """Return the server of a worker; it prints nothing."""
     config = server_config(AsgiApp(service, nothing, nothing), protocol, options.keep_alive_timeout)
-    return Server(config, grace=Grace(options.shutdown_grace, protocol.drain), tls=tls)
+    return Server(config, Grace(options.shutdown_grace, protocol.drain), tls)
 
 
 async def nothing() -> None:
@@ -180,7 +181,7 @@ def main(number: int) -> int:
     with contextlib.ExitStack() as stack:
         stack.enter_context(sparing_collector())
         stack.enter_context(surrounded(plan.log, worker.server))
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_BACK)
         runner = stack.enter_context(asyncio.Runner(loop_factory=loop_factory()))
         runner.run(worker.run(end))
     return 0

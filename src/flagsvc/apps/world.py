@@ -64,8 +64,8 @@ class World(Supply):
 
 def make_counters(plan: Plan, holder: Holder[Snapshot]) -> UsageCounters:
     """Return counters of the toggles that are served."""
-    bounds = {"most": plan.options.metrics_buffer, "most_bytes": plan.options.metrics_buffer_bytes}
-    return UsageCounters(partial(names_of, holder), plan.clock.now, **bounds)
+    most, most_bytes = plan.options.metrics_buffer, plan.options.metrics_buffer_bytes
+    return UsageCounters(partial(names_of, holder), plan.clock.now, most=most, most_bytes=most_bytes)
 
 
 def names_of(holder: Holder[Snapshot]) -> dict[str, frozenset[str]]:

@@ -9,11 +9,19 @@ import os
 import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote
 
 from flagsvc.settings import defaults
 from flagsvc.settings import parse as of
-from flagsvc.settings.network import file_url, hide_credentials, parse_file_url, parse_host, safe_url
+from flagsvc.settings.network import (
+    bracketed,
+    file_url,
+    hide_credentials,
+    parse_file_url,
+    parse_host,
+    safe_url,
+    url_parts,
+)
 from flagsvc.settings.option import Option, Section
 from flagsvc.settings.parse import Kind, RefusedError, parse_text, quoted
 from flagsvc.settings.secure import PASSWORD, PATH
@@ -56,7 +64,7 @@ class Server:
     @property
     def address(self) -> str:
         """Where it is, as messages say it: no user and no password."""
-        return self.path or (f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}")
+        return self.path or f"{bracketed(self.host)}:{self.port}"
 
 
 def server_at(storage: str) -> Server | None:
@@ -64,18 +72,14 @@ def server_at(storage: str) -> Server | None:
     scheme = SCHEMES.get(storage.partition(":")[0].lower())
     if scheme is None:
         return None
-    try:
-        parts = urlsplit(storage)
-        port = parts.port
-    except ValueError:
-        raise RefusedError("its host or its port is not one") from None
+    parts = url_parts(storage)
     if parts.fragment:
         raise RefusedError("it has a `#`; write %23 for one in a password")
     user, password = unquote(parts.username or "") or None, unquote(parts.password or "") or None
     if scheme.local:
         return Server(path=_socket(parts), database=_queried(parts), user=user, password=password)
     database = _database(parts.path.removeprefix("/")) if not parts.query else _refused_query()
-    return Server(parse_host(_host(parts)), port or PORT, "", scheme.tls, database, user, password)
+    return Server(parse_host(_host(parts)), parts.port or PORT, "", scheme.tls, database, user, password)
 
 
 def _host(parts: SplitResult) -> str:

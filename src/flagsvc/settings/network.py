@@ -80,8 +80,8 @@ def echo_url(text: str) -> str | None:
     return quoted(hide_credentials(text)) if re.match(r"[A-Za-z][A-Za-z0-9+.-]{1,9}://", text) else None
 
 
-def _parts(text: str) -> SplitResult:
-    """Return the parts of a URL, its port checked."""
+def url_parts(text: str) -> SplitResult:
+    """Return the parts of a URL, its port checked. Raises RefusedError."""
     try:
         parts = urlsplit(text)
         parts.port  # noqa: B018 - reading it is the check
@@ -95,7 +95,7 @@ def parse_url(value: object) -> str:
     text = parse_text(value)
     if text.lower().startswith("file:"):
         return parse_file_url(text)
-    parts = _parts(text)
+    parts = url_parts(text)
     if parts.scheme not in ("http", "https") or " " in text:
         raise RefusedError
     if not parts.hostname:
@@ -140,7 +140,7 @@ def parse_outbound_proxy(value: object) -> str:
     """Return the http or https URL of an outbound proxy; `host:port` alone means http."""
     text = parse_text(value)
     url = text if "://" in text else f"http://{text}"
-    parts = _parts(url)
+    parts = url_parts(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or " " in url:
         raise RefusedError
     return url.rstrip("/")
@@ -185,15 +185,31 @@ def parse_address(value: object) -> str:
     if not colon or (":" in bare and len(host) - len(bare) != 2):
         raise RefusedError("an IPv6 address stands in brackets" if text.count(":") > 1 else "")
     named, number = parse_host(host) if host else "", PORT.parse(port)
-    return f"[{named}]:{number}" if ":" in named else f"{named}:{number}"
+    return f"{bracketed(named)}:{number}"
 
 
 def split_address(address: str) -> tuple[str | None, int]:
     """Return host, None for all, and port of a normalised address; a Unix socket is a host of port 0."""
-    if address.startswith(UNIX):
+    if socket_path(address) is not None:
         return address, 0
     host, _, port = address.rpartition(":")
     return host.removeprefix("[").removesuffix("]") or None, int(port)
+
+
+def socket_path(host: str | None) -> str | None:
+    """Return the path of the Unix socket that a normalised host is, None for any other host."""
+    return host.removeprefix(UNIX) if host is not None and host.startswith(UNIX) else None
+
+
+def bracketed(host: str) -> str:
+    """Return a host as it stands in front of a port: an IPv6 address in brackets."""
+    return f"[{host}]" if ":" in host else host
+
+
+def url_at(host: str, port: int, path: str, *, tls: bool) -> str:
+    """Return the address to open in a browser or to give to curl; on a Unix socket as nginx and others write it."""
+    where = f"{bracketed(host)}:{port}" if socket_path(host) is None else f"{host}:"
+    return f"{'https' if tls else 'http'}://{where}{path}"
 
 
 def parse_mode(value: object) -> str:

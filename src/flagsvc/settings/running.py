@@ -7,19 +7,16 @@ from __future__ import annotations
 from flagsvc.settings import parse as of
 from flagsvc.settings.option import Option, Section
 
-SHUTDOWN_GRACE = Option(
-    name="shutdownGrace",
-    reads=("FLAGSVC_SHUTDOWN_GRACE",),
-    kind=of.integer(0, 3600, "SECONDS"),
-    section=Section.LISTENING,
-    default=5,
-    help="seconds that requests are still answered after SIGTERM, while readiness fails and load balancers look elsewhere;"
-    " make it longer than they take to notice",
-)
-"""What both programs take."""
-
 RUNNING: tuple[Option, ...] = (
-    SHUTDOWN_GRACE,
+    Option(
+        name="shutdownGrace",
+        reads=("FLAGSVC_SHUTDOWN_GRACE",),
+        kind=of.integer(0, 3600, "SECONDS"),
+        section=Section.LISTENING,
+        default=5,
+        help="seconds that requests are still answered after SIGTERM, while readiness fails and load balancers look elsewhere;"
+        " make it longer than they take to notice",
+    ),
     Option(
         name="watchInterval",
         reads=("FLAGSVC_WATCH_INTERVAL",),
@@ -39,4 +36,3 @@ RUNNING: tuple[Option, ...] = (
         " only taken away ends at once",
     ),
 )
-"""What the proxy takes."""

@@ -6,8 +6,8 @@ from flagsvc.settings import defaults
 from flagsvc.settings import network as net
 from flagsvc.settings import parse as of
 from flagsvc.settings.option import Option, Section
-from flagsvc.settings.running import SHUTDOWN_GRACE
-from flagsvc.settings.secure import SERVING
+from flagsvc.settings.secure import PATH, SERVING
+from flagsvc.settings.table import BY_NAME
 
 DATABASE = of.Kind(
     "postgresql://user:password@host/name, sqlite:///path, or the path of an SQLite file",
@@ -42,15 +42,8 @@ SERVER_OPTIONS: tuple[Option, ...] = (
         default="",
         help="path in front of every other: flags gives /flags/api",
     ),
-    Option(
-        name="keepAliveTimeout",
-        reads=("FLAGSVC_KEEP_ALIVE_TIMEOUT",),
-        kind=of.SECONDS,
-        section=Section.LISTENING,
-        default=75,
-        help="seconds an idle connection stays open; keep it above the idle time of the load balancer in front",
-    ),
-    SHUTDOWN_GRACE,
+    BY_NAME["keepAliveTimeout"],
+    BY_NAME["shutdownGrace"],
     *SERVING,
     Option(
         name="bodyLimit",
@@ -73,7 +66,7 @@ SERVER_OPTIONS: tuple[Option, ...] = (
     Option(
         name="seed",
         reads=("FLAGSVC_SEED",),
-        kind=of.TEXT._replace(expects="the path of a file", metavar="FILE"),
+        kind=PATH,
         section=Section.STORAGE,
         help="JSON or YAML file with what an empty database starts with: flags, users, tokens and the rest",
     ),
@@ -85,13 +78,6 @@ SERVER_OPTIONS: tuple[Option, ...] = (
         default=False,
         help="log one line of JSON per event",
     ),
-    Option(
-        name="logLevel",
-        reads=("LOG_LEVEL",),
-        kind=of.LOG_LEVEL,
-        section=Section.LOGGING,
-        default="warn",
-        help="least severity that is logged",
-    ),
+    BY_NAME["logLevel"],
 )
-"""Every option of `flagsvc server`, section by section."""
+"""Every option of `flagsvc server`, section by section; where it is the proxy's it is that row."""

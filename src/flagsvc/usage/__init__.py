@@ -2,9 +2,8 @@
 (as a `record`), `reporter` registers and says when.
 """
 
-from flagsvc.usage.counters import Bucket, Tally, UsageCounters
+from flagsvc.usage.counters import Bucket, UsageCounters
 from flagsvc.usage.reporter import Reporter
-from flagsvc.usage.sender import Sink
 from flagsvc.usage.spool import Shelf, Spool
 
-__all__ = ["Bucket", "Reporter", "Shelf", "Sink", "Spool", "Tally", "UsageCounters"]
+__all__ = ["Bucket", "Reporter", "Shelf", "Spool", "UsageCounters"]

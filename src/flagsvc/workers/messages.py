@@ -1,6 +1,6 @@
 """What parent and workers say to each other: the head of a frame as JSON, raw bytes as its body. Pure.
 
-A `number` names one document, one question or one report, so that an answer finds who waits for it.
+A `number` names one document, one question, one report or one reload, so that an answer finds who waits for it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from flagsvc.api.samples import Key
 from flagsvc.usage import Bucket
 from flagsvc.usage.record import Usage, to_wire
 from flagsvc.workers.framing import frame
+
+KEPT = 3
+"""Documents that may still be switched to: the upstream's, the bootstrap address's, and one that was held back."""
 
 
 class Message(msgspec.Struct, tag=True):

@@ -14,9 +14,6 @@ from flagsvc.log import Logger
 from flagsvc.workers import messages as say
 from flagsvc.workers.seat import Child, Seat, Watch
 
-KEPT = 3
-"""Documents that may still be switched to: the upstream's, the bootstrap address's, and one that was held back."""
-
 
 class Offer(NamedTuple):
     """A document that the workers have; `key` is the object it is served as here."""
@@ -49,7 +46,7 @@ class Rollout:
         """Have every worker make a document ready; return when all have, or the slowest have had time enough."""
         self._numbers += 1
         offer = Offer(key, self._numbers, body)
-        self._offers = [*self._offers[-KEPT + 1 :], offer]
+        self._offers = [*self._offers[-say.KEPT + 1 :], offer]
         for seat in self._seats:
             give(seat, offer)
         if await self._all(lambda seat: seat.prepared < offer.number):

@@ -17,6 +17,7 @@ from flagsvc.apps.flagworld import FlagWorld
 from flagsvc.errors import DatabaseError
 from flagsvc.settings.server import ServerOptions
 from flagsvc.testing import FakeClock
+from tracebacks import leaks
 
 
 def server_in(folder: Path, **options: Any) -> FlagServer:
@@ -97,6 +98,16 @@ def test_a_database_that_is_away_is_a_503(tmp_path: Path, capsys: pytest.Capture
         await server.aclose()
 
     asyncio.run(recovered())
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:1", "nowhere.invalid"])
+def test_a_database_that_is_away_keeps_its_password(host: str) -> None:
+    """No variable of the error's traceback holds it, nor does anything it was raised from; the drivers' frames would."""
+    server = create_flag_server(ServerOptions(database=f"postgresql://flags:very-hidden@{host}/flags"))
+    with pytest.raises(DatabaseError) as caught:
+        asyncio.run(server.start())
+    assert not leaks(caught.value, ["hidden"])
+    assert "hidden" not in repr(server.options)
 
 
 def test_mounted_it_knows_its_place(tmp_path: Path) -> None:

@@ -6,16 +6,14 @@ import json
 import signal
 import socket
 import threading
-from typing import Any, cast
 
 import pytest
+from apps_options import options as usual
 
 from flagsvc import ConfigurationError
-from flagsvc.apps.handover import SIGNALS, held_back, portable, start_worker
+from flagsvc.apps.handover import HELD_BACK, held_back, portable, start_worker
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.testing import MemoryStore, RecordingLog
-
-REQUIRED = {"flagsvc_url": "http://127.0.0.1:1/api", "flagsvc_api_token": "token", "client_keys": "key"}
 
 
 def carried(options: ProxyOptions) -> ProxyOptions:
@@ -54,7 +52,7 @@ SAMPLES: dict[str, object] = {
 @pytest.mark.parametrize("field", list(SAMPLES))
 def test_options_get_there(field: str) -> None:
     """Whatever an option's value is, the worker has the same, and of all others the defaults."""
-    options = ProxyOptions(**cast("Any", {**REQUIRED, field: SAMPLES[field]}))
+    options = usual(**{field: SAMPLES[field]})
     assert carried(options) == options
 
 
@@ -65,8 +63,9 @@ def test_what_only_the_parent_needs() -> None:
         "storage": "redis://:sample-secret@h",
         "storage_password": "sample-secret",
     }
-    given = portable(ProxyOptions(**cast("Any", {**REQUIRED, **storage, "workers": 2})))
+    given = portable(usual(**storage, workers=2))
     assert "sample-secret" not in repr(given) and "workers" not in given
+    assert not [name for name in given if name.startswith("storage")]
 
 
 class Always:
@@ -90,7 +89,7 @@ class Always:
 def test_objects_cannot_be_carried(field: str, value: object) -> None:
     """An object made in code is refused by the name of its option."""
     with pytest.raises(ConfigurationError) as raised:
-        portable(ProxyOptions(**cast("Any", {**REQUIRED, field: value, "workers": 3})))
+        portable(usual(**{field: value, "workers": 3}))
     [problem] = raised.value.problems
     assert problem == f"{field}: it is an object made in code, which cannot be given to 3 workers"
 
@@ -100,7 +99,7 @@ def test_signals_wait() -> None:
     got: list[int] = []
     before = signal.signal(signal.SIGTERM, lambda number, frame: got.append(number))
     try:
-        with held_back(SIGNALS):
+        with held_back(HELD_BACK):
             signal.pthread_kill(threading.get_ident(), signal.SIGTERM)  # other threads, if any, do not hold it back
             assert got == []
         assert got == [signal.SIGTERM]

@@ -5,17 +5,12 @@ from __future__ import annotations
 import resource
 
 import pytest
+from apps_options import options
 
-from flagsvc import ProxyOptions
 from flagsvc.apps import limits
 from flagsvc.testing import RecordingLog
 
 INFINITE = resource.RLIM_INFINITY
-
-
-def options(**more: int) -> ProxyOptions:
-    """Return options with all that is required."""
-    return ProxyOptions(flagsvc_url="http://127.0.0.1/api", flagsvc_api_token="t", client_keys="k", **more)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from flagsvc.apps import listen as module
 from flagsvc.apps.listen import clear, listen, listen_in_groups, scope, take, url
 from flagsvc.apps.process import loop_factory
 from flagsvc.errors import ListenError
+from flagsvc.settings.table import BY_NAME
 
 
 @pytest.fixture
@@ -122,7 +123,7 @@ def test_processes_share_one_socket(path: str) -> None:
     groups = listen_in_groups(f"unix:{path}", 0, 3, mode="0600")
     assert len(groups) == 1 and len(groups[0]) == 1
     groups[0][0].close()
-    assert module.MODE == "0660"
+    assert BY_NAME["socketMode"].default == module.MODE
 
 
 def there(path: str) -> bool:

@@ -13,11 +13,11 @@ from typing import Any, cast
 
 import pytest
 import uvicorn
+from apps_options import options
 
 from flagsvc.apps.ending import Grace, stopped_by_signals
 from flagsvc.apps.process import Forward, Server, forwarded_logs, loop_factory, say
 from flagsvc.apps.tls import Tls
-from flagsvc.settings.options import ProxyOptions
 from flagsvc.testing import RecordingLog
 from pki import Authority, written
 
@@ -31,7 +31,7 @@ def make_server(seconds: float = 60.0) -> tuple[Server, list[str]]:
     told: list[str] = []
     config = uvicorn.Config(no_app, log_config=None, lifespan="off")
     config.load()
-    return Server(config, grace=Grace(seconds, lambda: told.append("drained"))), told
+    return Server(config, Grace(seconds, lambda: told.append("drained"))), told
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -128,13 +128,6 @@ def test_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "flagsvc ready\n"
 
 
-def options(certificate: str) -> ProxyOptions:
-    """Return options of a proxy that speaks TLS."""
-    return ProxyOptions(
-        flagsvc_url="file:///flags.json", client_keys="key", flagsvc_api_token="token", tls_cert=certificate
-    )
-
-
 class Hello(asyncio.Protocol):
     """Says a word."""
 
@@ -152,11 +145,12 @@ class Hello(asyncio.Protocol):
 def test_who_waits_at_the_end_is_answered(secure: bool, loop: str, tmp_path: Path) -> None:
     """A connection that nobody had taken when the server is to end is taken, over TLS where that is spoken."""
     ours = Authority()
-    tls = Tls(options(written(tmp_path, "both.pem", ours.issue().both)), RecordingLog()) if secure else None
+    pair = written(tmp_path, "both.pem", ours.issue().both)
+    tls = Tls(options(tls_cert=pair), RecordingLog()) if secure else None
 
     async def end() -> bytes:
         config = uvicorn.Config(no_app, http=cast("Any", Hello), log_config=None, lifespan="off")
-        server, door = Server(config, tls=tls), socket.create_server(("127.0.0.1", 0))
+        server, door = Server(config, Grace(0.0, lambda: None), tls), socket.create_server(("127.0.0.1", 0))
         address = door.getsockname()
         config.load()
         server.lifespan = config.lifespan_class(config)

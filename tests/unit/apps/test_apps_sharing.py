@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ssl
 from pathlib import Path
 from typing import Any
 
 import pytest
+from apps_options import options as usual
 
 from aio import asynchronous, until
-from flagsvc.apps.handover import portable
 from flagsvc.apps.plan import make_plan
+from flagsvc.apps.sharing import tls_context
 from flagsvc.apps.supply import make_storage
 from flagsvc.apps.world import World
 from flagsvc.errors import ConfigurationError
@@ -26,8 +28,7 @@ SERVER = "redis://127.0.0.1:1/0"
 
 def options(**given: Any) -> ProxyOptions:
     """Return options of a proxy that keeps its configuration on a server."""
-    required = {"flagsvc_url": "http://127.0.0.1:1/api", "flagsvc_api_token": "token", "client_keys": "key"}
-    return ProxyOptions(**{**required, "storage": SERVER, **given})
+    return usual(**{"storage": SERVER, **given})
 
 
 def test_a_fleet() -> None:
@@ -76,14 +77,12 @@ def test_tls(tmp_path: Path) -> None:
     authority = Authority()
     (tmp_path / "ca.pem").write_text(authority.pem)
     (tmp_path / "own.pem").write_text(authority.issue().both)
-    files = {"storage_ca": tmp_path / "ca.pem", "storage_cert": tmp_path / "own.pem"}
-    store = make_storage(options(storage="rediss://h", **{name: str(path) for name, path in files.items()}))
-    assert isinstance(store, ServerStore)
-
-
-def test_a_worker_knows_nothing_of_it() -> None:
-    """Its parent takes part, once for the machine."""
-    assert not [name for name in portable(options(storage_password="word", workers=2)) if name.startswith("storage")]
+    files = {"storage_ca": str(tmp_path / "ca.pem"), "storage_cert": str(tmp_path / "own.pem")}
+    given = options(storage="rediss://h", **files)
+    assert isinstance(make_storage(given), ServerStore)
+    trusted = tls_context(given).get_ca_certs(binary_form=True)
+    assert ssl.PEM_cert_to_DER_cert(authority.pem) in trusted
+    assert ssl.PEM_cert_to_DER_cert(authority.pem) not in tls_context(options()).get_ca_certs(binary_form=True)
 
 
 @asynchronous

@@ -6,19 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from apps_options import options
 
 from flagsvc.apps.plan import make_plan
 from flagsvc.apps.spooling import make_shelf, make_spool, make_usage_key
 from flagsvc.apps.world import World
 from flagsvc.repository.stores import FileShelf, FileStore, NoStore, OwnShelf
-from flagsvc.settings.options import ProxyOptions
 from flagsvc.testing import MemoryShelf, MemoryStore
-
-
-def options(**given: Any) -> ProxyOptions:
-    """Options with what is required."""
-    usual = {"flagsvc_url": "http://127.0.0.1:1/api", "flagsvc_api_token": "token", "client_keys": "key"}
-    return ProxyOptions(**usual | given)
 
 
 class Shelving(MemoryStore):

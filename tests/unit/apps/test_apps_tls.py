@@ -7,10 +7,9 @@ import contextlib
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -19,22 +18,16 @@ from flagsvc.apps.listen import listen, take
 from flagsvc.apps.process import loop_factory
 from flagsvc.apps.tls import Tls, make_tls
 from flagsvc.errors import ConfigurationError
+from flagsvc.settings.server import ServerOptions
 from flagsvc.testing import RecordingLog
 from pki import HOST, Authority, serial, written
 
 OURS, THEIRS = Authority(), Authority()
 
 
-@dataclass
-class Options:
-    """Options of TLS."""
-
-    tls_cert: str | None = None
-    tls_key: str | None = None
-    tls_key_password: str | None = None
-    tls_min_version: str = "1.2"
-    tls_client_ca: str | None = None
-    tls_handshake_timeout: int = 10
+def given(cert: str | None = None, **more: Any) -> ServerOptions:
+    """Return options of TLS."""
+    return ServerOptions("flags.db", tls_cert=cert, **more)
 
 
 class Echo(asyncio.Protocol):
@@ -79,7 +72,7 @@ async def test_versions_and_protocol(tmp_path: Path) -> None:
     """1.2 and 1.3 are spoken, or 1.3 alone, and nothing below; HTTP/1.1 is what is agreed on."""
     both = written(tmp_path, "both.pem", OURS.issue().both)
     for lowest, spoken in (("1.2", [True, True]), ("1.3", [False, True])):
-        async with serving(Tls(Options(both, tls_min_version=lowest), RecordingLog())) as port:
+        async with serving(Tls(given(both, tls_min_version=lowest), RecordingLog())) as port:
             found = [await call(port, only(each)) for each in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)]
             assert [each is not None for each in found] == spoken
             caller = OURS.client()
@@ -91,7 +84,7 @@ async def test_versions_and_protocol(tmp_path: Path) -> None:
 @asynchronous
 async def test_callers_with_certificates(tmp_path: Path) -> None:
     """With tlsClientCa a caller needs one that it vouches for."""
-    options = Options(written(tmp_path, "a.pem", OURS.issue().both), tls_client_ca=written(tmp_path, "ca", OURS.pem))
+    options = given(written(tmp_path, "a.pem", OURS.issue().both), tls_client_ca=written(tmp_path, "ca", OURS.pem))
     async with serving(Tls(options, RecordingLog())) as port:
         assert await call(port, OURS.client(shown=True)) is not None
         assert await call(port, OURS.client()) is None
@@ -105,7 +98,7 @@ async def changes(folder: Path) -> None:
     """Change certificate and authorities under a server."""
     log = RecordingLog()
     cert, ca = written(folder, "a.pem", OURS.issue().both), written(folder, "ca", OURS.pem)
-    tls = Tls(Options(cert, tls_client_ca=ca), log)
+    tls = Tls(given(cert, tls_client_ca=ca), log)
     async with serving(tls) as port:
         caller = OURS.client(shown=True)
         before = await call(port, caller)
@@ -144,7 +137,7 @@ def told(log: RecordingLog, number: int) -> bool:
 async def test_changed_files_are_noticed(tmp_path: Path) -> None:
     """Without being told: a look now and then is enough, and one that fails is not the last."""
     log = RecordingLog()
-    async with Tls(Options(written(tmp_path, "a.pem", OURS.issue().both)), log, 0.01):
+    async with Tls(given(written(tmp_path, "a.pem", OURS.issue().both)), log, 0.01):
         for text, events in (("x", 1), (OURS.issue().both, 2)):
             written(tmp_path, "a.pem", text)
             await until(partial(told, log, events))
@@ -154,23 +147,23 @@ async def test_changed_files_are_noticed(tmp_path: Path) -> None:
 @asynchronous
 async def test_a_handshake_has_its_time(tmp_path: Path) -> None:
     """Who says nothing, or half of a greeting, is cut off."""
-    tls = Tls(Options(written(tmp_path, "a.pem", OURS.issue().both)), RecordingLog())
+    tls = Tls(given(written(tmp_path, "a.pem", OURS.issue().both)), RecordingLog())
     tls.handshake_s = 0.1
     async with serving(tls) as port:
         for said in (b"", b"\x16\x03\x01\x02\x00\x01"):
             reader, writer = await asyncio.open_connection(HOST, port)
             writer.write(said)
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(ConnectionError):
                 assert await asyncio.wait_for(reader.read(), 5) == b""
             writer.close()
 
 
 def test_none_without_a_certificate(tmp_path: Path) -> None:
     """And a file that cannot be used stops the start."""
-    assert make_tls(Options(), RecordingLog()) is None
+    assert make_tls(given(), RecordingLog()) is None
     path = written(tmp_path, "a.pem", OURS.issue().cert)
     with pytest.raises(ConfigurationError, match=r"tlsCert: .* holds no key in PEM form; give tlsKey"):
-        make_tls(Options(path), RecordingLog())
-    good = Options(written(tmp_path, "b.pem", OURS.issue().both), tls_client_ca=str(tmp_path / "gone"))
+        make_tls(given(path), RecordingLog())
+    good = given(written(tmp_path, "b.pem", OURS.issue().both), tls_client_ca=str(tmp_path / "gone"))
     with pytest.raises(ConfigurationError, match="tlsClientCa: cannot read"):
         make_tls(good, RecordingLog())

@@ -144,7 +144,7 @@ def test_a_port_in_use(taken: int) -> None:
     assert str(caught.value) == f"cannot listen on port {taken}: another program is listening there"
 
 
-def test_a_foreign_address(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_foreign_address() -> None:
     """An address of another machine is told with the host."""
     with pytest.raises(ListenError) as caught:
         listen("192.0.2.1", 3000)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
+from apps_options import options
 
 from flagsvc.api.settings import ServiceSettings
 from flagsvc.apps.plan import RENAMED, make_plan, renewed
@@ -24,11 +24,6 @@ class Named:
     def is_enabled(self, parameters: object, context: object) -> bool:
         """Return True."""
         return True
-
-
-def options(**given: Any) -> ProxyOptions:
-    """Options with what is required."""
-    return ProxyOptions(flagsvc_url="http://127.0.0.1:1/api", flagsvc_api_token="token", client_keys="key", **given)
 
 
 def test_every_setting_of_the_contract_has_an_option() -> None:

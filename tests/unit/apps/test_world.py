@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from apps_options import options as usual
 
 from flagsvc.apps import supply as module
 from flagsvc.apps.plan import make_plan, renewed
@@ -17,19 +19,9 @@ from flagsvc.apps.world import World
 from flagsvc.repository import State
 from flagsvc.repository.sources import BootstrapSource
 from flagsvc.repository.stores import FileStore, NoStore
-from flagsvc.settings.options import ProxyOptions
 from flagsvc.testing import MemoryStore, RecordingLog
 
-
-def options(**given: Any) -> ProxyOptions:
-    """Options with what is required."""
-    usual = {
-        "flagsvc_url": "http://127.0.0.1:1/api",
-        "flagsvc_api_token": "token",
-        "client_keys": "key",
-        "log_level": "fatal",
-    }
-    return ProxyOptions(**usual | given)
+options = partial(usual, log_level="fatal")
 
 
 @pytest.fixture

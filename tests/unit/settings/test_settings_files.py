@@ -20,7 +20,7 @@ def test_what_was_read_is_what_is_there(tmp_path: Path) -> None:
     assert files[str(path)] != look(str(path)) == fingerprint(b"two")
 
 
-def test_a_fingerprint_says_nothing(tmp_path: Path) -> None:
+def test_a_fingerprint_says_nothing() -> None:
     """It is no part of what is in the file."""
     assert b"secret" not in fingerprint(b"secret")
 

@@ -88,6 +88,21 @@ def test_hosts_may_be_unix_sockets() -> None:
         net.parse_host(f"{longest}x")
 
 
+@pytest.mark.parametrize(
+    ("host", "path", "url"),
+    [
+        ("h", None, "http://h:80/x"),
+        ("::1", None, "http://[::1]:80/x"),
+        ("unix:/run/a.sock", "/run/a.sock", "http://unix:/run/a.sock:/x"),
+    ],
+)
+def test_urls_of_hosts(host: str, path: str | None, url: str) -> None:
+    """They can be given to curl; that of a Unix socket, which has no port, is one as nginx writes it."""
+    assert net.socket_path(host) == path
+    assert net.url_at(host, 80, "/x", tls=False) == url
+    assert net.url_at(host, 80, "/x", tls=True) == url.replace("http:", "https:")
+
+
 def test_modes() -> None:
     """Three octal digits, with or without a 0 before them; a number would be read in two ways."""
     assert net.parse_mode("660") == net.parse_mode(" 0660 ") == "0660"

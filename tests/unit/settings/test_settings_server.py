@@ -7,6 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from settings_samples import SAMPLES
 
 from flagsvc.errors import ConfigurationError
 from flagsvc.settings.load import load
@@ -18,24 +19,16 @@ from flagsvc.settings.table import BY_NAME
 ROOT = Path(__file__).resolve().parents[3]
 HOME = {"XDG_STATE_HOME": "/state"}
 
+THE_PROXYS = {row.name for row in SERVER_OPTIONS if row is BY_NAME.get(row.name)}
 VALID: dict[str, tuple[str, object]] = {
+    **{name: SAMPLES[name] for name in THE_PROXYS},
     "port": ("8080", 8080),
     "host": ("127.0.0.1", "127.0.0.1"),
     "basePath": ("flags/", "/flags"),
-    "keepAliveTimeout": ("5", 5),
-    "shutdownGrace": ("9", 9),
-    "tlsCert": ("/etc/tls/cert.pem", "/etc/tls/cert.pem"),
-    "tlsKey": ("/etc/tls/key.pem", "/etc/tls/key.pem"),
-    "tlsKeyPassword": ("sample-password", "sample-password"),
-    "tlsMinVersion": ("1.3", "1.3"),
-    "tlsClientCa": ("/etc/tls/callers.pem", "/etc/tls/callers.pem"),
-    "tlsHandshakeTimeout": ("3", 3),
-    "socketMode": ("600", "0600"),
     "bodyLimit": ("2 MB", 2 * 1024 * 1024),
     "database": ("postgresql://me:word@db/flags", "postgresql://me:word@db/flags"),
     "seed": ("/etc/seed.yaml", "/etc/seed.yaml"),
     "useJsonLogger": ("true", True),
-    "logLevel": ("INFO", "info"),
 }
 REFUSED = {
     "port": "70000",

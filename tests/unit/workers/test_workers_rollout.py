@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from crew_scene import PATIENCE, hall
+import pytest
+from crew_scene import hall
 
 from aio import asynchronous
 from flagsvc.workers import messages as say
@@ -47,14 +48,16 @@ async def test_a_late_worker() -> None:
 
 
 @asynchronous
-async def test_a_late_worker_that_gets_there() -> None:
+async def test_a_late_worker_that_gets_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that gets ready after the others have switched stays."""
     async with hall(2) as around:
-        late = around.made[1]
+        rollout, late = around.crew.rollout, around.made[1]
+        give_up, looked = rollout._give_up, asyncio.Event()
+        monkeypatch.setattr(rollout, "_give_up", lambda *given: (give_up(*given), looked.set()))
         late.deaf.add(say.Prepare)
-        await around.crew.rollout.prepare(object(), b"document")
+        await rollout.prepare(object(), b"document")
         late.channel.send(say.Prepared(1, "revision"))
-        await asyncio.sleep(PATIENCE.stuck)  # a timer set after the one that would replace it, for as long
+        await looked.wait()
         assert not late.killed and around.crew.restarts == 0
 
 

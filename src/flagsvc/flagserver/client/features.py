@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
-from urllib.parse import quote
 
 from flagsvc.flagserver.call import Answer, Call
 from flagsvc.flagserver.client.bodies import FEATURE, FEATURES
 from flagsvc.flagserver.route import Auth, Parameter, Route
 from flagsvc.flagstore.access import ALL, ClientToken
-from flagsvc.flagstore.checks import INVALID
+from flagsvc.flagstore.checks import INVALID, LONGEST_NAME, RELATIVE, URL_FRIENDLY
 from flagsvc.flagstore.documents import Document, Query
 from flagsvc.flagstore.refusals import Refusal, bad_data, not_found
 from flagsvc.shapes.text import to_json
@@ -27,9 +26,6 @@ SEMVER = re.compile(rf"{NUMBER}\.{NUMBER}\.{NUMBER}(-{LABEL}(?:\.{LABEL})*)?", r
 SEGMENTS_SINCE = (4, 2, 0)
 """The version of the client specification that brought segments."""
 TAG = re.compile(r"\w+:.+", re.ASCII)
-LONGEST_NAME = 100
-FRIENDLY = "!~*'()-_."
-"""What may stand in a name beside letters and digits."""
 EMPTY = "is not allowed to be empty."
 
 Problems: TypeAlias = Iterator[str]
@@ -131,7 +127,7 @@ def wrong_project(value: str) -> str:
         return EMPTY
     if len(value) > LONGEST_NAME:
         return f'length must be less than or equal to {LONGEST_NAME} characters long. You provided "{value}".'
-    friendly = quote(value, safe=FRIENDLY) == value and value not in (".", "..")
+    friendly = URL_FRIENDLY.match(value) and value not in RELATIVE
     return "" if friendly else f'must be URL friendly. You provided "{value}".'
 
 
