@@ -168,6 +168,8 @@ def patch(document: Any, owners: list[Any], last: Any, kind: str, value: Any) ->
     with contextlib.suppress(LookupError, TypeError, AttributeError):  # an earlier change took the place away
         for step in owners:
             owner = owner[step]
+        if isinstance(owner, dict) and not isinstance(last, str):
+            return  # an earlier change put an object in the place of a list, and no object has a number for a name
         if kind == "replace":
             owner[last] = copy.deepcopy(value)  # it may be put into itself
         elif kind == "remove":
