@@ -86,6 +86,10 @@ class Task:
         return f"{self.form.title}, {self.encoding}{', 304' if self.unchanged else ''}"
 
 
+Group = list[tuple[Server, Task, Cell]]
+"""What is measured beside each other, in this order."""
+
+
 @dataclass
 class Stand:
     """Where everything is measured: the load generator, a folder for its files, and what came out so far."""
@@ -111,30 +115,45 @@ class Stand:
 
         With `rounds` there are so many; else as many as the scale has, and further ones while a cell is not steady.
         """
+        self.groups(flags, [pairs], rounds)
+
+    def groups(self, flags: int, groups: list[list[tuple[Server, Task]]], rounds: int = 0) -> None:
+        """Measure several such groups, each once before any of them is measured again.
+
+        What disturbs a machine lasts for seconds or minutes: rounds that follow each other at once would all be disturbed.
+        """
+        measured = [self._group(flags, pairs) for pairs in groups]
+        for number in range(rounds or self.scale.rounds):
+            if len(groups) > 1:
+                self.say(f"{flags:>5} flags, round {number + 1} of {len(groups)} groups")
+            spent = sum(self._all(group) for group in measured)
+            self.first_s += 0.0 if rounds else spent
+        for _ in range(0 if rounds else self.scale.extra):
+            for group in measured:
+                if not all(cell.steady for _, _, cell in group if cell.cpu) and self._may_repeat():
+                    self.again_s += self._all(group)
+        for group in measured:
+            self._keep(flags, group)
+
+    def _group(self, flags: int, pairs: list[tuple[Server, Task]]) -> Group:
         able = [(server, task) for server, task in pairs if task.form.needs(server.routes)]
-        cells = [self._cell(server, flags, task) for server, task in able]
-        if rounds:
-            for _ in range(rounds):
-                self._all(able, cells)
-        else:
-            self._until_close(able, cells)
-        self.results.cells += [cell for cell in cells if cell.cpu]
-        for task in dict.fromkeys(task for _, task in able):
-            mine = [cell for (_, its), cell in zip(able, cells, strict=True) if its is task and cell.cpu]
+        return [(server, task, self._cell(server, flags, task)) for server, task in able]
+
+    def _may_repeat(self) -> bool:
+        return self.again_s < self.scale.share * self.first_s
+
+    def _keep(self, flags: int, group: Group) -> None:
+        """Keep the cells of a group, and tell of them."""
+        self.results.cells += [cell for _, _, cell in group if cell.cpu]
+        for task in dict.fromkeys(task for _, task, _ in group):
+            mine = [cell for _, its, cell in group if its is task and cell.cpu]
             figures = ", ".join(f"{cell.server} {cell.us:,.1f}" for cell in mine)
             self.say(f"{flags:>5} flags, {task.part}: {task.title}: {figures}")
 
-    def _until_close(self, able: list[tuple[Server, Task]], cells: list[Cell]) -> None:
-        for _ in range(self.scale.rounds):
-            self.first_s += self._all(able, cells)
-        for _ in range(self.scale.extra):
-            if all(cell.steady for cell in cells if cell.cpu) or self.again_s >= self.scale.share * self.first_s:
-                return
-            self.again_s += self._all(able, cells)
-
-    def _all(self, able: list[tuple[Server, Task]], cells: list[Cell]) -> float:
+    def _all(self, group: Group) -> float:
+        """Measure every cell of a group once, and return the seconds that it took."""
         begun = self.clock()
-        for (server, task), cell in zip(able, cells, strict=True):
+        for server, task, cell in group:
             self._round(server, task, cell)
         return self.clock() - begun
 

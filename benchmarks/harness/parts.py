@@ -67,10 +67,11 @@ def matrix(stand: Stand, kinds: Kinds) -> None:
                 [task for task in tasks if task.encoding == IDENTITY and not task.unchanged] + mixture[1:],
             )
             empty = stack.enter_context(servers.ours(EMPTY)(f"{kinds.upstream}/0"))
-            for task in tasks:
-                floor = task.unchanged and task.form is prepared.LIST and task.encoding == IDENTITY
-                beside = [(empty, Task("floor", prepared.LIST))] if floor else []
-                stand.cells(flags, [(server, task) for server in running] + beside)
+            groups = [[(server, task) for server in running] for task in tasks]
+            for task, group in zip(tasks, groups, strict=True):
+                if task.unchanged and task.form is prepared.LIST and task.encoding == IDENTITY:
+                    group.append((empty, Task("floor", prepared.LIST)))
+            stand.groups(flags, groups)
             # a server's four tasks stand beside each other: they are compared with each other, in each round
             stand.cells(flags, [(server, task) for server in running for task in mixture], stand.scale.paired)
             stand.footprint(flags, running, "after the matrix")

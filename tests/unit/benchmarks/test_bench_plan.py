@@ -165,3 +165,20 @@ def test_measuring_again_ends() -> None:
     (cell,) = noisy(replace(FULL, share=0.5), a=[*noise])
     assert len(cell.cpu) == FULL.rounds + 2
     assert not cell.steady
+
+
+def test_rounds_of_a_group_are_far_apart() -> None:
+    """Each group is measured once before any is measured again, and only what is not steady is measured further."""
+    asked: list[str] = []
+
+    class Listed(Noisy):
+        def shoot(self, server: servers.Server, task: Task, flags: int, plan: Plan) -> Shot:
+            asked.append(server.name)
+            return super().shoot(server, task, flags, plan)
+
+    stand = Listed(Path(), Path(), replace(FULL, share=10.0), lambda line: None)
+    stand.rounds = {"a": [1.0, 1.0, 1.0], "b": [9.0, 7.0, 5.0, 5.0], "c": [1.0, 1.0, 1.0]}
+    task = Task("matrix", LIST)
+    stand.groups(10, [[(Idle(name, servers.FAMILY), task)] for name in stand.rounds])  # type: ignore[list-item]
+    assert "".join(asked) == "abcabcabc" + "b"
+    assert [cell.server for cell in stand.results.cells] == ["a", "b", "c"]
