@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from aio import asynchronous, until
@@ -17,19 +15,6 @@ from redises import RedisServer, frozen, redis_server
 from tiny_engine import document
 
 STORED, LEASE = f"{PREFIX}:store:{KEY}", f"{PREFIX}:lease:{KEY}"
-
-
-@pytest.fixture
-def server() -> Iterator[RedisServer]:
-    """Run a Redis server."""
-    with redis_server() as running:
-        yield running
-
-
-@pytest.fixture
-def upstream() -> CountedUpstream:
-    """Make an upstream with one toggle."""
-    return CountedUpstream(document("one"))
 
 
 @asynchronous

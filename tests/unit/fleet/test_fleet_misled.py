@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -25,19 +25,6 @@ from tiny_engine import document
 STORED, LEASE = f"{PREFIX}:store:{KEY}", f"{PREFIX}:lease:{KEY}"
 BEHIND_THE_HEAD = 130
 HOUR_MS = 3_600_000
-
-
-@pytest.fixture
-def server() -> Iterator[RedisServer]:
-    """Run a Redis server."""
-    with redis_server() as running:
-        yield running
-
-
-@pytest.fixture
-def upstream() -> CountedUpstream:
-    """Make an upstream with one toggle."""
-    return CountedUpstream(document("one"))
 
 
 @asynccontextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -14,18 +14,11 @@ from flagsvc.fleet.known import digest_of
 from flagsvc.repository.stores import Record
 from flagsvc.repository.stores.file import frame
 from flagsvc.settings.fleet import Server
-from redises import RedisServer, redis_server
+from redises import RedisServer
 
 LEASE_MS = 60_000
 RECORD = Record(b'{"features":[]}', '"tag"')
 LEASE, STORED = "test:lease:key", "test:store:key"
-
-
-@pytest.fixture
-def server() -> Iterator[RedisServer]:
-    """Run a Redis server."""
-    with redis_server() as running:
-        yield running
 
 
 @asynccontextmanager
