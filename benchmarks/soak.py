@@ -39,11 +39,11 @@ HOSTILE_SHARE = 0.05
 LATE_US = 50_000.0
 """A rate at which one of a hundred answers comes later than this is not sustained."""
 SEARCH_S = 4.0
-SETTLED = 0.2
-"""Share of the run after which memory is looked at: before, caches fill."""
+SETTLED = 0.5
+"""Share of the run after which memory is looked at: before, the answer cache (4 MB) and tables of names fill up to their bounds."""
 GROWTH_MB = 1.0
-"""What the line through the memory may rise over the whole run."""
-JUDGED_MINUTES = 10.0
+"""What the line through the memory may rise over a run as long as this one."""
+JUDGED_MINUTES = 20.0
 """A run that is shorter says nothing about memory: caches are still being filled."""
 KEY_S = 15.0
 """Seconds after which a key that was written to the file has to open."""
@@ -129,12 +129,13 @@ def flapping(flags: int) -> Iterator[Upstream]:
 
 
 class Watcher:
-    """Looks at the proxy once a second until told to stop: its memory; and rewrites the file of its keys now and then."""
+    """Looks at the proxy once a second until told to stop, its memory and how many toggles it knows, and rewrites its key file."""
 
     EVERY = 20
 
     def __init__(self, server: servers.Server, keys: Path) -> None:
         self.points: list[tuple[float, float]] = []
+        self.toggles: set[int] = set()
         self.written = 0
         self._server = server
         self._keys = keys
@@ -155,9 +156,16 @@ class Watcher:
         begun = time.monotonic()
         while not self._over.wait(1):
             self.points.append((time.monotonic() - begun, procs.memory(self._server.pid).rss))
+            self.toggles.add(known(self._server))
             if len(self.points) % self.EVERY == 0:
                 self.written += 1
                 write_keys(self._keys, self.written)
+
+
+def known(server: servers.Server) -> int:
+    """Return how many toggles the proxy knows, 0 where it says nothing."""
+    answer = ask(f"http://127.0.0.1:{server.port}{server.routes.all}", headers={"Authorization": KEY})
+    return len(answer.json()["toggles"]) if answer.status == 200 else 0
 
 
 def write_keys(path: Path, number: int) -> None:
@@ -241,6 +249,8 @@ def soak(binary: Path, folder: Path, figures: Figures, rate: float) -> None:
             figures.samples = (first, scraped(server))
         upstream.flap(0)
         check_keys(figures, server, watcher.written)
+        if watcher.toggles != {figures.flags}:
+            figures.failed.append(f"of {figures.flags} toggles the proxy knew {sorted(watcher.toggles)}")
         figures.usage_taken = upstream.settled(before + figures.usage_told, 60) - before
         figures.memory = watcher.points
         note_upstream(figures, upstream.seen())
@@ -296,9 +306,10 @@ def page(figures: Figures) -> str:
     """Return the page."""
     about = figures.about
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
-    machine_ = about["machine"]
     met = sum(figures.faults.values())
     latency = ", ".join(f"p{name} {figures.latency.get(name, 0) / 1000:.1f} ms" for name in ("50", "99", "99.9", "100"))
+    memory = figures.memory
+    stages = ((0, "at first"), (len(memory) // 4, "after a quarter"), (len(memory) // 2, "after half"), (-9, "at last"))
     rows = (
         ("Duration", f"{figures.minutes:g} minutes, {figures.flags} flags, one worker"),
         ("Highest sustained rate", f"{figures.highest:,.0f} requests/s (p99 below {LATE_US / 1000:.0f} ms)"),
@@ -310,15 +321,14 @@ def page(figures: Figures) -> str:
         ("Upstream", f"{figures.polls:,} polls worked, {met:,} requests met one of {len(figures.faults)} faults"),
         ("Usage", f"{figures.usage_told:,} look-ups told by callers, {figures.usage_taken:,} taken by the upstream"),
         ("Key file", f"rewritten {figures.keys_written} times"),
-        ("Samples of the metrics page", f"{figures.samples[0]} after a fifth of the run, {figures.samples[1]} at its end"),
-        ("Memory", f"{average(figures.memory[:5]):.1f} MB at first, {average(figures.memory[-5:]):.1f} MB at last"),
-        ("Slope of memory", f"{figures.slope:+.2f} ± {figures.error:.2f} MB an hour (least squares, after the first fifth)"),
+        ("Samples of the metrics page", f"{figures.samples[0]} after half of the run, {figures.samples[1]} at its end"),
+        ("Memory", ", ".join(f"{average(memory[at:][:9]):.1f} MB {when}" for at, when in stages)),
+        ("Slope of memory", f"{figures.slope:+.2f} ± {figures.error:.2f} MB an hour (least squares, second half)"),
         ("Failed", "; ".join(figures.failed) or "nothing"),
     )  # fmt: skip
     lines = [f"| {name} | {value} |" for name, value in rows]
-    measured = (
-        f"{about['date']}, commit {about['commit']}, {machine_['processor']}, {machine_['cores']} cores; {versions}"
-    )
+    machine_ = f"{about['machine']['processor']}, {about['machine']['cores']} cores"
+    measured = f"{about['date']}, commit {about['commit']}, {machine_}; {versions}"
     return "\n".join(
         [
             "# Half an hour under load and failures" if figures.minutes >= FULL_MINUTES else "# A short run",

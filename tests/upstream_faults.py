@@ -198,7 +198,7 @@ def connections() -> list[Fault]:
         Fault("silence", silence, slow=True),
         Fault("silence after the head", then_silence(whole[: -len(WORSE)]), slow=True),
         Fault("silence in the body", then_silence(half), slow=True),
-        Fault("drips", drip(whole, 0.05), slow=True),
+        Fault("drips", drip(whole[:-1], 0.05), slow=True),  # whoever is patient does not get a document either
         Fault("an endless body", endless, slow=True),
     ]
 
