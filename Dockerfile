@@ -25,8 +25,7 @@ COPY --chown=65532:65532 --from=build /state /state
 ENV PATH=/opt/flagsvc/bin:/usr/local/bin:/usr/bin:/bin \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
-    FLAGSVC_STORAGE=file:///state \
-    PORT=3000
+    FLAGSVC_STORAGE=file:///state
 USER 65532:65532
 WORKDIR /
 EXPOSE 3000

@@ -16,9 +16,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ from harness import hostile, load, machine, prepared, procs, servers  # noqa: E4
 from harness.load import BenchError, Plan, Shot  # noqa: E402
 from harness.prepared import EVALUATION, GZIP, HEALTH, IDENTITY, Form, Headers, Request, Routes  # noqa: E402
 from harness.trend import Trend, trend  # noqa: E402
-from processes import KEY, answers, ask, free_port, running, scratch  # noqa: E402
+from processes import KEY, ask  # noqa: E402
 
 FULL_MINUTES = 30.0
 SHARE = 0.8
@@ -93,39 +92,6 @@ def caller(routes: Routes, headers: Headers, at: int, names: list[str]) -> Reque
         return NAMED, prepared.post_named(routes, headers, at, names)[1]
     kinds = (prepared.get_list, prepared.post_list, prepared.get_list, prepared.from_browser, prepared.get_all)
     return EVALUATION, kinds[at % len(kinds)](routes, headers, at, names)[1]
-
-
-class Upstream:
-    """The flag server that works and fails by turns."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-
-    def flap(self, seconds: float) -> None:
-        """Fail and work by turns of so many seconds; 0: work."""
-        assert ask(f"{self.url}/flap/{seconds:g}", method="POST", body=b"").status == 200
-
-    def seen(self) -> dict[str, Any]:
-        """Return what it saw."""
-        told: dict[str, Any] = ask(f"{self.url}/seen").json()
-        return told
-
-    def settled(self, at_least: int, seconds: float) -> int:
-        """Return the usage it took, as soon as that is enough, after so many seconds at the latest."""
-        end = time.monotonic() + seconds
-        while (taken := int(self.seen()["usage"])) < at_least and time.monotonic() < end:
-            time.sleep(0.5)
-        return taken
-
-
-@contextmanager
-def flapping(flags: int) -> Iterator[Upstream]:
-    """Run the flag server, calm at first."""
-    port = free_port()
-    command = [sys.executable, ROOT / "benchmarks" / "harness" / "flapping.py", port, flags]
-    with scratch() as folder, running("upstream", command, env={}, folder=folder) as program:
-        program.wait(lambda: answers(f"http://127.0.0.1:{port}/seen"), "ready")
-        yield Upstream(f"http://127.0.0.1:{port}")
 
 
 class Watcher:
@@ -199,16 +165,38 @@ def opens(server: servers.Server, number: int) -> bool:
     return number >= 0 and ask(url, headers={"Authorization": rotated(number)}).status == 200
 
 
-def highest(binary: Path, server: servers.Server, file: Path) -> float:
-    """Return the highest rate at which answers come in time, in requests a second."""
+def highest(binary: Path, server: servers.Server, good: Path, bad: Path) -> float:
+    """Return the highest rate at which answers come in time, in requests a second, while strangers ask as well."""
     plan = Plan(seconds=SEARCH_S, warm=2.0, connections=CONNECTIONS, fresh=0)
-    most = load.shoot(binary, server.port, server.pid, file, plan, frozenset({200})).rate
+    most = load.shoot(binary, server.port, server.pid, good, plan, frozenset({200})).rate
     for share in (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4):
-        plan = Plan(seconds=SEARCH_S, connections=CONNECTIONS, rate=share * most, fresh=0)
-        shot = load.shoot(binary, server.port, server.pid, file, plan, frozenset({200}))
-        if shot.latency[str(EVALUATION)]["99"] <= LATE_US:
+        with ThreadPoolExecutor() as pool:
+            callers, strangers = both(pool, binary, server, (good, bad), SEARCH_S, share * most)
+            strangers.result()
+        if callers.result().latency[str(EVALUATION)]["99"] <= LATE_US:
             return share * most
     raise BenchError("no rate is sustained: is the machine busy with something else?")
+
+
+def both(
+    pool: ThreadPoolExecutor,
+    binary: Path,
+    server: servers.Server,
+    files: tuple[Path, Path],
+    seconds: float,
+    rate: float,
+) -> tuple[Future[Shot], Future[Shot]]:
+    """Have callers ask at a rate, and strangers at their share of it."""
+    plans = (
+        Plan(seconds=seconds, warm=0, connections=CONNECTIONS, rate=rate, fresh=0),
+        Plan(seconds=seconds, warm=0, connections=8, rate=HOSTILE_SHARE * rate),
+    )
+    expected = (frozenset({200}), hostile.EXPECTED)
+    callers, strangers = (
+        pool.submit(load.shoot, binary, server.port, server.pid, file, plan, statuses)
+        for file, plan, statuses in zip(files, plans, expected, strict=True)
+    )
+    return callers, strangers
 
 
 def soak(binary: Path, folder: Path, figures: Figures, rate: float) -> None:
@@ -224,28 +212,20 @@ def soak(binary: Path, folder: Path, figures: Figures, rate: float) -> None:
         "FLAGSVC_STORAGE": (folder / "state").as_uri(),
     }
     names = [feature["name"] for feature in documents.document(figures.flags)["features"]]
-    with flapping(figures.flags) as upstream, servers.ours("ours", **env)(upstream.url) as server:
+    with servers.flapping(figures.flags) as upstream, servers.ours("ours", **env)(upstream.url) as server:
         good = prepared.write(folder / "good", Form("soak", caller), server.routes, GZIP, USERS, names)
         bad = hostile.write(folder / "bad", server.routes, USERS)
-        figures.highest = rate or highest(binary, server, good)
+        figures.highest = rate or highest(binary, server, good, bad)
         figures.rate = SHARE * figures.highest
         say(f"{figures.rate:,.0f} requests a second for {figures.minutes:g} minutes")
         before = upstream.settled(sys.maxsize, 4)
         seconds = 60 * figures.minutes
         upstream.flap(figures.flap_s)
         with Watcher(server, keys) as watcher, ThreadPoolExecutor() as pool:
-            plans = {
-                good: Plan(seconds=seconds, warm=0, connections=CONNECTIONS, rate=figures.rate, fresh=0),
-                bad: Plan(seconds=seconds, warm=0, connections=8, rate=HOSTILE_SHARE * figures.rate),
-            }
-            expected = {good: frozenset({200}), bad: hostile.EXPECTED}
-            shots = {
-                file: pool.submit(load.shoot, binary, server.port, server.pid, file, plan, expected[file])
-                for file, plan in plans.items()
-            }
+            callers, strangers = both(pool, binary, server, (good, bad), seconds, figures.rate)
             time.sleep(SETTLED * seconds)
             first = scraped(server)
-            collected(figures, shots[good], shots[bad], len(prepared.spread(names)))
+            collected(figures, callers, strangers, len(prepared.spread(names)))
             figures.samples = (first, scraped(server))
         upstream.flap(0)
         check_keys(figures, server, watcher.written)

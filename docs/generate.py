@@ -1,4 +1,4 @@
-"""Writes the generated pages: the options of both programs, and in README.md their list and what a request costs.
+"""Writes the generated pages: the options of both programs, the metrics, and in README.md the options and what a request costs.
 
 `make docs` runs it.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from flagsvc.api.samples import KEPT, SERVED, SPECIFIED, Row
 from flagsvc.settings.options import OPTIONS
 from flagsvc.settings.render import default_text, reference, sections
 from flagsvc.settings.server import server_reference
@@ -34,6 +35,44 @@ def option_list() -> str:
     return "\n".join(rows)
 
 
+def metric(row: Row) -> str:
+    """Return the line of a metric; a counter has the name that it is written with."""
+    name = f"{row.name}_total" if row.kind == "counter" else row.name
+    labels = ", ".join(f"`{label}`" for label in row.labels)
+    private = " Only at `adminAddress`, for it would tell callers which toggles there are." if row.private else ""
+    return f"| `{name}` | {row.kind} | {labels} | {row.help}{private} |"
+
+
+def metrics() -> str:
+    """Return the page of the metrics."""
+    head = ["| Metric | Kind | Labels | Meaning |", "|---|---|---|---|"]
+    specified = [f"| `{each.name}` | {each.kind} | | {each.help} |" for each in SPECIFIED]
+    return "\n".join(
+        [
+            "# Metrics",
+            "",
+            "What `GET /proxy/internal-backstage/prometheus` has, and `/metrics` at `adminAddress`, in Prometheus text format.",
+            "`make docs` writes this page. No label comes from a caller: routes are templates, no toggle, context or key is named.",
+            "",
+            *(*head, *specified),
+            "",
+            "## The configuration, the upstream, the fleet and the workers",
+            "",
+            *(*head, *map(metric, KEPT)),
+            "",
+            "## Requests and usage",
+            "",
+            "With several workers these are sums over all of them, those that have ended included.",
+            "",
+            *(*head, *map(metric, SERVED)),
+            "",
+            "Beside them `process_cpu_seconds_total`, `process_resident_memory_bytes` and the others of Prometheus's client",
+            "libraries, of all processes together.",
+            "",
+        ]
+    )
+
+
 def between(text: str, marks: tuple[str, str], written: str) -> str:
     """Return the text with what is written between two marks."""
     begin, end = marks
@@ -55,6 +94,7 @@ def main() -> None:
     folder = ROOT / "docs" / "reference"
     (folder / "options.md").write_text(reference())
     (folder / "server-options.md").write_text(server_reference())
+    (folder / "metrics.md").write_text(metrics())
     page = ROOT / "README.md"
     page.write_text(readme(page.read_text()))
 

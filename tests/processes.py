@@ -95,7 +95,7 @@ def running(
 ) -> Iterator[Program]:
     """Run `command` until the block ends, with nothing of this process's environment but the search path.
 
-    It runs in `folder`, or in `cwd`; what it writes goes into `folder`.
+    It runs in `folder`, or in `cwd`; what it writes goes into `folder`. Children that it leaves in its process group are killed.
     """
     output = folder / f"{name}.log"
     with output.open("wb") as sink:
@@ -118,6 +118,8 @@ def running(
         raise
     finally:
         program.stop(stop)
+        with contextlib.suppress(ProcessLookupError):  # of a leader that was killed there may be children, in its group
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def clean_environment(folder: Path) -> dict[str, str]:

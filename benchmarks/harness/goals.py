@@ -14,8 +14,8 @@ from harness.results import EDGE_ONE, EMPTY, ONE_WORKER, OURS, REFERENCE, TWO_PR
 MET, MUST, MISSED, UNKNOWN = "met", "must met", "**not met**", "not measured"
 NEWER = "Newer versions of Edge are faster: 20.4.1 needs about half as much at 350 flags and above."
 NOT_BY_CARGO = (
-    f"cargo cannot install 20.4.1 ({edge.VERSION} is the newest it has); "
-    "`make bench EDGE=BINARY` measures it where somebody has it"
+    f"{edge.VERSION} is the newest that `cargo install` gave when this was written; "
+    "`make bench EDGE=BINARY` measures a newer one where somebody has it"
 )
 OLD, NEW = "Edge 20.1.0, one worker thread", "Edge 20.4, one worker thread"
 

@@ -212,6 +212,39 @@ def upstream() -> Iterator[str]:
         yield url
 
 
+class Flapping:
+    """The flag server that works and fails by turns."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def flap(self, seconds: float) -> None:
+        """Fail and work by turns of so many seconds; 0: work."""
+        assert ask(f"{self.url}/flap/{seconds:g}", method="POST", body=b"").status == 200
+
+    def seen(self) -> dict[str, Any]:
+        """Return what it saw."""
+        told: dict[str, Any] = ask(f"{self.url}/seen").json()
+        return told
+
+    def settled(self, at_least: int, seconds: float) -> int:
+        """Return the usage it took, as soon as that is enough, after so many seconds at the latest."""
+        end = time.monotonic() + seconds
+        while (taken := int(self.seen()["usage"])) < at_least and time.monotonic() < end:
+            time.sleep(0.5)
+        return taken
+
+
+@contextmanager
+def flapping(flags: int) -> Iterator[Flapping]:
+    """Run the flag server, calm at first."""
+    port = free_port()
+    command = [sys.executable, HERE / "flapping.py", port, flags]
+    with scratch() as folder, running("upstream", command, env={}, folder=folder) as program:
+        program.wait(lambda: answers(f"http://127.0.0.1:{port}/seen"), "ready")
+        yield Flapping(f"http://127.0.0.1:{port}")
+
+
 def reference_missing() -> str:
     """Return the reason why there is no reference proxy, empty where there is one."""
     found = peers.find("@unleash/proxy")

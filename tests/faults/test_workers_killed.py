@@ -35,7 +35,11 @@ def replaced(proxy: Proxy, killed: int, number: int = 2) -> bool:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_worker_ends_under_load(upstream: FakeUpstream, number: int) -> None:
-    """It is replaced and counted, no counter goes down, no new connection is lost, and every count but the very last is there."""
+    """It is replaced and counted, no counter goes down, no new connection is lost, and every count but the very last is there.
+
+    What it has taken when it is killed goes with it: here connections that have had answers. Their callers come back at once, and
+    who waits at its socket then is answered by another.
+    """
     with crew(upstream, **ONCE) as proxy:
         with load(proxy) as callers:
             before = samples(proxy)
@@ -60,6 +64,7 @@ def test_a_worker_ends_under_load(upstream: FakeUpstream, number: int) -> None:
     sent = len(times) + sum(caller.broken for caller in callers)
     assert len(times) - (len(lost) if number == signal.SIGKILL else 0) <= counted(upstream) <= sent
     assert [caller.refused for caller in callers] == [False] * len(callers)
+    assert [caller.fresh for caller in callers] == [0] * len(callers), "a new connection is answered"
     assert sum(caller.broken for caller in callers) <= len(callers), "each lost at most the connection it had there"
 
 

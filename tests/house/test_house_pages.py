@@ -23,3 +23,8 @@ def test_the_list_of_options_in_the_readme_is_current() -> None:
     """`make docs` would change nothing."""
     text = (ROOT / "README.md").read_text()
     assert generator().readme(text) == text
+
+
+def test_the_page_of_the_metrics_is_current() -> None:
+    """`make docs` would change nothing."""
+    assert (ROOT / "docs" / "reference" / "metrics.md").read_text() == generator().metrics()

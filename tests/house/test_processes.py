@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 import processes
+from crews import alive
+from waiting import wait_until
 
 SLEEPER = "print('begun', flush=True); import time; time.sleep(600)"
+PARENT = "import subprocess, sys; print(subprocess.Popen(['sleep', '600']).pid);" + SLEEPER
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN);" + SLEEPER
 
 
@@ -41,6 +44,17 @@ def test_a_program_that_will_not_end_is_killed(tmp_path: Path) -> None:
         program.wait(lambda: "begun" in program.output(), "begun")
         assert program.stop(seconds=0.2) == -9
     assert gone(program.process.pid)
+
+
+def test_children_of_a_program_that_was_killed_are_killed(tmp_path: Path) -> None:
+    """A program that ended without ending its children leaves none of them behind either."""
+    with processes.running("parent", python(PARENT), env={}, folder=tmp_path) as program:
+        program.wait(lambda: "begun" in program.output(), "begun")
+        child = int(program.output().split()[0])
+        program.process.kill()
+        assert program.process.wait(20) == -9
+        assert alive(child)
+    wait_until(lambda: not alive(child))
 
 
 def test_a_program_that_fails_shows_what_it_wrote(tmp_path: Path) -> None:

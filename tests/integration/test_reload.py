@@ -39,7 +39,7 @@ def opens(proxy: Proxy, key: str, path: str = "") -> set[int]:
 
 @pytest.mark.parametrize("number", ["1", "2"])
 def test_a_file_of_keys(upstream: FakeUpstream, tmp_path: Path, number: str) -> None:
-    """A key in a changed file opens in every process, the one before does as well for a while; no log has either."""
+    """A key in a changed file opens in every process, the one before ends when its time is over; no log has either."""
     keys = tmp_path / "keys"
     env = {"UNLEASH_PROXY_CLIENT_KEYS": "", "FLAGSVC_PROXY_CLIENT_KEYS_FILE": put(keys, "former-client-key\n")}
     with our_proxy(upstream.url, FLAGSVC_WORKERS=number, FLAGSVC_KEY_OVERLAP="2", **env, **QUICK) as proxy:
@@ -49,10 +49,22 @@ def test_a_file_of_keys(upstream: FakeUpstream, tmp_path: Path, number: str) -> 
         assert opens(proxy, "present-client-key") == {200}, "who is told so has them in every process"
         proxy.program.wait(lambda: opens(proxy, "former-client-key") == {401}, "ending the former key")
         assert opens(proxy, "present-client-key") == {200}
+        assert "client-key" not in proxy.program.output()
+
+
+@pytest.mark.parametrize("number", ["1", "2"])
+def test_keys_that_are_exchanged_and_taken_away(upstream: FakeUpstream, tmp_path: Path, number: str) -> None:
+    """In every process a key that others replace opens on, and one that only goes opens no longer at once, not in ten minutes."""
+    keys = tmp_path / "keys"
+    env = {"UNLEASH_PROXY_CLIENT_KEYS": "", "FLAGSVC_PROXY_CLIENT_KEYS_FILE": put(keys, "former-client-key\n")}
+    with our_proxy(upstream.url, FLAGSVC_WORKERS=number, FLAGSVC_KEY_OVERLAP="600", **env, **QUICK) as proxy:
         put(keys, "present-client-key,another-client-key\n")
-        proxy.program.wait(lambda: opens(proxy, "another-client-key") == {200}, "reading the keys again")
+        proxy.program.wait(lambda: "keys and tokens have changed" in proxy.program.output(), "reading the keys")
+        assert opens(proxy, "present-client-key") == opens(proxy, "another-client-key") == {200}
+        assert opens(proxy, "former-client-key") == {200}
         put(keys, "present-client-key\n")
         proxy.program.wait(lambda: opens(proxy, "another-client-key") == {401}, "taking a key away at once")
+        assert opens(proxy, "present-client-key") == opens(proxy, "former-client-key") == {200}
         assert "client-key" not in proxy.program.output()
 
 

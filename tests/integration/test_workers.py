@@ -9,11 +9,12 @@ import re
 import signal
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import groupby
 from pathlib import Path
 
 import pytest
 
-from crews import HEADERS, answered, counted, crew, document, load, report, samples, workers
+from crews import HEADERS, alive, answered, counted, crew, document, load, report, samples, workers
 from fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, fake_upstream
 from processes import Proxy, answers, flagsvc, free_port, our_proxy, proxy_environment, running
 from slowanswers import ends_after_its_answer, slow_enricher
@@ -121,15 +122,26 @@ def switches(proxy: Proxy) -> dict[str, dict[str, float]]:
 
 
 def test_a_switch_is_seen_on_every_connection(upstream: FakeUpstream) -> None:
-    """Callers who keep their connections, some at each worker, all get the new configuration, and none the old one after it."""
+    """Callers who keep their connections, some at each worker, all get each new configuration, and none an older one after it."""
+    order = [b"second", b"third", b"fourth", b"fifth"]
     with crew(upstream) as proxy, contextlib.ExitStack() as stack:
         connections = [http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=20) for _ in range(12)]
+        given: list[list[bytes]] = [[] for _ in connections]
         for connection in connections:
             stack.enter_context(contextlib.closing(connection))
-        assert {listed(connection) for connection in connections} == {b"second"}
-        upstream.replace(document("first", "third"))
-        proxy.program.wait(lambda: listed(connections[0]) == b"third", "switched")
-        proxy.program.wait(lambda: {listed(connection) for connection in connections} == {b"third"}, "switched")
+        for name in order:
+            upstream.replace(document("first", name.decode()))
+            proxy.program.wait(lambda: asked(connections, given) == {name}, "switched")  # noqa: B023
+        for _ in range(10):
+            assert asked(connections, given) == {order[-1]}
+    assert [[name for name, _ in groupby(names)] for names in given] == [order] * len(connections)
+
+
+def asked(connections: list[http.client.HTTPConnection], given: list[list[bytes]]) -> set[bytes]:
+    """Ask once on each connection, add what it got to what it was given before, and return what came."""
+    for connection, names in zip(connections, given, strict=True):
+        names.append(listed(connection))
+    return {names[-1] for names in given}
 
 
 def listed(connection: http.client.HTTPConnection) -> bytes:
@@ -140,11 +152,15 @@ def listed(connection: http.client.HTTPConnection) -> bytes:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_an_end_under_load(upstream: FakeUpstream, number: int) -> None:
-    """A signal ends all in order: every answer that has begun is finished, the last metrics have all, the exit code is 0."""
+    """A signal ends all in order: every answer that has begun is finished, the last metrics have all, the exit code is 0.
+
+    When the parent has ended no worker runs any more.
+    """
     with crew(upstream, **ONCE) as proxy, load(proxy) as callers:
+        left = workers(proxy)
+        assert len(left) == 2
         assert proxy.program.stop(number) == 0
-        proxy_workers = workers(proxy)
-    assert proxy_workers == []
+        assert not any(alive(pid) for pid in left), "the parent has waited for all of them"
     assert [caller.halves for caller in callers] == [0] * len(callers)
     assert [caller.strange for caller in callers] == [[] for _ in callers]
     assert counted(upstream) == sum(len(caller.times) for caller in callers)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flagsvc.errors import ConfigurationError
+from flagsvc.settings.fleet import server_at
 from flagsvc.settings.load import Resolved
 
 if TYPE_CHECKING:
@@ -41,8 +42,16 @@ def _loads(resolved: Resolved) -> Iterator[tuple[str, Callable[[ssl.SSLContext],
 
     values = resolved.values
     for names in PAIRS:
-        if values[names[0]] and not resolved.problems.keys() & set(names):
+        if opened(names[0], values) and not resolved.problems.keys() & set(names):
             yield names[0], Pair(Names(*names), *(values[name] for name in names)).load
     for name in AUTHORITIES:
-        if values[name]:
+        if opened(name, values):
             yield name, partial(load_authorities, name=name, path=values[name])
+
+
+def opened(name: str, values: Mapping[str, Any]) -> bool:
+    """Return whether the proxy reads the file of an option: one is given, and one for the storage is for a server with TLS."""
+    if not name.startswith("storage"):
+        return bool(values[name])
+    server = server_at(values.get("storage") or "none")
+    return bool(values[name]) and server is not None and server.tls

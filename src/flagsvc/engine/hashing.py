@@ -120,6 +120,24 @@ class Identifier:
         return self.after_3
 
 
+def hashed(identifier: Identifier, state: i64, rest: i64, size: i64) -> i64:
+    """Return the 32-bit hash of a prefix of `size` bytes followed by an identifier, from what a Prefix keeps."""
+    aligned = identifier.aligned(size & 3)
+    joined = scramble(rest | aligned.head)
+    if aligned.short:
+        state ^= joined
+    else:
+        state = absorb(state, joined)
+        blocks = aligned.blocks
+        count: i64 = len(blocks)
+        at: i64 = 0
+        while at < count:
+            state = absorb(state, blocks[at])
+            at += 1
+        state ^= aligned.tail
+    return finish(state ^ (size + identifier.size))
+
+
 @mypyc_attr(acyclic=True)
 class Prefix:
     """The half of a hash that the configuration decides: `group:` behind a seed."""
@@ -135,26 +153,11 @@ class Prefix:
             at += 4
         self.state: i64 = state
         self.size: i64 = size
-        self.left_over: i64 = size - at
         self.rest: i64 = little_endian(data, at, size)
 
     def hash(self, identifier: Identifier) -> i64:
         """Return the 32-bit hash of the prefix followed by the identifier."""
-        aligned = identifier.aligned(self.left_over)
-        state = self.state
-        joined = scramble(self.rest | aligned.head)
-        if aligned.short:
-            state ^= joined
-        else:
-            state = absorb(state, joined)
-            blocks = aligned.blocks
-            count: i64 = len(blocks)
-            at: i64 = 0
-            while at < count:
-                state = absorb(state, blocks[at])
-                at += 1
-            state ^= aligned.tail
-        return finish(state ^ (self.size + identifier.size))
+        return hashed(identifier, self.state, self.rest, self.size)
 
     def bucket(self, identifier: Identifier, total: i64) -> i64:
         """Return the identifier's bucket, 1 to `total` (behaviour: Evaluation, Hash)."""

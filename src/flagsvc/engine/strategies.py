@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from mypy_extensions import i64, mypyc_attr
 
 from flagsvc.engine.context import FIELDS, PROPERTY, SESSION_ID, USER_ID, Context
-from flagsvc.engine.hashing import STRATEGY_SEED, Identifier, Prefix
+from flagsvc.engine.hashing import STRATEGY_SEED, Identifier, Prefix, hashed
 from flagsvc.engine.model import StrategySpec
 from flagsvc.engine.predicates import Predicate
 from flagsvc.engine.run import Run
@@ -44,9 +44,9 @@ class Strategy:
     """
 
     def __init__(self) -> None:
-        self.name = ""
         self.condition: Predicate | None = None
         self.others: list[Predicate] | None = None
+        self.name = ""
         self.choice: Choice | None = None
         self.first: i64 = 0
         self.following: Strategy | None = None
@@ -145,14 +145,21 @@ class RandomShare(Strategy):
 
 @mypyc_attr(acyclic=True)
 class Rollout(Strategy):
-    """A rule that admits the identifiers whose bucket is within the share: stickiness on one context field."""
+    """A rule that admits the identifiers whose bucket is within the share: stickiness on one context field.
+
+    What a hash begins with is copied from the prefix: a request reaches it with the share, where the prefix would be one place of
+    memory more.
+    """
 
     def __init__(self, kind: i64, field: str, prefix: Prefix, share: i64) -> None:
         super().__init__()
+        self.share: i64 = share
+        self.state: i64 = prefix.state
+        self.rest: i64 = prefix.rest
+        self.size: i64 = prefix.size
         self.kind: i64 = kind
         self.field = field
         self.prefix = prefix
-        self.share: i64 = share
 
     def identifier(self, run: Run) -> Identifier | None:
         """Return the identifier the rollout sticks to."""
@@ -161,7 +168,13 @@ class Rollout(Strategy):
     def admits(self, run: Run) -> bool:
         """Admit the identifiers in the first buckets; nobody where the field is absent."""
         identifier = self.identifier(run)
-        return identifier is not None and self.prefix.bucket(identifier, 100) <= self.share
+        if identifier is None:
+            return False
+        return self.share == 100 or self.bucket(identifier) <= self.share
+
+    def bucket(self, identifier: Identifier) -> i64:
+        """Return the identifier's bucket, 1 to 100."""
+        return hashed(identifier, self.state, self.rest, self.size) % 100 + 1
 
 
 @mypyc_attr(acyclic=True)
@@ -181,7 +194,7 @@ class DefaultRollout(Rollout):
     def admits(self, run: Run) -> bool:
         """Admit the identifiers in the first buckets; a share of the draws where there is no identifier."""
         identifier = run.user_or_session()
-        bucket = run.draw(100) if identifier is None else self.prefix.bucket(identifier, 100)
+        bucket = run.draw(100) if identifier is None else self.bucket(identifier)
         return bucket <= self.share
 
 

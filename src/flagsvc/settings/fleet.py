@@ -146,7 +146,7 @@ def parse_prefix(value: object) -> str:
 
 
 STORAGE = Kind(
-    "`none`, a file:///folder URL, or a redis://, rediss:// or unix:// URL",
+    "`none`, a file:///folder URL, or a redis://, rediss://, valkey://, valkeys:// or unix:// URL",
     "STORAGE",
     parse_storage,
     safe_url,

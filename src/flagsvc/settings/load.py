@@ -97,8 +97,9 @@ def resolve(environment: Mapping[str, str], file: PathLike[str] | str | None, fl
     resolved = Resolved({}, {}, _unknown_flags(flags), [], {})
     tables, source = _tables(environment, file, resolved)
     given = {}
+    meant = not_injected(environment)
     for option in OPTIONS:
-        entry = choose(option, candidates(option, environment, flags, (tables, source)), resolved)
+        entry = choose(option, candidates(option, meant, flags, (tables, source)), resolved)
         if entry is not None:
             given[option.name] = entry
     settled = settle(given, environment)
@@ -243,6 +244,11 @@ def unread(environment: Mapping[str, str]) -> Iterator[str]:
                 f"environment {(quoted(name) or '').strip('`')}: no option reads this variable; {nearest(name, meant)}"
             )
             yield text.removesuffix("; ")
+
+
+def not_injected(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment without what Kubernetes sets for services: one named `proxy` makes PROXY_PORT=tcp://…."""
+    return {name: value for name, value in environment.items() if not is_injected(name, value)}
 
 
 def is_injected(name: str, value: str) -> bool:

@@ -15,7 +15,7 @@ from flagsvc.settings.fleet import server_at
 from flagsvc.settings.names import flatten
 from flagsvc.settings.network import Origin, TrustProxy
 from flagsvc.settings.option import Option
-from flagsvc.settings.parse import nearest
+from flagsvc.settings.parse import is_blank, nearest
 from flagsvc.settings.settle import CODE, Given, advice_on, settle
 from flagsvc.settings.table import BY_FIELD, BY_NAME, OPTIONS
 
@@ -261,6 +261,8 @@ def _entries(given: Mapping[str, object]) -> tuple[dict[str, Given], list[str]]:
             continue
         if field not in BY_FIELD:
             problems.append(f"unknown option `{field}`; {nearest(field, list(BY_FIELD))}".removesuffix("; "))
+        elif is_blank(value):
+            continue
         elif field == "exp_bootstrap":
             problems += _bootstrap(value, entries)
         else:

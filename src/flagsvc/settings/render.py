@@ -165,7 +165,7 @@ EXAMPLE = BY_NAME["clientKeys"]
 
 INTRODUCTION = f"""# Options
 
-Every option of `flagsvc proxy`, one row each. This page is written by `flagsvc config --docs`.
+Every option of `flagsvc proxy`, one row each. `make docs` writes this page, `flagsvc config --docs` prints it.
 
 A value is looked for in this order: the flag, the environment variable, the file of `--config`, the default. A value of
 nothing but blanks is not given. `flagsvc config` shows what is in effect, and where each value came from.

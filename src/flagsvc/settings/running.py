@@ -23,8 +23,8 @@ RUNNING: tuple[Option, ...] = (
         kind=of.integer(0, 86_400, "SECONDS"),
         section=Section.CALLERS,
         default=2,
-        help="seconds between two looks whether the configuration file or a file of secrets has changed; 0 never looks, and"
-        " SIGHUP has all read again",
+        help="seconds between two looks whether the configuration file, a file of secrets or a certificate of ours has changed;"
+        " 0 never looks, and SIGHUP has all read again",
     ),
     Option(
         name="keyOverlap",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 from flagsvc.errors import ConfigurationError
-from flagsvc.settings.load import Resolved, candidates, choose, is_injected, unread
+from flagsvc.settings.load import Resolved, candidates, choose, not_injected, unread
 from flagsvc.settings.option import Option
 from flagsvc.settings.render import page
 from flagsvc.settings.server_table import SERVER_OPTIONS
@@ -64,7 +64,7 @@ def load_server(environment: Mapping[str, str], flags: Mapping[str, str]) -> Loa
     What Kubernetes sets for a service named `flagsvc-server`, such as FLAGSVC_SERVER_PORT=tcp://…, is nobody's option.
     Raises `ConfigurationError` with every problem at once: none holds a secret.
     """
-    environment = {name: value for name, value in environment.items() if not is_injected(name, value)}
+    environment = not_injected(environment)
     resolved = Resolved({}, {}, {}, [], {})
     settled = Settled({}, resolved.problems, [])
     given: dict[str, Given] = {}

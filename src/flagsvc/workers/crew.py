@@ -251,7 +251,7 @@ class Crew:
     def _note(self, seat: Seat, message: Step) -> None:
         """Note how far a worker has come."""
         if isinstance(message, say.Prepared):
-            seat.prepared = message.number
+            seat.prepared = max(seat.prepared, message.number)  # one that was given late may be older
         elif isinstance(message, say.Switched):
             seat.switched = message.number
         elif isinstance(message, say.Reported):

@@ -75,7 +75,7 @@ class Rollout:
         if self._checked is not None:
             seat.tell(say.Checked(self._checked))
         if self._current is not None:
-            if seat.given < self._current.number:
+            if self._current.number not in seat.given:
                 give(seat, self._current)
             seat.tell(say.Switch(self._current.number))
 
@@ -99,5 +99,5 @@ class Rollout:
 
 def give(seat: Seat, offer: Offer) -> None:
     """Send a worker a document to make ready."""
-    seat.given = offer.number
+    seat.given = sorted([*seat.given, offer.number])[-say.KEPT :]
     seat.tell(say.Prepare(offer.number), offer.body)

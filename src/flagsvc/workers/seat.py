@@ -59,8 +59,8 @@ class Seat:
     """One of the workers, whichever process it is at the moment.
 
     `serving` tells that it takes connections, `fallen` that its process has ended and no other takes its connections yet;
-    `given` and `prepared` are the numbers of the last document that was sent and that is ready, `switched` of the one that is
-    served, `reported` of the last report, `reloaded` of the last options it goes on with.
+    `given` are the numbers of the documents it was sent and still keeps, `prepared` is that of the newest that is ready,
+    `switched` of the one that is served, `reported` of the last report, `reloaded` of the last options it goes on with.
     """
 
     def __init__(self, number: int) -> None:
@@ -69,7 +69,7 @@ class Seat:
         self.channel: Channel[say.Up] | None = None
         self.serving = False
         self.fallen = False
-        self.given = 0
+        self.given: list[int] = []
         self.prepared = 0
         self.switched = 0
         self.reported = 0
@@ -77,7 +77,8 @@ class Seat:
 
     def open(self, channel: Channel[say.Up]) -> None:
         """Take the channel to a new process; it is connected."""
-        self.given = self.prepared = self.switched = self.reported = self.reloaded = 0
+        self.given = []
+        self.prepared = self.switched = self.reported = self.reloaded = 0
         self.channel = channel
 
     def shut(self) -> None:

@@ -103,6 +103,14 @@ def test_files_of_certificates_are_tried(command: str, flagsvc: Flagsvc, tmp_pat
         assert text in called.err
 
 
+@pytest.mark.parametrize("storage", ["redis://localhost", "none", "file:///var/lib/flagsvc"])
+def test_files_of_certificates_that_nobody_reads(storage: str, flagsvc: Flagsvc, tmp_path: Path) -> None:
+    """What is for a storage server with TLS is no problem where there is none: the proxy starts as well."""
+    gone = str(tmp_path / "gone")
+    called = flagsvc("config", "--storage", storage, "--storage-ca", gone, "--storage-cert", gone, env=ENOUGH)
+    assert (called.code, called.err) == (0, "")
+
+
 def test_files_of_certificates_that_can_be_used(flagsvc: Flagsvc, tmp_path: Path) -> None:
     """They are no problem; a pair whose other half is refused already is not told twice."""
     ours = Authority()

@@ -49,6 +49,30 @@ def test_both_generations_cut_off_is_an_error_and_never_half_a_document(tmp_path
             store.get(KEY)
 
 
+@pytest.mark.parametrize("unread", [".flags", ".previous"])
+def test_a_generation_that_cannot_be_read_does_not_hide_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unread: str
+) -> None:
+    """Nor does it keep the next one from being written; where no other is there, the reason is told."""
+    store, read = FileStore(tmp_path), Path.read_bytes
+
+    def failing(path: Path) -> bytes:
+        if path.suffix == unread:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", failing)
+    for data in (b"one", b"two"):
+        store.set(KEY, data)
+    monkeypatch.setattr(Path, "read_bytes", read)
+    store.set(KEY, b"three")
+    monkeypatch.setattr(Path, "read_bytes", failing)
+    assert store.get(KEY) == (b"two" if unread == ".flags" else b"three")
+    (tmp_path / f"{KEY}{'.previous' if unread == '.flags' else '.flags'}").unlink()
+    with pytest.raises(StoreError, match="input/output error"):
+        store.get(KEY)
+
+
 def test_every_single_changed_byte_is_noticed(tmp_path: Path) -> None:
     """The digest covers the data, the frame covers the digest."""
     store = FileStore(tmp_path)

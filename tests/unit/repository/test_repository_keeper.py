@@ -151,6 +151,37 @@ async def test_a_store_that_hangs_does_not_hold_the_start_up() -> None:
 
 
 @asynchronous
+async def test_a_store_that_hangs_is_asked_once() -> None:
+    """Whoever loads again has no second question wait behind the first, nor waits for it again; its answer counts when it comes."""
+
+    class StalledStore(MemoryStore):
+        def __init__(self) -> None:
+            super().__init__()
+            self.gate = asyncio.Event()
+            self.asked = 0
+
+        async def get(self, key: str) -> bytes | None:
+            self.asked += 1
+            await self.gate.wait()
+            return RECORD.pack()
+
+    store = StalledStore()
+    keeper = Keeper(store, "key", RecordingLog(), load_s=0.01)
+    assert [await keeper.load() for _ in range(3)] == [None] * 3
+    assert store.asked == 1
+    store.gate.set()
+    await turns()
+    assert await keeper.load() == RECORD
+    store.gate.clear()
+    loading = asyncio.ensure_future(keeper.load())
+    await until(lambda: store.asked == 2)
+    loading.cancel()
+    await asyncio.wait([loading])
+    store.gate.set()
+    assert await keeper.load() == RECORD and store.asked == 3
+
+
+@asynchronous
 async def test_what_a_provider_says_is_not_repeated() -> None:
     """The text of anybody's exception may hold the document: its class and place are logged, for reading and writing."""
     store, log = MemoryStore(), RecordingLog()

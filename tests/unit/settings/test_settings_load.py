@@ -339,12 +339,14 @@ def test_variables_no_option_reads(variable: str, warning: str) -> None:
         ("UNLEASH_PORT_4242_TCP", "tcp://10.0.0.1:4242"),
         ("UNLEASH_PORT_4242_TCP_ADDR", "10.0.0.1"),
         ("FLAGSVC_PROXY_PORT_3000_TCP_PROTO", "tcp"),
+        ("PROXY_PORT", "tcp://10.0.0.1:80"),
         ("OTHER_URL", "x"),
     ],
 )
 def test_variables_that_nobody_set_for_us(variable: str, value: str) -> None:
-    """What Kubernetes sets for a service of our name, and what has another prefix, is no mistake."""
-    assert load(BASE | {variable: value}, None, {}).warnings == []
+    """What Kubernetes sets for a service of our name, or one called `proxy`, and what has another prefix, is no mistake."""
+    loaded = load(BASE | {variable: value}, None, {})
+    assert loaded.warnings == [] and loaded.options.port == 3000
 
 
 def test_a_port_under_our_prefix_is_a_mistake() -> None:

@@ -110,6 +110,15 @@ def test_bootstrap_in_one() -> None:
         assert options(**{name: values[name] for name in order}).exp_bootstrap_url == "http://part"
 
 
+def test_blanks_stand_for_nothing() -> None:
+    """A text of blanks, as `os.environ.get(name, "")` gives it, does not hide the other option that says the same."""
+    for order in (("exp_bootstrap", "exp_bootstrap_url"), ("exp_bootstrap_url", "exp_bootstrap")):
+        values = {"exp_bootstrap": {"url": "http://c/f"}, "exp_bootstrap_url": " "}
+        assert options(**{name: values[name] for name in order}).exp_bootstrap_url == "http://c/f"
+    with pytest.warns(DeprecationWarning, match="proxy_secrets"):
+        assert options(client_keys="", proxy_secrets="old").client_keys == ("old",)
+
+
 @pytest.mark.parametrize(
     ("value", "problem"),
     [

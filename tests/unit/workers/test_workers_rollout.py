@@ -104,6 +104,25 @@ async def test_a_worker_that_came_between_the_steps() -> None:
 
 
 @asynchronous
+async def test_a_worker_that_came_between_two_documents() -> None:
+    """One that was given the newer document and not the older gets the older one before it is told to switch to it."""
+    async with hall(1) as around:
+        older, newer = object(), object()
+        await around.crew.rollout.prepare(older, b"older")
+        around.made[0].end(1)
+        await around.until(lambda: len(around.made) == 2 and around.crew.workers == 1)
+        late = around.made[1]
+        await around.crew.rollout.prepare(newer, b"newer")
+        for key in (older, newer):
+            around.crew.rollout.switch(key)
+            await around.crew.rollout.settled()
+        assert late.bodies == [b"newer", b"older"]
+        assert [each for each in late.heard[1:] if not isinstance(each, say.Checked)] == [
+            say.Prepare(2), say.Prepare(1), say.Switch(1), say.Switch(2),
+        ]  # fmt: skip
+
+
+@asynchronous
 async def test_a_document_that_nobody_serves() -> None:
     """What was prepared need not be switched to; an older one that is still on the table can be."""
     async with hall(1) as around:

@@ -31,15 +31,26 @@ class FileStore:
     def get(self, key: str) -> bytes | None:
         """Return the newest generation that is whole, or None when nothing was stored.
 
-        Raises StoreError when there are files but none of them is whole, or they cannot be read.
+        Raises StoreError when there are files but none of them can be read and is whole.
         """
         newest, previous = self._paths(key)
-        with named(self.folder):
-            contents = [read_file(newest), read_file(previous)]
-        whole = [data for data in map(unframe, contents) if data is not None]
-        if not whole and any(content is not None for content in contents):
+        there, failed = False, None
+        for path in (newest, previous):
+            try:
+                content = read_file(path)
+            except OSError as error:
+                failed = failed or error
+                continue
+            there = there or content is not None
+            data = unframe(content)
+            if data is not None:
+                return data
+        if failed is not None:
+            with named(self.folder):
+                raise failed
+        if there:
             raise StoreError(f"no generation of `{newest}` is whole")
-        return whole[0] if whole else None
+        return None
 
     def set(self, key: str, data: bytes) -> None:
         """Store a new generation; what was the newest becomes the previous one, if it is whole. Raises StoreError."""
@@ -52,7 +63,7 @@ class FileStore:
         temporary = self.folder / f".{key}.{secrets.token_hex(6)}.tmp"
         try:
             write_file(temporary, frame(data))
-            if unframe(read_file(newest)) is not None:
+            if is_whole(newest):
                 with contextlib.suppress(FileNotFoundError):  # another process on the same folder was faster
                     newest.replace(previous)
             temporary.replace(newest)
@@ -91,6 +102,14 @@ def read_file(path: Path) -> bytes | None:
         return path.read_bytes()
     except FileNotFoundError:
         return None
+
+
+def is_whole(path: Path) -> bool:
+    """Return whether a file can be read and is exactly what was written."""
+    try:
+        return unframe(read_file(path)) is not None
+    except OSError:
+        return False
 
 
 def write_file(path: Path, content: bytes) -> None:

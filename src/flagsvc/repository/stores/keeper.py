@@ -48,6 +48,7 @@ class Keeper:
         self._provider = provider
         self._key = key
         self._load_s = load_s
+        self._reading: asyncio.Future[bytes | None] | None = None
         self._kept: Record | None = None
         self._pending: Record | None = None
         self._unsaved: Record | None = None
@@ -58,10 +59,23 @@ class Keeper:
         )
 
     async def load(self) -> Record | None:
-        """Return the stored record, None when there is none or it cannot be read."""
+        """Return the stored record, None when there is none or it cannot be read.
+
+        A provider that hangs is waited for once: whoever asks again finds the same question, and no second one behind it.
+        """
+        seconds = self._load_s if self._reading is None else 0
+        reading = self._reading = self._reading or asyncio.ensure_future(read(self._provider, self._key))
         try:
-            async with asyncio.timeout(self._load_s):
-                data = await read(self._provider, self._key)
+            await asyncio.wait([reading], timeout=seconds)
+        except asyncio.CancelledError:
+            self._reading = None
+            reading.cancel()
+            raise
+        try:
+            if not reading.done():
+                raise TimeoutError
+            self._reading = None
+            data = reading.result()
             self._kept = None if data is None else Record.unpack(data)
         except Exception as error:  # a provider may be anybody's code
             self._unread.report(error)
