@@ -12,6 +12,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
 
+from processes import free_port
+
 
 @dataclass(frozen=True)
 class Request:
@@ -91,9 +93,9 @@ class Loopback:
                     await answer(request, reader, writer)
 
     async def listen(self) -> None:
-        """Take connections, at the port that it has had before."""
+        """Take connections, at the port that it has had before; no connection of others is given that port meanwhile."""
+        self.port = self.port or free_port()
         self._running = await asyncio.start_server(self.serve, "127.0.0.1", self.port, ssl=self._tls)
-        self.port = self._running.sockets[0].getsockname()[1]
 
     def leave(self) -> None:
         """Take no connection any more, and cut those there are."""

@@ -28,6 +28,8 @@ ASKED = (
     ("GET", "/proxy/health", {}, None),
 )
 injected = Counter[str]()
+begun = set[str]()
+"""The faults whose test of `test_a_fault_alone` was run in this process."""
 
 Seen = list[tuple[int, str | None, bytes]]
 
@@ -60,6 +62,7 @@ async def recovers(around: Scene, proxy: Proxy, name: str) -> None:
 @asynchronous
 async def test_a_fault_alone(fault: Fault, tmp_path: Path) -> None:
     """Nobody is served from it, nothing is served but what was, and the first good document counts, before it and after it."""
+    begun.add(fault.name)
     async with scene(tmp_path) as around:
         options = around.options(
             metrics_interval=0,
@@ -139,6 +142,8 @@ async def test_a_worse_document_is_seen_where_it_is_let_through(tmp_path: Path) 
 
 
 def test_how_many_there_were(record_property: Callable[[str, object], None]) -> None:
-    """Each fault has a name of its own; where all tests of this file ran, every one was met each time."""
-    assert len({fault.name for fault in FAULTS}) == len(FAULTS)
+    """Each fault has a name of its own; where the tests of all were run, every one was met each time."""
+    names = {fault.name for fault in FAULTS}
+    assert len(names) == len(FAULTS)
+    assert begun != names or all(injected[name] >= 2 * TIMES for name in names)
     record_property("summary", f"{injected.total()} faults of {len(injected)} kinds, each alone")

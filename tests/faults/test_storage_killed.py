@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -31,6 +32,7 @@ HOW = ("moment", "byte", "step")
 MOST_STEPS = 12
 PROXY_KILLS, LONG_PROXY_KILLS = 3, 60
 TOGGLES = 300
+VERSION = re.compile(rb"-of-(\d+)")
 
 
 class Writer:
@@ -154,11 +156,20 @@ def version_of(proxy: Proxy) -> int:
     return version
 
 
+def stored(folder: Path) -> int:
+    """Return the one version that all toggles in storage have, -1 where nothing is stored."""
+    for path in (*folder.glob("*.flags"), *folder.glob("*.previous")):
+        if (data := FileStore(folder).get(path.stem)) is not None:
+            [version] = set(VERSION.findall(data))
+            return int(version)
+    return -1
+
+
 @pytest.mark.parametrize("kills", [PROXY_KILLS, pytest.param(LONG_PROXY_KILLS, marks=pytest.mark.long)])
 def test_a_proxy_killed_while_it_stores(kills: int, tmp_path: Path) -> None:
-    """It starts again without its upstream, with one whole configuration that it had, and never with an older one than before."""
-    random, before = Random(kills), 0
-    env = {"FLAGSVC_STORAGE": (tmp_path / "state").as_uri(), "FLAGSVC_METRICS_INTERVAL": "0"}
+    """It starts again without its upstream, with one whole configuration that it had, newer than the first it stored."""
+    random, folder, before = Random(kills), tmp_path / "state", -1
+    env = {"FLAGSVC_STORAGE": folder.as_uri(), "FLAGSVC_METRICS_INTERVAL": "0"}
     with fake_upstream(toggles(0)) as upstream:
         hurry = Hurry(upstream)
         for _ in range(kills):
@@ -166,11 +177,14 @@ def test_a_proxy_killed_while_it_stores(kills: int, tmp_path: Path) -> None:
             with our_proxy(upstream.url, **env, FLAGSVC_FETCH_INTERVAL="10") as proxy, hurry.going():
                 upstream.forget()
                 upstream.wait(lambda: len(upstream.received(FEATURES, 200)) >= 5)
+                proxy.program.wait(lambda: stored(folder) > before, "storing")  # noqa: B023
+                first = stored(folder)
+                proxy.program.wait(lambda: stored(folder) > first, "storing again")  # noqa: B023
                 time.sleep(random.uniform(0, 0.1))  # the moment is the point
                 proxy.program.process.kill()
                 proxy.program.process.wait()
             upstream.replies[FEATURES] = Reply(500)
             with our_proxy(upstream.url, **env) as proxy:
                 restored = version_of(proxy)
-                assert before <= restored <= hurry.version
+                assert first < restored <= hurry.version
                 before = restored

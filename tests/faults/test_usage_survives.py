@@ -155,10 +155,10 @@ def test_kill_after_kill(
 
 
 def test_an_upstream_that_comes_later(tmp_path: Path) -> None:
-    """Counts of a configuration from storage, before the upstream was ever there, arrive too."""
-    with fake_upstream(document("first")) as before, reporting(before, tmp_path.as_uri()) as proxy:
+    """Counts of a configuration from storage, before the upstream was ever there, arrive too, and none twice."""
+    port = free_port()
+    with fake_upstream(document("first"), port) as before, reporting(before, tmp_path.as_uri()) as proxy:
         proxy.program.wait(lambda: list(tmp_path.glob("*.flags")), "storing the configuration")
-        port = int(before.url.rpartition(":")[2].partition("/")[0])
     given = {**OFTEN, "FLAGSVC_FETCH_INTERVAL": "100", "FLAGSVC_STORAGE": tmp_path.as_uri()}
     with our_proxy(f"http://127.0.0.1:{port}/api", **given) as proxy:
         ask(proxy, 7)
@@ -166,6 +166,8 @@ def test_an_upstream_that_comes_later(tmp_path: Path) -> None:
         with fake_upstream(document("first"), port) as later:
             later.wait(lambda: counted(later) == 7)
             proxy.program.wait(lambda: not spooled(tmp_path), "tidying")
+            assert proxy.program.stop() == 0
+            assert counted(later) == 7
 
 
 def test_usage_on_a_server(upstream: FakeUpstream) -> None:

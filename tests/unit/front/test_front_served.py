@@ -8,12 +8,14 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
 import trustme
 import uvicorn
 
+from flagsvc.api.limits import WRITE_TIME
 from flagsvc.front import Limits, front
 from frontkit import KEYED, Serving, get, head, parse_answer, parse_answers, serving
 
@@ -117,11 +119,12 @@ def settled(given: Serving) -> int:
 
 
 def test_who_takes_nothing_is_cut_off(loop: str) -> None:
-    """After a while the connection is reset."""
-    with served(serving(BIG), Limits(stall_s=0.1, tick_s=0.02), loop=loop) as (port, server), dialled(port) as caller:
+    """After a while the connection is reset, and counted as at the limit of writing."""
+    given = serving(BIG)
+    with served(given, Limits(stall_s=0.1, tick_s=0.02), loop=loop) as (port, server), dialled(port) as caller:
         caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         caller.sendall(get() * 20)
-        wait_until(lambda: bool(server.server_state.connections))
+        wait_until(lambda: given.service.reached.counts[WRITE_TIME] == 1)
         wait_until(lambda: not server.server_state.connections)
 
 
@@ -196,23 +199,25 @@ def test_an_answer_that_never_comes_does_not_hold_up_the_end(loop: str) -> None:
             assert read_all(caller) == b""
 
 
-def test_the_event_loop_is_free_between_turns() -> None:
-    """A caller who pipelines without end does not keep the others waiting for all of its answers."""
-    enough = threading.Event()
-    with served(serving(BIG)) as (port, _), dialled(port) as greedy, dialled(port) as other:
-        reader = threading.Thread(target=read_until, args=(greedy, enough))
-        reader.start()
-        greedy.sendall(get() * 200)
-        other.sendall(get("/proxy/health", "Connection: close"))
-        assert parse_answer(read_all(other))[0] == 200
-        enough.set()
-        reader.join(20)
+def test_the_event_loop_is_free_between_turns(loop: str) -> None:
+    """A caller who pipelines does not keep the others waiting for all of its answers: a turn of the loop makes only a few."""
+    given, made = serving(access_log=True), [0]
+    with served(given, loop=loop) as (port, server), dialled(port) as greedy:
+        wait_until(lambda: bool(server.server_state.connections))
+        connection: Any = next(iter(server.server_state.connections))
+        turning = connection.site.loop
 
+        def each_turn() -> None:
+            made.append(len(given.log.lines))
+            if made[-1] < 500:
+                turning.call_soon(each_turn)
 
-def read_until(connection: socket.socket, enough: threading.Event) -> None:
-    """Read until it is enough."""
-    while not enough.is_set() and connection.recv(1 << 16):
-        pass
+        turning.call_soon_threadsafe(each_turn)
+        greedy.sendall(get() * 500)
+        greedy.shutdown(socket.SHUT_WR)
+        assert [status for status, _, _ in parse_answers(read_all(greedy), ["GET"] * 500)] == [200] * 500
+        wait_until(lambda: made[-1] == 500)
+    assert max(after - before for before, after in pairwise(made)) < 50
 
 
 def test_asyncio_is_there() -> None:
