@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from balancers import haproxy, nginx
-from crews import Caller, calling, counted, document
+from crews import Caller, calling, counted, document, samples
 from fake_upstream import FakeUpstream, fake_upstream
 from processes import Proxy, free_port, our_proxy
 from processes import answers as answering
@@ -51,6 +51,7 @@ def test_a_rolling_restart(balancer: Balancer, workers: str, record_property: Ca
                 each.close()
                 running_now[number] = each.enter_context(replica(upstream, ports[number], FLAGSVC_WORKERS=workers))
                 ready(running_now[number])
+                called(running_now[number])
                 others(callers)
         for each in running_now:
             each.program.process.send_signal(signal.SIGTERM)
@@ -62,6 +63,12 @@ def test_a_rolling_restart(balancer: Balancer, workers: str, record_property: Ca
         assert (lost, [caller.strange for caller in callers]) == (0, [[] for _ in callers])
         assert not any(caller.refused for caller in callers)
         assert counted(upstream) == sum(len(caller.times) for caller in callers)
+
+
+def called(proxy: Proxy) -> None:
+    """Wait until the balancer sends callers to a replica: before, stopping the other one would leave it nobody to send them to."""
+    count = 'flagsvc_http_requests_total{method="POST",route="/proxy",status="200"}'
+    proxy.program.wait(lambda: samples(proxy).get(count, 0) > 0, "called")
 
 
 def others(callers: list[Caller]) -> None:
