@@ -38,7 +38,7 @@ HOSTILE_SHARE = 0.05
 LATE_US = 50_000.0
 """A rate at which one of a hundred answers comes later than this is not sustained."""
 SEARCH_S = 4.0
-SETTLED = 0.5
+SETTLED = 2 / 3
 """Share of the run after which memory is looked at: before, the answer cache (4 MB) and tables of names fill up to their bounds."""
 GROWTH_MB = 1.0
 """What the line through the memory may rise over a run as long as this one."""
@@ -220,10 +220,11 @@ def soak(binary: Path, folder: Path, figures: Figures, rate: float) -> None:
         say(f"{figures.rate:,.0f} requests a second for {figures.minutes:g} minutes")
         before = upstream.settled(sys.maxsize, 4)
         seconds = 60 * figures.minutes
+        scraped(server)  # the first one loads what it needs, for good
         upstream.flap(figures.flap_s)
         with Watcher(server, keys) as watcher, ThreadPoolExecutor() as pool:
             callers, strangers = both(pool, binary, server, (good, bad), seconds, figures.rate)
-            time.sleep(SETTLED * seconds)
+            time.sleep(seconds / 2)
             first = scraped(server)
             collected(figures, callers, strangers, len(prepared.spread(names)))
             figures.samples = (first, scraped(server))
@@ -303,7 +304,7 @@ def page(figures: Figures) -> str:
         ("Key file", f"rewritten {figures.keys_written} times"),
         ("Samples of the metrics page", f"{figures.samples[0]} after half of the run, {figures.samples[1]} at its end"),
         ("Memory", ", ".join(f"{average(memory[at:][:9]):.1f} MB {when}" for at, when in stages)),
-        ("Slope of memory", f"{figures.slope:+.2f} ± {figures.error:.2f} MB an hour (least squares, second half)"),
+        ("Slope of memory", f"{figures.slope:+.2f} ± {figures.error:.2f} MB an hour (least squares, last third)"),
         ("Failed", "; ".join(figures.failed) or "nothing"),
     )  # fmt: skip
     lines = [f"| {name} | {value} |" for name, value in rows]
