@@ -182,6 +182,27 @@ async def test_a_store_that_hangs_is_asked_once() -> None:
 
 
 @asynchronous
+async def test_what_was_asked_for_under_another_key_is_not_taken() -> None:
+    """An answer that comes after the key has changed is of another configuration."""
+
+    class LateStore(MemoryStore):
+        gate = asyncio.Event()
+
+        async def get(self, key: str) -> bytes | None:
+            if key == "former":
+                await self.gate.wait()
+            return Record(key.encode()).pack()
+
+    store = LateStore()
+    keeper = Keeper(store, "former", RecordingLog(), load_s=0.01)
+    assert await keeper.load() is None
+    keeper.rename("present")
+    store.gate.set()
+    await turns()
+    assert await keeper.load() == Record(b"present")
+
+
+@asynchronous
 async def test_what_a_provider_says_is_not_repeated() -> None:
     """The text of anybody's exception may hold the document: its class and place are logged, for reading and writing."""
     store, log = MemoryStore(), RecordingLog()

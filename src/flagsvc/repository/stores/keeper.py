@@ -91,7 +91,7 @@ class Keeper:
 
     def rename(self, key: str) -> None:
         """Keep what comes under another key from now on; what there is goes there with the next `save_again`."""
-        self._key, self._unsaved = key, self._kept
+        self._key, self._unsaved, self._reading = key, self._kept, None
 
     def save_again(self) -> None:
         """Have a record written whose last write failed: a disk that was full then may have room now."""
