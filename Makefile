@@ -42,13 +42,13 @@ demo: install ## start a flag server with example flags and a proxy on it, show 
 	@$(BIN)/python examples/demo.py
 
 test: test-interpreted ## run the whole test suite, what is missing is skipped (REQUIRE_ALL=1: nothing may skip)
-	$(BIN)/python -m pytest -n 2 --dist loadfile -rs $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile -rsfE $(ARGS)
 
 test-interpreted: install ## all that is compiled on its Python sources; engine, settings and repository with every branch covered
-	FLAGSVC_INTERPRETED=1 $(BIN)/python -m pytest -n 2 --dist loadfile -rs --cov=flagsvc.engine --cov=flagsvc.settings --cov=flagsvc.repository \
+	FLAGSVC_INTERPRETED=1 $(BIN)/python -m pytest -n 2 --dist loadfile -rsfE --cov=flagsvc.engine --cov=flagsvc.settings --cov=flagsvc.repository \
 	  --cov-branch --cov-fail-under=100 --cov-report=term-missing:skip-covered \
 	  tests/unit/engine tests/unit/settings tests/unit/repository tests/contracts tests/conformance
-	FLAGSVC_INTERPRETED=1 $(BIN)/python -m pytest -n 2 --dist loadfile -rs tests/unit/front tests/unit/api tests/unit/usage \
+	FLAGSVC_INTERPRETED=1 $(BIN)/python -m pytest -n 2 --dist loadfile -rsfE tests/unit/front tests/unit/api tests/unit/usage \
 	  tests/property/test_property_front.py tests/property/test_property_tags.py tests/property/test_query_twin.py
 
 test-long: install ## the long runs: differential, fuzzing (FUZZ_SECONDS=60: so long with each target), faults, kills

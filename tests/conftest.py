@@ -17,7 +17,10 @@ COUNTED = {
 }
 """Test → what its cases are called."""
 LINES_OF_A_FAILURE = 25
+PASSED_A_LINE = 1000
+"""Where the output is a log, a line stands for so many tests that passed: whoever keeps little of a log keeps what failed."""
 
+_passed = [0]
 
 pytest_plugins = ("databases",)
 
@@ -56,12 +59,24 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     return f"{argname}-{len(val)}-bytes" if isinstance(val, bytes) and not val.isascii() else None
 
 
+def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
+    """Draw no dot for a test that passed where nobody watches."""
+    quiet = report.passed and report.when == "call" and not sys.stdout.isatty()
+    return ("passed", "", "") if quiet else None
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Tell of a failure when it happens: the end of a long run's log may never be seen."""
-    if report.failed and not os.environ.get("PYTEST_XDIST_WORKER"):
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        return
+    if report.failed:
         last = "\n".join(report.longreprtext.splitlines()[-LINES_OF_A_FAILURE:])
         print(f"\n{report.when} of {report.nodeid} failed:\n{last}", flush=True)
+    elif report.when == "call" and not sys.stdout.isatty():
+        _passed[0] += report.passed
+        if report.passed and _passed[0] % PASSED_A_LINE == 0:
+            print(f"{_passed[0]} passed", flush=True)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
