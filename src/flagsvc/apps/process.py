@@ -34,8 +34,9 @@ Beside: TypeAlias = AbstractAsyncContextManager[object]
 """Something that runs as long as it is entered."""
 MakeProtocol: TypeAlias = Callable[..., object]
 """Makes the protocol of a connection from uvicorn's `config`, `server_state`, `app_state` and `_loop`."""
-CALM_S = 0.05
-"""Seconds that pass between the last new connection and the end of those at rest: what had arrived by then is answered."""
+CALM_S = 0.25
+"""Seconds that pass between the last new connection and the end of those at rest: the first request of a caller far away or
+short of processors may still be on its way."""
 
 
 class Asgi(Protocol):
