@@ -63,6 +63,7 @@ class Browser:
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network", "Security"):
             self.call(f"{domain}.enable")
+        self.call("Page.setLifecycleEventsEnabled", enabled=True)
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
         """Return the result of a DevTools method; fails when it fails."""
@@ -109,8 +110,16 @@ class Browser:
     def go(self, url: str) -> None:
         """Load a page and wait until it is loaded."""
         self.events.clear()
-        self.call("Page.navigate", url=url)
-        self.wait(lambda: self.told("Page.loadEventFired"), f"`{url}`")
+        loader = self.call("Page.navigate", url=url)[
+            "loaderId"
+        ]  # another page's load, still on its way, is not this one's
+
+        def loaded() -> bool:
+            return any(
+                each["name"] == "load" and each["loaderId"] == loader for each in self.told("Page.lifecycleEvent")
+            )
+
+        self.wait(loaded, f"`{url}`")
 
     def run(self, script: str) -> Any:
         """Return what an expression is in the page; a promise is waited for."""
@@ -160,12 +169,14 @@ def browser() -> Iterator[Browser]:
     command = needs.program("chromium", "chromium-browser", "google-chrome")
     to_browser, to_us = os.pipe(), os.pipe()
     with scratch() as folder, contextlib.ExitStack() as stack:
-        for descriptor in (*to_browser, *to_us):
-            stack.callback(_close, descriptor)
-        process = _start(command, folder, to_browser[0], to_us[1])
+        stack.callback(os.close, to_browser[1])
+        stack.callback(os.close, to_us[0])
+        try:
+            process = _start(command, folder, to_browser[0], to_us[1])
+        finally:  # each is closed once: its number is soon somebody else's
+            os.close(to_browser[0])
+            os.close(to_us[1])
         stack.callback(_stop, process)
-        _close(to_browser[0])
-        _close(to_us[1])
         page = Browser(to_browser[1], to_us[0])
         page.open()
         yield page
@@ -195,9 +206,3 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, 9)
         process.wait()
-
-
-def _close(descriptor: int) -> None:
-    """Close a descriptor that may be closed already."""
-    with contextlib.suppress(OSError):
-        os.close(descriptor)
