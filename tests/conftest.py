@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 import forms
+from same_inputs import forget_literals
 
 COUNTED = {
     "test_client_specification.py::test_case": "client specification",
@@ -27,6 +28,8 @@ pytest_plugins = ("databases",)
 # A loaded machine is slow, not wrong; and the verdict on a change must not depend on luck: new examples are for by hand.
 settings.register_profile("flagsvc", deadline=None, derandomize=os.environ.get("CI") == "true")
 settings.load_profile("flagsvc")
+if settings.default is not None and settings.default.derandomize:
+    forget_literals()
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -38,7 +38,10 @@ class Row(Generic[W]):
 
 
 def run(row: Row[W], world: W, *, times: int = 1) -> None:
-    """Make inputs and check each. A short run (`times` 1) makes the same ones every time, a longer one others each time."""
+    """Make inputs and check each. A short run (`times` 1) makes the same ones every time, a longer one others each time.
+
+    Outside CI they hang on the modules that are loaded, too (`same_inputs`).
+    """
 
     @settings(
         max_examples=row.examples * times,
