@@ -31,7 +31,7 @@ TOLERANCE = 0.08
 """Share by which a count may differ from the one recorded with the same tools."""
 LOOSE = 0.25
 """Share by which it may differ from the others, where other tools counted."""
-SECONDS = 120
+SECONDS = 600
 MARKS = """
 #include <valgrind/callgrind.h>
 void begin(void) { CALLGRIND_START_INSTRUMENTATION; CALLGRIND_ZERO_STATS; }

@@ -24,6 +24,7 @@ backend proxies
   balance roundrobin
   http-reuse always
   option httpchk GET /readyz
+  timeout check 5s
   default-server check inter 100ms fall 1 rise 1
 {servers}
 """

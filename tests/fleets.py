@@ -21,7 +21,20 @@ from tiny_engine import TinySnapshot, tiny_compile
 KEY = "k" * 40
 PREFIX = "test"
 LEASE_MS = 500
-TIMEOUT_S = 1.0
+WAIT_S = 1.0
+"""So long a fetch waits for the fleet."""
+ANSWER_S = 10.0
+"""So long the storage server may take to answer: a machine that stalls for a moment makes nobody take it for gone."""
+
+
+class Clock(SystemClock):
+    """The clock of one replica: `ahead` seconds more have passed for it than for the server and for others."""
+
+    ahead = 0.0
+
+    def monotonic(self) -> float:
+        """Return seconds that never run backwards, if nobody makes `ahead` less."""
+        return super().monotonic() + self.ahead
 
 
 class CountedUpstream:
@@ -67,13 +80,19 @@ class Replica:
     """A poller with everything that a fleet puts around it."""
 
     def __init__(
-        self, name: str, server: Server, upstream: CountedUpstream, refresh_ms: int, lease_ms: int = LEASE_MS
+        self,
+        name: str,
+        server: Server,
+        upstream: CountedUpstream,
+        refresh_ms: int,
+        lease_ms: int = LEASE_MS,
+        timeout_s: float = ANSWER_S,
     ) -> None:
         self.name = name
         self.log = RecordingLog()
         self.holder: Holder[TinySnapshot] = Holder()
-        clock, draw = SystemClock(), random.Random(name).random
-        client = Client(Access(server, timeout_s=TIMEOUT_S))
+        clock, draw = Clock(), random.Random(name).random
+        client = Client(Access(server, timeout_s=timeout_s))
         self.store = ServerStore(client, PREFIX)
         self.fleet = Fleet(
             Post(client, PREFIX, KEY, lease_ms),
@@ -86,7 +105,7 @@ class Replica:
         )
         self.clock = clock
         self.poller = Poller(
-            FleetSource(Asking(upstream, name), self.fleet, clock, TIMEOUT_S),
+            FleetSource(Asking(upstream, name), self.fleet, clock, WAIT_S),
             self.holder,
             Preparer(tiny_compile),
             FleetKeeper(self.fleet, self.store, KEY, self.log),
@@ -152,10 +171,12 @@ async def replicas(
     lease_ms: int = LEASE_MS,
     user: str | None = None,
     password: str | None = None,
+    timeout_s: float = ANSWER_S,
 ) -> AsyncIterator[list[Replica]]:
     """Run so many replicas until the block ends."""
     server = Server("127.0.0.1", port, user=user, password=password)
-    made = [Replica(f"replica-{number}", server, upstream, refresh_ms, lease_ms) for number in range(count)]
+    names = [f"replica-{number}" for number in range(count)]
+    made = [Replica(name, server, upstream, refresh_ms, lease_ms, timeout_s) for name in names]
     async with AsyncExitStack() as stack:
         for each in made:
             stack.push_async_callback(each.stop)

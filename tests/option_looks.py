@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from aio import until
+from aio import GIVEN_UP_S, fate, until
 from flagsvc import ProxyOptions
 from flagsvc.apps.process import Server
 from flagsvc.apps.serve import serve
@@ -28,8 +28,6 @@ from option_ways import Look
 from processes import answers
 from scene import KEY, Proxy, Scene
 
-GIVEN_UP_S = 3.0
-"""Well above the upstream timeout of the rows, well below the default."""
 DAY_S = 86_400.0
 AGES_S = 1000.0
 """Longer than anything in the proxy sleeps."""
@@ -145,7 +143,7 @@ async def pace_of_polls(scene: Scene, options: ProxyOptions) -> object:
     """See how many seconds lie between the polls, as long as there are any."""
     pauses = []
     async with scene.proxy(options):
-        while scene.clock.sleeping and len(pauses) < 2:
+        for _ in range(2 if scene.clock.sleeping else 0):
             [pause] = await scene.waits(1)
             await scene.clock.advance(pause / 2)
             assert len(scene.received("features")) == 1 + len(pauses)
@@ -173,7 +171,9 @@ async def spread_of_metrics(scene: Scene, options: ProxyOptions) -> object:
 async def metrics_pauses(scene: Scene, proxy: Proxy, times: int) -> list[float]:
     """Return the seconds before each of some metrics posts, none if there are none; the proxy must not poll."""
     pauses: list[float] = []
-    while scene.clock.sleeping and len(pauses) < times:
+    if not scene.clock.sleeping:
+        return pauses
+    for _ in range(times):
         await proxy.named("on")
         [pause] = await scene.waits(1)
         await scene.clock.advance(pause)
@@ -354,12 +354,9 @@ async def idle_connection(scene: Scene, options: ProxyOptions) -> object:
         writer.write(f"GET /proxy/live HTTP/1.1\r\nHost: a\r\nAuthorization: {KEY}\r\n\r\n".encode())
         await reader.readuntil(b"\r\n\r\n")
         try:
-            await asyncio.wait_for(reader.read(), GIVEN_UP_S)
-        except TimeoutError:
-            return "open"
+            return await fate(reader)
         finally:
             writer.close()
-        return "closed"
 
 
 # ---- in code

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import http.client
-import time
 
 from aio import until
 from flagsvc import ProxyOptions
@@ -17,8 +16,9 @@ from option_looks import listening
 from processes import ask
 from scene import Scene
 
-A_WHILE_S = 1.5
-"""Seconds after which a process without a time of grace is surely gone, and one with the usual is not."""
+PROBES = 75
+PAUSE_S = 0.02
+"""After so many probes with such pauses a process without a time of grace is surely gone, and one with the usual is not."""
 
 
 async def farewell(scene: Scene, options: ProxyOptions) -> object:
@@ -29,9 +29,10 @@ async def farewell(scene: Scene, options: ProxyOptions) -> object:
         while await readiness(options.port) != "ready":
             await turns()
         servers[0].should_exit = True
-        end = time.monotonic() + A_WHILE_S
-        while (got := await readiness(options.port)) != "refused" and time.monotonic() < end:
-            await turns()
+        for _ in range(PROBES):
+            if (got := await readiness(options.port)) == "refused":
+                break
+            await asyncio.sleep(PAUSE_S)
         return got
 
 

@@ -11,10 +11,10 @@ import stat
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 
-from aio import until
+from aio import fate, until
 from flagsvc import ConfigurationError, ProxyOptions
 from flagsvc.cli.probing import Place, status_of
-from option_looks import GIVEN_UP_S, can_connect, listening
+from option_looks import can_connect, listening
 from option_ways import Look
 from pki import HOST, Authority
 from processes import answers
@@ -75,14 +75,9 @@ async def slow_handshake(scene: Scene, options: ProxyOptions) -> object:
         assert "listening" in line
         reader, writer = await asyncio.open_connection(HOST, options.port)
         try:
-            await asyncio.wait_for(reader.read(), GIVEN_UP_S)
-        except TimeoutError:
-            return "open"
-        except OSError:
-            return "closed"
+            return await fate(reader)
         finally:
             writer.close()
-        return "closed"
 
 
 def there(path: str) -> bool:

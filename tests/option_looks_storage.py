@@ -16,7 +16,7 @@ from scene import Scene
 AUTHORITY = Authority()
 PAIR = AUTHORITY.issue()
 PASSWORD = "open-sesame"
-SHORT_S = 1.0
+SHORT_S = 1.9
 """Well above the time-out of the rows, well below the default."""
 LONG_MS = 10_000
 """Well below the lease of the rows, well above the default."""

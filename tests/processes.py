@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import itertools
 import json
 import os
 import pwd
@@ -31,12 +32,29 @@ UPSTREAM_TOKEN = "*:development.some-upstream-token"
 SERVER_SIDE_TOKEN = "some-server-side-token"
 ADMIN_TOKEN = "*:*.some-admin-token"
 ADMINISTRATOR = ("postgres", "nobody")  # the first that exists runs a database that root must not run
+PROCESSES = 8
+"""Processes of one test run that have ports of their own."""
+
+
+def _own_ports() -> list[int]:
+    """The ports of this process of the test run, of those that no system hands out to connections by itself, from anywhere on."""
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    ports = list(range(20_000 + number % PROCESSES, 32_000, PROCESSES))
+    # not from the generator that everybody seeds
+    start = random.SystemRandom().randrange(len(ports))
+    return ports[start:] + ports[:start]
+
+
+_ports = itertools.cycle(_own_ports())
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on at any address, of those that no system hands out to connections by itself."""
+    """Return a port that nobody listens on at any address, and that no other process of this test run gets.
+
+    It is not returned again before all others were: who got it may take a while before it listens, and may leave and come back.
+    """
     while True:
-        number = random.randrange(20_000, 32_000)
+        number = next(_ports)
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("", number))
             return number
@@ -59,13 +77,13 @@ class Program:
         lines = [json.loads(line) for line in self.output().splitlines() if line.startswith("{") and line.endswith("}")]
         return [line for line in lines if line["event"] == event]
 
-    def wait(self, condition: Callable[[], object], what: str, seconds: float = 30.0) -> None:
+    def wait(self, condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:
         """Return when `condition` holds; fail with the program's output if it ends before or `seconds` pass."""
 
         def holds() -> bool:
+            ended = self.process.poll()  # looked at first: what it did last may be what is waited for
             if condition():
                 return True
-            ended = self.process.poll()
             assert ended is None, f"{self.name} ended with {ended} before it was {what}:\n{self.output()}"
             return False
 

@@ -57,7 +57,7 @@ def redis_server(
     tls: Authority | None = None,
     clients: str = "no",
 ) -> Iterator[RedisServer]:
-    """Run a server until the block ends; it takes connections when the block begins.
+    """Run a server until the block ends; when it begins, both its port and its Unix socket take connections.
 
     With `tls` the port speaks TLS with a certificate of that authority; `clients` says whether it wants one of its clients.
     """
@@ -68,13 +68,16 @@ def redis_server(
         secret = [] if password is None else ["--requirepass", password]
         kept = ["--save", "", "--appendonly", "no"]
         with running("redis", [program, *ports, *place, *secret, *kept, *arguments], env={}, folder=folder) as started:
-            started.wait(lambda: listens(number), "listening")
-            yield RedisServer(number, folder / "redis.sock", started, password)
+            server = RedisServer(number, folder / "redis.sock", started, password)
+            started.wait(lambda: listens(server), "listening")
+            yield server
 
 
-def listens(port: int) -> bool:
-    """Return whether somebody takes connections on a port."""
-    with suppress(OSError), socket.create_connection(("127.0.0.1", port), SECONDS):
+def listens(server: RedisServer) -> bool:
+    """Return whether a server takes connections in both places: it opens the port first, the socket a moment later."""
+    with suppress(OSError), socket.create_connection(("127.0.0.1", server.port), SECONDS):
+        with socket.socket(socket.AF_UNIX) as local:
+            local.connect(str(server.path))
         return True
     return False
 

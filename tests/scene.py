@@ -26,6 +26,8 @@ from loopback import Answer, Loopback, Request, Writer, loopback, reply
 KEY = "client-key"
 TOKEN = "*:development.upstream-token"
 SECONDS = 20.0
+REAL_BOUNDS = ("flagsvc.repository.poller.FLUSH_S", "flagsvc.usage.reporter.LAST_SEND_S")
+"""What an end waits for by the real clock: a disk and a server of a busy machine get longer here."""
 
 
 def toggle(name: str, *constraints: tuple[str, str], **fields: Any) -> dict[str, Any]:
@@ -161,6 +163,8 @@ class Scene:
         """Run the application until the block ends; unless told otherwise the block begins when it is ready."""
         with redirect_stderr(self.stderr), pytest.MonkeyPatch.context() as patch:
             patch.setattr("flagsvc.apps.plan.SystemClock", lambda: self.clock)
+            for bound in REAL_BOUNDS:
+                patch.setattr(bound, SECONDS)
             app = create_app(options)
             transport = httpx.ASGITransport(app, client=("127.0.0.1", 50000))
             async with app, httpx.AsyncClient(transport=transport, base_url="http://proxy.test") as client:

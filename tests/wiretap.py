@@ -40,7 +40,11 @@ class Wiretap:
             if self.cut:
                 near.close()
                 continue
-            far = socket.create_connection(("127.0.0.1", self._far))
+            try:
+                far = socket.create_connection(("127.0.0.1", self._far))
+            except OSError:  # nobody is there any more
+                near.close()
+                continue
             kept = bytearray()
             self.connections.append(kept)
             self._sockets += [near, far]

@@ -144,11 +144,11 @@ def test_killed_while_importing(database_url: str, kills: int) -> None:
     random = Random(kills)
     with scratch() as folder:
         with server(folder, database_url, seeded=True) as first:
-            states = []
+            states, taken = [], 60.0
             for version in (1, 2):
                 started = time.monotonic()
                 assert first.batch("import", request(version)).status == 200
-                taken = time.monotonic() - started
+                taken = min(taken, time.monotonic() - started)
                 states.append(first.export())
         now, outcomes = 1, Counter[tuple[bool, bool]]()
         for _ in range(kills):

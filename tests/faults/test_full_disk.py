@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from aio import asynchronous
+from aio import asynchronous, until
 from flagsvc.errors import StoreError
 from flagsvc.repository.stores import FileStore
 from needs import missing
@@ -87,6 +87,8 @@ async def test_a_proxy_goes_on(small: Path) -> None:
         around.served = document(toggle("fits"))
         async with around.proxy(options) as proxy:
             around.served = document(*map(toggle, LONG))
+            await around.next_poll()
+            await until(lambda: any("could not be stored" in line for line in around.log))
             for _ in range(5):
                 await around.next_poll()
                 assert await proxy.names() == LONG

@@ -42,11 +42,11 @@ class Writer:
         self._process = process
         self.last = -1
 
-    def killed(self, first: int, how: str, random: Random) -> None:
-        """Have generations stored from this one on, in a child that ends in the middle of a later one."""
+    def killed(self, first: int, how: str, step: int, random: Random) -> None:
+        """Have generations stored from this one on, in a child that ends in the middle of a later one; `step` is for `how` step."""
         assert self._process.stdin
         size = len(frame(generation(first + 1)))
-        at = {"byte": random.randint(0, size), "step": random.randint(1, MOST_STEPS), "moment": 0}[how]
+        at = {"byte": random.randint(0, size), "step": step, "moment": 0}[how]
         begun = time.monotonic()
         self._process.stdin.write(f"{first} {how} {at}\n".encode())
         self._process.stdin.flush()
@@ -102,7 +102,7 @@ def test_killed_while_storing(kills: int, tmp_path: Path, record_property: Calla
     begin = 0
     with writer(tmp_path) as process:
         for at in range(kills):
-            process.killed(begin, HOW[at % len(HOW)], random)
+            process.killed(begin, HOW[at % len(HOW)], 1 + at // len(HOW) % MOST_STEPS, random)
             stored = store.get(KEY)
             assert stored in (generation(process.last), generation(process.last + 1))
             found["the old one"] += stored == generation(process.last)

@@ -18,7 +18,7 @@ from redises import RedisServer, redis_server
 DOWN = Reply(503)
 OFTEN = {
     "FLAGSVC_METRICS_INTERVAL": "100",
-    "FLAGSVC_UPSTREAM_TIMEOUT": "1000",
+    "FLAGSVC_UPSTREAM_TIMEOUT": "2000",
     "FLAGSVC_FETCH_INTERVAL": "60000",
     "LOG_LEVEL": "info",
 }

@@ -30,7 +30,7 @@ EXAMPLES = ROOT / "examples"
 def demo(folder: Path, **env: str) -> Iterator[Program]:
     """Run the demo in the folder of the repository, as `make demo` does, until it has told everything."""
     with running("demo", [sys.executable, EXAMPLES / "demo.py"], env=env, folder=folder, cwd=ROOT) as program:
-        program.wait(lambda: "Ctrl-C ends it" in program.output(), "telling what to try")
+        program.wait(lambda: "Ctrl-C ends it" in program.output(), "telling what to try", 120)
         yield program
 
 

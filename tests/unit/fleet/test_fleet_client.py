@@ -133,7 +133,7 @@ async def test_somebody_who_says_nothing() -> None:
                 began = time.monotonic()
                 with pytest.raises(StoreError, match="did not answer in time"):
                     await ask
-                assert time.monotonic() - began < 1.0
+                assert time.monotonic() - began < 10
 
 
 @asynchronous
@@ -142,7 +142,7 @@ async def test_an_answer_that_drips() -> None:
 
     async def drip(writer: asyncio.StreamWriter) -> None:
         writer.write(b"$1000\r\n")
-        for _ in range(200):
+        for _ in range(2000):
             writer.write(b"x")
             await writer.drain()
             await asyncio.sleep(0.02)
@@ -151,7 +151,7 @@ async def test_an_answer_that_drips() -> None:
         began = time.monotonic()
         with pytest.raises(StoreError, match="did not answer in time"):
             await client.call("GET", "key")
-        assert time.monotonic() - began < 2.0
+        assert time.monotonic() - began < 10
 
 
 @pytest.mark.parametrize(

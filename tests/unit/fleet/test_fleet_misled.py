@@ -12,7 +12,7 @@ from aio import asynchronous, until
 from flagsvc.errors import StoreError, UpstreamError
 from flagsvc.fleet import Access, Client, Fleet, Post, Role
 from flagsvc.fleet.beat import Beat, digest_in
-from flagsvc.fleet.member import FAILURES, Neighbours
+from flagsvc.fleet.member import BEATS, FAILURES, SILENT_LEASES, Neighbours
 from flagsvc.repository import State
 from flagsvc.repository.stores import Record
 from flagsvc.settings.fleet import Server
@@ -25,17 +25,19 @@ from tiny_engine import document
 STORED, LEASE = f"{PREFIX}:store:{KEY}", f"{PREFIX}:lease:{KEY}"
 BEHIND_THE_HEAD = 130
 HOUR_MS = 3_600_000
-LONG_MS = 4 * LEASE_MS
+LEFT_MS = 3_000
+"""The lease of one that is killed: it is still there when the test lays hands on it, on a machine that stalls, too."""
+LONG_MS = 10_000
 KEPT_MS = LONG_MS * 65 // 100
-"""Of a lease of LONG_MS this is left whenever somebody keeps it: a machine that stalls for a second does not end it. With more than
-68 % left a replica would take that for a beat that it has not heard, and itself for deaf.
+"""Of a lease of LONG_MS this is left whenever somebody keeps it: a machine that stalls for seconds does not end it.
+With more than 68 % left a replica would take that for a beat that it has not heard, and itself for deaf.
 """
 
 
 @asynccontextmanager
 async def left_behind(server: RedisServer, upstream: CountedUpstream) -> AsyncIterator[Replica]:
     """Give a follower whose leader has just been killed; the upstream has something new since."""
-    async with replicas(2, server.port, upstream, refresh_ms=200) as fleet:
+    async with replicas(2, server.port, upstream, refresh_ms=200, lease_ms=LEFT_MS) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
         [leader] = leaders(fleet)
         [follower] = [each for each in fleet if each is not leader]
@@ -44,12 +46,26 @@ async def left_behind(server: RedisServer, upstream: CountedUpstream) -> AsyncIt
         yield follower
 
 
+def looks(replica: Replica) -> asyncio.Event:
+    """Return what is set as soon as a replica has looked whose the lease is, and has done with what it found there."""
+    looked, seek = asyncio.Event(), replica.fleet._seek
+
+    async def noted() -> None:
+        await seek()
+        looked.set()
+
+    replica.fleet._seek = noted  # type: ignore[method-assign]
+    return looked
+
+
 @asynchronous
 async def test_a_lease_without_an_end(server: RedisServer, upstream: CountedUpstream) -> None:
     """A dead leader's lease that has lost its end, as keys do that a tool has copied, gets one: another leads soon."""
     async with left_behind(server, upstream) as follower:
         assert server.ask("PERSIST", LEASE) == 1
-        await until(lambda: follower.role is Role.LEADER and follower.serves == ["two"], 5.0)
+        await until(lambda: 0 <= server.ask("PTTL", LEASE) <= LEFT_MS, 20.0)
+        assert server.ask("PEXPIRE", LEASE, 1) == 1, "the end that it was given comes at once"
+        await until(lambda: follower.role is Role.LEADER and follower.serves == ["two"], 20.0)
 
 
 @asynchronous
@@ -58,10 +74,13 @@ async def test_a_lease_that_lasts_too_long(server: RedisServer, upstream: Counte
     async with left_behind(server, upstream) as follower:
         assert server.ask("PEXPIRE", LEASE, HOUR_MS) == 1
         follower.holder.checked = None
-        await until(lambda: follower.serves == ["two"] and follower.holder.state is State.FRESH, 10.0)
+        await looks(follower).wait()
+        assert follower.fleet.follows and (follower.fleet.age() or 0.0) > LEFT_MS / 1000 / BEATS
+        follower.clock.ahead += (SILENT_LEASES - 0.25) * LEFT_MS / 1000
+        await until(lambda: follower.serves == ["two"] and follower.holder.state is State.FRESH, 20.0)
         assert follower.role is not Role.LEADER
         told = follower.fleet.age()
-        assert told is not None and told > 2 * LEASE_MS / 1000, "what a dead leader knew is as old as it is"
+        assert told is not None and told > 2 * LEFT_MS / 1000, "what a dead leader knew is as old as it is"
 
 
 @asynchronous
@@ -71,14 +90,17 @@ async def test_a_follower_of_nobody_asks_by_itself(server: RedisServer, upstream
     async def somebody() -> None:
         while True:
             await asyncio.to_thread(server.ask, "SET", LEASE, "somebody's", "PX", KEPT_MS)
-            await asyncio.sleep(LEASE_MS / 10_000)
+            await asyncio.sleep(0.05)
 
     server.ask("SET", LEASE, "somebody's", "PX", KEPT_MS)
     keeping = asyncio.ensure_future(somebody())
     try:
         async with replicas(1, server.port, upstream, refresh_ms=100, lease_ms=LONG_MS) as [alone]:
             await until(lambda: alone.role is Role.FOLLOWER)
-            assert alone.serves is None and alone.fleet.follows
+            alone.clock.ahead += (SILENT_LEASES - 1) * LONG_MS / 1000
+            await until(lambda: alone.holder.failures)
+            assert alone.serves is None and alone.fleet.follows and upstream.polls == []
+            alone.clock.ahead += LONG_MS / 1000
             await until(lambda: alone.serves == ["one"], 20.0)
             assert alone.role is Role.FOLLOWER and not alone.fleet.follows
     finally:
@@ -89,13 +111,14 @@ async def test_a_follower_of_nobody_asks_by_itself(server: RedisServer, upstream
 @asynchronous
 async def test_a_newcomer_that_cannot_read_what_is_stored(server: RedisServer, upstream: CountedUpstream) -> None:
     """Damaged behind its head, so that the leader does not see it: a newcomer asks the upstream, and belongs to the fleet then."""
-    async with replicas(1, server.port, upstream) as [leader]:
+    async with replicas(1, server.port, upstream, lease_ms=LEFT_MS) as [leader]:
         await until(lambda: leader.serves == ["one"] and leader.fleet.published)
         server.ask("SETRANGE", STORED, BEHIND_THE_HEAD, "damaged")
-        newcomer = Replica("newcomer", Server("127.0.0.1", server.port), upstream, refresh_ms=60_000)
+        place = Server("127.0.0.1", server.port)
+        newcomer = Replica("newcomer", place, upstream, refresh_ms=60_000, lease_ms=LEFT_MS)
         newcomer.start()
         try:
-            await until(lambda: newcomer.serves == ["one"] and settled([leader, newcomer]), 5.0)
+            await until(lambda: newcomer.serves == ["one"] and settled([leader, newcomer]), 15.0)
             assert newcomer.holder.state is State.FRESH and upstream.polls == [leader.name, newcomer.name]
         finally:
             await newcomer.stop()

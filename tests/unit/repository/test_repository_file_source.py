@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
 
 from aio import asynchronous, until
-from flagsvc.clock import SystemClock
 from flagsvc.errors import UpstreamError
 from flagsvc.repository import Holder, Poller, Preparer
 from flagsvc.repository.sources import FileSource
@@ -64,10 +62,10 @@ async def test_a_file_is_read_again_at_every_refresh_interval(tmp_path: Path) ->
 async def test_a_very_young_file_has_no_etag(tmp_path: Path) -> None:
     """It may change again within the same tick of the file system's clock."""
     path = tmp_path / "flags.json"
-    write(path, b"one", time.time())
-    source = FileSource(path, clock=SystemClock(), refresh_ms=60_000)
+    write(path, b"one")
+    source = FileSource(path, clock=FakeClock(now=path.stat().st_mtime + 0.5), refresh_ms=60_000)
     assert (await source.fetch(None)).etag is None
-    write(path, b"one", time.time() - 60)
+    write(path, b"one", LONG_AGO - 60)
     assert (await source.fetch(None)).etag == signature(path.stat())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from flagsvc.upstream.pace import (
@@ -17,6 +17,9 @@ from flagsvc.upstream.pace import (
 DRAWS = st.floats(0, 1, exclude_max=True)
 INTERVALS = st.floats(0.001, 10_000)
 FAILURES = st.integers(1, 10_000)
+LARGE_DRAW = 0.999
+"""As good as the largest there is; with it a delay is this share of what it has grown to:"""
+LARGE_SHARE = 0.5 + LARGE_DRAW / 2
 
 
 @given(FAILURES, DRAWS, INTERVALS)
@@ -37,10 +40,12 @@ def test_retry_after_is_obeyed_up_to_its_ceiling(failures: int, draw: float, int
 
 
 @given(FAILURES, INTERVALS)
+@example(1, 299.9)
+@example(1, LARGE_SHARE * 300)
 def test_the_draw_spreads_instances(failures: int, interval: float) -> None:
     """Two instances that fail together do not come back together once there is room between interval and ceiling."""
-    early, late = (delay_after_failure(failures, draw, interval) for draw in (0.0, 0.999))
-    assert early < late or ceiling(interval) == interval
+    early, late = (delay_after_failure(failures, draw, interval) for draw in (0.0, LARGE_DRAW))
+    assert early < late or interval >= LARGE_SHARE * ceiling(interval)
 
 
 def test_the_wait_doubles() -> None:

@@ -18,7 +18,10 @@ from flagsvc.workers import messages as say
 from flagsvc.workers.channel import Channel, connected
 from flagsvc.workers.crew import Crew, Patience
 
-PATIENCE = Patience(late=0.05, stuck=0.05, report=0.05, leave=0.2)
+PATIENT = Patience(late=10, stuck=10, report=10, leave=10)
+"""Where all do as they are told each wait ends with what it waits for, not with its time, also on a slow machine."""
+SHORT = Patience(late=0.2, stuck=0.2, report=0.2, leave=10)
+"""Where somebody is deaf on purpose, and is waited for in vain."""
 
 
 class FakeWorker:
@@ -80,7 +83,7 @@ class FakeWorker:
 class Hall:
     """The crew, everybody who ever was in it, and what is around. `refusals` are raised instead of starting the next."""
 
-    def __init__(self, size: int, groups: int | None = None) -> None:
+    def __init__(self, size: int, groups: int | None = None, patience: Patience = PATIENT) -> None:
         self.made: list[FakeWorker] = []
         self.deaf: set[type[say.Message]] = set()
         self.refusals: list[OSError] = []
@@ -97,7 +100,7 @@ class Hall:
             clock=self.clock,
             log=self.log,
             draw=lambda: 0.5,
-            patience=PATIENCE,
+            patience=patience,
         )
 
     def spawn(self, end: socket.socket) -> FakeWorker:
@@ -113,9 +116,9 @@ class Hall:
 
 
 @asynccontextmanager
-async def hall(size: int = 2, groups: int | None = None) -> AsyncIterator[Hall]:
+async def hall(size: int = 2, groups: int | None = None, patience: Patience = PATIENT) -> AsyncIterator[Hall]:
     """Give a crew that has started, and stop it."""
-    made = Hall(size, groups)
+    made = Hall(size, groups, patience)
     made.crew.start()
     await made.crew.started()
     try:

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from crew_scene import Hall, hall
+from crew_scene import PATIENT, SHORT, Hall, hall
 
 from aio import asynchronous
 from flagsvc.testing import turns
@@ -98,7 +98,7 @@ async def test_counts_are_merged() -> None:
 @asynchronous
 async def test_a_question_is_answered_for_all() -> None:
     """A worker that asks gets the text when all have reported; one that does not report is not waited for for long."""
-    async with hall(3) as around:
+    async with hall(3, patience=SHORT) as around:
         asking, other, late = around.made
         late.deaf.add(say.Report)
         asking.channel.send(say.Ask(7))
@@ -110,7 +110,7 @@ async def test_a_question_is_answered_for_all() -> None:
 @asynchronous
 async def test_a_question_of_one_that_is_gone() -> None:
     """It is answered to nobody: not to the worker that sits there now."""
-    async with hall(2) as around:
+    async with hall(2, patience=SHORT) as around:
         asking, late = around.made
         late.deaf.add(say.Report)
         asking.channel.send(say.Ask(1))
@@ -176,7 +176,7 @@ async def test_the_end() -> None:
 @asynchronous
 async def test_one_that_does_not_leave() -> None:
     """A worker that does not end in time is ended, and that is told."""
-    async with hall(2) as around:
+    async with hall(2, patience=PATIENT._replace(leave=1)) as around:
         around.made[0].deaf.add(say.Leave)
     assert around.made[0].killed and not around.made[1].killed
     assert around.log.at("warn") == ["workers did not end in time and were ended"]
@@ -235,7 +235,7 @@ async def test_other_options() -> None:
 @asynchronous
 async def test_other_options_with_a_late_worker() -> None:
     """One that does not say that it has them is told of, and does not hold up the others; one that has ended owes nothing."""
-    async with hall(3) as around:
+    async with hall(3, patience=SHORT) as around:
         around.made[0].deaf.add(say.Reload)
         await around.crew.reload({"port": 2})
         assert around.log.at("warn") == ["a worker is late with new keys, the others do not wait"]

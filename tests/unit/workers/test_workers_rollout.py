@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from crew_scene import hall
+from crew_scene import SHORT, hall
 
 from aio import asynchronous
 from flagsvc.workers import messages as say
@@ -34,7 +34,7 @@ async def test_two_steps() -> None:
 @asynchronous
 async def test_a_late_worker() -> None:
     """The others do not wait for it for ever; it is told to switch like them, and is replaced if it never gets ready."""
-    async with hall(2) as around:
+    async with hall(2, patience=SHORT) as around:
         late = around.made[1]
         late.deaf.add(say.Prepare)
         key = object()
@@ -50,7 +50,7 @@ async def test_a_late_worker() -> None:
 @asynchronous
 async def test_a_late_worker_that_gets_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that gets ready after the others have switched stays."""
-    async with hall(2) as around:
+    async with hall(2, patience=SHORT._replace(stuck=0.5)) as around:
         rollout, late = around.crew.rollout, around.made[1]
         give_up, looked = rollout._give_up, asyncio.Event()
         monkeypatch.setattr(rollout, "_give_up", lambda *given: (give_up(*given), looked.set()))
