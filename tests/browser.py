@@ -110,16 +110,10 @@ class Browser:
     def go(self, url: str) -> None:
         """Load a page and wait until it is loaded."""
         self.events.clear()
-        loader = self.call("Page.navigate", url=url)[
-            "loaderId"
-        ]  # another page's load, still on its way, is not this one's
-
-        def loaded() -> bool:
-            return any(
-                each["name"] == "load" and each["loaderId"] == loader for each in self.told("Page.lifecycleEvent")
-            )
-
-        self.wait(loaded, f"`{url}`")
+        loader = self.call("Page.navigate", url=url)["loaderId"]
+        # the load of the page before, still on its way, is not this one's
+        loaded = {"name": "load", "loaderId": loader}.items()
+        self.wait(lambda: any(loaded <= each.items() for each in self.told("Page.lifecycleEvent")), f"`{url}`")
 
     def run(self, script: str) -> Any:
         """Return what an expression is in the page; a promise is waited for."""

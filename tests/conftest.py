@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import sys
@@ -21,7 +22,7 @@ LINES_OF_A_FAILURE = 25
 PASSED_A_LINE = 1000
 """Where the output is a log, a line stands for so many tests that passed: whoever keeps little of a log keeps what failed."""
 
-_passed = [0]
+_passed = itertools.count(1)
 
 pytest_plugins = ("databases",)
 
@@ -64,8 +65,11 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
     """Draw no dot for a test that passed where nobody watches."""
-    quiet = report.passed and report.when == "call" and not sys.stdout.isatty()
-    return ("passed", "", "") if quiet else None
+    return ("passed", "", "") if _passed_unseen(report) else None
+
+
+def _passed_unseen(report: pytest.TestReport) -> bool:
+    return report.passed and report.when == "call" and not sys.stdout.isatty()
 
 
 @pytest.hookimpl(trylast=True)
@@ -76,10 +80,8 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.failed:
         last = "\n".join(report.longreprtext.splitlines()[-LINES_OF_A_FAILURE:])
         print(f"\n{report.when} of {report.nodeid} failed:\n{last}", flush=True)
-    elif report.when == "call" and not sys.stdout.isatty():
-        _passed[0] += report.passed
-        if report.passed and _passed[0] % PASSED_A_LINE == 0:
-            print(f"{_passed[0]} passed", flush=True)
+    elif _passed_unseen(report) and (number := next(_passed)) % PASSED_A_LINE == 0:
+        print(f"{number} passed", flush=True)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -16,7 +16,7 @@ from option_looks import listening
 from processes import ask
 from scene import Scene
 
-PROBES = 75
+PROBES = 40
 PAUSE_S = 0.02
 """After so many probes with such pauses a process without a time of grace is surely gone, and one with the usual is not."""
 

@@ -26,8 +26,10 @@ PACKAGES: dict[str, dict[str, str]] = {
 SECONDS = {"specification": 120, "clients": 300, "server": 900}
 
 # No scripts of other people are run, nothing is reported anywhere, and no lock file is left.
-NPM_OPTIONS = "--ignore-scripts --no-audit --no-fund --no-package-lock --loglevel=error --fetch-retries=4"
-NPM_OPTIONS += " --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=15000"
+NPM_OPTIONS = (
+    "--ignore-scripts --no-audit --no-fund --no-package-lock --loglevel=error "
+    "--fetch-retries=4 --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=15000"
+)
 
 
 def package(name: str) -> Path:

@@ -31,7 +31,7 @@ for line in sys.stdin:
 store.close()
 """
 WITHIN_S, AT_ALL_S = 1.0, 10.0
-"""The fastest of several changes is heard within the first, each within the second, on a machine that stalls, too."""
+"""Of two changes one, of three two are heard within the first, each within the second, on a machine that stalls, too."""
 
 
 class Ear:
@@ -97,7 +97,7 @@ def fail_half_way(tx: Tx) -> None:
 
 def test_a_change_elsewhere_is_heard_within_a_second(ear: Ear, other: Store) -> None:
     """A write in one store is known to the other at once, again and again."""
-    assert min([ear.how_soon(write(other)) for _ in range(3)]) < WITHIN_S
+    assert sorted(ear.how_soon(write(other)) for _ in range(3))[1] < WITHIN_S
 
 
 def test_a_change_here_is_heard_once(ear: Ear) -> None:

@@ -100,7 +100,7 @@ async def test_nobody_asks_at_the_same_moment(server: RedisServer, upstream: Cou
         server.kill()
         await until(lambda: len(set(upstream.polls)) == len(fleet), 10.0)
         firsts = [upstream.moments[upstream.polls.index(each.name)] for each in fleet]
-        assert 0.4 < max(firsts) - min(firsts) < 2.0 + 3.0
+        assert 0.4 < max(firsts) - min(firsts) < 5.0
 
 
 @asynchronous
