@@ -15,7 +15,7 @@ import processes
 from flagsvc.api.asgi import AsgiApp
 from flagsvc.apps.flagworld import load_keyring
 from flagsvc.clock import Clock, SystemClock
-from flagsvc.flagserver.asgi import Contract
+from flagsvc.flagserver.asgi import FlagServerContract
 from flagsvc.flagserver.call import Server
 from flagsvc.flagserver.pipeline import Pipeline
 from flagsvc.flagserver.route import Route
@@ -56,7 +56,7 @@ GIVEN: dict[str, Any] = {
 class AppClient:
     """A flag server in this process. `server` is what its handlers use; `log` has what it wrote."""
 
-    app: AsgiApp[Any]
+    app: AsgiApp
     server: Server
     log: RecordingLog
 
@@ -103,7 +103,7 @@ class AppClient:
 
 
 async def _exchange(
-    app: AsgiApp[Any], method: str, path: str, headers: Mapping[str, str], chunks: Sequence[bytes]
+    app: AsgiApp, method: str, path: str, headers: Mapping[str, str], chunks: Sequence[bytes]
 ) -> processes.Answer:
     """Play an ASGI server for one request."""
     place, _, query = path.partition("?")
@@ -151,7 +151,7 @@ def app_client(
             apply_seed(tx, parse_seed(merged(GIVEN, given or {})))
         keyring = load_keyring(store, time, log)
         server = Server(store, Documents(store, time, log), keyring, time, log, base=base)
-        contract = Contract(Pipeline(routes, server, body_limit=body_limit))
+        contract = FlagServerContract(Pipeline(routes, server, body_limit=body_limit))
         parts.callback(contract.close)
         yield AppClient(AsgiApp(contract, _nothing, _nothing), server, log)
 

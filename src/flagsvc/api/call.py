@@ -21,6 +21,8 @@ CONTENT_LENGTH: Final = 7
 CONTENT_ENCODING: Final = 8
 TRANSFER_ENCODING: Final = 9
 REQUESTED_HEADERS: Final = 10
+CLIENT_SPEC: Final = 11
+"""Only the flag server reads it."""
 
 LONGEST_READ: Final = 512
 """Bytes of an Accept-Encoding that are looked at: no longer one is real, and reading 64 kB of it takes 20 ms."""
@@ -83,6 +85,7 @@ class Call:
         self.content_encoding: bytes | None = None
         self.transfer_coding: bytes | None = None
         self.requested_headers: bytes | None = None
+        self.client_spec: bytes | None = None
 
     def read(self, table: dict[bytes, int]) -> None:
         """Take what the contract needs from the headers; `table` has the kind of each header's name."""
@@ -119,6 +122,8 @@ class Call:
             self.content_length = value
         elif kind == CONTENT_ENCODING:
             self.content_encoding = joined(self.content_encoding, value)
+        elif kind == CLIENT_SPEC:
+            self.client_spec = value if self.client_spec is None else self.client_spec
         else:
             self.transfer_coding = joined(self.transfer_coding, value)
 

@@ -14,6 +14,7 @@ from typing import Final
 from flagsvc.api import refusals
 from flagsvc.api.build import Ports, build
 from flagsvc.api.call import Answer, Call, Resource, Tally
+from flagsvc.api.contract import Contract
 from flagsvc.api.enrich import EnricherError
 from flagsvc.api.http import GET, HEAD, OPTIONS, Headers, Refused, Request, Response
 from flagsvc.api.media import media, too_large
@@ -33,8 +34,8 @@ DISCARDED_DIGITS: Final = 7
 """A body whose length has no more digits is left to the transport to discard, so that its sender gets to see the answer."""
 
 
-class Service:
-    """The contract of one application.
+class Service(Contract):
+    """The proxy's contract, of one application.
 
     `holder` is read once per request, `usage` counts look-ups, `log` takes an event with fields, `clock` tells the time,
     `random` draws sessions and seeds (by default seeded by the system), `enrichers` change the context before it is
@@ -62,36 +63,23 @@ class Service:
         drawn = Random() if random is None else random
         ports = Ports(holder, usage, clock, log, drawn, elsewhere, loops, standing, fleet)
         parts = build(settings, ports, enrichers, rows)
+        super().__init__(parts.headers, settings.header_limit, settings.query_limit, parts.reached, log)
         self.settings = settings
         self.holder = holder
-        self.log = log
         self.clock = clock
         self.cors = parts.cors
         self.answers = parts.answers
-        self.headers = parts.headers
         self.resources = parts.resources
         self.preflights = parts.preflights
         self.rest = parts.rest
         self.sources = parts.sources
         self.keys = parts.keys
-        self.reached = parts.reached
         self.rates = rates_of(settings, clock)
         self.depth: int = settings.json_depth_limit
         self.standing = parts.standing
         self.age = parts.age
         self.dynamic: bool = parts.cors.dynamic or parts.age is not None
-        self.header_limit = settings.header_limit
-        self.query_limit = settings.query_limit
         self.access_log = settings.access_log
-
-    def admit(self, request: Request) -> Call | Response:
-        """Return the call a request becomes, or the answer that its head already decides. Raises nothing."""
-        call = Call(request)
-        try:
-            call.read(self.headers)
-        except Exception as error:  # the last resort: a caller gets an answer whatever happens
-            return self.fail(call, error)
-        return self.judge(call)
 
     def judge(self, call: Call) -> Call | Response:
         """Do what `admit` does for a call that holds its headers already, their size included. Raises nothing."""

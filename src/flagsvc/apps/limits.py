@@ -7,6 +7,7 @@ import resource
 from flagsvc.front import Limits
 from flagsvc.log import Logger
 from flagsvc.settings.options import ProxyOptions
+from flagsvc.settings.server import ServerOptions
 
 RESERVE = 128
 """File descriptors for all else: listening, upstream, storage, and connections that are told that there is no room."""
@@ -14,7 +15,7 @@ LEAST = 16
 """Connections that are taken however few file descriptors there are."""
 
 
-def front_limits(options: ProxyOptions, log: Logger) -> Limits:
+def front_limits(options: ProxyOptions | ServerOptions, log: Logger) -> Limits:
     """Return the bounds of connections; says in the log where the system allows fewer of them than the options."""
     most = room(options.max_connections)
     if most < options.max_connections:

@@ -14,9 +14,9 @@ import httptools
 from mypy_extensions import i64
 
 from flagsvc.api.call import Call
+from flagsvc.api.contract import Contract
 from flagsvc.api.http import Response
 from flagsvc.api.limits import CONNECTIONS
-from flagsvc.api.service import Service
 from flagsvc.front.encode import CLOSE, CONTINUE, KEEP, KEEP_TOLD
 from flagsvc.front.ending import Ending
 from flagsvc.front.names import Names
@@ -40,7 +40,7 @@ class Connection(Ending):
     bytes from `at` on.
     """
 
-    def __init__(self, site: Site, service: Service, names: Names) -> None:
+    def __init__(self, site: Site, service: Contract, names: Names) -> None:
         super().__init__(site, service, names)
         self.done: bool = False
         self.working: bool = False
@@ -254,7 +254,7 @@ class Connection(Ending):
         return self.body if self.parts is None else bytes(self.parts)
 
     def answer(self, body: bytes) -> None:
-        """Have the Service answer the request under way."""
+        """Have the contract answer the request under way."""
         answer = self.service.answer(self.call, body)
         self.body = b""
         self.parts = None

@@ -7,8 +7,8 @@ from typing import Final
 
 from mypy_extensions import i64
 
+from flagsvc.api.contract import Contract
 from flagsvc.api.limits import BODY_TIME, HEADER_TIME, WRITE_TIME
-from flagsvc.api.service import Service
 from flagsvc.front.intake import SLACK, Intake
 from flagsvc.front.names import Names
 from flagsvc.front.site import Site
@@ -23,7 +23,7 @@ class Ending(Intake):
     more, `astray` that nobody knows where a request begins. `held` are bytes not yet parsed, `ready` answers not yet written.
     """
 
-    def __init__(self, site: Site, service: Service, names: Names) -> None:
+    def __init__(self, site: Site, service: Contract, names: Names) -> None:
         super().__init__(names, service.header_limit + service.query_limit + SLACK, "", "http")
         self.site: Final = site
         self.service: Final = service

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from flagservers import BACKEND_SECRET, AppClient, app_client
 from flagsvc.api.http import Request, Response
-from flagsvc.flagserver.asgi import READERS, REPORTERS, WRITERS, Contract
+from flagsvc.flagserver.asgi import READERS, REPORTERS, WRITERS, FlagServerContract
 from flagsvc.flagserver.call import Answer, Call
 from flagsvc.flagserver.pipeline import Pipeline
 from flagsvc.flagserver.route import Auth, Route
@@ -63,7 +63,7 @@ def test_reading_goes_on_while_changes_wait(tmp_path: Path) -> None:
         return Answer(release.wait(20))
 
     with serving(tmp_path, row("/read", where), row("/write", stand, method="POST")) as client:
-        contract = Contract(
+        contract = FlagServerContract(
             Pipeline((row("/read", where), row("/write", stand, method="POST")), client.server, body_limit=9)
         )
 
