@@ -63,7 +63,7 @@ class Call:
     The header attributes are None where the header is missing; a list header that came in several lines is joined with commas, of
     any other the first line counts. `limit` is the most bytes of body to read, 0 for none: what a caller sends along with a GET
     is never waited for. `depth` is how deeply its JSON may be nested. `huge` tells of a body so large that the connection is better
-    closed than drained.
+    closed than drained. `found` is what a contract has found out about the caller, if it keeps that here.
     """
 
     def __init__(self, request: Request) -> None:
@@ -86,6 +86,7 @@ class Call:
         self.transfer_coding: bytes | None = None
         self.requested_headers: bytes | None = None
         self.client_spec: bytes | None = None
+        self.found: object | None = None
 
     def read(self, table: dict[bytes, int]) -> None:
         """Take what the contract needs from the headers; `table` has the kind of each header's name."""

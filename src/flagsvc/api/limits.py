@@ -39,6 +39,8 @@ LIMITS: Final = (
     WRITE_TIME,
 )
 """Every limit by the word that the metrics have for it."""
+FRONT: Final = (HEADERS, QUERY, BODY, CONNECTIONS, HEADER_TIME, BODY_TIME, WRITE_TIME)
+"""Those that every program has."""
 
 
 USUAL_TIME: Final = 100

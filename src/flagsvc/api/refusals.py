@@ -61,8 +61,8 @@ def no_room() -> Refused:
 
 
 def no_http() -> Refused:
-    """Return the 400 for what is no HTTP request at all."""
-    return Refused(400, "this is not an HTTP request", [])
+    """Return the 400 for what is no HTTP request at all, or none that has one end and one host."""
+    return Refused(400, "this is not an HTTP request, or its Host or the length of its body is in doubt", [])
 
 
 def unexpected() -> Refused:

@@ -122,8 +122,9 @@ class Service(Contract):
             self.check_body(call, endpoint.limit)
 
     def check_size(self, call: Call) -> None:
-        """Refuse a head that is larger than the limits."""
+        """Refuse a head that is larger than the limits; where a large one ends is nothing to rely on."""
         if call.size > self.header_limit:
+            call.huge = True
             raise refusals.headers_too_large(self.header_limit)
         if len(call.request.query) > self.query_limit:
             raise refusals.query_too_long(self.query_limit)

@@ -8,8 +8,10 @@ method (`Route.reads`); what changes flags, one after the other; and what client
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import ParamSpec, TypeVar
 
 from flagsvc.api.call import Call as Head
@@ -25,6 +27,8 @@ READERS, WRITERS, REPORTERS = 6, 6, 2
 """Threads. Together fewer than the connections of the store, so that none ever waits for one."""
 SMALL = 65_536
 """Bytes of a body that is read on the loop."""
+LARGE = 1_048_576
+"""Bytes of a body, unpacked, from which on bodies take turns: as JSON values they need many times their size."""
 READING = (GET, HEAD, OPTIONS)
 
 
@@ -34,6 +38,7 @@ class FlagServerContract(Contract):
     def __init__(self, pipeline: Pipeline) -> None:
         super().__init__(TABLE, pipeline.header_limit, QUERY_LIMIT, pipeline.reached, pipeline.log)
         self._pipeline = pipeline
+        self._turn = threading.Lock()
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="flagsvc reader")
         self._writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="flagsvc writer")
         self._reporters = ThreadPoolExecutor(REPORTERS, thread_name_prefix="flagsvc reporter")
@@ -72,9 +77,11 @@ class FlagServerContract(Contract):
         return self._reporters if route.auth is Auth.CLIENT else self._writers
 
     def _whole(self, call: Head, body: bytes) -> Response:
-        """Return the response, from the first check to the handler."""
-        work = self._pipeline.begin(call, body)
-        return self._pipeline.finish(work) if isinstance(work, Work) else work
+        """Return the response, from the first check to the handler. Large bodies take turns."""
+        large = call.limit > LARGE and (call.content_encoding is not None or len(body) > LARGE)
+        with self._turn if large else nullcontext():
+            work = self._pipeline.begin(call, body)
+            return self._pipeline.finish(work) if isinstance(work, Work) else work
 
 
 def in_thread(pool: ThreadPoolExecutor, function: Callable[P, T], *args: P.args, **given: P.kwargs) -> Awaitable[T]:

@@ -1,7 +1,8 @@
 """The one place of the contract: which checks, in which order, and who answers (import validation, 1).
 
-body parser → token → maintenance → method and path → permission → content type → shape → handler. What comes before the
-permission is decided for every path alike, so that a caller without a token learns nothing of what there is.
+size of the head → token → body → maintenance → method and path → permission → content type → shape → handler. What comes before
+the permission is decided for every path alike, so that a caller without a token learns nothing of what there is. The token stands
+before the body, otherwise than at the real server: whoever has none costs no unpacking and no parsing.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ from dataclasses import dataclass, replace
 from flagsvc.api.call import CLIENT_SPEC, HEADERS, KEY
 from flagsvc.api.call import Call as Head
 from flagsvc.api.http import GET, OPTIONS, Request, Response
+from flagsvc.api.limits import BODY, CONNECTIONS, QUERY
+from flagsvc.api.limits import HEADERS as HEADERS_SIZE
 from flagsvc.errors import DatabaseError
 from flagsvc.flagserver import errors
 from flagsvc.flagserver.answers import Answers
 from flagsvc.flagserver.body import EMPTY, Parsed, content_type, is_json, parse, reading
 from flagsvc.flagserver.call import Answer, Call, Server
 from flagsvc.flagserver.counts import UNKNOWN
-from flagsvc.flagserver.door import ADMIN_API, Caller, Door, area
+from flagsvc.flagserver.door import ADMIN_API, NOBODY, Caller, Door, area
 from flagsvc.flagserver.errors import Failure
 from flagsvc.flagserver.nul import refuse_nul
 from flagsvc.flagserver.route import Route
@@ -36,11 +39,13 @@ TEXT = b"text/html; charset=utf-8"
 DISCARDED_DIGITS = 7
 """A body whose length has no more digits is left to the transport to discard, so that its sender gets to see the answer."""
 WORDS = {
-    400: "this is no HTTP request",
+    400: "this is no HTTP request, or its Host or the length of its body is in doubt",
     431: "the head of the request is too large",
     503: "too many connections",
 }
 """What is told to whom no request could be read from, by status."""
+LIMITS = {413: BODY, 414: QUERY, 431: HEADERS_SIZE}
+"""The limit that was reached, by the status that says so."""
 HEADER_LIMIT = 65_536
 QUERY_LIMIT = 16_384
 """Bytes."""
@@ -82,9 +87,11 @@ class Pipeline:
         try:
             head.huge = head.content_length is not None and len(head.content_length) > DISCARDED_DIGITS
             if head.size > self.header_limit:
+                head.huge = True
                 raise errors.bare(431, WORDS[431])
             if len(head.request.query) > QUERY_LIMIT:
                 raise errors.bare(414, f"the query string is longer than {QUERY_LIMIT} bytes")
+            head.found = self._door.caller(head.key, self._below(plain_path(head.request.path)))
             how = reading(head, self._limit)
             head.limit = 0 if how is None else how.limit
         except Failure as failure:
@@ -100,6 +107,8 @@ class Pipeline:
     def refuse_early(self, status: int) -> Response:
         """Return the answer to what is no request (400, 431), or to a connection that there is no room for (503)."""
         headers = [(b"retry-after", b"1")] if status == 503 else []
+        if status == 503:
+            self.reached.add(CONNECTIONS)
         return self._fail(Head(Request(GET, b"", b"", [])), errors.bare(status, WORDS[status], headers), None)
 
     def route_of(self, head: Head) -> Route | None:
@@ -118,7 +127,7 @@ class Pipeline:
             parsed = EMPTY if how is None else parse(how, body)
             path = self._below(plain_path(head.request.path))
             method = head.request.method.decode("latin-1")
-            caller = self._door.caller(head.key, path)
+            caller = head.found if isinstance(head.found, Caller) else NOBODY
             self._stop_in_maintenance(method, path)
             if head.request.method == OPTIONS:
                 return self._options(head, path)
@@ -224,6 +233,8 @@ class Pipeline:
 
     def _fail(self, head: Head, failure: Failure, route: Route | None) -> Response:
         """Return an error."""
+        if failure.status in LIMITS:
+            self.reached.add(LIMITS[failure.status])
         return self._done(head, self._answers.fail(head, failure), route)
 
     def _done(self, head: Head, response: Response, route: Route | None) -> Response:

@@ -19,6 +19,7 @@ from flagsvc.api.http import Response
 from flagsvc.api.limits import CONNECTIONS
 from flagsvc.front.encode import CLOSE, CONTINUE, KEEP, KEEP_TOLD
 from flagsvc.front.ending import Ending
+from flagsvc.front.intake import HeadTooLargeError
 from flagsvc.front.names import Names
 from flagsvc.front.site import Site
 from flagsvc.front.stages import CLOSED, LAST, LINGER, OPEN
@@ -244,6 +245,9 @@ class Connection(Ending):
         """Refuse what is no HTTP. An error of our own is logged, and ends the connection."""
         if isinstance(error, httptools.HttpParserCallbackError):
             cause: BaseException | None = error.__context__
+            if isinstance(cause, HeadTooLargeError):
+                self.refuse(431)
+                return
             self.service.log.error("an unexpected error", error=where(error if cause is None else cause))
             self.abort()
         elif self.stage == OPEN:
