@@ -124,7 +124,7 @@ TAKEN = {
 
 TOO_LARGE = {
     f"{name} behind {filling} bytes": large(*fields, filling=filling) + body
-    for filling in (100_000, 140_000)
+    for filling in (20_000, 140_000)
     for name, fields, body in (
         ("a length", [f"Content-Length: {len(BODY)}"], BODY),
         ("chunks", ["Transfer-Encoding: chunked"], CHUNK),

@@ -7,6 +7,7 @@ from typing import Any
 
 from flagsvc import ProxyOptions
 from flagsvc.apps.limits import front_limits
+from flagsvc.apps.memory import request_memory
 from flagsvc.testing import RecordingLog
 from frontkit import KEYED, dial, get, head, serving
 from option_looks import ask, listening, statuses
@@ -57,6 +58,11 @@ async def third_connection(scene: Scene, options: ProxyOptions) -> object:
         return found.split()[1].decode()
 
 
+async def bytes_of_requests(scene: Scene, options: ProxyOptions) -> object:
+    """See how many bytes of requests may be under way; what that does is the front's (test_front_budget)."""
+    return front_limits(options, RecordingLog()).memory
+
+
 LISTENING = (
     Row(
         name="maxConnections",
@@ -67,6 +73,15 @@ LISTENING = (
         look=third_connection,
         seen="503",
         unset="200",
+    ),
+    Row(
+        name="requestMemory",
+        variables=("FLAGSVC_REQUEST_MEMORY",),
+        text="5 MB",
+        native=5 * 1024 * 1024,
+        look=bytes_of_requests,
+        seen=5 * 1024 * 1024,
+        unset=request_memory(1024 * 1024 + 16 * 1024, 1),
     ),
     Row(
         name="headerTimeout",

@@ -97,6 +97,7 @@ WRONG = {
     "maxStaleness": "-1",
     "ageHeader": "ETag",
     "maxConnections": "0",
+    "requestMemory": "0",
     "headerTimeout": "0",
     "bodyTimeout": "1m",
     "writeTimeout": "never",

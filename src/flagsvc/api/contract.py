@@ -12,6 +12,8 @@ from mypy_extensions import mypyc_attr
 from flagsvc.api.call import Answer, Call
 from flagsvc.api.http import Request, Response
 from flagsvc.api.limits import Reached
+from flagsvc.api.rate import network_of
+from flagsvc.api.trust import plain
 from flagsvc.log import Logger
 
 
@@ -55,9 +57,16 @@ class Contract(ABC):
         The body has at most one byte more than the call's limit: the excess is the contract's to refuse.
         """
 
+    def network(self, peer: str) -> bytes:
+        """Return what stands for the network of a peer; empty for one that speaks for many callers."""
+        return network_of(plain(peer))
+
     @abstractmethod
-    def early_refusal(self, status: int) -> Response:
-        """Return the answer to what is refused before it is a request: no HTTP (400), too large a head (431), no room (503)."""
+    def early_refusal(self, status: int, crowded: bool = False) -> Response:
+        """Return the answer to what is refused before it is a request: no HTTP (400), too large a head (431), no room (503).
+
+        The room is that for connections or, where it is `crowded`, for the bytes of requests under way.
+        """
 
     @abstractmethod
     def fail(self, call: Call, error: Exception) -> Response:

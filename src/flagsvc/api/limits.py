@@ -18,6 +18,7 @@ ANSWER: Final = "answer"
 KEY_RATE: Final = "key_rate"
 ADDRESS_RATE: Final = "address_rate"
 CONNECTIONS: Final = "connections"
+MEMORY: Final = "request_memory"
 HEADER_TIME: Final = "header_timeout"
 BODY_TIME: Final = "body_timeout"
 WRITE_TIME: Final = "write_timeout"
@@ -34,12 +35,13 @@ LIMITS: Final = (
     KEY_RATE,
     ADDRESS_RATE,
     CONNECTIONS,
+    MEMORY,
     HEADER_TIME,
     BODY_TIME,
     WRITE_TIME,
 )
 """Every limit by the word that the metrics have for it."""
-FRONT: Final = (HEADERS, QUERY, BODY, CONNECTIONS, HEADER_TIME, BODY_TIME, WRITE_TIME)
+FRONT: Final = (HEADERS, QUERY, BODY, CONNECTIONS, MEMORY, HEADER_TIME, BODY_TIME, WRITE_TIME)
 """Those that every program has."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil
 
 from flagsvc.api.http import Refused
-from flagsvc.api.limits import ANSWER, CONNECTIONS, HEADERS, QUERY
+from flagsvc.api.limits import ANSWER, CONNECTIONS, HEADERS, MEMORY, QUERY
 
 MAX_SHOWN = 200
 
@@ -58,6 +58,11 @@ def too_many_requests(whose: str, limit: str, seconds: float) -> Refused:
 def no_room() -> Refused:
     """Return the 503 for a connection more than can be held."""
     return Refused(503, "too many connections", [], CONNECTIONS)
+
+
+def crowded() -> Refused:
+    """Return the 503 for a request that is given up because all of them together hold too much memory."""
+    return Refused(503, "too many requests are under way, and this one holds more than most", [], MEMORY)
 
 
 def no_http() -> Refused:

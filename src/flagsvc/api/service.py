@@ -20,11 +20,12 @@ from flagsvc.api.http import GET, HEAD, OPTIONS, Headers, Refused, Request, Resp
 from flagsvc.api.media import media, too_large
 from flagsvc.api.ports import Holder, Usage
 from flagsvc.api.prometheus import Elsewhere
-from flagsvc.api.rate import rates_of
+from flagsvc.api.rate import network_of, rates_of
 from flagsvc.api.routes import ROUTES, Row
 from flagsvc.api.samples import Fleet, Loops, no_loops
 from flagsvc.api.settings import ServiceSettings
 from flagsvc.api.standing import Standing
+from flagsvc.api.trust import Trust, plain, read
 from flagsvc.clock import Clock
 from flagsvc.extensions import ContextEnricher
 from flagsvc.log import Logger, where
@@ -75,6 +76,7 @@ class Service(Contract):
         self.sources = parts.sources
         self.keys = parts.keys
         self.rates = rates_of(settings, clock)
+        self.trust = Trust(settings.trust_proxy)
         self.depth: int = settings.json_depth_limit
         self.standing = parts.standing
         self.age = parts.age
@@ -204,14 +206,21 @@ class Service(Contract):
             own.append((b"allow", b"" if resource is None else resource.allow))
         return self.finish(call, self.answers.refusal(call, refused, own))
 
-    def early_refusal(self, status: int) -> Response:
-        """Return the answer to what is refused before it is a request: no HTTP (400), too large a head (431), no room (503)."""
+    def network(self, peer: str) -> bytes:
+        """Return what stands for the network of a peer; empty for one whose X-Forwarded-For is read."""
+        address = plain(peer)
+        return b"" if self.trust.trusts(read(address)) else network_of(address)
+
+    def early_refusal(self, status: int, crowded: bool = False) -> Response:
+        """Return the answer to what is refused before it is a request, as the contract says."""
         call = Call(Request(GET, b"", b"", []))
         if self.access_log:
             call.started = self.clock.monotonic()
         if status == 431:
             return self.refuse(call, refusals.headers_too_large(self.header_limit))
-        return self.refuse(call, refusals.no_room() if status == 503 else refusals.no_http())
+        if status == 503:
+            return self.refuse(call, refusals.crowded() if crowded else refusals.no_room())
+        return self.refuse(call, refusals.no_http())
 
     def fail(self, call: Call, error: Exception) -> Response:
         """Return the 500 for an exception nobody expected, and log where it came from."""

@@ -32,7 +32,7 @@ class ServiceSettings:
     cors_preflight_continue: bool = False
     body_limit: int = 100 * 1024
     metrics_body_limit: int = 1024 * 1024
-    header_limit: int = 64 * 1024
+    header_limit: int = 16 * 1024
     query_limit: int = 16 * 1024
     json_depth_limit: int = 32
     context_properties_limit: int = 250

@@ -197,7 +197,7 @@ class Closed(Contract):
         """Return the 503."""
         return self.early_refusal(BAD.status)
 
-    def early_refusal(self, status: int) -> Response:
+    def early_refusal(self, status: int, crowded: bool = False) -> Response:
         """Return the 503, whatever was wrong with the request."""
         body = msgspec.json.encode(BAD.body)
         length = (b"content-length", str(len(body)).encode())

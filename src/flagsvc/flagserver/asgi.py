@@ -17,6 +17,7 @@ from typing import ParamSpec, TypeVar
 from flagsvc.api.call import Call as Head
 from flagsvc.api.contract import Contract
 from flagsvc.api.http import GET, HEAD, OPTIONS, Response
+from flagsvc.api.limits import CONNECTIONS, MEMORY
 from flagsvc.flagserver.pipeline import QUERY_LIMIT, TABLE, Pipeline, Work
 from flagsvc.flagserver.route import Auth
 
@@ -47,9 +48,9 @@ class FlagServerContract(Contract):
         """Return how much of the body to read, or the answer that needs none of it. Raises nothing."""
         return self._pipeline.judge(call)
 
-    def early_refusal(self, status: int) -> Response:
+    def early_refusal(self, status: int, crowded: bool = False) -> Response:
         """Return the answer to what is no request. Raises nothing."""
-        return self._pipeline.refuse_early(status)
+        return self._pipeline.refuse_early(status, MEMORY if crowded else CONNECTIONS)
 
     def fail(self, call: Head, error: Exception) -> Response:
         """Return the 500 for an exception nobody expected. Raises nothing."""

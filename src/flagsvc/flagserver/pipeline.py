@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from flagsvc.api.call import CLIENT_SPEC, HEADERS, KEY
 from flagsvc.api.call import Call as Head
 from flagsvc.api.http import GET, OPTIONS, Request, Response
-from flagsvc.api.limits import BODY, CONNECTIONS, QUERY
+from flagsvc.api.limits import BODY, QUERY
 from flagsvc.api.limits import HEADERS as HEADERS_SIZE
 from flagsvc.errors import DatabaseError
 from flagsvc.flagserver import errors
@@ -41,12 +41,12 @@ DISCARDED_DIGITS = 7
 WORDS = {
     400: "this is no HTTP request, or its Host or the length of its body is in doubt",
     431: "the head of the request is too large",
-    503: "too many connections",
+    503: "too many connections, or too many requests under way",
 }
 """What is told to whom no request could be read from, by status."""
 LIMITS = {413: BODY, 414: QUERY, 431: HEADERS_SIZE}
 """The limit that was reached, by the status that says so."""
-HEADER_LIMIT = 65_536
+HEADER_LIMIT = 16_384
 QUERY_LIMIT = 16_384
 """Bytes."""
 QUIET_S = 10.0
@@ -104,11 +104,11 @@ class Pipeline:
         """Return the 500 for an exception nobody expected, before the route is known."""
         return self._break(head, error, None)
 
-    def refuse_early(self, status: int) -> Response:
-        """Return the answer to what is no request (400, 431), or to a connection that there is no room for (503)."""
+    def refuse_early(self, status: int, limit: str) -> Response:
+        """Return the answer to what is no request (400, 431), or to what there is no room for (503) by that limit."""
         headers = [(b"retry-after", b"1")] if status == 503 else []
         if status == 503:
-            self.reached.add(CONNECTIONS)
+            self.reached.add(limit)
         return self._fail(Head(Request(GET, b"", b"", [])), errors.bare(status, WORDS[status], headers), None)
 
     def route_of(self, head: Head) -> Route | None:

@@ -16,10 +16,11 @@ from mypy_extensions import i64
 from flagsvc.api.call import Call
 from flagsvc.api.contract import Contract
 from flagsvc.api.http import Response
-from flagsvc.api.limits import CONNECTIONS
+from flagsvc.api.limits import CONNECTIONS, MEMORY
+from flagsvc.front.budget import SMALL
 from flagsvc.front.encode import CLOSE, CONTINUE, KEEP, KEEP_TOLD
 from flagsvc.front.ending import Ending
-from flagsvc.front.intake import HeadTooLargeError
+from flagsvc.front.intake import NO_CALL, HeadTooLargeError
 from flagsvc.front.names import Names
 from flagsvc.front.site import Site
 from flagsvc.front.stages import CLOSED, LAST, LINGER, OPEN
@@ -80,6 +81,8 @@ class Connection(Ending):
     def connection_lost(self, exc: Exception | None) -> None:
         """End; an answer that is being made will find nobody."""
         self.stage = CLOSED
+        if self.charged:
+            self.site.budget.charge(self, 0)
         self.site.leave_out(self)
         if self.turned:
             self.site.turned -= 1
@@ -97,10 +100,45 @@ class Connection(Ending):
                 self.hold()
             else:
                 self.pump(data, 0)
+            if self.charged or self.inside or self.idle or self.held:
+                self.weigh()
         elif self.stage == LINGER:
             self.got += len(data)
             if self.got > self.site.limits.linger:
                 self.close()
+
+    def weigh(self) -> None:
+        """Charge what the connection holds: a request that is not complete, bytes not yet parsed, an answer not taken."""
+        size: i64 = self.untaken
+        if self.stage == OPEN:
+            size += len(self.held) - self.at + self.idle + len(self.body)
+            if self.parts is not None:
+                size += len(self.parts)
+            if self.inside and not self.in_head:
+                size += self.size
+        if size < SMALL:
+            size = 0
+        if size != self.charged:
+            if self.charged == 0:
+                self.network = self.service.network(self.peer)
+            self.site.budget.charge(self, size)
+
+    def let_go(self) -> None:
+        """End, because all connections together hold too much, and this is one of those that hold most."""
+        if self.stage != OPEN or self.pending or self.paused:
+            self.service.reached.add(MEMORY)
+            self.abort()
+        else:
+            self.refuse(503, crowded=True)
+            self.linger()
+        self.parser = None
+        self.call = NO_CALL
+        self.url = b""
+        self.body = b""
+        self.parts = None
+        self.held = b""
+        self.at = 0
+        self.site.budget.charge(self, 0)
 
     def eof_received(self) -> bool:
         """Take that the caller sends no more; it gets every answer it asked for. Return whether that takes longer."""
@@ -115,12 +153,18 @@ class Connection(Ending):
         self.paused = True
         self.unsent = 0
         self.since = self.site.now
+        if self.transport is not None:
+            self.untaken = self.transport.get_write_buffer_size()
+            self.weigh()
 
     def resume_writing(self) -> None:
         """Go on: the caller took what was written."""
         self.paused = False
+        self.untaken = 0
         self.since = self.site.now
         self.go_on()
+        if self.charged:
+            self.weigh()
 
     def shutdown(self) -> None:
         """End when what has begun is answered; at once where nothing has."""
@@ -183,6 +227,8 @@ class Connection(Ending):
             self.held = b""
             self.at = 0
             self.pump(held, at)
+            if self.charged or self.inside or self.idle:
+                self.weigh()
         self.catch_up()
 
     def catch_up(self) -> None:
@@ -229,6 +275,7 @@ class Connection(Ending):
         elif self.body:
             self.parts = bytearray(self.body)
             self.parts += part
+            self.body = b""
         else:
             self.body = part
         if self.got > self.call.limit:
@@ -317,8 +364,11 @@ class Connection(Ending):
             self.send()
             transport.writelines((site.encoder.encode(response, ending, b""), body))
 
-    def refuse(self, status: int) -> None:
-        """Answer what is no request, or no longer one, and end; a request that has its answer gets no second one."""
+    def refuse(self, status: int, crowded: bool = False) -> None:
+        """Answer what is no request, or no longer one, and end; a request that has its answer gets no second one.
+
+        `crowded` tells that it is let go because too much is under way.
+        """
         self.keep = False
         self.astray = True
         if self.pending:
@@ -326,4 +376,4 @@ class Connection(Ending):
         if self.inside and self.done:
             self.stage = LAST
         else:
-            self.reply(self.service.early_refusal(status))
+            self.reply(self.service.early_refusal(status, crowded))

@@ -19,8 +19,9 @@ class Ending(Intake):
     """The end of a connection. `service` answers; `site` is what the connections of a server share.
 
     `stage` is how far it is, `since` the tick at which what is under way began. `pending` tells that an answer is being made,
-    `paused` that the caller does not take what was written, `fresh` that no request has begun, `ended` that the caller sends no
-    more, `astray` that nobody knows where a request begins. `held` are bytes not yet parsed, `ready` answers not yet written.
+    `paused` that the caller does not take what was written (`untaken` bytes), `fresh` that no request has begun, `ended` that the
+    caller sends no more, `astray` that nobody knows where a request begins. `held` are bytes not yet parsed, `ready` answers not
+    yet written.
     """
 
     def __init__(self, site: Site, service: Contract, names: Names) -> None:
@@ -41,6 +42,7 @@ class Ending(Intake):
         self.got: i64 = 0
         self.since: i64 = site.now
         self.unsent: i64 = 0
+        self.untaken: i64 = 0
 
     def read(self) -> None:
         """Read again."""

@@ -41,6 +41,7 @@ class Intake(Watched):
     """
 
     def __init__(self, names: Names, bound: int, peer: str, scheme: str) -> None:
+        super().__init__()
         self.names: Final = names
         self.bound: i64 = bound
         self.peer: str = peer

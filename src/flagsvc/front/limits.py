@@ -14,7 +14,8 @@ class Limits:
     `linger_s`: for the rest of what a caller sends after an answer that closes. `leave_s`: when the server is to end, for a
     request that has begun and for an answer that is not taken. `unwanted`: bytes of a body that nobody reads before the
     connection is closed; `linger`: bytes after an answer that closes. `connections`: held at once; one more is told so and
-    closed, or just closed where `turned` others are being told.
+    closed, or just closed where `turned` others are being told. `memory`: bytes of requests and answers under way that all of them
+    hold together.
     """
 
     keep_alive_s: float = 75.0
@@ -26,5 +27,6 @@ class Limits:
     unwanted: int = 10_000_000
     linger: int = 1_000_000
     connections: int = 10_000
+    memory: int = 128 * 1024 * 1024
     turned: int = 64
     tick_s: float = 1.0

@@ -52,7 +52,7 @@ ADDED: tuple[Option, ...] = (
         reads=("FLAGSVC_HEADER_LIMIT",),
         kind=of.SIZE,
         section=Section.CALLERS,
-        default=64 * 1024,
+        default=16 * 1024,
         help="largest header block of a request",
     ),
     Option(

@@ -18,6 +18,15 @@ LIMITS: tuple[Option, ...] = (
         help="connections that each worker holds at once; one more is answered 503 and closed",
     ),
     Option(
+        name="requestMemory",
+        reads=("FLAGSVC_REQUEST_MEMORY",),
+        kind=of.SIZE,
+        section=Section.LISTENING,
+        default_text="an eighth of the memory there is",
+        help="bytes of requests and answers under way that each worker holds; over it, those that hold most are answered 503, and"
+        " one network may hold half of it",
+    ),
+    Option(
         name="headerTimeout",
         reads=("FLAGSVC_HEADER_TIMEOUT",),
         kind=of.SECONDS,

@@ -102,6 +102,7 @@ class GivenOptions(TypedDict, total=False):
     watch_interval: int
     key_overlap: int
     max_connections: int
+    request_memory: int | None
     header_timeout: int
     body_timeout: int
     write_timeout: int
@@ -207,6 +208,7 @@ class ProxyOptions:
     watch_interval: int
     key_overlap: int
     max_connections: int
+    request_memory: int | None
     header_timeout: int
     body_timeout: int
     write_timeout: int

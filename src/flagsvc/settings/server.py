@@ -33,6 +33,7 @@ class ServerOptions:
     keep_alive_timeout: int = 75
     shutdown_grace: int = 5
     max_connections: int = 10_000
+    request_memory: int | None = None
     header_timeout: int = 20
     body_timeout: int = 60
     write_timeout: int = 60
@@ -43,7 +44,7 @@ class ServerOptions:
     tls_client_ca: str | None = None
     tls_handshake_timeout: int = 10
     socket_mode: str = "0660"
-    header_limit: int = 64 * 1024
+    header_limit: int = 16 * 1024
     body_limit: int = 500 * 1024
     seed: str | None = None
     use_json_logger: bool = False

@@ -44,7 +44,7 @@ SERVER_OPTIONS: tuple[Option, ...] = (
     ),
     BY_NAME["keepAliveTimeout"],
     BY_NAME["shutdownGrace"],
-    *(BY_NAME[name] for name in ("maxConnections", "headerTimeout", "bodyTimeout", "writeTimeout")),
+    *(BY_NAME[name] for name in ("maxConnections", "requestMemory", "headerTimeout", "bodyTimeout", "writeTimeout")),
     *SERVING,
     BY_NAME["headerLimit"],
     Option(

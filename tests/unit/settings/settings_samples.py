@@ -87,6 +87,7 @@ SAMPLES: dict[str, tuple[str, object]] = {
     "maxStaleness": ("300", 300),
     "ageHeader": ("X-Config-Age", "x-config-age"),
     "maxConnections": ("500", 500),
+    "requestMemory": ("64 MB", 64 * 1024 * 1024),
     "headerTimeout": ("5", 5),
     "bodyTimeout": ("30", 30),
     "writeTimeout": ("30", 30),

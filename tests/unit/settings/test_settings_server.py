@@ -37,6 +37,7 @@ REFUSED = {
     "keepAliveTimeout": "0",
     "shutdownGrace": "soon",
     "maxConnections": "0",
+    "requestMemory": "0",
     "headerTimeout": "0",
     "bodyTimeout": "0",
     "writeTimeout": "0",
