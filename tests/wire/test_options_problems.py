@@ -107,6 +107,8 @@ WRONG = {
     "rateLimitKey": "-1",
     "rateLimitAddress": "10/s",
     "rateLimitBurst": "0.5",
+    "enricherTimeout": "0",
+    "enricherFailure": "ignore",
 }
 WAYS = ("variable", "alias", "file", "flag")
 WRONG_OBJECTS: dict[str, Any] = {"logger": print, "storage_provider": "a folder", "exp_bootstrap": 7}

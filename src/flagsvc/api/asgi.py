@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
+from flagsvc.api.deadlines import while_wanted
 from flagsvc.api.http import Headers, Request, Response
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -55,13 +56,16 @@ class AsgiApp(Generic[Admitted]):
             await send({"type": "websocket.close", "code": 1000})
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; a caller that is gone before its body arrived gets nothing."""
+        """Answer one request; a caller that is gone before its body arrived, or while it waits, gets nothing."""
         admitted = self._service.admit(request_of(scope))
         if not isinstance(admitted, Response):
             body = await read_body(receive, admitted.limit) if admitted.limit else b""
             if body is None:
                 return
-            admitted = await self._answer(admitted, body)
+            answer = await self._answer(admitted, body, receive)
+            if answer is None:
+                return
+            admitted = answer
         headers = admitted.headers()
         if admitted.close and scope.get("http_version", "1.1") < "2":
             headers.append((b"connection", b"close"))
@@ -71,10 +75,12 @@ class AsgiApp(Generic[Admitted]):
         except OSError:  # how ASGI servers say that the caller is gone
             return
 
-    async def _answer(self, admitted: Admitted, body: bytes) -> Response:
-        """Return the service's answer."""
+    async def _answer(self, admitted: Admitted, body: bytes, receive: Receive) -> Response | None:
+        """Return the service's answer; None when the caller is gone before one that takes its time."""
         answer = self._service.answer(admitted, body)
-        return answer if isinstance(answer, Response) else await answer
+        if isinstance(answer, Response):
+            return answer
+        return await while_wanted(answer, lambda: gone(receive))
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         """Start and stop what is behind the service when the server says so."""
@@ -89,6 +95,18 @@ class AsgiApp(Generic[Admitted]):
             await send({"type": f"lifespan.{event}.complete"})
             if event == "shutdown":
                 return
+
+
+async def gone(receive: Receive) -> bool:
+    """Return True when the caller is gone, False where the server will never say so: it repeats the end of the body."""
+    ends = 0
+    while ends < 2:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return True
+        if not message.get("more_body", False):
+            ends += 1
+    return False
 
 
 def request_of(scope: Scope) -> Request:

@@ -21,6 +21,8 @@ CONNECTIONS: Final = "connections"
 HEADER_TIME: Final = "header_timeout"
 BODY_TIME: Final = "body_timeout"
 WRITE_TIME: Final = "write_timeout"
+ENRICHER_TIME: Final = "enricher_timeout"
+ENRICHER_STUCK: Final = "enricher_stuck"
 
 LIMITS: Final = (
     HEADERS,
@@ -37,6 +39,8 @@ LIMITS: Final = (
     HEADER_TIME,
     BODY_TIME,
     WRITE_TIME,
+    ENRICHER_TIME,
+    ENRICHER_STUCK,
 )
 """Every limit by the word that the metrics have for it."""
 

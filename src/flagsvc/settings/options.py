@@ -112,6 +112,8 @@ class GivenOptions(TypedDict, total=False):
     rate_limit_key: int
     rate_limit_address: int
     rate_limit_burst: int
+    enricher_timeout: int
+    enricher_failure: str
     tls_cert: str | None
     tls_key: str | None
     tls_key_password: str | None
@@ -217,6 +219,8 @@ class ProxyOptions:
     rate_limit_key: int
     rate_limit_address: int
     rate_limit_burst: int
+    enricher_timeout: int
+    enricher_failure: str
     tls_cert: str | None
     tls_key: str | None
     tls_key_password: str | None

@@ -97,6 +97,8 @@ SAMPLES: dict[str, tuple[str, object]] = {
     "rateLimitKey": ("200", 200),
     "rateLimitAddress": ("20", 20),
     "rateLimitBurst": ("40", 40),
+    "enricherTimeout": ("250", 250),
+    "enricherFailure": ("Context", "context"),
 }
 
 BASE = {
