@@ -95,6 +95,7 @@ WRONG = {
     "upstreamKey": BAD,
     "upstreamKeyPassword": SECRET,
     "maxStaleness": "-1",
+    "retryAfterLimit": "3600001",
     "ageHeader": "ETag",
     "maxConnections": "0",
     "headerTimeout": "0",

@@ -97,6 +97,7 @@ class GivenOptions(TypedDict, total=False):
     lease_time: int
     access_log: bool
     max_staleness: int
+    retry_after_limit: int
     age_header: str | None
     shutdown_grace: int
     watch_interval: int
@@ -204,6 +205,7 @@ class ProxyOptions:
     lease_time: int
     access_log: bool
     max_staleness: int
+    retry_after_limit: int
     age_header: str | None
     shutdown_grace: int
     watch_interval: int

@@ -85,6 +85,7 @@ SAMPLES: dict[str, tuple[str, object]] = {
     "upstreamKey": ("/etc/tls/own-key.pem", "/etc/tls/own-key.pem"),
     "upstreamKeyPassword": ("sample-password-8", "sample-password-8"),
     "maxStaleness": ("300", 300),
+    "retryAfterLimit": ("60000", 60_000),
     "ageHeader": ("X-Config-Age", "x-config-age"),
     "maxConnections": ("500", 500),
     "headerTimeout": ("5", 5),
