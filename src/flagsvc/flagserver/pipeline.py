@@ -103,7 +103,7 @@ class Pipeline:
             parsed = EMPTY if admitted.reading is None else parse(admitted.reading, body)
             path = self._below(plain_path(head.request.path))
             method = head.request.method.decode("latin-1")
-            caller = self._door.caller(head.key, path)
+            caller = self._door.caller(head.key, path, twice=head.keyed_twice)
             self._stop_in_maintenance(method, path)
             if head.request.method == OPTIONS:
                 return self._options(head, path)
