@@ -20,6 +20,20 @@ HALF_A_HEAD = b"GET /proxy HTTP/1.1\r\nHost: a"
 HALF_A_BODY = head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 9") + b"{"
 
 
+LATE = """
+import asyncio
+async def late(context):
+    await asyncio.sleep(0.15)
+    return context
+enrichers = [late]
+"""
+BROKEN = """
+def broken(context):
+    raise KeyError("nothing there")
+enrichers = [broken]
+"""
+
+
 def nested(levels: int) -> object:
     """Return a body in which lists are nested in so many levels, the object round them included."""
     value: list[Any] = []
@@ -180,5 +194,26 @@ REQUESTS = (
         look=statuses(*[ask("/proxy")] * 5),
         seen=[200, 200, 200, 429, 429],
         unset=[200, 429, 429, 429, 429],
+    ),
+    Row(
+        name="enricherTimeout",
+        variables=("FLAGSVC_ENRICHER_TIMEOUT",),
+        text="50",
+        native=50,
+        beside={"expCustomEnrichers": "{folder}/late.py"},
+        files={"late.py": LATE},
+        look=statuses(ask("/proxy")),
+        seen=[500],
+        unset=[200],
+    ),
+    Row(
+        name="enricherFailure",
+        variables=("FLAGSVC_ENRICHER_FAILURE",),
+        text="context",
+        beside={"expCustomEnrichers": "{folder}/broken.py"},
+        files={"broken.py": BROKEN},
+        look=statuses(ask("/proxy")),
+        seen=[200],
+        unset=[500],
     ),
 )

@@ -12,6 +12,7 @@ from mypy_extensions import i64
 
 from flagsvc.api.call import Call
 from flagsvc.api.contract import Contract
+from flagsvc.api.deadlines import while_wanted
 from flagsvc.api.http import Headers, Request, Response
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -46,14 +47,17 @@ class AsgiApp:
             await send({"type": "websocket.close", "code": 1000})
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; a caller that is gone before its body arrived gets nothing."""
+        """Answer one request; a caller that is gone before its body arrived, or while it waits, gets nothing."""
         request = request_of(scope)
         admitted = self._contract.admit(request)
         if not isinstance(admitted, Response):
             body = await read_body(receive, admitted.limit) if admitted.limit else b""
             if body is None:
                 return
-            admitted = await self._answer(admitted, body)
+            answer = await self._answer(admitted, body, receive)
+            if answer is None:
+                return
+            admitted = answer
         headers = admitted.headers()
         version = scope.get("http_version", "1.1")
         if version < "2" and (admitted.close or oddly_framed(request.headers, version)):
@@ -64,10 +68,12 @@ class AsgiApp:
         except OSError:  # how ASGI servers say that the caller is gone
             return
 
-    async def _answer(self, admitted: Call, body: bytes) -> Response:
-        """Return the contract's answer."""
+    async def _answer(self, admitted: Call, body: bytes, receive: Receive) -> Response | None:
+        """Return the contract's answer; None when the caller is gone before one that takes its time."""
         answer = self._contract.answer(admitted, body)
-        return answer if isinstance(answer, Response) else await answer
+        if isinstance(answer, Response):
+            return answer
+        return await while_wanted(answer, lambda: gone(receive))
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         """Start and stop what is behind the service when the server says so."""
@@ -82,6 +88,18 @@ class AsgiApp:
             await send({"type": f"lifespan.{event}.complete"})
             if event == "shutdown":
                 return
+
+
+async def gone(receive: Receive) -> bool:
+    """Return True when the caller is gone, False where the server will never say so: it repeats the end of the body."""
+    ends = 0
+    while ends < 2:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return True
+        if not message.get("more_body", False):
+            ends += 1
+    return False
 
 
 def request_of(scope: Scope) -> Request:

@@ -61,9 +61,10 @@ class Call:
     """One request: the facts of its head, and where it goes.
 
     The header attributes are None where the header is missing; a list header that came in several lines is joined with commas, of
-    any other the first line counts. `limit` is the most bytes of body to read, 0 for none: what a caller sends along with a GET
-    is never waited for. `depth` is how deeply its JSON may be nested. `huge` tells of a body so large that the connection is better
-    closed than drained. `found` is what a contract has found out about the caller, if it keeps that here.
+    any other the first line counts; `keyed_twice` tells that the key came in several. `limit` is the most bytes of body to read, 0
+    for none: what a caller sends along with a GET is never waited for. `depth` is how deeply its JSON may be nested. `huge` tells
+    of a body so large that the connection is better closed than drained. `found` is what a contract has found out about the
+    caller, if it keeps that here.
     """
 
     def __init__(self, request: Request) -> None:
@@ -76,6 +77,7 @@ class Call:
         self.size: i64 = 0
         self.started: float = 0.0
         self.key: bytes | None = None
+        self.keyed_twice: bool = False
         self.origin: bytes | None = None
         self.if_none_match: bytes | None = None
         self.accept_encoding: bytes | None = None
@@ -101,7 +103,10 @@ class Call:
     def put(self, kind: i64, value: bytes) -> None:
         """Take one header."""
         if kind == KEY:
-            self.key = value if self.key is None else self.key
+            if self.key is None:
+                self.key = value
+            else:
+                self.keyed_twice = True
         elif kind == ACCEPT_ENCODING:
             self.accept_encoding = short(joined(self.accept_encoding, value))
         elif kind == ORIGIN:

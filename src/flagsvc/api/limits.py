@@ -22,6 +22,8 @@ MEMORY: Final = "request_memory"
 HEADER_TIME: Final = "header_timeout"
 BODY_TIME: Final = "body_timeout"
 WRITE_TIME: Final = "write_timeout"
+ENRICHER_TIME: Final = "enricher_timeout"
+ENRICHER_STUCK: Final = "enricher_stuck"
 
 LIMITS: Final = (
     HEADERS,
@@ -39,6 +41,8 @@ LIMITS: Final = (
     HEADER_TIME,
     BODY_TIME,
     WRITE_TIME,
+    ENRICHER_TIME,
+    ENRICHER_STUCK,
 )
 """Every limit by the word that the metrics have for it."""
 FRONT: Final = (HEADERS, QUERY, BODY, CONNECTIONS, MEMORY, HEADER_TIME, BODY_TIME, WRITE_TIME)

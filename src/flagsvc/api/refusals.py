@@ -25,6 +25,11 @@ def unauthorized() -> Refused:
     return Refused(401, "Unauthorized", [])
 
 
+def keyed_twice(header: str) -> Refused:
+    """Return the 400 for a request with two keys: who reads the other one of them would let in somebody else."""
+    return Refused(400, f"the header `{header}` came more than once", [])
+
+
 def unknown_path(path: bytes) -> Refused:
     """Return the 404 for a path that is no route."""
     return Refused(404, f"there is nothing at `{shown(path)}`", [])

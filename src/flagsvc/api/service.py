@@ -114,6 +114,8 @@ class Service(Contract):
             raise refusals.wrong_method(request.method, request.path)
         ring = endpoint.ring
         if ring is not None:
+            if call.keyed_twice:
+                raise refusals.keyed_twice(self.settings.client_keys_header_name)
             if self.rates is not None:
                 self.rates.admit(call, ring)
             elif call.key is None or not ring.holds(call.key):

@@ -91,7 +91,7 @@ class Pipeline:
                 raise errors.bare(431, WORDS[431])
             if len(head.request.query) > QUERY_LIMIT:
                 raise errors.bare(414, f"the query string is longer than {QUERY_LIMIT} bytes")
-            head.found = self._door.caller(head.key, self._below(plain_path(head.request.path)))
+            head.found = self._door.caller(head.key, self._below(plain_path(head.request.path)), twice=head.keyed_twice)
             how = reading(head, self._limit)
             head.limit = 0 if how is None else how.limit
         except Failure as failure:

@@ -23,7 +23,7 @@ class Charged(Sender):
         self.charged: i64 = 0
         self.network: bytes = b""
 
-    def let_go(self) -> None:
+    def give_up(self) -> None:
         """Give up what is held."""
 
 
@@ -73,4 +73,4 @@ class Budget:
             if held <= bound // 4 * 3:
                 return
             held -= each.charged
-            each.let_go()
+            each.give_up()

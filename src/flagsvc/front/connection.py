@@ -79,10 +79,11 @@ class Connection(Ending):
             self.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End; an answer that is being made will find nobody."""
+        """End; an answer that is being made is made for nobody."""
         self.stage = CLOSED
         if self.charged:
             self.site.budget.charge(self, 0)
+        self.let_go()
         self.site.leave_out(self)
         if self.turned:
             self.site.turned -= 1
@@ -123,7 +124,7 @@ class Connection(Ending):
                 self.network = self.service.network(self.peer)
             self.site.budget.charge(self, size)
 
-    def let_go(self) -> None:
+    def give_up(self) -> None:
         """End, because all connections together hold too much, and this is one of those that hold most."""
         if self.stage != OPEN or self.pending or self.paused:
             self.service.reached.add(MEMORY)
@@ -141,9 +142,13 @@ class Connection(Ending):
         self.site.budget.charge(self, 0)
 
     def eof_received(self) -> bool:
-        """Take that the caller sends no more; it gets every answer it asked for. Return whether that takes longer."""
+        """Take that the caller sends no more; it gets every answer it asked for. Return whether that takes longer.
+
+        A caller that only sends no more and one that is gone look the same. So one more answer that is being made has its time.
+        """
         self.ended = True
         if self.stage == OPEN and not self.secure and (self.pending or self.held):
+            self.since = self.site.now
             return True
         self.close()
         return False
@@ -318,12 +323,14 @@ class Connection(Ending):
         """Wait for an answer that is being made."""
         self.pending = True
         task = asyncio.ensure_future(answer, loop=self.site.loop)
+        self.waited = task
         self.site.attend(task)
         task.add_done_callback(self.arrived)
 
     def arrived(self, task: asyncio.Future[Response]) -> None:
         """Reply with an answer that was waited for, and go on."""
         self.pending = False
+        self.waited = None
         if task.cancelled():
             self.abort()
             return

@@ -59,6 +59,7 @@ class Site:
         self.stall: i64 = self.ticks(limits.stall_s)
         self.linger: i64 = self.ticks(limits.linger_s)
         self.leave: i64 = self.ticks(limits.leave_s)
+        self.half: i64 = self.ticks(limits.half_s)
         self.most: i64 = limits.connections
         self.turned: i64 = 0
 

@@ -105,6 +105,14 @@ ADDED: tuple[Option, ...] = (
         " before; 0 for never",
     ),
     Option(
+        name="retryAfterLimit",
+        reads=("FLAGSVC_RETRY_AFTER_LIMIT",),
+        kind=of.integer(0, 3_600_000, metavar="MS"),
+        section=Section.UPSTREAM,
+        default=300_000,
+        help="milliseconds of a pause that are kept where the upstream server asks for more (Retry-After); 0 keeps none",
+    ),
+    Option(
         name="metricsBuffer",
         reads=("FLAGSVC_METRICS_BUFFER",),
         kind=of.integer(1),

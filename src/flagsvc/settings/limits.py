@@ -106,4 +106,20 @@ LIMITS: tuple[Option, ...] = (
         default=0,
         help="requests that may come at once before a rate limit holds; 0 is as many as one second allows",
     ),
+    Option(
+        name="enricherTimeout",
+        reads=("FLAGSVC_ENRICHER_TIMEOUT",),
+        kind=of.integer(1, 3_600_000, metavar="MS"),
+        section=Section.EVALUATION,
+        default=1000,
+        help="milliseconds that all context enrichers together may take for one request; then they have failed",
+    ),
+    Option(
+        name="enricherFailure",
+        reads=("FLAGSVC_ENRICHER_FAILURE",),
+        kind=of.choice(("error", "context"), {}),
+        section=Section.EVALUATION,
+        default="error",
+        help="what a request gets whose context enrichers fail: error is a 500, context the answer to the context as it came",
+    ),
 )

@@ -97,6 +97,7 @@ class GivenOptions(TypedDict, total=False):
     lease_time: int
     access_log: bool
     max_staleness: int
+    retry_after_limit: int
     age_header: str | None
     shutdown_grace: int
     watch_interval: int
@@ -113,6 +114,8 @@ class GivenOptions(TypedDict, total=False):
     rate_limit_key: int
     rate_limit_address: int
     rate_limit_burst: int
+    enricher_timeout: int
+    enricher_failure: str
     tls_cert: str | None
     tls_key: str | None
     tls_key_password: str | None
@@ -203,6 +206,7 @@ class ProxyOptions:
     lease_time: int
     access_log: bool
     max_staleness: int
+    retry_after_limit: int
     age_header: str | None
     shutdown_grace: int
     watch_interval: int
@@ -219,6 +223,8 @@ class ProxyOptions:
     rate_limit_key: int
     rate_limit_address: int
     rate_limit_burst: int
+    enricher_timeout: int
+    enricher_failure: str
     tls_cert: str | None
     tls_key: str | None
     tls_key_password: str | None

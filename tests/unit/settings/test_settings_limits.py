@@ -18,6 +18,8 @@ DEFAULTS = {
     "rateLimitKey": 0,
     "rateLimitAddress": 0,
     "rateLimitBurst": 0,
+    "enricherTimeout": 1000,
+    "enricherFailure": "error",
 }
 
 
