@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import resource
 import shutil
 import socket
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,8 @@ import pytest
 import needs
 import processes
 from flagservers import GIVEN, USER_SECRET, our_flag_server
+from processes import ask
+from waiting import wait_until
 
 TOKEN = re.compile(r"FLAGSVC_ADMIN_TOKEN=(user:[0-9a-f]{20,})")
 
@@ -159,3 +163,34 @@ def test_the_default_database_is_in_the_state_folder(tmp_path: Path) -> None:
         program.wait(lambda: "flagsvc ready" in program.output(), "ready")
         assert f"in {tmp_path}/state/flagsvc/flags.db" in program.output()
     assert (tmp_path / "state" / "flagsvc" / "flags.db").exists()
+
+
+def test_idle_connections_shut_nobody_out(tmp_path: Path) -> None:
+    """More of them than a process may have files open at its start: the limit is raised, and probes and callers are answered."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (128, hard))
+    with ExitStack() as held:
+        try:
+            server = held.enter_context(our_flag_server(folder=tmp_path))
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        port = int(server.root.rpartition(":")[2])
+        for _ in range(250):
+            held.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
+        assert ask(f"{server.root}/health").status == 200
+        assert server.admin("/projects")["projects"]
+
+
+def test_more_connections_than_are_held(tmp_path: Path) -> None:
+    """The one too many is told so, in the form of the other errors, and counted."""
+    with our_flag_server(folder=tmp_path, FLAGSVC_MAX_CONNECTIONS="3") as server, ExitStack() as held:
+        port = int(server.root.rpartition(":")[2])
+        for _ in range(3):
+            held.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10)).sendall(b"GET")
+        wait_until(lambda: ask(f"{server.root}/health").status == 503)
+        answer = ask(f"{server.root}/health")
+        assert (answer.status, answer.headers["connection"], set(answer.json())) == (503, "close", {"message"})
+        held.close()
+        wait_until(lambda: ask(f"{server.root}/health").status == 200)
+        text = ask(f"{server.root}/internal-backstage/prometheus").body.decode()
+        assert float(text.partition('flagsvc_limits_reached_total{limit="connections"} ')[2].split()[0]) >= 2

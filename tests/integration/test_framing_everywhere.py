@@ -6,7 +6,6 @@ import contextlib
 import json
 import re
 import socket
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 
 from flagservers import BACKEND_SECRET, GIVEN, our_flag_server
 from flagsvc import ProxyOptions, create_app
@@ -23,6 +21,7 @@ from flagsvc.settings.server import ServerOptions
 from frontframing import BAD_HOSTS, LAST, REFUSED, TAKEN, TOO_LARGE
 from frontkit import get
 from processes import our_proxy
+from smuggling import mounted
 
 SECONDS = 10.0
 STATUS = re.compile(rb"HTTP/1\.1 (\d{3})")
@@ -47,20 +46,6 @@ class Program:
         """Return a stream for the proxy as one for this program; a body is JSON."""
         fitting = stream.replace(b"/proxy/health", b"@").replace(b"/proxy", self.path).replace(b"@", self.health)
         return fitting.replace(b"client-key", self.key + b"\r\ncontent-type: application/json", 1)
-
-
-@contextmanager
-def mounted(app: Any) -> Iterator[int]:
-    """Run an application in uvicorn as it is, in a thread; give its port."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(uvicorn.Config(app, http="httptools", log_config=None, log_level="critical"))
-        thread = threading.Thread(target=server.run, args=([listener],))
-        thread.start()
-        try:
-            yield listener.getsockname()[1]
-        finally:
-            server.should_exit = True
-            thread.join(20)
 
 
 @contextmanager

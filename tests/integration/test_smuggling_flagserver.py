@@ -4,76 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from balancers import haproxy_as, nginx_as
 from flagservers import USER_SECRET, OurFlagServer, our_flag_server
 from processes import ask
+from smuggling import BALANCERS
 
-NGINX = """\
-daemon off;
-master_process off;
-pid {{folder}}/nginx.pid;
-error_log stderr warn;
-events {{{{ worker_connections 128; }}}}
-http {{{{
-  access_log off;
-  client_body_temp_path {{folder}}/client;
-  proxy_temp_path {{folder}}/proxy;
-  fastcgi_temp_path {{folder}}/fastcgi;
-  uwsgi_temp_path {{folder}}/uwsgi;
-  scgi_temp_path {{folder}}/scgi;
-  map $http_upgrade $connection_upgrade {{{{ default upgrade; '' ''; }}}}
-  upstream servers {{{{
-{{servers}}
-    keepalive 1;
-  }}}}
-  server {{{{
-    listen 127.0.0.1:{{port}};
-    location / {{{{
-      proxy_pass http://servers;
-      proxy_http_version 1.1;
-      proxy_set_header Host $host;
-      {lines}
-    }}}}
-  }}}}
-}}}}
-"""
-PLAIN = NGINX.format(lines='proxy_set_header Connection "";')
-WEBSOCKETS = NGINX.format(
-    lines="proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection $connection_upgrade;"
-)
-"""The lines of nginx's own page on WebSockets, as they stand before many a service."""
-HAPROXY = """
-global
-    maxconn 200
-defaults
-    mode http
-    timeout connect 5s
-    timeout client 5s
-    timeout server 5s
-    timeout queue 5s
-    http-reuse always
-frontend callers
-    bind 127.0.0.1:{port}
-    default_backend servers
-backend servers
-{servers}
-"""
 SECONDS = 10.0
 TURNS = 5
 KIND = "/api/admin/tag-types/team"
-
-Run = Callable[[int], AbstractContextManager[int]]
-BALANCERS: dict[str, Run] = {
-    "nginx": lambda port: nginx_as(PLAIN, f"    server 127.0.0.1:{port};", "/health"),
-    "nginx with WebSocket lines": lambda port: nginx_as(WEBSOCKETS, f"    server 127.0.0.1:{port};", "/health"),
-    "HAProxy": lambda port: haproxy_as(HAPROXY, f"    server one 127.0.0.1:{port} maxconn 1", "/health"),
-}
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +30,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OurFlagServer]:
 @pytest.fixture(scope="module", params=BALANCERS)
 def front(request: pytest.FixtureRequest, server: OurFlagServer) -> Iterator[int]:
     """The port of a balancer before it, with kept connections to it."""
-    with BALANCERS[request.param](int(server.root.rpartition(":")[2])) as port:
+    with BALANCERS[request.param](int(server.root.rpartition(":")[2]), "/health") as port:
         yield port
 
 

@@ -20,7 +20,7 @@ from flagsvc.api.limits import CONNECTIONS, MEMORY
 from flagsvc.front.budget import SMALL
 from flagsvc.front.encode import CLOSE, CONTINUE, KEEP, KEEP_TOLD
 from flagsvc.front.ending import Ending
-from flagsvc.front.intake import NO_CALL, HeadTooLargeError
+from flagsvc.front.intake import HeadTooLargeError
 from flagsvc.front.names import Names
 from flagsvc.front.site import Site
 from flagsvc.front.stages import CLOSED, LAST, LINGER, OPEN
@@ -38,8 +38,7 @@ CONNECT: Final = b"CONNECT"
 class Connection(Ending):
     """The protocol of one connection. `service` answers; `site` is what the connections of a server share.
 
-    `done` tells that the request under way has its answer, `turned` that there was no room for the connection; `held` holds
-    bytes from `at` on.
+    `done` tells that the request under way has its answer, `turned` that there was no room for the connection.
     """
 
     def __init__(self, site: Site, service: Contract, names: Names) -> None:
@@ -47,9 +46,6 @@ class Connection(Ending):
         self.done: bool = False
         self.working: bool = False
         self.turned: bool = False
-        self.at: i64 = 0
-        self.body: bytes = b""
-        self.parts: bytearray | None = None
         self.count: i64 = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:
@@ -87,10 +83,8 @@ class Connection(Ending):
         self.site.leave_out(self)
         if self.turned:
             self.site.turned -= 1
-        self.parser = None
+        self.drop()
         self.transport = None
-        self.held = b""
-        self.at = 0
 
     def data_received(self, data: bytes) -> None:
         """Take bytes."""
@@ -132,13 +126,6 @@ class Connection(Ending):
         else:
             self.refuse(503, crowded=True)
             self.linger()
-        self.parser = None
-        self.call = NO_CALL
-        self.url = b""
-        self.body = b""
-        self.parts = None
-        self.held = b""
-        self.at = 0
         self.site.budget.charge(self, 0)
 
     def eof_received(self) -> bool:

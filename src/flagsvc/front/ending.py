@@ -10,7 +10,7 @@ from mypy_extensions import i64
 from flagsvc.api.contract import Contract
 from flagsvc.api.http import Response
 from flagsvc.api.limits import BODY_TIME, HEADER_TIME, WRITE_TIME
-from flagsvc.front.intake import SLACK, Intake
+from flagsvc.front.intake import NO_CALL, SLACK, Intake
 from flagsvc.front.names import Names
 from flagsvc.front.site import Site
 from flagsvc.front.stages import CLOSED, LINGER, OPEN
@@ -21,8 +21,8 @@ class Ending(Intake):
 
     `stage` is how far it is, `since` the tick at which what is under way began. `pending` tells that an answer is being made,
     `paused` that the caller does not take what was written (`untaken` bytes), `fresh` that no request has begun, `ended` that the
-    caller sends no more, `astray` that nobody knows where a request begins. `held` are bytes not yet parsed, `ready` answers not
-    yet written, `waited` is the answer that is being made.
+    caller sends no more, `astray` that nobody knows where a request begins. `held` are bytes, from `at` on, not yet parsed, `body`
+    or `parts` those of a body, `ready` answers not yet written; `waited` is the answer that is being made.
     """
 
     def __init__(self, site: Site, service: Contract, names: Names) -> None:
@@ -40,6 +40,9 @@ class Ending(Intake):
         self.fresh: bool = True
         self.astray: bool = False
         self.held: bytes = b""
+        self.at: i64 = 0
+        self.body: bytes = b""
+        self.parts: bytearray | None = None
         self.ready: bytes = b""
         self.got: i64 = 0
         self.since: i64 = site.now
@@ -62,6 +65,16 @@ class Ending(Intake):
             if transport is not None and not transport.is_closing():
                 transport.write(ready)
 
+    def drop(self) -> None:
+        """Keep nothing of what the caller has sent: of a head that has no end the parser alone holds all there is."""
+        self.parser = None
+        self.call = NO_CALL
+        self.url = b""
+        self.held = b""
+        self.at = 0
+        self.body = b""
+        self.parts = None
+
     def settle(self) -> None:
         """End after the last answer: at once, or when the caller has sent the rest of what it began."""
         if self.ended or not (self.inside or self.held or self.astray):
@@ -74,7 +87,7 @@ class Ending(Intake):
         transport = self.transport
         self.stage = LINGER
         self.since = self.site.now
-        self.held = b""
+        self.drop()
         self.got = 0
         if transport is None:
             return
@@ -87,7 +100,7 @@ class Ending(Intake):
         """Close when what was written is sent."""
         self.stage = CLOSED
         self.since = self.site.now
-        self.held = b""
+        self.drop()
         self.send()
         if self.transport is not None:
             self.transport.close()
@@ -95,6 +108,7 @@ class Ending(Intake):
     def abort(self) -> None:
         """Close at once."""
         self.stage = CLOSED
+        self.drop()
         if self.transport is not None:
             self.transport.abort()
 

@@ -1,0 +1,175 @@
+"""Floods of requests that never end, on a proxy and a flag server that may take 256 MB: nobody is killed, callers are answered.
+
+`make test-long`; FLOOD_SECONDS=60 is how long each flood lasts. What it measured is printed with `-s`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from flagservers import BACKEND_SECRET, GIVEN
+from processes import ROOT, Program, answers, flagsvc, free_port, proxy_environment, running
+
+SECONDS = float(os.environ.get("FLOOD_SECONDS", "60"))
+MEMORY = 256 * 1024 * 1024
+GROUPS = Path("/sys/fs/cgroup")
+KEY = "client-key"
+SLOWEST_S = 10.0
+
+
+@contextmanager
+def small_group() -> Iterator[str]:
+    """Give a line of shell that puts a process where it may take 256 MB: a control group, or a limit of address space."""
+    version_1 = (GROUPS / "memory").is_dir()
+    folder = GROUPS / ("memory" if version_1 else "") / f"flagsvc-{os.getpid()}"
+    try:
+        folder.mkdir()
+        (folder / ("memory.limit_in_bytes" if version_1 else "memory.max")).write_text(str(MEMORY))
+    except OSError:
+        yield f"ulimit -v {MEMORY // 1024}"
+        return
+    try:
+        yield f"echo $$ > {folder}/cgroup.procs"
+    finally:
+        for _ in range(50):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+                break
+            time.sleep(0.1)
+
+
+@contextmanager
+def small_program(name: str, folder: Path, port: int, env: Mapping[str, str]) -> Iterator[Program]:
+    """Run one of our programs where it may take 256 MB."""
+    with small_group() as enter:
+        command = ["sh", "-c", f'{enter}; exec "$@"', "sh", *flagsvc(), name]
+        with running(f"small-{name}", command, env=env, folder=folder) as program:
+            program.wait(
+                lambda: answers(f"http://127.0.0.1:{port}/{'proxy/' if name == 'proxy' else ''}health"), "ready"
+            )
+            yield program
+
+
+@contextmanager
+def small_proxy(folder: Path) -> Iterator[tuple[int, Program]]:
+    """Run a proxy with a hundred toggles."""
+    features = [{"name": f"flag-{n}", "enabled": True, "strategies": [{"name": "default"}]} for n in range(100)]
+    document, port = folder / "flags.json", free_port()
+    document.write_text(json.dumps({"version": 2, "features": features}))
+    env = proxy_environment(document.as_uri(), port, {"UNLEASH_PROXY_CLIENT_KEYS": KEY})
+    with small_program("proxy", folder, port, env) as program:
+        yield port, program
+
+
+@contextmanager
+def small_server(folder: Path) -> Iterator[tuple[int, Program]]:
+    """Run a flag server."""
+    seed, port = folder / "seed.json", free_port()
+    seed.write_text(json.dumps(GIVEN))
+    env = {
+        "FLAGSVC_SERVER_PORT": str(port),
+        "FLAGSVC_SERVER_HOST": "127.0.0.1",
+        "FLAGSVC_SEED": str(seed),
+        "FLAGSVC_DATABASE_URL": str(folder / "flags.db"),
+    }
+    with small_program("server", folder, port, env) as program:
+        yield port, program
+
+
+def post(path: str, key: str, *fields: str, body: bytes = b"") -> bytes:
+    """Return a POST."""
+    head = [f"POST {path} HTTP/1.1", "Host: flags", f"Authorization: {key}", "Content-Type: application/json", *fields]
+    return "\r\n".join([*head, "", ""]).encode() + body
+
+
+HALF_A_HEAD = b"GET /proxy HTTP/1.1\r\nHost: flags\r\nX-Forwarded-For: " + b"1" * 84_000
+LESS_OF_A_HEAD = HALF_A_HEAD[:30_000]
+NOT_TAKEN = "proxy, answers not taken"
+FLOODS = {
+    "proxy, heads": (small_proxy, LESS_OF_A_HEAD, 3_000),
+    "proxy, heads beyond the limit": (small_proxy, HALF_A_HEAD, 3_000),
+    "proxy, metrics": (
+        small_proxy,
+        post("/proxy/client/metrics", KEY, "Content-Length: 1000001", body=b" " * 1_000_000),
+        300,
+    ),
+    NOT_TAKEN: (
+        small_proxy,
+        f"GET /proxy HTTP/1.1\r\nHost: flags\r\nAuthorization: {KEY}\r\n\r\n".encode() * 100,
+        1_000,
+    ),
+    "flag server, heads": (small_server, LESS_OF_A_HEAD, 3_000),
+    "flag server, metrics": (
+        small_server,
+        post("/api/client/metrics", BACKEND_SECRET, "Content-Length: 500001", body=b" " * 500_000),
+        1_000,
+    ),
+}
+
+
+def ask(connection: http.client.HTTPConnection, path: str) -> int:
+    """Ask once on a connection, which opens itself again; return the status."""
+    connection.request("GET", path, headers={"Authorization": KEY})
+    response = connection.getresponse()
+    response.read()
+    return response.status
+
+
+def peak(program: Program) -> int:
+    """Return the most memory that a program has had, in MB."""
+    for line in Path(f"/proc/{program.process.pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) // 1024
+    return 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("networks", [1, 200], ids=["one network", "200 networks"])
+@pytest.mark.parametrize("name", FLOODS)
+def test_a_flood(name: str, networks: int, tmp_path: Path) -> None:
+    """The process lives; every caller beside the flood gets its answer."""
+    run, begun, number = FLOODS[name]
+    stream = tmp_path / "stream"
+    stream.write_bytes(begun)
+    with run(tmp_path) as (port, program):
+        path = "/proxy" if run is small_proxy else "/health"
+        told = [
+            sys.executable,
+            ROOT / "tests" / "flooding.py",
+            port,
+            int(SECONDS),
+            number,
+            networks,
+            stream,
+            *([1] if name == NOT_TAKEN else []),
+        ]
+        with subprocess.Popen([str(each) for each in told], stdout=subprocess.PIPE, text=True) as flood:
+            times: list[float] = []
+            with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=SLOWEST_S)) as kept:
+                while flood.poll() is None:
+                    for connection in (kept, http.client.HTTPConnection("127.0.0.1", port, timeout=SLOWEST_S)):
+                        started = time.perf_counter()
+                        assert ask(connection, path) == 200
+                        times.append(time.perf_counter() - started)
+                        if connection is not kept:
+                            connection.close()
+                    time.sleep(0.005)
+            opened = (flood.stdout.read() if flood.stdout else "").strip()
+        assert program.process.poll() is None, "the process was killed"
+        p99 = statistics.quantiles(times, n=100)[98] * 1000
+        print(
+            f"\n{name}, {networks} network(s): {opened} connections in {SECONDS:.0f} s, {peak(program)} MB at most;"
+            f" {len(times)} callers' answers, p99 {p99:.1f} ms, slowest {max(times) * 1000:.0f} ms"
+        )
