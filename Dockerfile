@@ -3,7 +3,7 @@
 
 FROM python:3.13-slim AS build
 RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev
-RUN mkdir /state
+RUN mkdir -m 0700 /state
 WORKDIR /source
 COPY requirements ./requirements
 RUN python -m venv /tools
