@@ -1,9 +1,11 @@
 # flagsvc proxy: evaluated flags for clients, results only. See docs/how-to/container.md.
+# The digest is that of the image index for all platforms, as the official images publish it (docker-library/repo-info). To renew it:
+# `docker buildx imagetools inspect python:3.13-slim`, and put the same one into both stages.
 # tests/integration/test_container.py runs the RUN steps of both stages and the entry point, without a container engine.
 
-FROM python:3.13-slim AS build
+FROM python:3.13-slim@sha256:9662417aace5ae7b8e2609cce472b72a8958e134ba372808abe9cc1a0c0125e6 AS build
 RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev
-RUN mkdir /state
+RUN mkdir -m 0700 /state
 WORKDIR /source
 COPY requirements ./requirements
 RUN python -m venv /tools
@@ -16,7 +18,7 @@ COPY src ./src
 RUN /tools/bin/python -m build --wheel --no-isolation --outdir /wheels
 RUN /tools/bin/python -m pip --python /opt/flagsvc/bin/python install --no-cache-dir --no-deps --no-index --find-links /wheels flagsvc
 
-FROM python:3.13-slim
+FROM python:3.13-slim@sha256:9662417aace5ae7b8e2609cce472b72a8958e134ba372808abe9cc1a0c0125e6
 LABEL org.opencontainers.image.title="flagsvc" \
       org.opencontainers.image.description="Feature-flag evaluation proxy" \
       org.opencontainers.image.licenses="Apache-2.0"

@@ -32,11 +32,12 @@ class World:
 
     def __post_init__(self) -> None:
         self.holder: Holder[TinySnapshot] = Holder()
+        self.keeper = Keeper(self.store, "key", self.log)
         self.poller = Poller(
             self.source,
             self.holder,
             Preparer(self.compile),
-            Keeper(self.store, "key", self.log),
+            self.keeper,
             clock=self.clock,
             log=self.log,
             draw=lambda: 0.0,

@@ -15,7 +15,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
@@ -23,6 +23,7 @@ from packaging.markers import Marker
 
 import needs
 from fake_upstream import fake_upstream
+from flagsvc.flagstore.seed_file import parse_seed
 from processes import ROOT, answers, clean_environment, free_port, proxy_environment, running, scratch
 
 SECONDS = 900
@@ -247,15 +248,54 @@ def pinned(path: str) -> dict[str, str]:
     return dict(re.findall(r"^([\w-]+)==(\S+)", (ROOT / path).read_text(), re.MULTILINE))
 
 
+def composed(environment: dict[str, str]) -> dict[str, Any]:
+    """Return what the flag server of the compose file begins with, in an environment; it is a seed that the server takes."""
+    content = yaml.safe_load((ROOT / "compose.yaml").read_text())["configs"]["seed"]["content"]
+    seed = yaml.safe_load(interpolated(content, environment))
+    parse_seed(seed)
+    return dict(seed)
+
+
+def interpolated(text: str, environment: dict[str, str]) -> str:
+    """Return a text of the compose file with its variables replaced. Raises KeyError where one is missing."""
+    return re.sub(r"\$\{(\w+):\?[^}]+\}", lambda found: environment[found[1]], text)
+
+
+def test_no_server_with_a_token_that_everybody_knows() -> None:
+    """Without secrets from the environment nothing starts; none stands in the file; the port is open on this machine alone."""
+    with pytest.raises(KeyError, match="FLAG_ADMIN_SECRET"):
+        composed({})
+    text = (ROOT / "compose.yaml").read_text()
+    services = yaml.safe_load(text)["services"]
+    assert services["flag-server"]["ports"] == ["127.0.0.1:4242:4242"] and "ports" not in services["database"]
+    known = yaml.safe_load((ROOT / "examples/seed.yaml").read_text())["tokens"]
+    assert not [token for token in known if token["secret"] in text]
+
+
+def test_the_base_image_is_named_by_its_digest() -> None:
+    """What the name stands for changes from day to day; both stages begin with the same."""
+    images = re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    assert len(images) == 2 and len(set(images)) == 1
+    assert re.fullmatch(r"python:3\.13-slim@sha256:[0-9a-f]{64}", images[0])
+
+
 def test_the_compose_file() -> None:
     """The proxy of the compose file is built here, read-only, without capabilities, and meets its upstream by its token."""
     services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
     proxy, server = services["proxy"], services["flag-server"]
     assert proxy["build"] == "." and proxy["read_only"] is True and proxy["cap_drop"] == ["ALL"]
-    seed, _, inside = server["volumes"][0].partition(":")
-    tokens = yaml.safe_load((ROOT / seed).read_text())["tokens"]
-    assert {"type": "backend", "secret": proxy["environment"]["FLAGSVC_API_TOKEN"]} in tokens
-    assert server["command"] == ["server"] and inside == server["environment"]["FLAGSVC_SEED"] + ":ro"
+    tokens = composed({"FLAG_ADMIN_SECRET": "a" * 48, "FLAG_UPSTREAM_SECRET": "b" * 48})["tokens"]
+    assert tokens == [
+        {"type": "personal", "user": "admin", "secret": f"user:{'a' * 48}"},
+        {"type": "backend", "secret": f"*:development.{'b' * 48}"},
+    ]
+    wanted = interpolated(proxy["environment"]["FLAGSVC_API_TOKEN"], {"FLAG_UPSTREAM_SECRET": "b" * 48})
+    assert wanted == tokens[1]["secret"]
+    [seed] = server["configs"]
+    assert server["command"] == ["server"] and seed == {
+        "source": "seed",
+        "target": server["environment"]["FLAGSVC_SEED"],
+    }
     assert proxy["environment"]["FLAGSVC_URL"] == "http://flag-server:4242/api"
     assert proxy["volumes"] == ["proxy-state:/state"]
     assert "FLAGSVC_STORAGE=file:///state" in of(FINAL, "ENV")[0]

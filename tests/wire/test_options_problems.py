@@ -36,7 +36,7 @@ WRONG = {
     "trustProxy": "2",
     "namePrefix": BAD,
     "tags": "team",
-    "clientKeysHeaderName": "client key",
+    "clientKeysHeaderName": "Content-Length",
     "enableOAS": "2",
     "enableAllEndpoint": "enabled",
     "cors.allowedHeaders": "X One",

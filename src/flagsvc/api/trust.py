@@ -1,11 +1,12 @@
 """Whose address the caller has (specification: trustProxy; behaviour: Evaluation endpoints, remoteAddress).
 
 The chain is the peer, then X-Forwarded-For from right to left. The walk goes on while what it stands on is trusted; an entry
-that is no address ends it and is not used. IPv4 mapped in IPv6 counts as IPv4.
+that is no address ends it and is not used. IPv4 mapped in IPv6 counts as IPv4. A port behind an address is left out.
 """
 
 from __future__ import annotations
 
+import re
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TypeAlias
 
@@ -19,6 +20,12 @@ MAX_HOPS = 100
 """Entries of X-Forwarded-For that are looked at, empty ones included; the bound keeps a long header from costing long."""
 LONGEST = 64
 """Characters of an address, its zone included, which could be of any length otherwise."""
+
+
+WITH_PORT = re.compile(
+    r"(?P<four>[0-9.]{7,15}):(?P<port>[0-9]{1,5})|\[(?P<six>[^]:]{0,4}:[^]]{1,64})\](?::(?P<port6>[0-9]{1,5}))?"
+)
+HIGHEST_PORT = 65_535
 
 
 class Trust:
@@ -38,6 +45,9 @@ class Trust:
             return current or None
         for text in hops(forwarded):
             address = read(text)
+            if address is None:
+                text = without_port(text)
+                address = read(text)
             if address is None:
                 break
             current = str(address) if isinstance(address, IPv4Address) else text
@@ -64,6 +74,14 @@ def plain(peer: str) -> str:
     if peer.startswith(MAPPED) and "." in peer:
         return peer[len(MAPPED) :]
     return peer
+
+
+def without_port(text: str) -> str:
+    """Return the address in `1.2.3.4:80`, `[::1]:80` or `[::1]`, as some load balancers write it; nothing of any other text."""
+    found = WITH_PORT.fullmatch(text)
+    if found is None or int(found["port"] or found["port6"] or 0) > HIGHEST_PORT:
+        return ""
+    return found["four"] or found["six"] or ""
 
 
 def read(text: str) -> Address | None:

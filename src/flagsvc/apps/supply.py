@@ -20,11 +20,12 @@ from flagsvc.apps.spooling import make_spool, scope_of
 from flagsvc.engine.compile import Compiler
 from flagsvc.engine.parse import wanted
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.log import where
+from flagsvc.log import Logger, where
 from flagsvc.repository import Holder, Poller, Preparer, Source, State, file_path, is_file_url
 from flagsvc.repository.prepare import Wanted
 from flagsvc.repository.sources import BootstrapSource, FileSource, HttpSource
-from flagsvc.repository.stores import Keeper, NoStore, StorageProvider, storage_at, storage_key
+from flagsvc.repository.stores import FileStore, Keeper, NoStore, StorageProvider, storage_at, storage_key
+from flagsvc.repository.stores.provider import in_thread
 from flagsvc.settings.fleet import server_at
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.upstream import Limits, Outbound, Upstream, UpstreamOptions
@@ -72,12 +73,15 @@ class Supply:
         self.keeper = Keeper(self.storage, self.storage_key, plan.log) if shared is None else shared.keeper()
         self.poller = self.make_poller(plan, prepare or make_preparer(plan))
         self.reporter = None if self.upstream is None else self.make_reporter(plan, self.upstream)
+        self.looking: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Start polling, registering and sending in the running loop."""
         if self.fleet is not None:
             self.fleet.start()
         self.poller.start()
+        if isinstance(self.storage, FileStore):
+            self.looking = asyncio.create_task(look_at(self.storage, self.log))
         if self.reporter is not None:
             self.reporter.start()
 
@@ -86,6 +90,8 @@ class Supply:
 
         Each is done whatever happens to the others, all within a bound.
         """
+        if self.looking is not None:
+            self.looking.cancel()
         parts = [self.poller.stop(), *([] if self.reporter is None else [self.reporter.stop()])]
         tasks = [asyncio.ensure_future(part) for part in parts]
         try:
@@ -174,6 +180,14 @@ class Supply:
             custom_strategies=list(plan.strategies.by_name),
             synchronised=self.holder.wait_synchronised,
         )
+
+
+async def look_at(store: FileStore, log: Logger) -> None:
+    """Say so where others can write what is served, or everybody can read it."""
+    mode = await in_thread(store.exposed)
+    if mode is not None:
+        remedy = f"chmod 0700 {store.folder}"
+        log.warn("the storage folder is open to others", folder=str(store.folder), mode=f"{mode:04o}", remedy=remedy)
 
 
 def make_preparer(plan: Plan) -> Preparer[Snapshot]:

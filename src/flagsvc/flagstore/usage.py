@@ -1,13 +1,13 @@
 """Usage metrics: how often a feature was on and off, by application, environment and hour (specification: Usage metrics, upstream).
 
-Kept for two days (tidying.py calls `forget`). Counts of features that do not exist are dropped, hours to come are this hour, and a
-sum ends at `MOST`.
+Kept for two days (tidying.py calls `forget`). Counts of features that do not exist, or are of another project, are dropped, hours
+to come are this hour, and a sum ends at `MOST`.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -57,10 +57,15 @@ class Sum:
             self.variants[name] = self.variants.get(name, 0) + number
 
 
-def note(tx: Tx, counts: Iterable[Count]) -> None:
-    """Add reported counts to the stored ones."""
+def everywhere(project: str) -> bool:
+    """Return that a report may be about any project."""
+    return True
+
+
+def note(tx: Tx, counts: Iterable[Count], covers: Callable[[str], bool] = everywhere) -> None:
+    """Add reported counts to the stored ones; those of a project that the report does not cover are dropped."""
     sums = add_up(tx, counts)
-    known = existing(tx, {key[0] for key in sums})
+    known = existing(tx, {key[0] for key in sums}, covers)
     rows = sorted((key, found) for key, found in sums.items() if key[0] in known)
     columns = [dict(zip(KEY, key, strict=True)) for key, _ in rows]
     totals = [
@@ -88,11 +93,12 @@ def add_up(tx: Tx, counts: Iterable[Count]) -> dict[tuple[str, str, str, datetim
     return sums
 
 
-def existing(tx: Tx, names: Iterable[str]) -> set[str]:
-    """Return those of the names that are features, archived ones too."""
+def existing(tx: Tx, names: Iterable[str], covers: Callable[[str], bool]) -> set[str]:
+    """Return those of the names that are features of a project that is covered, archived ones too."""
     found: set[str] = set()
     for some in chunks(sorted(names)):
-        found.update(tx.db.execute(select(features.c.name).where(features.c.name.in_(some))).scalars())
+        rows = tx.db.execute(select(features.c.name, features.c.project).where(features.c.name.in_(some)))
+        found.update(name for name, project in rows if covers(project))
     return found
 
 

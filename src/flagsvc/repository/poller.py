@@ -28,6 +28,8 @@ WITHOUT_INTERVAL_S = 5.0
 """Pace of the attempts before the first success where refreshInterval is 0."""
 CHEAP_STEPS = 4
 """The back-off of a source with a pace of its own grows to this many of its steps."""
+HEAD_START_S = 0.25
+"""Seconds that storage has before the upstream is asked beside it: with what is stored there is an ETag to ask with."""
 NAMED_PROBLEMS = 20
 FLUSH_S = 2.0
 
@@ -70,6 +72,7 @@ class Poller(Generic[S]):
         self._etag: str | None = None
         self._raw: bytes | None = None
         self._begun = False
+        self._restoring: asyncio.Task[None] | None = None
         self._booting: asyncio.Task[None] | None = None
         self._trouble = Trouble(log, "the configuration could not be fetched", "the configuration is fetched again")
         self._unusable = Trouble(log, "the stored configuration cannot be used", "the stored configuration can be used")
@@ -86,15 +89,16 @@ class Poller(Generic[S]):
         return self._loop.running
 
     def start(self) -> None:
-        """Start: storage first, then the bootstrap address beside the upstream."""
+        """Start: storage first, for a moment, then whatever is not there yet beside the upstream."""
         self._loop.start()
 
     async def stop(self) -> None:
         """End the loop, and give what is being stored a moment to reach its place."""
         await self._loop.stop()
-        if self._booting is not None:
-            self._booting.cancel()
-            await asyncio.wait([self._booting])
+        for task in (self._restoring, self._booting):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait([task])
         await self._keeper.flush(FLUSH_S)
 
     async def _run(self) -> None:
@@ -109,7 +113,8 @@ class Poller(Generic[S]):
         if self._holder.ready:
             self._life = Life(State.STALE)
             return self._holder.mark(State.STALE)
-        await self._restore()
+        self._restoring = asyncio.create_task(self._restore())
+        await asyncio.wait([self._restoring], timeout=HEAD_START_S)
         if self._bootstrap is not None:
             self._booting = asyncio.create_task(self._boot(self._bootstrap))
         return None
@@ -148,7 +153,7 @@ class Poller(Generic[S]):
         except (UpstreamError, DocumentError) as error:
             self._trouble.report(error)
             pace = self._polled(event_of(error), None)
-            if self._life.state is State.COLD:  # a storage that was away at the start may be there by now
+            if self._life.state is State.COLD and not self._reads_storage:  # it may have been away at the start
                 await self._restore()
             return self._delay(pace, error)
         self._trouble.over()
@@ -190,7 +195,14 @@ class Poller(Generic[S]):
         if fetched.body == self._raw:
             return Event.SAME, Offer(fetched.etag)
         prepared = await self._prepare(fetched.body, self._holder.current)
+        if not prepared.snapshot.names and self._restoring is not None:
+            await asyncio.wait([self._restoring])  # whether it empties anything hangs on what is stored
         return self._offered(prepared), Offer(fetched.etag, prepared)
+
+    @property
+    def _reads_storage(self) -> bool:
+        """Whether what is stored is still being read."""
+        return self._restoring is not None and not self._restoring.done()
 
     def _offered(self, prepared: Prepared[S]) -> Event:
         served = self._holder.current

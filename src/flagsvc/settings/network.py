@@ -56,6 +56,29 @@ TAKEN = frozenset(
 )
 """Headers of answers that have a meaning of their own."""
 CORS_HEADERS = "access-control-"
+READ = frozenset(
+    {
+        "accept-encoding",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "expect",
+        "host",
+        "if-none-match",
+        "keep-alive",
+        "origin",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "x-forwarded-for",
+    }
+)
+"""Headers of requests that have a meaning of their own: they frame a request, belong to one connection, or are read by us."""
 HOST_NAME = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?")
 PATH = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:@%/-]*")
 ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(\[[0-9a-f:.]+\]|[^\s/?#@:\[\]]+)(:([0-9]{1,5}|\*))?")
@@ -251,6 +274,14 @@ def parse_answer_header(value: object) -> str:
     return name
 
 
+def parse_key_header(value: object) -> str:
+    """Return the name of a header that may carry a key, in lower case."""
+    name = parse_header_name(value)
+    if name in READ or name.startswith(CORS_HEADERS):
+        raise RefusedError(f"{quoted(name)} says something else already")
+    return name
+
+
 def parse_token(value: object) -> str:
     """Return a token as HTTP defines it: the name of a header or of a method."""
     text = parse_text(value)
@@ -334,7 +365,7 @@ HOST = Kind("a host name, an IP address, or unix:/path", "HOST", parse_host)
 ADDRESS = Kind("host:port, :port for all addresses, or unix:/path", "ADDRESS", parse_address)
 FILE_MODE = Kind("an octal mode such as 0660", "MODE", parse_mode)
 BASE_PATH = Kind("a path such as /base/path", "PATH", parse_base_path)
-HEADER_NAME = Kind("the name of a header", "NAME", parse_header_name)
+KEY_HEADER = Kind("the name of a header that says nothing else", "NAME", parse_key_header)
 ANSWER_HEADER = Kind("the name of a header that answers do not have yet", "NAME", parse_answer_header)
 HEADER_NAMES = several(parse_token, "names of headers, with commas between", "NAMES")
 METHODS = several(parse_method, "HTTP methods, with commas between", "METHODS")

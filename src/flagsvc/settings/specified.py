@@ -177,7 +177,7 @@ SPECIFIED: tuple[Option, ...] = (
     Option(
         name="clientKeysHeaderName",
         reads=("CLIENT_KEY_HEADER_NAME",),
-        kind=net.HEADER_NAME,
+        kind=net.KEY_HEADER,
         section=Section.CALLERS,
         default="authorization",
         help="name of the header that carries the client key",

@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 from flagsvc.api.trust import LONGEST, MAX_HOPS, Trust, plain, read
 
 ENTRIES = st.sampled_from(
-    ["1.1.1.1", "10.0.0.1", "10.0.0.2", "::1", "fd00::1", "::ffff:10.0.0.9", "x", "", "1.1.1.1:80"]
+    [
+        *("1.1.1.1", "10.0.0.1", "10.0.0.2", "::1", "fd00::1", "::ffff:10.0.0.9", "x", ""),
+        *("1.1.1.1:80", "10.0.0.1:80", "[fd00::1]:80", "[::ffff:10.0.0.9]:80", "[x]:80", "x:80"),
+    ]
 )
 
 
@@ -21,7 +24,7 @@ def slow(networks: list[str], peer: str, entries: list[str]) -> str:
         if not any(address in ipaddress.ip_network(network) for network in networks):
             break
         try:
-            following = ipaddress.ip_address(entry)
+            following = ipaddress.ip_address(entry.removesuffix(":80").strip("[]"))
         except ValueError:
             break
         mapped = getattr(following, "ipv4_mapped", None)

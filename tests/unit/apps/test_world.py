@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import threading
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from apps_options import options as usual
 
+from aio import until
 from flagsvc.apps import supply as module
 from flagsvc.apps.plan import make_plan, renewed
 from flagsvc.apps.supply import make_bootstrap, make_storage, make_storage_key
@@ -261,3 +263,40 @@ def test_other_keys_without_an_upstream(document: Path) -> None:
     made = World(before)
     made.renew(renewed(before, dataclasses.replace(before.options, client_keys="other-key", flagsvc_api_token="other")))
     assert made.service.keys.client.holds(b"other-key")
+
+
+@pytest.mark.parametrize(("mode", "said"), [(0o700, False), (0o777, True), (0o755, True)])
+def test_a_storage_folder_that_is_open_to_all_is_named(tmp_path: Path, mode: int, said: bool) -> None:
+    """With what is wrong and what to do, once at the start, whatever becomes of it."""
+    folder = tmp_path / "state"
+    folder.mkdir()
+    folder.chmod(mode)
+    made = World(dataclasses.replace(make_plan(options(storage=folder.as_uri())), log=RecordingLog()))
+
+    async def main() -> None:
+        made.start()
+        await until(lambda: made.looking is None or made.looking.done())
+        await made.stop()
+
+    asyncio.run(main())
+    assert isinstance(made.log, RecordingLog)
+    lines = [line for line in made.log.lines if "open to others" in line.event]
+    assert [line.fields for line in lines] == (
+        [{"folder": str(folder), "mode": f"{mode:04o}", "remedy": f"chmod 0700 {folder}"}] if said else []
+    )
+    assert [line.level for line in lines] == ["warn"] * said
+
+
+def test_a_disk_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking at the folder holds up neither start nor stop."""
+    hanging = threading.Event()
+    monkeypatch.setattr(FileStore, "exposed", lambda store: hanging.wait(20) and None)
+    made = World(make_plan(options(storage=tmp_path.as_uri())))
+
+    async def main() -> None:
+        made.start()
+        await made.stop()
+
+    asyncio.run(main())
+    assert not hanging.is_set()
+    hanging.set()

@@ -16,7 +16,14 @@ NOW = datetime(2026, 3, 4, 12, 34, 56, 789_000, tzinfo=UTC)
 MOMENT = "2026-03-04T12:34:56.789Z"
 HOUR = "2026-03-04T12:00:00.000Z"
 PRODUCTION = "default:production.of-production"
-GIVEN = {"tokens": [{"type": "backend", "secret": PRODUCTION, "projects": ["default"], "environment": "production"}]}
+BOTH = "[]:production.of-both"
+GIVEN = {
+    "projects": [{"id": "other"}],
+    "tokens": [
+        {"type": "backend", "secret": PRODUCTION, "projects": ["default"], "environment": "production"},
+        {"type": "backend", "secret": BOTH, "projects": ["default", "other"], "environment": "production"},
+    ],
+}
 APP = {"appName": "shop", "interval": 10, "started": MOMENT, "strategies": ["default", ""]}
 TOP = "Request validation failed: your request body or params contain invalid data."
 TOO_LONG = "x" * 256
@@ -227,3 +234,24 @@ def test_bodies_that_are_not_json(client: AppClient, path: str) -> None:
         400,
         400,
     ]
+
+
+def test_a_token_counts_for_its_projects_alone(client: AppClient) -> None:
+    """What it reports of the flags of another is left out, in both forms; what stands beside it is taken."""
+    flags = Flags()
+    flags.feature("theirs", project="other")
+    with client.server.store.writing(None) as tx:
+        flags.put(tx)
+    counted = {"one": {"yes": 1}, "theirs": {"yes": 2}}
+    lines = [
+        {"featureName": name, "appName": "shop", "environment": "production", "yes": 4, "no": 0}
+        for name in ("one", "theirs")
+    ]
+    assert taken(report(client, counted, PRODUCTION)) and taken(bulk(client, metrics=lines, token=PRODUCTION))
+    assert (last_hour(client), last_hour(client, "theirs")) == ({"production": (5, 0)}, {})
+    assert taken(report(client, counted, BOTH)) and taken(bulk(client, metrics=lines, token=BOTH))
+    assert (last_hour(client), last_hour(client, "theirs")) == ({"production": (10, 0)}, {"production": (6, 0)})
+    assert taken(report(client, counted))
+    assert last_hour(client, "theirs") == {"development": (2, 0), "production": (6, 0)}
+    shown = client.get("/api/admin/projects/other/features/theirs").json()
+    assert shown["lastSeenAt"] is not None

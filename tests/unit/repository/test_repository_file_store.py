@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from flagsvc.errors import StoreError
-from flagsvc.repository.stores import FileStore
-from flagsvc.repository.stores.file import ABANDONED_S, frame, unframe
+from flagsvc.repository.stores import FileStore, Record
+from flagsvc.repository.stores import file as module
+from flagsvc.repository.stores.file import ABANDONED_S, MOST_BYTES, frame, read_file, unframe
+from flagsvc.upstream import Limits
 
 KEY = "0123abc"
 
@@ -54,19 +56,19 @@ def test_a_generation_that_cannot_be_read_does_not_hide_the_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unread: str
 ) -> None:
     """Nor does it keep the next one from being written; where no other is there, the reason is told."""
-    store, read = FileStore(tmp_path), Path.read_bytes
+    store = FileStore(tmp_path)
 
-    def failing(path: Path) -> bytes:
+    def failing(path: Path) -> bytes | None:
         if path.suffix == unread:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
-        return read(path)
+        return read_file(path)
 
-    monkeypatch.setattr(Path, "read_bytes", failing)
-    for data in (b"one", b"two"):
-        store.set(KEY, data)
-    monkeypatch.setattr(Path, "read_bytes", read)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "read_file", failing)
+        for data in (b"one", b"two"):
+            store.set(KEY, data)
     store.set(KEY, b"three")
-    monkeypatch.setattr(Path, "read_bytes", failing)
+    monkeypatch.setattr(module, "read_file", failing)
     assert store.get(KEY) == (b"two" if unread == ".flags" else b"three")
     (tmp_path / f"{KEY}{'.previous' if unread == '.flags' else '.flags'}").unlink()
     with pytest.raises(StoreError, match="input/output error"):
@@ -223,3 +225,50 @@ def test_any_data_comes_back(tmp_path: Path, data: bytes) -> None:
 def test_what_was_not_written_by_us_is_nothing(content: bytes | None) -> None:
     """No file, other files, appended bytes."""
     assert unframe(content) is None
+
+
+def test_what_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its size is looked at before; the error names file, size and limit; another generation serves, and the next one is stored."""
+    store = FileStore(tmp_path)
+    for data in (b"old", b"new"):
+        store.set(KEY, data)
+    newest = tmp_path / f"{KEY}.flags"
+    with newest.open("r+b") as file:
+        file.truncate(10**12)  # takes no room on the disk, and would not fit into memory
+    assert store.get(KEY) == b"old"
+    (tmp_path / f"{KEY}.previous").unlink()
+    said = f"^`{newest}` has 1000000000000 bytes, and flagsvc stores at most {MOST_BYTES}$"
+    with pytest.raises(StoreError, match=said):
+        store.get(KEY)
+    store.set(KEY, b"newer")
+    assert store.get(KEY) == b"newer" and files(tmp_path) == [newest.name]
+    monkeypatch.setattr(module, "MOST_BYTES", newest.stat().st_size)
+    assert store.get(KEY) == b"newer"
+    with pytest.raises(StoreError, match="at most"):
+        store.set(KEY, b"newer and larger")
+    assert store.get(KEY) == b"newer"
+
+
+def test_the_largest_document_can_be_stored() -> None:
+    """What the upstream may give, with what stands before it."""
+    assert Limits().max_bytes + len(frame(Record(b"", "x" * 10_000).pack())) < MOST_BYTES
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    """A pipe under the name of a generation would never end."""
+    os.mkfifo(tmp_path / f"{KEY}.flags")
+    with pytest.raises(StoreError, match=f"^`{tmp_path / KEY}.flags` is no file$"):
+        FileStore(tmp_path).get(KEY)
+
+
+@pytest.mark.parametrize(
+    ("mode", "exposed"),
+    [(0o700, False), (0o750, False), (0o710, False), (0o770, True), (0o702, True), (0o704, True), (0o755, True)],
+)
+def test_a_folder_that_is_open_to_all(tmp_path: Path, mode: int, exposed: bool) -> None:
+    """Where somebody else may write, or everybody read, it is told; where there is no folder yet it will be the owner's."""
+    folder = tmp_path / "state"
+    assert FileStore(folder).exposed() is None
+    folder.mkdir()
+    folder.chmod(mode)
+    assert FileStore(folder).exposed() == (mode if exposed else None)

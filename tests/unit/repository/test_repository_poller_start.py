@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aio import asynchronous
+from aio import asynchronous, until
 from flagsvc.repository import Preparer
 from flagsvc.repository.stores import Record
 from flagsvc.testing import FakeSource, MemoryStore, turns
@@ -176,6 +176,85 @@ async def test_an_empty_bootstrap_does_not_turn_everything_off() -> None:
     async with running(DOWN, bootstrap=FakeSource(EMPTY)) as world:
         await turns()
         assert (world.serves, world.holder.state) == ([], "bootstrapped")
+
+
+class SlowStore(MemoryStore):
+    """A store that does not answer before `gate` is open, and then with what was there when it was asked."""
+
+    def __init__(self, body: bytes, etag: str | None) -> None:
+        super().__init__()
+        self.data = stored(body, etag).data
+        self.gate = asyncio.Event()
+        self.asked = 0
+
+    async def get(self, key: str) -> bytes | None:
+        """Return what is stored under a key, late."""
+        self.asked += 1
+        found = self.data.get(key)
+        await self.gate.wait()
+        return found
+
+
+@asynchronous
+async def test_a_storage_that_hangs_does_not_hold_the_upstream_up() -> None:
+    """It is asked beside it, nothing is said of that, and what it gives in the end replaces nothing, here or in the storage."""
+    store = SlowStore(ONE, '"old"')
+    async with running(TWO, document("three"), store=store) as world:
+        async with asyncio.timeout(5):
+            await world.holder.wait_synchronised()
+        assert (world.serves, world.source.etags) == (["two"], [None])
+        store.gate.set()
+        await turns()
+        assert (world.serves, world.holder.state, world.log.at("warn")) == (["two"], "fresh", [])
+        world.keeper.rename("other")
+        world.keeper.save_again()
+        await turns()
+        assert [Record.unpack(data).body for data in store.data.values()] == [TWO, TWO]
+        await world.round()
+        await world.clock.next_sleep()
+        assert (world.serves, world.source.etags) == (["three"], [None, etag_of(TWO)])
+
+
+@asynchronous
+async def test_a_slow_storage_serves_where_the_upstream_fails() -> None:
+    """As soon as it answers, however often the upstream has failed meanwhile; it is not asked again, and nothing is said of it."""
+    store = SlowStore(ONE, '"old"')
+    async with running(DOWN, DOWN, DOWN, ONE, store=store) as world:
+        await world.round()
+        await world.round()
+        assert (world.serves, store.asked) == (None, 1)
+        store.gate.set()
+        await turns()
+        assert (world.serves, world.holder.state) == (["one"], "restored")
+        assert [line for line in world.log.at("warn") if "stored" in line] == []
+        await world.round()
+        await world.clock.next_sleep()
+        assert world.source.etags[-1] == '"old"'
+
+
+@asynchronous
+async def test_an_empty_document_waits_for_the_storage() -> None:
+    """A flag server that has lost its database must not turn off what is stored, should that take a moment to be read."""
+    store = SlowStore(ONE, None)
+    async with running(EMPTY, EMPTY, store=store) as world:
+        await until(lambda: world.source.etags)
+        await turns()
+        assert world.serves is None
+        store.gate.set()
+        await world.clock.next_sleep()
+        assert (world.serves, world.holder.state) == (["one"], "restored")
+
+
+@asynchronous
+async def test_stopping_ends_a_storage_that_hangs() -> None:
+    """Before the upstream is asked, and after."""
+    for passing in (False, True):
+        async with running(DOWN, store=SlowStore(ONE, None)) as world:
+            if passing:
+                await world.clock.next_sleep()
+            else:
+                await turns()
+        assert not world.holder.ready
 
 
 @asynchronous

@@ -187,6 +187,25 @@ def test_no_header_names(value: object) -> None:
         net.parse_header_name(value)
 
 
+FRAMING = (
+    *("connection", "content-length", "expect", "host", "keep-alive", "proxy-authenticate", "proxy-authorization"),
+    *("proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"),
+)
+READ = (
+    *("accept-encoding", "access-control-request-headers", "access-control-request-method", "content-encoding"),
+    *("content-type", "if-none-match", "origin", "x-forwarded-for"),
+)
+
+
+@pytest.mark.parametrize("name", [*FRAMING, *READ])
+def test_headers_that_carry_no_key(name: str) -> None:
+    """What frames a request, belongs to one connection or says something else to the proxy is no place for a key."""
+    for spelling in (name, name.upper()):
+        with pytest.raises(RefusedError, match=f"^`{name}` says something else already$"):
+            net.KEY_HEADER.parse(spelling)
+    assert net.KEY_HEADER.parse(f"X-{name}") == f"x-{name}"
+
+
 def test_header_names_and_methods() -> None:
     """Header names lose their case, methods get theirs."""
     assert net.parse_header_name("X-Client-Key") == "x-client-key"

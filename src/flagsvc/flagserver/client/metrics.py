@@ -1,7 +1,7 @@
 """POST /api/client/metrics, /bulk: how often features were on and off (specification: the upstream API).
 
-What a report counts is counted in the environment of its token. As on the real server, a report that has the right shape and still
-cannot be taken is answered with a 400 without a body.
+What a report counts is counted in the environment of its token, and for the projects of its token alone. As on the real server,
+a report that has the right shape and still cannot be taken is answered with a 400 without a body.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def take_metrics(call: Call) -> Answer:
     with call.store.noting() as tx:
         register(tx, [told])
         moment = read(body["bucket"]["stop"], tx.now)
-        note(tx, (count(name, body["appName"], token.environment, moment, each) for name, each in toggles.items()))
+        counts = (count(name, body["appName"], token.environment, moment, each) for name, each in toggles.items())
+        note(tx, counts, token.covers)
     return TAKEN
 
 
@@ -52,7 +53,7 @@ def take_bulk(call: Call) -> Answer:
         return REFUSED
     with call.store.noting() as tx:
         register(tx, [registration(each, tx.now, call.request.peer) for each in applications])
-        note(tx, reports(metrics, call.token.environment, tx.now))
+        note(tx, reports(metrics, call.token.environment, tx.now), call.token.covers)
     return TAKEN
 
 

@@ -10,13 +10,18 @@ import contextlib
 import hashlib
 import os
 import secrets
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from flagsvc.errors import StoreError
+from flagsvc.upstream import Limits
 
 MAGIC = b"flagsvc-store 1 "
+MOST_BYTES = Limits().max_bytes + 65_536
+"""Bytes of a file: the largest document that the upstream may give, and what stands before it."""
+EXPOSED = stat.S_IWGRP | stat.S_IWOTH | stat.S_IROTH
 ABANDONED_S = 3600.0
 """A temporary file this old is left over from a process that was killed."""
 
@@ -34,11 +39,12 @@ class FileStore:
         Raises StoreError when there are files but none of them can be read and is whole.
         """
         newest, previous = self._paths(key)
-        there, failed = False, None
+        there = False
+        failed: OSError | StoreError | None = None
         for path in (newest, previous):
             try:
                 content = read_file(path)
-            except OSError as error:
+            except (OSError, StoreError) as error:
                 failed = failed or error
                 continue
             there = there or content is not None
@@ -72,6 +78,14 @@ class FileStore:
         sync_folder(self.folder)
         sweep(self.folder, key)
 
+    def exposed(self) -> int | None:
+        """Return the mode of a folder into which somebody else may write, or in which everybody may read; None for any other."""
+        try:
+            mode = stat.S_IMODE(self.folder.stat().st_mode)
+        except OSError:  # it is not there, or storing will say what is wrong with it
+            return None
+        return mode if mode & EXPOSED else None
+
     def _paths(self, key: str) -> tuple[Path, Path]:
         return self.folder / f"{key}.flags", self.folder / f"{key}.previous"
 
@@ -97,23 +111,36 @@ def unframe(content: bytes | None) -> bytes | None:
 
 
 def read_file(path: Path) -> bytes | None:
-    """Return what a file holds, None when there is none."""
+    """Return what a file holds, None when there is none. Raises StoreError for what is no file, or is larger than MOST_BYTES."""
     try:
-        return path.read_bytes()
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe would be waited for
     except FileNotFoundError:
         return None
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise StoreError(f"`{path}` is no file")
+        check_size(path, found.st_size)
+        return file.read(MOST_BYTES)
+
+
+def check_size(path: Path, size: int) -> None:
+    """Raise StoreError for a file that is larger than anything of ours."""
+    if size > MOST_BYTES:
+        raise StoreError(f"`{path}` has {size} bytes, and flagsvc stores at most {MOST_BYTES}")
 
 
 def is_whole(path: Path) -> bool:
     """Return whether a file can be read and is exactly what was written."""
     try:
         return unframe(read_file(path)) is not None
-    except OSError:
+    except (OSError, StoreError):
         return False
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a new file, readable for its owner only, and have the machine put it on the disk."""
+    """Write a new file, readable for its owner only, and have it put on the disk. Raises StoreError where it is too large."""
+    check_size(path, len(content))
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)

@@ -63,7 +63,7 @@ class Keeper:
 
         A provider that hangs is waited for once: whoever asks again finds the same question, and no second one behind it.
         """
-        seconds = self._load_s if self._reading is None else 0
+        seconds, before = self._load_s if self._reading is None else 0, self._kept
         reading = self._reading = self._reading or asyncio.ensure_future(read(self._provider, self._key))
         try:
             await asyncio.wait([reading], timeout=seconds)
@@ -76,12 +76,14 @@ class Keeper:
                 raise TimeoutError
             self._reading = None
             data = reading.result()
-            self._kept = None if data is None else Record.unpack(data)
+            record = None if data is None else Record.unpack(data)
         except Exception as error:  # a provider may be anybody's code
             self._unread.report(error)
             return None
         self._unread.over()
-        return self._kept
+        if self._kept is before:  # else one was kept meanwhile that is newer
+            self._kept = record
+        return record
 
     def save(self, record: Record) -> None:
         """Have a record written; of several that come while one is being written only the last one is."""
