@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import needs
 from processes import answers, free_port, running, scratch
 
+HEALTH = "/proxy/health"
 HAPROXY = """\
 global
   maxconn 2000
@@ -70,9 +71,12 @@ def haproxy(ports: Sequence[int]) -> Iterator[int]:
 
 
 @contextmanager
-def haproxy_as(text: str, servers: str) -> Iterator[int]:
-    """Run HAProxy with this configuration, whose `{port}` and `{servers}` are filled in, until the block ends; give its port."""
-    with _balancer("haproxy", text, servers, "-db", "-f") as port:
+def haproxy_as(text: str, servers: str, health: str = HEALTH) -> Iterator[int]:
+    """Run HAProxy with this configuration, whose `{port}` and `{servers}` are filled in, until the block ends; give its port.
+
+    It is ready when a server behind it answers at `health`.
+    """
+    with _balancer("haproxy", text, servers, health, "-db", "-f") as port:
         yield port
 
 
@@ -80,16 +84,23 @@ def haproxy_as(text: str, servers: str) -> Iterator[int]:
 def nginx(ports: Sequence[int]) -> Iterator[int]:
     """Run nginx in front of proxies on these ports until the block ends; give its port."""
     servers = "\n".join(f"    server 127.0.0.1:{port} max_fails=1 fail_timeout=1s;" for port in ports)
-    with _balancer("nginx", NGINX, servers, "-e", "stderr", "-c") as port:
+    with nginx_as(NGINX, servers) as port:
         yield port
 
 
 @contextmanager
-def _balancer(name: str, text: str, servers: str, *arguments: str) -> Iterator[int]:
+def nginx_as(text: str, servers: str, health: str = HEALTH) -> Iterator[int]:
+    """Run nginx with this configuration, as `haproxy_as` runs HAProxy."""
+    with _balancer("nginx", text, servers, health, "-e", "stderr", "-c") as port:
+        yield port
+
+
+@contextmanager
+def _balancer(name: str, text: str, servers: str, health: str, *arguments: str) -> Iterator[int]:
     program, port = needs.program(name, f"/usr/sbin/{name}"), free_port()
     with scratch() as folder:
         path = folder / f"{name}.conf"
         path.write_text(text.format(port=port, servers=servers, folder=folder))
         with running(name, [program, *arguments, path], env={}, folder=folder) as balancer:
-            balancer.wait(lambda: answers(f"http://127.0.0.1:{port}/proxy/health"), "ready")
+            balancer.wait(lambda: answers(f"http://127.0.0.1:{port}{health}"), "ready")
             yield port

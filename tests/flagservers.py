@@ -15,7 +15,7 @@ import processes
 from flagsvc.api.asgi import AsgiApp
 from flagsvc.apps.flagworld import load_keyring
 from flagsvc.clock import Clock, SystemClock
-from flagsvc.flagserver.asgi import Contract
+from flagsvc.flagserver.asgi import FlagServerContract
 from flagsvc.flagserver.call import Server
 from flagsvc.flagserver.pipeline import Pipeline
 from flagsvc.flagserver.route import Route
@@ -56,7 +56,7 @@ GIVEN: dict[str, Any] = {
 class AppClient:
     """A flag server in this process. `server` is what its handlers use; `log` has what it wrote."""
 
-    app: AsgiApp[Any]
+    app: AsgiApp
     server: Server
     log: RecordingLog
 
@@ -69,10 +69,12 @@ class AppClient:
         token: str | None = USER_SECRET,
         headers: Mapping[str, str | None] | None = None,
         chunks: Sequence[bytes] | None = None,
+        more: Sequence[tuple[str, str]] = (),
     ) -> processes.Answer:
         """Send one request and return its answer. `body` goes as JSON unless it is bytes; `chunks` come without a length.
 
-        `token` is the secret to come with, None for none; headers given here win, one that is None is not sent.
+        `token` is the secret to come with, None for none; headers given here win, one that is None is not sent; `more`
+        are further lines.
         """
         sent: dict[str, str | None] = {} if token is None else {"authorization": token}
         content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -82,7 +84,7 @@ class AppClient:
             sent |= {"content-type": "application/json", "transfer-encoding": "chunked"}
         sent |= {name.lower(): value for name, value in (headers or {}).items()}
         pieces = [content] if chunks is None else list(chunks)
-        whole = {name: value for name, value in sent.items() if value is not None}
+        whole = [*((name, value) for name, value in sent.items() if value is not None), *more]
         return asyncio.run(asyncio.wait_for(_exchange(self.app, method, path, whole, pieces), SECONDS))
 
     def get(self, path: str, **given: Any) -> processes.Answer:
@@ -103,7 +105,7 @@ class AppClient:
 
 
 async def _exchange(
-    app: AsgiApp[Any], method: str, path: str, headers: Mapping[str, str], chunks: Sequence[bytes]
+    app: AsgiApp, method: str, path: str, headers: Sequence[tuple[str, str]], chunks: Sequence[bytes]
 ) -> processes.Answer:
     """Play an ASGI server for one request."""
     place, _, query = path.partition("?")
@@ -113,7 +115,7 @@ async def _exchange(
         "path": place,
         "raw_path": quote(place, safe="/%:@!$&'()*+,;=~-._").encode(),
         "query_string": query.encode(),
-        "headers": [(name.encode(), value.encode("latin-1")) for name, value in headers.items()],
+        "headers": [(name.encode(), value.encode("latin-1")) for name, value in headers],
         "client": ("203.0.113.7", 4711),
     }
     left = list(chunks)
@@ -151,7 +153,7 @@ def app_client(
             apply_seed(tx, parse_seed(merged(GIVEN, given or {})))
         keyring = load_keyring(store, time, log)
         server = Server(store, Documents(store, time, log), keyring, time, log, base=base)
-        contract = Contract(Pipeline(routes, server, body_limit=body_limit))
+        contract = FlagServerContract(Pipeline(routes, server, body_limit=body_limit))
         parts.callback(contract.close)
         yield AppClient(AsgiApp(contract, _nothing, _nothing), server, log)
 

@@ -86,6 +86,13 @@ def refuses_framing(case: Case) -> bool:
     return refused and CODING.search(case.stream) is not None and (not left or left[0].status != 400)
 
 
+def refuses_hosts(case: Case) -> bool:
+    """Hold where a request of HTTP/1.1 has no Host, two of them, or a bad one: uvicorn does not look at it."""
+    refused = bool(case.ours.replies) and case.ours.replies[0].status == 400 and case.ours.ended
+    heads = [part.lower() for part in case.stream.split(b"\r\n\r\n")]
+    return refused and any(b"http/1.1" in part and part.count(b"\nhost: proxy") != 1 for part in heads)
+
+
 def closes_tunnels(case: Case) -> bool:
     """Hold where bytes behind CONNECT were meant for the other end of a tunnel: uvicorn keeps the connection."""
     return b"CONNECT " in case.stream and case.same_but(CLOSE, None) and case.ours.ended
@@ -104,6 +111,7 @@ DIFFERENCES: tuple[Callable[[Case], bool], ...] = (
     finds_no_path,
     answers_once,
     refuses_framing,
+    refuses_hosts,
     closes_tunnels,
     gives_up,
     forgets_after_upgrade,

@@ -15,7 +15,35 @@ def post(*fields: str, version: str = "1.1") -> bytes:
     return head(f"POST /proxy HTTP/{version}", KEYED, *fields)
 
 
+def hosted(*hosts: str, version: str = "1.1", line: str = "POST /proxy") -> bytes:
+    """Return a POST with a body and these Host lines alone."""
+    fields = [f"{line} HTTP/{version}", KEYED, *(f"Host: {host}" for host in hosts), "Content-Length: 2", "", ""]
+    return "\r\n".join(fields).encode("latin-1") + b"{}"
+
+
+def large(*fields: str, filling: int) -> bytes:
+    """Return a POST whose head has this many bytes before its last fields."""
+    return post(*["X: " + "y" * 4_000] * (filling // 4_000), *fields)
+
+
+BAD_HOSTS = {
+    "no host": hosted(),
+    "two hosts": hosted("proxy", "proxy"),
+    "two hosts in HTTP/1.0": hosted("proxy", "other", version="1.0"),
+    "a host with a path": hosted("proxy/admin"),
+    "a host with a user": hosted("user@proxy"),
+    "two hosts in one line": hosted("proxy, other"),
+    "a host with a blank": hosted("proxy other"),
+    "a host that is no text": hosted("pr\xf6xy"),
+    "a host with a bad port": hosted("proxy:80a"),
+    "a host with two ports": hosted("proxy:80:81"),
+    "a host with an open bracket": hosted("[::1"),
+    "a target with a host, and no host": hosted(line="POST http://proxy/proxy"),
+}
+"""Requests for nobody, or for two; they end the connection with a 400."""
+
 REFUSED = {
+    **BAD_HOSTS,
     "both a length and chunks": post("Content-Length: 2", "Transfer-Encoding: chunked") + CHUNK,
     "chunks and a length": post("Transfer-Encoding: chunked", "Content-Length: 2") + CHUNK,
     "two lengths": post("Content-Length: 2", "Content-Length: 40") + BODY,
@@ -66,6 +94,11 @@ REFUSED = {
 """Heads and bodies that end the connection with a 400."""
 
 TAKEN = {
+    "an empty host": hosted(""),
+    "a host with a port": hosted("proxy.example:8080"),
+    "a host with an underscore": hosted("my_proxy"),
+    "an address": hosted("[2001:db8::1]:443"),
+    "a host with blanks round it": hosted(" \tproxy \t"),
     "a length": post("Content-Length: 2") + b"{}",
     "a length with noughts": post("Content-Length: 0002") + b"{}",
     "a length with blanks round it": post("Content-Length: \t2 ") + b"{}",
@@ -81,8 +114,27 @@ TAKEN = {
     "a body behind a GET": head("GET /proxy HTTP/1.1", KEYED, f"Content-Length: {len(BODY)}") + BODY,
     "a target of another host": head("POST http://other/proxy HTTP/1.1", KEYED, "Content-Length: 2") + b"{}",
     "an upgrade with a body": post("Connection: Upgrade", "Upgrade: h2c", f"Content-Length: {2}") + b"{}",
+    "an upgrade with chunks": post("Connection: Upgrade", "Upgrade: h2c", "Transfer-Encoding: chunked") + CHUNK,
+    "a WebSocket with a body": post("Connection: upgrade", "Upgrade: websocket", "Content-Length: 10")
+    + b"\r\n\r\n{}\r\n\r\n",
+    "an upgrade that comes last": post("Content-Length: 2", "Connection: upgrade", "Upgrade: websocket") + b"{}",
+    "an upgrade that nobody asks for": post("Upgrade: websocket", "Content-Length: 2") + b"{}",
 }
 """Requests that are one and end where they should: what comes behind them is the next."""
+
+TOO_LARGE = {
+    f"{name} behind {filling} bytes": large(*fields, filling=filling) + body
+    for filling in (20_000, 140_000)
+    for name, fields, body in (
+        ("a length", [f"Content-Length: {len(BODY)}"], BODY),
+        ("chunks", ["Transfer-Encoding: chunked"], CHUNK),
+        ("both", ["Transfer-Encoding: chunked", "Content-Length: 2"], CHUNK),
+        ("a bad coding", ["Transfer-Encoding: gzip, chunked"], CHUNK),
+        ("an upgrade", ["Connection: upgrade", "Upgrade: websocket", f"Content-Length: {len(BODY)}"], BODY),
+        ("a second host", ["Host: other"], b""),
+    )
+}
+"""Heads beyond every limit, with what decides where the request ends behind them."""
 
 LAST = {
     "HTTP/0.9": b"GET /proxy/health\r\n\r\n",

@@ -224,19 +224,27 @@ def parse_answers(data: bytes, methods: list[str]) -> list[tuple[int, Fields, by
 
 @dataclass
 class Serving:
-    """A service over the real engine, and what it logs. `gate` holds back every answer while it is closed, where there is one."""
+    """A service over the real engine, and what it logs. `gate` holds back every answer while it is closed, where there is one.
+
+    `waiting` counts who came to it, `left` whose waiting was cancelled.
+    """
 
     service: Service
     log: RecordingLog
     holder: Holder[Any]
     gate: asyncio.Event | None = None
     waiting: int = 0
+    left: int = 0
 
     async def wait(self, context: Context) -> Context:
         """Hold an answer back."""
         assert self.gate is not None
         self.waiting += 1
-        await self.gate.wait()
+        try:
+            await self.gate.wait()
+        except asyncio.CancelledError:
+            self.left += 1
+            raise
         return context
 
 
@@ -267,7 +275,9 @@ def serving(document: object = None, *, slow: bool = False, turns: bool = False,
     if turns:
         enrichers.append(take_turns)
     service = Service(
-        ServiceSettings(client_keys=("client-key",), enable_all_endpoint=True, **settings),
+        ServiceSettings(
+            client_keys=("client-key",), enable_all_endpoint=True, **{"enricher_timeout": 60_000} | settings
+        ),
         holder=holder,
         usage=UsageCounters(lambda: holder.current.names if holder.current else {}, clock.now),
         log=log,

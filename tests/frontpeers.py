@@ -12,10 +12,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from flagsvc.api.asgi import AsgiApp
 from flagsvc.api.service import Service
-from flagsvc.apps.protocol import bounded
 from flagsvc.front import Limits, front
 from flagsvc.front.intake import SLACK
 from frontkit import FakeTransport, Fields, State
+from uvicornpeer import bounded
 
 QUIET_TURNS = 4
 """Turns of the loop in which no task gets on, until nothing more is waited for: callbacks of tasks take some."""

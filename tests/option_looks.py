@@ -200,6 +200,13 @@ async def readiness(scene: Scene, options: ProxyOptions) -> object:
         return ready, stale.status_code, stale.text, (await proxy.ask("GET", "/proxy")).status_code
 
 
+async def pause_asked_for(scene: Scene, options: ProxyOptions) -> object:
+    """See for how many seconds an upstream is left alone that asks for an hour: tens of them, for the draw comes on top."""
+    async with scene.proxy(options):
+        scene.replies["features"] = reply(503, retry_after="3600")
+        return await scene.next_poll() // 10 * 10
+
+
 async def route_of_polls(scene: Scene, options: ProxyOptions) -> object:
     """See which server is asked, and what for; the other one forwards what is https."""
     if options.flagsvc_url.startswith("https:"):

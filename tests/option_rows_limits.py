@@ -7,6 +7,7 @@ from typing import Any
 
 from flagsvc import ProxyOptions
 from flagsvc.apps.limits import front_limits
+from flagsvc.apps.memory import request_memory
 from flagsvc.testing import RecordingLog
 from frontkit import KEYED, dial, get, head, serving
 from option_looks import ask, listening, statuses
@@ -17,6 +18,20 @@ LONG = 1000
 """More seconds than anything here waits for."""
 HALF_A_HEAD = b"GET /proxy HTTP/1.1\r\nHost: a"
 HALF_A_BODY = head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 9") + b"{"
+
+
+LATE = """
+import asyncio
+async def late(context):
+    await asyncio.sleep(0.15)
+    return context
+enrichers = [late]
+"""
+BROKEN = """
+def broken(context):
+    raise KeyError("nothing there")
+enrichers = [broken]
+"""
 
 
 def nested(levels: int) -> object:
@@ -57,6 +72,11 @@ async def third_connection(scene: Scene, options: ProxyOptions) -> object:
         return found.split()[1].decode()
 
 
+async def bytes_of_requests(scene: Scene, options: ProxyOptions) -> object:
+    """See how many bytes of requests may be under way; what that does is the front's (test_front_budget)."""
+    return front_limits(options, RecordingLog()).memory
+
+
 LISTENING = (
     Row(
         name="maxConnections",
@@ -67,6 +87,15 @@ LISTENING = (
         look=third_connection,
         seen="503",
         unset="200",
+    ),
+    Row(
+        name="requestMemory",
+        variables=("FLAGSVC_REQUEST_MEMORY",),
+        text="5 MB",
+        native=5 * 1024 * 1024,
+        look=bytes_of_requests,
+        seen=5 * 1024 * 1024,
+        unset=request_memory(1024 * 1024 + 16 * 1024, 1),
     ),
     Row(
         name="headerTimeout",
@@ -165,5 +194,26 @@ REQUESTS = (
         look=statuses(*[ask("/proxy")] * 5),
         seen=[200, 200, 200, 429, 429],
         unset=[200, 429, 429, 429, 429],
+    ),
+    Row(
+        name="enricherTimeout",
+        variables=("FLAGSVC_ENRICHER_TIMEOUT",),
+        text="50",
+        native=50,
+        beside={"expCustomEnrichers": "{folder}/late.py"},
+        files={"late.py": LATE},
+        look=statuses(ask("/proxy")),
+        seen=[500],
+        unset=[200],
+    ),
+    Row(
+        name="enricherFailure",
+        variables=("FLAGSVC_ENRICHER_FAILURE",),
+        text="context",
+        beside={"expCustomEnrichers": "{folder}/broken.py"},
+        files={"broken.py": BROKEN},
+        look=statuses(ask("/proxy")),
+        seen=[200],
+        unset=[500],
     ),
 )

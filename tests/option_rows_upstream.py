@@ -255,6 +255,16 @@ UPSTREAM = (
         seen=(200, 503, "stale", 200),
         unset=(200, 200, "ready", 200),
     ),
+    Row(
+        name="retryAfterLimit",
+        variables=("FLAGSVC_RETRY_AFTER_LIMIT",),
+        text="70000",
+        native=70_000,
+        beside={"metricsInterval": "0"},
+        look=see.pause_asked_for,
+        seen=70,
+        unset=300,
+    ),
 )
 
 METRICS = (

@@ -22,11 +22,11 @@ enrichers = [wait]
 """
 
 
-def slow_enricher(folder: Path) -> str:
-    """Write an enricher that is not done before `ends_after_its_answer` says so; return its path, for the option that names it."""
+def slow_enricher(folder: Path) -> dict[str, str]:
+    """Write an enricher that is not done before `ends_after_its_answer` says so; return the variables with which it is used."""
     path = folder / "slow.py"
     path.write_text(ENRICHER)
-    return str(path)
+    return {"EXP_CUSTOM_ENRICHERS_FILE": str(path), "FLAGSVC_ENRICHER_TIMEOUT": "60000"}
 
 
 def ends_after_its_answer(proxy: Proxy, folder: Path) -> None:

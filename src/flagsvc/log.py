@@ -145,7 +145,11 @@ def _printer(
     """Return the function that prints a line at `level`; standard error is looked up each time, it may be replaced."""
 
     def write(event: str, fields: Fields) -> None:
-        print(line(now(), level, event, fields), file=stream or sys.stderr, flush=True)
+        out = stream or sys.stderr
+        out.write(
+            line(now(), level, event, fields) + "\n"
+        )  # at once: another thread's line would get between line and end
+        out.flush()
 
     return write
 

@@ -230,7 +230,7 @@ def header_row(proxy: Fuzzed, given: Any) -> None:
     method, path, key, sent = given
     got = proxy.ask(proxy.keyed(Sent(method, path, headers=sent), key))
     size = sum(len(name) + len(value) + 4 for name, value in ((proxy.key_header, key), *sent))
-    assert (got.status == 431) == (size > 64 * 1024)
+    assert (got.status == 431) == (size > 16 * 1024)
 
 
 def path_row(proxy: Fuzzed, given: Any) -> None:

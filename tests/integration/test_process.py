@@ -81,7 +81,7 @@ def test_the_last_metrics_leave(upstream: FakeUpstream, number: int) -> None:
 
 def test_answers_on_their_way_are_finished(upstream: FakeUpstream, tmp_path: Path) -> None:
     """A request that is being answered when the signal comes gets its answer; new connections are refused."""
-    with our_proxy(upstream.url, EXP_CUSTOM_ENRICHERS_FILE=slow_enricher(tmp_path)) as proxy:
+    with our_proxy(upstream.url, **slow_enricher(tmp_path)) as proxy:
         ends_after_its_answer(proxy, tmp_path)
 
 

@@ -148,3 +148,20 @@ def test_another_token_for_the_upstream(upstream: FakeUpstream, tmp_path: Path, 
     fresh = {**env, "UNLEASH_API_TOKEN": "present-api-token"}
     with our_proxy(upstream.url, **fresh) as proxy:
         assert list(proxy.toggles()) == ["first", "second"], "a restart begins with what the new token got"
+
+
+@pytest.mark.parametrize("number", ["1", "2"])
+def test_sighup_asks_the_upstream(upstream: FakeUpstream, number: str) -> None:
+    """At once, although it has asked to be left alone for an hour, or is not due for ten minutes."""
+    env = {"FLAGSVC_WORKERS": number, "FLAGSVC_FETCH_INTERVAL": "600000"}
+    upstream.replies[FEATURES] = Reply(503, headers={"Retry-After": "3600"})
+    with our_proxy(upstream.url, wait_ready=False, **env) as proxy:
+        upstream.wait(lambda: upstream.received(FEATURES))
+        proxy.program.wait(lambda: "could not be fetched" in proxy.program.output(), "the first answer")
+        del upstream.replies[FEATURES]
+        proxy.program.process.send_signal(signal.SIGHUP)
+        upstream.wait(lambda: len(upstream.received(FEATURES)) == 2)
+        proxy.program.wait(lambda: proxy.get().status == 200, "taking the configuration")
+        proxy.program.process.send_signal(signal.SIGHUP)
+        upstream.wait(lambda: len(upstream.received(FEATURES)) == 3)
+        assert proxy.program.stop() == 0

@@ -65,6 +65,22 @@ async def test_retry_after_may_be_a_date() -> None:
 
 
 @asynchronous
+async def test_retry_after_has_a_limit() -> None:
+    """Whatever is asked, for whatever date: at most five minutes, or what the options say."""
+    async with session() as (server, upstream):
+        for wish in ("3600", "1e300", "Sun, 15 Jun 2035 15:07:20 GMT"):
+            server.script(reply(503, retry_after=wish))
+            assert (await fault(upstream)).retry_after == 300.0
+        server.script(reply(503, retry_after="299"))
+        assert (await fault(upstream)).retry_after == 299.0
+    async with session(retry_after_limit_s=0.5) as (server, upstream):
+        server.script(reply(429, retry_after="3600"))
+        with pytest.raises(UpstreamError) as caught:
+            await upstream.send_metrics({})
+        assert caught.value.retry_after == 0.5
+
+
+@asynchronous
 async def test_a_good_packed_document_is_unpacked() -> None:
     """Gzip is what is asked for."""
     async with session() as (server, upstream):

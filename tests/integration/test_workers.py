@@ -194,7 +194,7 @@ def test_an_end_at_the_start(upstream: FakeUpstream) -> None:
 
 def test_answers_on_their_way_are_finished(upstream: FakeUpstream, tmp_path: Path) -> None:
     """A request that a worker is answering when the signal comes gets its answer; new connections are refused."""
-    with crew(upstream, EXP_CUSTOM_ENRICHERS_FILE=slow_enricher(tmp_path)) as proxy:
+    with crew(upstream, **slow_enricher(tmp_path)) as proxy:
         ends_after_its_answer(proxy, tmp_path)
 
 

@@ -100,6 +100,7 @@ WITNESSES: dict[str, tuple[bytes, list[int]]] = {
         + b"0\r\n\r\n",
         [],
     ),
+    "refuses_hosts": (b"GET /proxy/health HTTP/1.1\r\n\r\n", []),
     "closes_tunnels": (frontstreams.head("CONNECT /proxy HTTP/1.1", frontstreams.KEYED), []),
     "answers_once": (
         frontstreams.head("PUT /proxy HTTP/1.1", frontstreams.KEYED, "Transfer-Encoding: chunked") + b"x",

@@ -5,7 +5,10 @@ from __future__ import annotations
 import io
 import json
 import logging
+import re
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -302,3 +305,31 @@ def test_in_brief_only_our_own_words() -> None:
     assert in_brief(ValueError("user-4711")) == "ValueError"
     assert in_brief(OSError(28, "user-4711", "/home/4711")) == "OSError: No space left on device"
     assert in_brief(OSError("user-4711")) == "OSError"
+
+
+def test_lines_of_several_threads_are_whole(tmp_path: Path) -> None:
+    """A line and its end are written at once: no other thread's line gets between them."""
+
+    class Stream(io.StringIO):
+        def write(self, text: str) -> int:
+            pieces.append(text)
+            return super().write(text)
+
+    pieces: list[str] = []
+    log = build_logger(stream=Stream(), as_json=True)
+    log.error("one")
+    log.error("two")
+    assert len(pieces) == 2 and all(piece.endswith("}\n") for piece in pieces)
+
+    path = tmp_path / "log"
+    with path.open("w") as file:
+        log = build_logger(stream=file)
+
+        def work(number: int) -> None:
+            for _ in range(400):
+                log.error(f"thread-{number}")
+
+        with ThreadPoolExecutor(6) as pool:
+            list(pool.map(work, range(6)))
+    found = path.read_text().splitlines()
+    assert len(found) == 2400 and all(re.search(r" error thread-\d$", each) for each in found)

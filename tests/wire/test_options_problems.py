@@ -96,8 +96,10 @@ WRONG = {
     "upstreamKey": BAD,
     "upstreamKeyPassword": SECRET,
     "maxStaleness": "-1",
+    "retryAfterLimit": "3600001",
     "ageHeader": "ETag",
     "maxConnections": "0",
+    "requestMemory": "0",
     "headerTimeout": "0",
     "bodyTimeout": "1m",
     "writeTimeout": "never",
@@ -108,6 +110,8 @@ WRONG = {
     "rateLimitKey": "-1",
     "rateLimitAddress": "10/s",
     "rateLimitBurst": "0.5",
+    "enricherTimeout": "0",
+    "enricherFailure": "ignore",
 }
 WAYS = ("variable", "alias", "file", "flag")
 WRONG_OBJECTS: dict[str, Any] = {"logger": print, "storage_provider": "a folder", "exp_bootstrap": 7}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from aio import asynchronous
+from aio import asynchronous, until
 from flagsvc import ProxyOptions
 from loopback import Answer, reply, then_close, then_reset
 from scene import Scene, document, scene, toggle
@@ -75,6 +75,30 @@ async def test_retry_after_is_obeyed(status: int, tmp_path: Path) -> None:
         assert 120 <= await around.next_poll() <= 120 + INTERVAL_S
         around.replies.clear()
         assert await around.next_poll() == INTERVAL_S
+
+
+@asynchronous
+async def test_a_page_for_maintenance_does_not_stop_updates_for_an_hour(tmp_path: Path) -> None:
+    """Five minutes of a Retry-After are obeyed, readiness by maxStaleness counts on meanwhile, and it can be asked at once."""
+    async with scene(tmp_path) as around, around.proxy(around.options(metrics_interval=0, max_staleness=120)) as proxy:
+        around.replies["features"] = reply(503, retry_after="3600")
+        [pause] = await around.waits(1)
+        await around.poll()
+        [pause] = await around.waits(1)
+        assert 300 <= pause <= 300 + INTERVAL_S
+        await around.clock.advance(115)
+        assert (await proxy.ask("GET", "/readyz")).status_code == 200
+        await around.clock.advance(1)
+        assert (await proxy.ask("GET", "/readyz")).status_code == 503
+        assert len(around.received("features")) == 2, "the pause goes on"
+        around.replies.clear()
+        around.served = document(toggle("on"), toggle("new"))
+        proxy.app.look_again()
+        await until(lambda: len(around.received("features")) == 3)
+        assert await around.waits(1) == [INTERVAL_S]
+        assert (await proxy.ask("GET", "/readyz")).status_code == 200
+        assert await proxy.names() == ["on", "new"]
+    assert around.received("features")[2].headers.get("if-none-match") is not None
 
 
 @asynchronous

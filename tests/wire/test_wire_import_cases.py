@@ -26,6 +26,8 @@ UNORDERED = (
 """Beginnings of the messages whose items come in the order of the database's rows."""
 NOT_OUR_WORDS = ("malformed-json",)
 """Cases whose message is the text of a JSON parser: ours has its own."""
+TOKEN_FIRST = {"client-token-and-malformed-json": 403}
+"""Cases that are wrong in the token and in the body, and what ours says: it looks at the token first (0020)."""
 
 
 def state(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,6 +85,9 @@ def test_recorded_answers(path: Path, scene: tuple[str, Scene]) -> None:
     fresh.renew()
     answer, then = ask(database, case), case["then"]
     body = answer.json()
+    if case["name"] in TOKEN_FIRST:
+        assert (answer.status, set(body)) == (TOKEN_FIRST[case["name"]], {"message"})
+        return
     assert answer.headers["content-type"] == "application/json; charset=utf-8"
     assert answer.status == then["status"], body
     if any(each in path.stem for each in NOT_OUR_WORDS):

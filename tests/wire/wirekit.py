@@ -120,8 +120,10 @@ async def call(app: AsgiApp, asked: Asked) -> Answer:
     sent: list[Any] = []
 
     async def receive() -> dict[str, Any]:
-        if asked.gone or asked.taken >= max(1, len(asked.chunks)):
+        if asked.gone:
             return {"type": "http.disconnect"}
+        if asked.taken >= max(1, len(asked.chunks)):
+            await asyncio.Event().wait()  # the caller stays
         body = asked.chunks[asked.taken] if asked.chunks else b""
         asked.taken += 1
         return {"type": "http.request", "body": body, "more_body": asked.taken < len(asked.chunks)}

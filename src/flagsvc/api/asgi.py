@@ -1,4 +1,4 @@
-"""The contract for ASGI servers: a thin adapter that decides nothing. What to answer is the Service's.
+"""The contract for ASGI servers: a thin adapter that decides nothing. What to answer is the contract's.
 
 Mounted in another application it serves below the place it is mounted at (`root_path`), and gets no lifespan events.
 """
@@ -6,8 +6,13 @@ Mounted in another application it serves below the place it is mounted at (`root
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
+from mypy_extensions import i64
+
+from flagsvc.api.call import Call
+from flagsvc.api.contract import Contract
+from flagsvc.api.deadlines import while_wanted
 from flagsvc.api.http import Headers, Request, Response
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -17,30 +22,17 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Step: TypeAlias = Callable[[], Awaitable[None]]
 
 
-class Limited(Protocol):
-    """A request whose head was read: at most `limit` bytes of its body are wanted, and one more to tell that there are too many."""
-
-    limit: int
-
-
-Admitted = TypeVar("Admitted", bound=Limited)
+UPGRADE: Final = b"upgrade"
+CODING: Final = b"transfer-encoding"
+LENGTH: Final = b"content-length"
+CHUNKED: Final = b"chunked"
 
 
-class Contract(Protocol[Admitted]):
-    """What answers requests, such as a Service."""
+class AsgiApp:
+    """An ASGI application around a contract. `startup` and `shutdown` are awaited at the ends of the lifespan."""
 
-    def admit(self, request: Request) -> Admitted | Response:
-        """Return what becomes of a request, or the answer that its head already decides."""
-
-    def answer(self, admitted: Admitted, body: bytes, /) -> Response | Awaitable[Response]:
-        """Return the answer to a request with its body."""
-
-
-class AsgiApp(Generic[Admitted]):
-    """An ASGI application around a Service. `startup` and `shutdown` are awaited at the ends of the lifespan."""
-
-    def __init__(self, service: Contract[Admitted], startup: Step, shutdown: Step) -> None:
-        self._service = service
+    def __init__(self, contract: Contract, startup: Step, shutdown: Step) -> None:
+        self._contract = contract
         self._startup = startup
         self._shutdown = shutdown
 
@@ -55,15 +47,20 @@ class AsgiApp(Generic[Admitted]):
             await send({"type": "websocket.close", "code": 1000})
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; a caller that is gone before its body arrived gets nothing."""
-        admitted = self._service.admit(request_of(scope))
+        """Answer one request; a caller that is gone before its body arrived, or while it waits, gets nothing."""
+        request = request_of(scope)
+        admitted = self._contract.admit(request)
         if not isinstance(admitted, Response):
             body = await read_body(receive, admitted.limit) if admitted.limit else b""
             if body is None:
                 return
-            admitted = await self._answer(admitted, body)
+            answer = await self._answer(admitted, body, receive)
+            if answer is None:
+                return
+            admitted = answer
         headers = admitted.headers()
-        if admitted.close and scope.get("http_version", "1.1") < "2":
+        version = scope.get("http_version", "1.1")
+        if version < "2" and (admitted.close or oddly_framed(request.headers, version)):
             headers.append((b"connection", b"close"))
         try:
             await send({"type": "http.response.start", "status": admitted.status, "headers": headers})
@@ -71,10 +68,12 @@ class AsgiApp(Generic[Admitted]):
         except OSError:  # how ASGI servers say that the caller is gone
             return
 
-    async def _answer(self, admitted: Admitted, body: bytes) -> Response:
-        """Return the service's answer."""
-        answer = self._service.answer(admitted, body)
-        return answer if isinstance(answer, Response) else await answer
+    async def _answer(self, admitted: Call, body: bytes, receive: Receive) -> Response | None:
+        """Return the contract's answer; None when the caller is gone before one that takes its time."""
+        answer = self._contract.answer(admitted, body)
+        if isinstance(answer, Response):
+            return answer
+        return await while_wanted(answer, lambda: gone(receive))
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         """Start and stop what is behind the service when the server says so."""
@@ -91,6 +90,18 @@ class AsgiApp(Generic[Admitted]):
                 return
 
 
+async def gone(receive: Receive) -> bool:
+    """Return True when the caller is gone, False where the server will never say so: it repeats the end of the body."""
+    ends = 0
+    while ends < 2:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return True
+        if not message.get("more_body", False):
+            ends += 1
+    return False
+
+
 def request_of(scope: Scope) -> Request:
     """Return the head of the request in a scope."""
     root = scope.get("root_path", "").rstrip("/").encode()
@@ -104,6 +115,25 @@ def request_of(scope: Scope) -> Request:
         scheme=scope.get("scheme", "http"),
         root=root,
     )
+
+
+def oddly_framed(headers: Headers, version: str) -> bool:
+    """Return whether another program on the way may see the end of this request elsewhere than the server that runs this.
+
+    So it is with an upgrade, which some servers take for the end of HTTP, with a coding in HTTP/1.0 or other than `chunked`, and
+    with two lengths. Such a connection is not used again: what is behind the request can be part of its body.
+    """
+    framing: i64 = 0
+    for name, value in headers:
+        if name == UPGRADE:
+            return True
+        if name == CODING:
+            if version == "1.0" or value.strip().lower() != CHUNKED:
+                return True
+            framing += 1
+        elif name == LENGTH:
+            framing += 1
+    return framing > 1
 
 
 def path_below(scope: Scope, root: bytes) -> bytes:

@@ -12,7 +12,7 @@ from flagsvc.api.cache import AnswerCache
 from flagsvc.api.call import HEADERS, KEY, Endpoint, Handler, Resource, Tally
 from flagsvc.api.client import Features, Metrics, Register
 from flagsvc.api.cors import Cors
-from flagsvc.api.enrich import Enrichment
+from flagsvc.api.enrich import CONTEXT, Enrichment
 from flagsvc.api.evaluation import Evaluator, Listing, Lookup
 from flagsvc.api.health import Health, Ready
 from flagsvc.api.keys import KeyRing, Keys
@@ -92,7 +92,7 @@ def build(
         fleet=ports.fleet,
     )
     standing = ports.standing or Standing(ports.holder, ports.clock, settings.max_staleness)
-    handlers = make_handlers(settings, ports, answers, sources, enrichers)
+    handlers = make_handlers(settings, ports, answers, sources, make_enrichment(settings, ports, enrichers, reached))
     handlers["ready"] = Ready(standing, answers)
     keys = Keys(settings.client_keys, settings.server_tokens)
     return Parts(
@@ -110,15 +110,30 @@ def build(
     )
 
 
+def make_enrichment(
+    settings: ServiceSettings, ports: Ports, enrichers: Sequence[ContextEnricher], reached: Reached
+) -> Enrichment | None:
+    """Return the enrichers at work, None where there are none."""
+    if not enrichers:
+        return None
+    return Enrichment(
+        enrichers,
+        ports.log,
+        Sparing(ports.clock, ENRICHER_SECONDS),
+        reached,
+        seconds=settings.enricher_timeout / 1000.0,
+        lenient=settings.enricher_failure == CONTEXT,
+    )
+
+
 def make_handlers(
     settings: ServiceSettings,
     ports: Ports,
     answers: Answers,
     sources: Sources,
-    enrichers: Sequence[ContextEnricher],
+    enrichment: Enrichment | None,
 ) -> dict[str, Handler]:
     """Return who answers, by the names that the route rows use."""
-    enrichment = Enrichment(enrichers, ports.log, Sparing(ports.clock, ENRICHER_SECONDS)) if enrichers else None
     faults = Sparing(ports.clock, None)
     holder, usage, clock, log, random = ports[:5]
     evaluator = Evaluator(settings, holder, usage, answers, sources.cache, enrichment, clock, random, log, faults)

@@ -21,6 +21,8 @@ CONTENT_LENGTH: Final = 7
 CONTENT_ENCODING: Final = 8
 TRANSFER_ENCODING: Final = 9
 REQUESTED_HEADERS: Final = 10
+CLIENT_SPEC: Final = 11
+"""Only the flag server reads it."""
 
 LONGEST_READ: Final = 512
 """Bytes of an Accept-Encoding that are looked at: no longer one is real, and reading 64 kB of it takes 20 ms."""
@@ -59,9 +61,10 @@ class Call:
     """One request: the facts of its head, and where it goes.
 
     The header attributes are None where the header is missing; a list header that came in several lines is joined with commas, of
-    any other the first line counts. `limit` is the most bytes of body to read, 0 for none: what a caller sends along with a GET
-    is never waited for. `depth` is how deeply its JSON may be nested. `huge` tells of a body so large that the connection is better
-    closed than drained.
+    any other the first line counts; `keyed_twice` tells that the key came in several. `limit` is the most bytes of body to read, 0
+    for none: what a caller sends along with a GET is never waited for. `depth` is how deeply its JSON may be nested. `huge` tells
+    of a body so large that the connection is better closed than drained. `found` is what a contract has found out about the
+    caller, if it keeps that here.
     """
 
     def __init__(self, request: Request) -> None:
@@ -74,6 +77,7 @@ class Call:
         self.size: i64 = 0
         self.started: float = 0.0
         self.key: bytes | None = None
+        self.keyed_twice: bool = False
         self.origin: bytes | None = None
         self.if_none_match: bytes | None = None
         self.accept_encoding: bytes | None = None
@@ -83,6 +87,8 @@ class Call:
         self.content_encoding: bytes | None = None
         self.transfer_coding: bytes | None = None
         self.requested_headers: bytes | None = None
+        self.client_spec: bytes | None = None
+        self.found: object | None = None
 
     def read(self, table: dict[bytes, int]) -> None:
         """Take what the contract needs from the headers; `table` has the kind of each header's name."""
@@ -97,7 +103,10 @@ class Call:
     def put(self, kind: i64, value: bytes) -> None:
         """Take one header."""
         if kind == KEY:
-            self.key = value if self.key is None else self.key
+            if self.key is None:
+                self.key = value
+            else:
+                self.keyed_twice = True
         elif kind == ACCEPT_ENCODING:
             self.accept_encoding = short(joined(self.accept_encoding, value))
         elif kind == ORIGIN:
@@ -119,6 +128,8 @@ class Call:
             self.content_length = value
         elif kind == CONTENT_ENCODING:
             self.content_encoding = joined(self.content_encoding, value)
+        elif kind == CLIENT_SPEC:
+            self.client_spec = value if self.client_spec is None else self.client_spec
         else:
             self.transfer_coding = joined(self.transfer_coding, value)
 

@@ -1,36 +1,100 @@
-"""Context enrichers at work (specification: experimental options, expCustomEnrichers)."""
+"""Context enrichers at work (specification: experimental options, expCustomEnrichers; docs/decisions/0038)."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
+from flagsvc.api.deadlines import CancelledInsideError, CrowdedError, Deadline, OverdueError
+from flagsvc.api.limits import ENRICHER_STUCK, ENRICHER_TIME, Reached
 from flagsvc.api.log import Sparing
 from flagsvc.engine.context import Context
 from flagsvc.extensions import ContextEnricher, enrich
 from flagsvc.extensions.check import label
 from flagsvc.log import Logger, where
 
+CONTEXT = "context"
+"""The value of `enricherFailure` with which a request goes on without what its enrichers would have done."""
+
 
 class EnricherError(Exception):
-    """An enricher raised; it has been logged (behaviour: Order of checks, 500)."""
+    """An enricher failed; it has been logged (behaviour: Order of checks, 500)."""
+
+
+class Chain:
+    """One run of all enrichers over one context; `at` is the name of the one whose turn it is."""
+
+    def __init__(self, enrichers: Sequence[ContextEnricher]) -> None:
+        self._enrichers = enrichers
+        self.at = ""
+
+    async def run(self, context: Context) -> Context:
+        """Return the context after every enricher; raises what an enricher raises. Runs as a task."""
+        task = asyncio.current_task()
+        for each in self._enrichers:
+            self.at = label(each)
+            context = await enrich(context, (each,))
+            if task is not None and task.cancelling():  # this one caught it, but nobody waits for the next
+                raise asyncio.CancelledError
+        return context
 
 
 class Enrichment:
-    """The enrichers of an application, in order."""
+    """The enrichers of an application, in order. All of them together have `seconds` for a request.
 
-    def __init__(self, enrichers: Sequence[ContextEnricher], log: Logger, faults: Sparing) -> None:
+    With `lenient` a request goes on with the context it came with where they fail, else it fails. `faults` keeps the log short,
+    `reached` counts what took too long.
+    """
+
+    def __init__(
+        self,
+        enrichers: Sequence[ContextEnricher],
+        log: Logger,
+        faults: Sparing,
+        reached: Reached,
+        *,
+        seconds: float = 1.0,
+        lenient: bool = False,
+    ) -> None:
         self._enrichers = tuple(enrichers)
         self._log = log
         self._faults = faults
+        self._reached = reached
+        self._seconds = seconds
+        self._lenient = lenient
+        self._deadline = Deadline(seconds)
 
     async def apply(self, context: Context) -> Context:
         """Return the context after every enricher; raises EnricherError, which tells nothing of the cause."""
-        for each in self._enrichers:
-            try:
-                context = await enrich(context, (each,))
-            except Exception as error:  # whatever a custom enricher raises
-                name = label(each)
-                if self._faults.allows(name):
-                    self._log.error("a context enricher raised", enricher=name, error=where(error))
-                raise EnricherError(name) from None
-        return context
+        before = copy(context) if self._lenient else context  # an enricher may write into what it is given
+        chain = Chain(self._enrichers)
+        try:
+            return await self._deadline.wait_for(chain.run(context), lambda: self._stuck(chain))
+        except OverdueError:
+            self._reached.add(ENRICHER_TIME)
+            self._tell("a context enricher took too long", chain.at, milliseconds=round(self._seconds * 1000))
+        except CrowdedError:
+            self._reached.add(ENRICHER_STUCK)
+            self._tell("too many context enrichers go on although they were cancelled", "")
+        except CancelledInsideError:
+            self._tell("a context enricher raised", chain.at, error=asyncio.CancelledError.__name__)
+        except Exception as error:  # whatever a custom enricher raises
+            self._tell("a context enricher raised", chain.at, error=where(error))
+        if self._lenient:
+            return before
+        raise EnricherError(chain.at)
+
+    def _stuck(self, chain: Chain) -> None:
+        """Tell of an enricher that caught its cancellation and goes on."""
+        self._reached.add(ENRICHER_STUCK)
+        self._tell("a context enricher goes on although it was cancelled", chain.at)
+
+    def _tell(self, event: str, name: str, **fields: object) -> None:
+        """Log what went wrong with an enricher, each kind of fault of each of them now and then."""
+        if self._faults.allows(f"{event} {name}"):
+            self._log.error(event, **({"enricher": name} if name else {}), **fields)
+
+
+def copy(context: Context) -> Context:
+    """Return a context that shares nothing with another that could change."""
+    return context.replace(properties=dict(context.properties))

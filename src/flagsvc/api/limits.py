@@ -18,9 +18,12 @@ ANSWER: Final = "answer"
 KEY_RATE: Final = "key_rate"
 ADDRESS_RATE: Final = "address_rate"
 CONNECTIONS: Final = "connections"
+MEMORY: Final = "request_memory"
 HEADER_TIME: Final = "header_timeout"
 BODY_TIME: Final = "body_timeout"
 WRITE_TIME: Final = "write_timeout"
+ENRICHER_TIME: Final = "enricher_timeout"
+ENRICHER_STUCK: Final = "enricher_stuck"
 
 LIMITS: Final = (
     HEADERS,
@@ -34,11 +37,16 @@ LIMITS: Final = (
     KEY_RATE,
     ADDRESS_RATE,
     CONNECTIONS,
+    MEMORY,
     HEADER_TIME,
     BODY_TIME,
     WRITE_TIME,
+    ENRICHER_TIME,
+    ENRICHER_STUCK,
 )
 """Every limit by the word that the metrics have for it."""
+FRONT: Final = (HEADERS, QUERY, BODY, CONNECTIONS, MEMORY, HEADER_TIME, BODY_TIME, WRITE_TIME)
+"""Those that every program has."""
 
 
 USUAL_TIME: Final = 100

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil
 
 from flagsvc.api.http import Refused
-from flagsvc.api.limits import ANSWER, CONNECTIONS, HEADERS, QUERY
+from flagsvc.api.limits import ANSWER, CONNECTIONS, HEADERS, MEMORY, QUERY
 
 MAX_SHOWN = 200
 
@@ -23,6 +23,11 @@ def not_ready() -> Refused:
 def unauthorized() -> Refused:
     """Return the 401 for a missing or wrong client key."""
     return Refused(401, "Unauthorized", [])
+
+
+def keyed_twice(header: str) -> Refused:
+    """Return the 400 for a request with two keys: who reads the other one of them would let in somebody else."""
+    return Refused(400, f"the header `{header}` came more than once", [])
 
 
 def unknown_path(path: bytes) -> Refused:
@@ -60,9 +65,14 @@ def no_room() -> Refused:
     return Refused(503, "too many connections", [], CONNECTIONS)
 
 
+def crowded() -> Refused:
+    """Return the 503 for a request that is given up because all of them together hold too much memory."""
+    return Refused(503, "too many requests are under way, and this one holds more than most", [], MEMORY)
+
+
 def no_http() -> Refused:
-    """Return the 400 for what is no HTTP request at all."""
-    return Refused(400, "this is not an HTTP request", [])
+    """Return the 400 for what is no HTTP request at all, or none that has one end and one host."""
+    return Refused(400, "this is not an HTTP request, or its Host or the length of its body is in doubt", [])
 
 
 def unexpected() -> Refused:

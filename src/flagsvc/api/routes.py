@@ -294,7 +294,11 @@ class Documented:
 
 ANSWERS: tuple[Documented, ...] = (
     Documented(304, "The caller has this answer already (If-None-Match)", lambda row: row.method == "GET", "", ""),
-    Documented(400, "The query string or the body does not fit", lambda row: row.query or bool(row.body)),
+    Documented(
+        400,
+        "The query string or the body does not fit, or the key came twice",
+        lambda row: row.query or bool(row.body) or row.auth is not Auth.NONE,
+    ),
     Documented(401, "The key is missing or wrong", lambda row: row.auth is not Auth.NONE, "text/plain", ""),
     Documented(413, "The body is too large", lambda row: bool(row.body)),
     Documented(414, "The query string is too long", lambda _: True),

@@ -14,16 +14,18 @@ from typing import Final
 from flagsvc.api import refusals
 from flagsvc.api.build import Ports, build
 from flagsvc.api.call import Answer, Call, Resource, Tally
+from flagsvc.api.contract import Contract
 from flagsvc.api.enrich import EnricherError
 from flagsvc.api.http import GET, HEAD, OPTIONS, Headers, Refused, Request, Response
 from flagsvc.api.media import media, too_large
 from flagsvc.api.ports import Holder, Usage
 from flagsvc.api.prometheus import Elsewhere
-from flagsvc.api.rate import rates_of
+from flagsvc.api.rate import network_of, rates_of
 from flagsvc.api.routes import ROUTES, Row
 from flagsvc.api.samples import Fleet, Loops, no_loops
 from flagsvc.api.settings import ServiceSettings
 from flagsvc.api.standing import Standing
+from flagsvc.api.trust import Trust, plain, read
 from flagsvc.clock import Clock
 from flagsvc.extensions import ContextEnricher
 from flagsvc.log import Logger, where
@@ -33,8 +35,8 @@ DISCARDED_DIGITS: Final = 7
 """A body whose length has no more digits is left to the transport to discard, so that its sender gets to see the answer."""
 
 
-class Service:
-    """The contract of one application.
+class Service(Contract):
+    """The proxy's contract, of one application.
 
     `holder` is read once per request, `usage` counts look-ups, `log` takes an event with fields, `clock` tells the time,
     `random` draws sessions and seeds (by default seeded by the system), `enrichers` change the context before it is
@@ -62,36 +64,24 @@ class Service:
         drawn = Random() if random is None else random
         ports = Ports(holder, usage, clock, log, drawn, elsewhere, loops, standing, fleet)
         parts = build(settings, ports, enrichers, rows)
+        super().__init__(parts.headers, settings.header_limit, settings.query_limit, parts.reached, log)
         self.settings = settings
         self.holder = holder
-        self.log = log
         self.clock = clock
         self.cors = parts.cors
         self.answers = parts.answers
-        self.headers = parts.headers
         self.resources = parts.resources
         self.preflights = parts.preflights
         self.rest = parts.rest
         self.sources = parts.sources
         self.keys = parts.keys
-        self.reached = parts.reached
         self.rates = rates_of(settings, clock)
+        self.trust = Trust(settings.trust_proxy)
         self.depth: int = settings.json_depth_limit
         self.standing = parts.standing
         self.age = parts.age
         self.dynamic: bool = parts.cors.dynamic or parts.age is not None
-        self.header_limit = settings.header_limit
-        self.query_limit = settings.query_limit
         self.access_log = settings.access_log
-
-    def admit(self, request: Request) -> Call | Response:
-        """Return the call a request becomes, or the answer that its head already decides. Raises nothing."""
-        call = Call(request)
-        try:
-            call.read(self.headers)
-        except Exception as error:  # the last resort: a caller gets an answer whatever happens
-            return self.fail(call, error)
-        return self.judge(call)
 
     def judge(self, call: Call) -> Call | Response:
         """Do what `admit` does for a call that holds its headers already, their size included. Raises nothing."""
@@ -124,6 +114,8 @@ class Service:
             raise refusals.wrong_method(request.method, request.path)
         ring = endpoint.ring
         if ring is not None:
+            if call.keyed_twice:
+                raise refusals.keyed_twice(self.settings.client_keys_header_name)
             if self.rates is not None:
                 self.rates.admit(call, ring)
             elif call.key is None or not ring.holds(call.key):
@@ -134,8 +126,9 @@ class Service:
             self.check_body(call, endpoint.limit)
 
     def check_size(self, call: Call) -> None:
-        """Refuse a head that is larger than the limits."""
+        """Refuse a head that is larger than the limits; where a large one ends is nothing to rely on."""
         if call.size > self.header_limit:
+            call.huge = True
             raise refusals.headers_too_large(self.header_limit)
         if len(call.request.query) > self.query_limit:
             raise refusals.query_too_long(self.query_limit)
@@ -215,14 +208,21 @@ class Service:
             own.append((b"allow", b"" if resource is None else resource.allow))
         return self.finish(call, self.answers.refusal(call, refused, own))
 
-    def early_refusal(self, status: int) -> Response:
-        """Return the answer to what is refused before it is a request: no HTTP (400), too large a head (431), no room (503)."""
+    def network(self, peer: str) -> bytes:
+        """Return what stands for the network of a peer; empty for one whose X-Forwarded-For is read."""
+        address = plain(peer)
+        return b"" if self.trust.trusts(read(address)) else network_of(address)
+
+    def early_refusal(self, status: int, crowded: bool = False) -> Response:
+        """Return the answer to what is refused before it is a request, as the contract says."""
         call = Call(Request(GET, b"", b"", []))
         if self.access_log:
             call.started = self.clock.monotonic()
         if status == 431:
             return self.refuse(call, refusals.headers_too_large(self.header_limit))
-        return self.refuse(call, refusals.no_room() if status == 503 else refusals.no_http())
+        if status == 503:
+            return self.refuse(call, refusals.crowded() if crowded else refusals.no_room())
+        return self.refuse(call, refusals.no_http())
 
     def fail(self, call: Call, error: Exception) -> Response:
         """Return the 500 for an exception nobody expected, and log where it came from."""

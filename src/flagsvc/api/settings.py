@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 @dataclass(frozen=True, kw_only=True)
 class ServiceSettings:
     """The options that change what a caller sees. Header names are lower case, the base path is `/base` or empty. Limits of sizes
-    are bytes, those of a context characters, of a rate requests per second, `max_staleness` seconds.
+    are bytes, those of a context characters, of a rate requests per second, `max_staleness` seconds; `enricher_timeout` is
+    milliseconds.
 
     `custom_strategies` are their names. Keys and tokens are left out of the repr.
     """
@@ -32,7 +33,7 @@ class ServiceSettings:
     cors_preflight_continue: bool = False
     body_limit: int = 100 * 1024
     metrics_body_limit: int = 1024 * 1024
-    header_limit: int = 64 * 1024
+    header_limit: int = 16 * 1024
     query_limit: int = 16 * 1024
     json_depth_limit: int = 32
     context_properties_limit: int = 250
@@ -41,6 +42,8 @@ class ServiceSettings:
     rate_limit_key: int = 0
     rate_limit_address: int = 0
     rate_limit_burst: int = 0
+    enricher_timeout: int = 1000
+    enricher_failure: str = "error"
     answer_cache_bytes: int = 4 * 1024 * 1024
     custom_strategies: tuple[str, ...] = ()
     access_log: bool = False

@@ -13,13 +13,16 @@ from typing import Self
 import msgspec
 
 from flagsvc.api.asgi import AsgiApp, Receive, Scope, Send
+from flagsvc.api.call import Call
+from flagsvc.api.contract import Contract
 from flagsvc.api.http import Response
+from flagsvc.api.limits import Reached
 from flagsvc.apps.flagworld import FlagWorld, open_world
 from flagsvc.clock import SystemClock
 from flagsvc.errors import DatabaseError
 from flagsvc.flagserver.answers import JSON
 from flagsvc.flagserver.operations import BAD
-from flagsvc.flagserver.pipeline import Admitted
+from flagsvc.flagserver.pipeline import HEADER_LIMIT, QUERY_LIMIT, TABLE
 from flagsvc.flagstore.store import database_url
 from flagsvc.log import Logger, build_logger
 from flagsvc.settings.server import ServerOptions
@@ -27,7 +30,6 @@ from flagsvc.upstream.sealing import sealed
 
 AGAIN_S = 1.0
 """Seconds after a start that failed in which requests do not try another one."""
-WORDS = {400: "this is no HTTP request", 431: "the head of the request is too large"}
 
 
 def create_flag_server(options: ServerOptions, url: str = "") -> FlagServer:
@@ -55,7 +57,8 @@ class FlagServer:
             secrets=secrets_of(options.database),
         )
         self._world: FlagWorld | None = None
-        self._asgi: AsgiApp[Admitted] | None = None
+        self._closed = Closed(self._log)
+        self._asgi: AsgiApp | None = None
         self._starting = asyncio.Lock()
         self._late: set[asyncio.Future[FlagWorld]] = set()
         self._again: float | None = None
@@ -122,11 +125,10 @@ class FlagServer:
         """Return what to tell when it is ready: how much it holds and, after a first start and only once, how to go on."""
         return "" if self._world is None else self._world.greet()
 
-    def early_refusal(self, status: int) -> Response:
-        """Return the answer to what a server refuses before it is a request: no HTTP (400), a head beyond the limit (431)."""
-        body = msgspec.json.encode({"message": WORDS[status]})
-        length = (b"content-length", str(len(body)).encode())
-        return Response(status, [(b"content-type", JSON)], [length], body)
+    @property
+    def contract(self) -> Contract:
+        """What answers its requests now."""
+        return self._closed if self._world is None else self._world.contract
 
     async def aclose(self) -> None:
         """Stop: finish what is under way, a start too, and close the database. `start` starts again."""
@@ -143,7 +145,7 @@ class FlagServer:
             await self._start_for_a_request()
         asgi = self._asgi
         if asgi is None:
-            asgi = AsgiApp(Closed(), self.start, self.aclose)
+            asgi = AsgiApp(self._closed, self.start, self.aclose)
         await asgi(scope, receive, send)
 
     async def __aenter__(self) -> Self:
@@ -177,15 +179,26 @@ def close_late(opening: asyncio.Future[FlagWorld]) -> None:
         opening.result().close()
 
 
-class Closed:
+class Closed(Contract):
     """What answers while there is no database: 503 to everything, /health included."""
 
-    def admit(self, request: object) -> Response:
+    def __init__(self, log: Logger) -> None:
+        super().__init__(TABLE, HEADER_LIMIT, QUERY_LIMIT, Reached(), log)
+
+    def judge(self, call: Call) -> Response:
         """Return the 503."""
+        return self.early_refusal(BAD.status)
+
+    def answer(self, call: Call, body: bytes) -> Response:
+        """Return the 503."""
+        return self.early_refusal(BAD.status)
+
+    def fail(self, call: Call, error: Exception) -> Response:
+        """Return the 503."""
+        return self.early_refusal(BAD.status)
+
+    def early_refusal(self, status: int, crowded: bool = False) -> Response:
+        """Return the 503, whatever was wrong with the request."""
         body = msgspec.json.encode(BAD.body)
         length = (b"content-length", str(len(body)).encode())
         return Response(BAD.status, [(b"content-type", JSON), *BAD.headers], [length], body)
-
-    def answer(self, admitted: Admitted, body: bytes) -> Response:
-        """Return the 503."""
-        return self.admit(admitted)

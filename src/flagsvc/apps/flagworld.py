@@ -14,7 +14,7 @@ from pathlib import Path
 from flagsvc.apps.firststart import begin
 from flagsvc.clock import Clock
 from flagsvc.errors import DatabaseError
-from flagsvc.flagserver.asgi import Contract
+from flagsvc.flagserver.asgi import FlagServerContract
 from flagsvc.flagserver.call import Server
 from flagsvc.flagserver.pipeline import Pipeline
 from flagsvc.flagserver.routes import ROUTES
@@ -35,7 +35,7 @@ class FlagWorld:
     """The parts of one running flag server. `greeting` is what to tell whoever started it, perhaps with the first token."""
 
     server: Server
-    contract: Contract
+    contract: FlagServerContract
     greeting: str = field(repr=False)
     parts: ExitStack
 
@@ -86,7 +86,8 @@ def open_world(options: ServerOptions, clock: Clock, log: Logger, url: str = "")
         keyring = load_keyring(store, clock, log)
         parts.callback(Noting(keyring, Tidying(store, clock, log)).close)
         server = Server(store, documents, keyring, clock, log, url, options.base_path)
-        contract = Contract(Pipeline(ROUTES, server, body_limit=options.body_limit))
+        pipeline = Pipeline(ROUTES, server, body_limit=options.body_limit, header_limit=options.header_limit)
+        contract = FlagServerContract(pipeline)
         parts.callback(contract.close)
         return FlagWorld(server, contract, greeting, parts.pop_all())
 

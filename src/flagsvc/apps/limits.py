@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import resource
 
+from flagsvc.apps.memory import request_memory
 from flagsvc.front import Limits
 from flagsvc.log import Logger
 from flagsvc.settings.options import ProxyOptions
+from flagsvc.settings.server import ServerOptions
 
 RESERVE = 128
 """File descriptors for all else: listening, upstream, storage, and connections that are told that there is no room."""
@@ -14,7 +16,7 @@ LEAST = 16
 """Connections that are taken however few file descriptors there are."""
 
 
-def front_limits(options: ProxyOptions, log: Logger) -> Limits:
+def front_limits(options: ProxyOptions | ServerOptions, log: Logger) -> Limits:
     """Return the bounds of connections; says in the log where the system allows fewer of them than the options."""
     most = room(options.max_connections)
     if most < options.max_connections:
@@ -24,12 +26,25 @@ def front_limits(options: ProxyOptions, log: Logger) -> Limits:
             wanted=options.max_connections,
             remedy=f"allow the process {options.max_connections + RESERVE} open files",
         )
+    largest = options.header_limit + options.body_limit
+    processes = 1
+    if isinstance(options, ProxyOptions):
+        largest = max(largest, options.header_limit + options.metrics_body_limit)
+        processes = options.workers
+    memory = options.request_memory or request_memory(largest, processes)
+    if memory < 2 * largest:
+        log.warn(
+            "requestMemory is less than two of the largest requests: one network may hold half of it",
+            bytes=memory,
+            largest=largest,
+        )
     return Limits(
         keep_alive_s=options.keep_alive_timeout,
         header_s=options.header_timeout,
         body_s=options.body_timeout,
         stall_s=options.write_timeout,
         connections=most,
+        memory=memory,
     )
 
 

@@ -131,6 +131,10 @@ class ProxyApp:
         self._plan = renewed(self._plan, options)
         self._world.renew(self._plan)
 
+    def look_again(self) -> None:
+        """Ask the upstream for flags at once, whatever pause it has asked for; does nothing while this does not run."""
+        self._world.look_again()
+
     def drain(self) -> None:
         """Say that this is not ready any more, so that callers are sent elsewhere; those who come are answered all the same."""
         self._world.service.standing.draining = True

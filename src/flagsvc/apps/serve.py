@@ -2,7 +2,7 @@
 
 Prints one line when it listens and one when it is ready. SIGTERM and SIGINT end it in order: after SIGTERM readiness fails first
 and requests are answered for a while longer; then no new connections, answers on their way are finished, the last usage metrics
-leave, exit code 0. SIGHUP has keys, tokens and certificates read again.
+leave, exit code 0. SIGHUP has keys, tokens and certificates read again, and the upstream asked.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ def serve(options: ProxyOptions, again: Again | None = None) -> int:
 
     config = server_config(app, protocol, options.keep_alive_timeout)
     server = Server(config, Grace(options.shutdown_grace, drain), tls, announced(address, desk))
+    server.hangups.append(app.look_again)
     reload = None if again is None else Reload(options, again, take, clock=app.clock, log=app.log, draw=random)
     if reload is not None:
         server.hangups.append(reload.ask)

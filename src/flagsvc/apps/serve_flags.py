@@ -6,17 +6,13 @@ SIGINT end it in order, after SIGTERM with a time of grace; exit code 0.
 
 from __future__ import annotations
 
-from functools import partial
-
-import uvicorn
-
 from flagsvc.apps.ending import Grace
-from flagsvc.apps.flagserver import FlagServer, create_flag_server
+from flagsvc.apps.flagserver import create_flag_server
+from flagsvc.apps.limits import front_limits
 from flagsvc.apps.listen import listen, scope, url
 from flagsvc.apps.process import Server, run_process, server_config
-from flagsvc.apps.protocol import bounded
 from flagsvc.apps.tls import make_tls
-from flagsvc.flagserver.pipeline import HEADER_LIMIT
+from flagsvc.front import front
 from flagsvc.settings.server import ServerOptions
 
 
@@ -31,15 +27,13 @@ def serve_flags(options: ServerOptions) -> int:
     server = create_flag_server(options, address)
     tls = make_tls(options, server.log)
     where = address + scope(sockets, options.host)
-    protocol = bounded(HEADER_LIMIT, server.early_refusal)
+    protocol = front(lambda: server.contract, front_limits(options, server.log))
+
+    def drain() -> None:
+        server.drain()
+        protocol.drain()
+
     config = server_config(server, protocol, options.keep_alive_timeout)
-    grace = Grace(options.shutdown_grace, partial(drain, server, config))
-    listening = Server(config, grace, tls, f"flagsvc listening on {where}")
+    listening = Server(config, Grace(options.shutdown_grace, drain), tls, f"flagsvc listening on {where}")
     run_process(server, listening, sockets, [] if tls is None else [tls])
     return 0
-
-
-def drain(server: FlagServer, config: uvicorn.Config) -> None:
-    """Fail readiness, and have every answer from now on be the last of its connection."""
-    server.drain()
-    config.encoded_headers.append((b"connection", b"close"))

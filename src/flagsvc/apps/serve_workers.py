@@ -69,6 +69,7 @@ class Parent:
         self.holder.rollout = self.crew.rollout
         prepare = SharedPreparer(Compiler(plan.compiling), make_wanted(options), self.crew.rollout)
         self.supply = Supply(plan, self.holder, self.counters, random, prepare)
+        self.hangups.append(self.supply.look_again)
         self.reload: Reload | None = None
         if again is not None:
             self.reload = Reload(options, again, self.take, clock=plan.clock, log=plan.log, draw=random.random)

@@ -129,6 +129,13 @@ class Supply:
         else:
             self.fleet.news.set()
 
+    def look_again(self) -> None:
+        """Ask the upstream at once, whatever pause it has asked for; in a fleet whoever asks for all does."""
+        if self.http is not None:
+            self.http.look_again()
+            if self.fleet is not None:
+                self.fleet.news.set()
+
     def summary(self) -> str:
         """Return how many toggles are served and where they came from, in words."""
         served = self.holder.current
@@ -196,6 +203,7 @@ def make_upstream(plan: Plan) -> Upstream:
         trust=make_trust(options),
         outbound=make_outbound(options),
         limits=Limits(step_s=seconds, total_s=seconds),
+        retry_after_limit_s=options.retry_after_limit / 1000,
     )
     return Upstream(given, clock=plan.clock, log=plan.log)
 

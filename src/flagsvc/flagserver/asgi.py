@@ -8,12 +8,17 @@ method (`Route.reads`); what changes flags, one after the other; and what client
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import ParamSpec, TypeVar
 
-from flagsvc.api.http import GET, HEAD, OPTIONS, Request, Response
-from flagsvc.flagserver.pipeline import Admitted, Pipeline, Work
+from flagsvc.api.call import Call as Head
+from flagsvc.api.contract import Contract
+from flagsvc.api.http import GET, HEAD, OPTIONS, Response
+from flagsvc.api.limits import CONNECTIONS, MEMORY
+from flagsvc.flagserver.pipeline import QUERY_LIMIT, TABLE, Pipeline, Work
 from flagsvc.flagserver.route import Auth
 
 P = ParamSpec("P")
@@ -23,27 +28,39 @@ READERS, WRITERS, REPORTERS = 6, 6, 2
 """Threads. Together fewer than the connections of the store, so that none ever waits for one."""
 SMALL = 65_536
 """Bytes of a body that is read on the loop."""
+LARGE = 1_048_576
+"""Bytes of a body, unpacked, from which on bodies take turns: as JSON values they need many times their size."""
 READING = (GET, HEAD, OPTIONS)
 
 
-class Contract:
+class FlagServerContract(Contract):
     """Answers requests; `close` ends its threads when they are done."""
 
     def __init__(self, pipeline: Pipeline) -> None:
+        super().__init__(TABLE, pipeline.header_limit, QUERY_LIMIT, pipeline.reached, pipeline.log)
         self._pipeline = pipeline
+        self._turn = threading.Lock()
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="flagsvc reader")
         self._writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="flagsvc writer")
         self._reporters = ThreadPoolExecutor(REPORTERS, thread_name_prefix="flagsvc reporter")
 
-    def admit(self, request: Request) -> Admitted | Response:
+    def judge(self, call: Head) -> Head | Response:
         """Return how much of the body to read, or the answer that needs none of it. Raises nothing."""
-        return self._pipeline.admit(request)
+        return self._pipeline.judge(call)
 
-    def answer(self, admitted: Admitted, body: bytes) -> Response | Awaitable[Response]:
+    def early_refusal(self, status: int, crowded: bool = False) -> Response:
+        """Return the answer to what is no request. Raises nothing."""
+        return self._pipeline.refuse_early(status, MEMORY if crowded else CONNECTIONS)
+
+    def fail(self, call: Head, error: Exception) -> Response:
+        """Return the 500 for an exception nobody expected. Raises nothing."""
+        return self._pipeline.fail(call, error)
+
+    def answer(self, call: Head, body: bytes) -> Response | Awaitable[Response]:
         """Return the response to an admitted request and its body, or an awaitable of it. Raises nothing."""
-        if admitted.head.request.method not in READING or len(body) > SMALL:
-            return in_thread(self._pool(admitted), self._whole, admitted, body)
-        work = self._pipeline.begin(admitted, body)
+        if call.request.method not in READING or len(body) > SMALL:
+            return in_thread(self._pool(call), self._whole, call, body)
+        work = self._pipeline.begin(call, body)
         if isinstance(work, Response):
             return work
         return self._pipeline.at_once(work) or in_thread(self._readers, self._pipeline.finish, work)
@@ -53,17 +70,19 @@ class Contract:
         for pool in (self._readers, self._writers, self._reporters):
             pool.shutdown()
 
-    def _pool(self, admitted: Admitted) -> ThreadPoolExecutor:
+    def _pool(self, call: Head) -> ThreadPoolExecutor:
         """Return whose threads a request belongs to; one for no route only gets to know that."""
-        route = self._pipeline.route_of(admitted)
+        route = self._pipeline.route_of(call)
         if route is None or route.reads or route.method == "GET":
             return self._readers
         return self._reporters if route.auth is Auth.CLIENT else self._writers
 
-    def _whole(self, admitted: Admitted, body: bytes) -> Response:
-        """Return the response, from the first check to the handler."""
-        work = self._pipeline.begin(admitted, body)
-        return self._pipeline.finish(work) if isinstance(work, Work) else work
+    def _whole(self, call: Head, body: bytes) -> Response:
+        """Return the response, from the first check to the handler. Large bodies take turns."""
+        large = call.limit > LARGE and (call.content_encoding is not None or len(body) > LARGE)
+        with self._turn if large else nullcontext():
+            work = self._pipeline.begin(call, body)
+            return self._pipeline.finish(work) if isinstance(work, Work) else work
 
 
 def in_thread(pool: ThreadPoolExecutor, function: Callable[P, T], *args: P.args, **given: P.kwargs) -> Awaitable[T]:

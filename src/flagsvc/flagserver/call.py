@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from flagsvc.api.call import Call as Head
 from flagsvc.api.http import Request
+from flagsvc.api.limits import Reached
 from flagsvc.clock import Clock
 from flagsvc.flagserver.counts import Counts
 from flagsvc.flagstore.access import Actor, ClientToken, Keyring
@@ -26,7 +28,7 @@ class Life:
 @dataclass(frozen=True)
 class Server:
     """What handlers may use. `url` is the address the server is reached at, without a slash at the end; `base` the path that
-    everything is below; `counts` counts answers, `life` is how far the process is.
+    everything is below; `counts` counts answers, `reached` what was turned away at a limit, `life` is how far the process is.
     """
 
     store: Store
@@ -37,6 +39,7 @@ class Server:
     url: str = ""
     base: str = ""
     counts: Counts = field(default_factory=Counts)
+    reached: Reached = field(default_factory=Reached)
     life: Life = field(default_factory=Life)
 
 
@@ -44,17 +47,22 @@ class Server:
 class Call:
     """One request that passed the checks of its route.
 
-    `params` are the path's parameters, decoded; `query` the query string's, each in the order sent; `body` the coerced JSON body.
-    `actor` is who asks on the admin API, `token` what asks on the client API.
+    `head` is what the head of the request says. `params` are the path's parameters, decoded; `query` the query string's, each in
+    the order sent; `body` the coerced JSON body. `actor` is who asks on the admin API, `token` what asks on the client API.
     """
 
-    request: Request
+    head: Head
     server: Server
     params: dict[str, str] = field(default_factory=dict)
     query: dict[str, list[str]] = field(default_factory=dict)
     body: Any = None
     known_actor: Actor | None = None
     known_token: ClientToken | None = None
+
+    @property
+    def request(self) -> Request:
+        """The request itself: its method, path and place."""
+        return self.head.request
 
     @property
     def store(self) -> Store:

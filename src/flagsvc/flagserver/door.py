@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from flagsvc.flagserver.call import Call
-from flagsvc.flagserver.errors import forbidden, log_in, token_required, unauthorized, wrong_token
+from flagsvc.flagserver.errors import forbidden, log_in, token_required, two_tokens, unauthorized, wrong_token
 from flagsvc.flagserver.route import Auth, Route
 from flagsvc.flagstore.access import Actor, ClientToken, Keyring
 
@@ -38,11 +38,16 @@ class Door:
         self._keyring = keyring
         self._base = base
 
-    def caller(self, authorization: bytes | None, path: str) -> Caller:
-        """Return who asks for a path. Raises Failure: 401 for nobody and an unknown token, 403 for one of the wrong type."""
+    def caller(self, authorization: bytes | None, path: str, *, twice: bool = False) -> Caller:
+        """Return who asks for a path; `twice` tells that the header came in several lines.
+
+        Raises Failure: 400 for that, 401 for nobody and an unknown token, 403 for one of the wrong type.
+        """
         part = area(path)
         if not part:
             return NOBODY
+        if twice:
+            raise two_tokens()
         secret = secret_of(authorization)
         found = self._keyring.find(secret) if secret else None
         if part == CLIENT_API:

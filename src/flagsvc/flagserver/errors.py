@@ -95,6 +95,11 @@ def token_required() -> Failure:
     )
 
 
+def two_tokens() -> Failure:
+    """Return the 400 for two tokens (ours: the real server takes the first): who reads the other would let in somebody else."""
+    return bare(400, "the header `authorization` came more than once")
+
+
 def wrong_token() -> Failure:
     """Return the 403 for a token of the wrong type."""
     return bare(403, "invalid token: expected a different token type for this endpoint")

@@ -13,6 +13,7 @@ from sqlalchemy import func, select
 
 from flagsvc.api import docs
 from flagsvc.api.http import Headers
+from flagsvc.api.limits import FRONT
 from flagsvc.errors import DatabaseError
 from flagsvc.flagserver.call import Answer, Call, Server
 from flagsvc.flagserver.errors import RETRY_S
@@ -71,6 +72,12 @@ class Own(Collector):
         for (route, method, status), count in self._server.counts.read().items():
             requests.add_metric([route, method, str(status)], count)
         yield requests
+        limits = CounterMetricFamily(
+            "flagsvc_limits_reached", "Requests and connections turned away at a limit.", labels=["limit"]
+        )
+        for limit in FRONT:
+            limits.add_metric([limit], self._server.reached.counts[limit])
+        yield limits
         yield from self._stored()
 
     def _stored(self) -> Iterable[Metric]:

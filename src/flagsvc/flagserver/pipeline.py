@@ -1,7 +1,8 @@
 """The one place of the contract: which checks, in which order, and who answers (import validation, 1).
 
-body parser → token → maintenance → method and path → permission → content type → shape → handler. What comes before the
-permission is decided for every path alike, so that a caller without a token learns nothing of what there is.
+size of the head → token → body → maintenance → method and path → permission → content type → shape → handler. What comes before
+the permission is decided for every path alike, so that a caller without a token learns nothing of what there is. The token stands
+before the body, otherwise than at the real server: whoever has none costs no unpacking and no parsing.
 """
 
 from __future__ import annotations
@@ -9,16 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from flagsvc.api.call import HEADERS, KEY
+from flagsvc.api.call import CLIENT_SPEC, HEADERS, KEY
 from flagsvc.api.call import Call as Head
-from flagsvc.api.http import OPTIONS, Request, Response
+from flagsvc.api.http import GET, OPTIONS, Request, Response
+from flagsvc.api.limits import BODY, QUERY
+from flagsvc.api.limits import HEADERS as HEADERS_SIZE
 from flagsvc.errors import DatabaseError
 from flagsvc.flagserver import errors
 from flagsvc.flagserver.answers import Answers
-from flagsvc.flagserver.body import EMPTY, Parsed, Reading, content_type, is_json, parse, reading
+from flagsvc.flagserver.body import EMPTY, Parsed, content_type, is_json, parse, reading
 from flagsvc.flagserver.call import Answer, Call, Server
 from flagsvc.flagserver.counts import UNKNOWN
-from flagsvc.flagserver.door import ADMIN_API, Caller, Door, area
+from flagsvc.flagserver.door import ADMIN_API, NOBODY, Caller, Door, area
 from flagsvc.flagserver.errors import Failure
 from flagsvc.flagserver.nul import refuse_nul
 from flagsvc.flagserver.route import Route
@@ -28,24 +31,26 @@ from flagsvc.flagstore.refusals import Refusal
 from flagsvc.log import in_brief, where
 from flagsvc.shapes import ShapeError, check
 
-TABLE = HEADERS | {b"authorization": KEY}
+TABLE = HEADERS | {b"authorization": KEY, b"unleash-client-spec": CLIENT_SPEC}
+"""The headers that are read."""
 CHANGING = ("POST", "PUT", "DELETE")
 """Methods that maintenance mode stops; as on the real server, PATCH is none of them."""
 TEXT = b"text/html; charset=utf-8"
 DISCARDED_DIGITS = 7
 """A body whose length has no more digits is left to the transport to discard, so that its sender gets to see the answer."""
-HEADER_LIMIT = 65_536
+WORDS = {
+    400: "this is no HTTP request, or its Host or the length of its body is in doubt",
+    431: "the head of the request is too large",
+    503: "too many connections, or too many requests under way",
+}
+"""What is told to whom no request could be read from, by status."""
+LIMITS = {413: BODY, 414: QUERY, 431: HEADERS_SIZE}
+"""The limit that was reached, by the status that says so."""
+HEADER_LIMIT = 16_384
+QUERY_LIMIT = 16_384
+"""Bytes."""
 QUIET_S = 10.0
 """Seconds in which one outage of the database is told once."""
-
-
-@dataclass
-class Admitted:
-    """A request whose head is read: how its body is read, and the most bytes of it that are wanted (0 for none)."""
-
-    head: Head
-    reading: Reading | None = None
-    limit: int = 0
 
 
 @dataclass
@@ -58,12 +63,17 @@ class Work:
 
 
 class Pipeline:
-    """The contract of one flag server. `body_limit` is in bytes.
+    """The contract of one flag server. `body_limit` and `header_limit` are in bytes.
 
-    A transport calls `admit`, reads the body, and goes on with `begin` and `finish`, each in any thread. None of them raises.
+    A transport calls `judge`, reads the body, and goes on with `begin` and `finish`, each in any thread. None of them raises.
     """
 
-    def __init__(self, routes: Sequence[Route], server: Server, *, body_limit: int) -> None:
+    def __init__(
+        self, routes: Sequence[Route], server: Server, *, body_limit: int, header_limit: int = HEADER_LIMIT
+    ) -> None:
+        self.header_limit = header_limit
+        self.log = server.log
+        self.reached = server.reached
         self._server = server
         self._limit = body_limit
         self._base = server.base
@@ -72,38 +82,52 @@ class Pipeline:
         self._answers = Answers()
         self._loud_again = float("-inf")
 
-    def admit(self, request: Request) -> Admitted | Response:
-        """Return how to read the body of a request, or the answer that its head already decides."""
-        head = Head(request)
+    def judge(self, head: Head) -> Head | Response:
+        """Return the request, with the most bytes of its body that are wanted; or the answer that its head already decides."""
         try:
-            head.read(TABLE)
             head.huge = head.content_length is not None and len(head.content_length) > DISCARDED_DIGITS
-            if head.size > HEADER_LIMIT:
-                raise errors.bare(431, "the head of the request is too large")
+            if head.size > self.header_limit:
+                head.huge = True
+                raise errors.bare(431, WORDS[431])
+            if len(head.request.query) > QUERY_LIMIT:
+                raise errors.bare(414, f"the query string is longer than {QUERY_LIMIT} bytes")
+            head.found = self._door.caller(head.key, self._below(plain_path(head.request.path)), twice=head.keyed_twice)
             how = reading(head, self._limit)
-            return Admitted(head, how, 0 if how is None else how.limit)
+            head.limit = 0 if how is None else how.limit
         except Failure as failure:
             return self._fail(head, failure, None)
         except Exception as error:  # the last resort: a caller gets an answer whatever happens
-            return self._break(head, error, None)
+            return self.fail(head, error)
+        return head
 
-    def route_of(self, admitted: Admitted) -> Route | None:
+    def fail(self, head: Head, error: Exception) -> Response:
+        """Return the 500 for an exception nobody expected, before the route is known."""
+        return self._break(head, error, None)
+
+    def refuse_early(self, status: int, limit: str) -> Response:
+        """Return the answer to what is no request (400, 431), or to what there is no room for (503) by that limit."""
+        headers = [(b"retry-after", b"1")] if status == 503 else []
+        if status == 503:
+            self.reached.add(limit)
+        return self._fail(Head(Request(GET, b"", b"", [])), errors.bare(status, WORDS[status], headers), None)
+
+    def route_of(self, head: Head) -> Route | None:
         """Return which route a request is for, by its head alone; None where there is none."""
-        request = admitted.head.request
+        request = head.request
         try:
             return self._router.find(request.method.decode("latin-1"), self._below(plain_path(request.path))).route
         except Exception:  # `begin` meets it again, and answers it
             return None
 
-    def begin(self, admitted: Admitted, body: bytes) -> Work | Response:
+    def begin(self, head: Head, body: bytes) -> Work | Response:
         """Return the work that a request asks for, or the answer of the first check that it fails."""
-        head = admitted.head
         route: Route | None = None
         try:
-            parsed = EMPTY if admitted.reading is None else parse(admitted.reading, body)
+            how = reading(head, self._limit)
+            parsed = EMPTY if how is None else parse(how, body)
             path = self._below(plain_path(head.request.path))
             method = head.request.method.decode("latin-1")
-            caller = self._door.caller(head.key, path)
+            caller = head.found if isinstance(head.found, Caller) else NOBODY
             self._stop_in_maintenance(method, path)
             if head.request.method == OPTIONS:
                 return self._options(head, path)
@@ -166,10 +190,10 @@ class Pipeline:
 
     def _call(self, head: Head, match: Match, caller: Caller, parsed: Parsed) -> Call:
         """Return the call for a handler, after the checks that belong to its route."""
-        route, request = match.route, head.request
-        call = Call(request, self._server, known_actor=caller.actor, known_token=caller.token)
+        route = match.route
+        call = Call(head, self._server, known_actor=caller.actor, known_token=caller.token)
         call.params = parameters(match)
-        call.query = read_query(request.query)
+        call.query = read_query(head.request.query)
         call.body = parsed.value
         self._door.check(route, call)
         if route.body is not None and not is_json(head):
@@ -209,6 +233,8 @@ class Pipeline:
 
     def _fail(self, head: Head, failure: Failure, route: Route | None) -> Response:
         """Return an error."""
+        if failure.status in LIMITS:
+            self.reached.add(LIMITS[failure.status])
         return self._done(head, self._answers.fail(head, failure), route)
 
     def _done(self, head: Head, response: Response, route: Route | None) -> Response:

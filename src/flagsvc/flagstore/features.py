@@ -10,7 +10,7 @@ from sqlalchemy import Row, func, insert, select, update
 from flagsvc.flagstore.checks import Json, check_name, invalid, name_problem, told
 from flagsvc.flagstore.constraints import exceeds
 from flagsvc.flagstore.moments import shown
-from flagsvc.flagstore.naming import pattern_problem
+from flagsvc.flagstore.naming import Naming
 from flagsvc.flagstore.patch import apply_patch
 from flagsvc.flagstore.refusals import Refusal, bad_data, not_found
 from flagsvc.flagstore.schema import (
@@ -121,9 +121,8 @@ def check_new_name(tx: Tx, name: str, project: str | None) -> None:
 def check_pattern(tx: Tx, project: str, name: str) -> None:
     """Raise Refusal (400) for a name that does not match the naming pattern of its project, if it has one."""
     row = tx.db.execute(select(projects).where(projects.c.id == project)).first()
-    problem = None if row is None else pattern_problem(row, name)
-    if problem is not None:
-        raise Refusal("PatternError", problem, [{"message": "The flag name does not match the pattern."}])
+    if row is not None:
+        Naming(row.naming_pattern, row.naming_example, row.naming_description).check(name)
 
 
 def check_project_limit(tx: Tx, project: str) -> None:

@@ -14,11 +14,13 @@ import httptools
 from mypy_extensions import i64
 
 from flagsvc.api.call import Call
+from flagsvc.api.contract import Contract
 from flagsvc.api.http import Response
-from flagsvc.api.limits import CONNECTIONS
-from flagsvc.api.service import Service
+from flagsvc.api.limits import CONNECTIONS, MEMORY
+from flagsvc.front.budget import SMALL
 from flagsvc.front.encode import CLOSE, CONTINUE, KEEP, KEEP_TOLD
 from flagsvc.front.ending import Ending
+from flagsvc.front.intake import NO_CALL, HeadTooLargeError
 from flagsvc.front.names import Names
 from flagsvc.front.site import Site
 from flagsvc.front.stages import CLOSED, LAST, LINGER, OPEN
@@ -40,7 +42,7 @@ class Connection(Ending):
     bytes from `at` on.
     """
 
-    def __init__(self, site: Site, service: Service, names: Names) -> None:
+    def __init__(self, site: Site, service: Contract, names: Names) -> None:
         super().__init__(site, service, names)
         self.done: bool = False
         self.working: bool = False
@@ -77,8 +79,11 @@ class Connection(Ending):
             self.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End; an answer that is being made will find nobody."""
+        """End; an answer that is being made is made for nobody."""
         self.stage = CLOSED
+        if self.charged:
+            self.site.budget.charge(self, 0)
+        self.let_go()
         self.site.leave_out(self)
         if self.turned:
             self.site.turned -= 1
@@ -96,15 +101,54 @@ class Connection(Ending):
                 self.hold()
             else:
                 self.pump(data, 0)
+            if self.charged or self.inside or self.idle or self.held:
+                self.weigh()
         elif self.stage == LINGER:
             self.got += len(data)
             if self.got > self.site.limits.linger:
                 self.close()
 
+    def weigh(self) -> None:
+        """Charge what the connection holds: a request that is not complete, bytes not yet parsed, an answer not taken."""
+        size: i64 = self.untaken
+        if self.stage == OPEN:
+            size += len(self.held) - self.at + self.idle + len(self.body)
+            if self.parts is not None:
+                size += len(self.parts)
+            if self.inside and not self.in_head:
+                size += self.size
+        if size < SMALL:
+            size = 0
+        if size != self.charged:
+            if self.charged == 0:
+                self.network = self.service.network(self.peer)
+            self.site.budget.charge(self, size)
+
+    def give_up(self) -> None:
+        """End, because all connections together hold too much, and this is one of those that hold most."""
+        if self.stage != OPEN or self.pending or self.paused:
+            self.service.reached.add(MEMORY)
+            self.abort()
+        else:
+            self.refuse(503, crowded=True)
+            self.linger()
+        self.parser = None
+        self.call = NO_CALL
+        self.url = b""
+        self.body = b""
+        self.parts = None
+        self.held = b""
+        self.at = 0
+        self.site.budget.charge(self, 0)
+
     def eof_received(self) -> bool:
-        """Take that the caller sends no more; it gets every answer it asked for. Return whether that takes longer."""
+        """Take that the caller sends no more; it gets every answer it asked for. Return whether that takes longer.
+
+        A caller that only sends no more and one that is gone look the same. So one more answer that is being made has its time.
+        """
         self.ended = True
         if self.stage == OPEN and not self.secure and (self.pending or self.held):
+            self.since = self.site.now
             return True
         self.close()
         return False
@@ -114,12 +158,18 @@ class Connection(Ending):
         self.paused = True
         self.unsent = 0
         self.since = self.site.now
+        if self.transport is not None:
+            self.untaken = self.transport.get_write_buffer_size()
+            self.weigh()
 
     def resume_writing(self) -> None:
         """Go on: the caller took what was written."""
         self.paused = False
+        self.untaken = 0
         self.since = self.site.now
         self.go_on()
+        if self.charged:
+            self.weigh()
 
     def shutdown(self) -> None:
         """End when what has begun is answered; at once where nothing has."""
@@ -182,6 +232,8 @@ class Connection(Ending):
             self.held = b""
             self.at = 0
             self.pump(held, at)
+            if self.charged or self.inside or self.idle:
+                self.weigh()
         self.catch_up()
 
     def catch_up(self) -> None:
@@ -228,6 +280,7 @@ class Connection(Ending):
         elif self.body:
             self.parts = bytearray(self.body)
             self.parts += part
+            self.body = b""
         else:
             self.body = part
         if self.got > self.call.limit:
@@ -244,6 +297,9 @@ class Connection(Ending):
         """Refuse what is no HTTP. An error of our own is logged, and ends the connection."""
         if isinstance(error, httptools.HttpParserCallbackError):
             cause: BaseException | None = error.__context__
+            if isinstance(cause, HeadTooLargeError):
+                self.refuse(431)
+                return
             self.service.log.error("an unexpected error", error=where(error if cause is None else cause))
             self.abort()
         elif self.stage == OPEN:
@@ -254,7 +310,7 @@ class Connection(Ending):
         return self.body if self.parts is None else bytes(self.parts)
 
     def answer(self, body: bytes) -> None:
-        """Have the Service answer the request under way."""
+        """Have the contract answer the request under way."""
         answer = self.service.answer(self.call, body)
         self.body = b""
         self.parts = None
@@ -267,12 +323,14 @@ class Connection(Ending):
         """Wait for an answer that is being made."""
         self.pending = True
         task = asyncio.ensure_future(answer, loop=self.site.loop)
+        self.waited = task
         self.site.attend(task)
         task.add_done_callback(self.arrived)
 
     def arrived(self, task: asyncio.Future[Response]) -> None:
         """Reply with an answer that was waited for, and go on."""
         self.pending = False
+        self.waited = None
         if task.cancelled():
             self.abort()
             return
@@ -313,8 +371,11 @@ class Connection(Ending):
             self.send()
             transport.writelines((site.encoder.encode(response, ending, b""), body))
 
-    def refuse(self, status: int) -> None:
-        """Answer what is no request, or no longer one, and end; a request that has its answer gets no second one."""
+    def refuse(self, status: int, crowded: bool = False) -> None:
+        """Answer what is no request, or no longer one, and end; a request that has its answer gets no second one.
+
+        `crowded` tells that it is let go because too much is under way.
+        """
         self.keep = False
         self.astray = True
         if self.pending:
@@ -322,4 +383,4 @@ class Connection(Ending):
         if self.inside and self.done:
             self.stage = LAST
         else:
-            self.reply(self.service.early_refusal(status))
+            self.reply(self.service.early_refusal(status, crowded))

@@ -7,8 +7,9 @@ from typing import Final
 
 from mypy_extensions import i64
 
+from flagsvc.api.contract import Contract
+from flagsvc.api.http import Response
 from flagsvc.api.limits import BODY_TIME, HEADER_TIME, WRITE_TIME
-from flagsvc.api.service import Service
 from flagsvc.front.intake import SLACK, Intake
 from flagsvc.front.names import Names
 from flagsvc.front.site import Site
@@ -19,17 +20,19 @@ class Ending(Intake):
     """The end of a connection. `service` answers; `site` is what the connections of a server share.
 
     `stage` is how far it is, `since` the tick at which what is under way began. `pending` tells that an answer is being made,
-    `paused` that the caller does not take what was written, `fresh` that no request has begun, `ended` that the caller sends no
-    more, `astray` that nobody knows where a request begins. `held` are bytes not yet parsed, `ready` answers not yet written.
+    `paused` that the caller does not take what was written (`untaken` bytes), `fresh` that no request has begun, `ended` that the
+    caller sends no more, `astray` that nobody knows where a request begins. `held` are bytes not yet parsed, `ready` answers not
+    yet written, `waited` is the answer that is being made.
     """
 
-    def __init__(self, site: Site, service: Service, names: Names) -> None:
+    def __init__(self, site: Site, service: Contract, names: Names) -> None:
         super().__init__(names, service.header_limit + service.query_limit + SLACK, "", "http")
         self.site: Final = site
         self.service: Final = service
         self.transport: asyncio.Transport | None = None
         self.stage: i64 = OPEN
         self.pending: bool = False
+        self.waited: asyncio.Future[Response] | None = None
         self.paused: bool = False
         self.reading: bool = True
         self.ended: bool = False
@@ -41,6 +44,7 @@ class Ending(Intake):
         self.got: i64 = 0
         self.since: i64 = site.now
         self.unsent: i64 = 0
+        self.untaken: i64 = 0
 
     def read(self) -> None:
         """Read again."""
@@ -94,6 +98,14 @@ class Ending(Intake):
         if self.transport is not None:
             self.transport.abort()
 
+    def let_go(self) -> None:
+        """Have nobody make an answer for a caller that is gone. Work that somebody else has taken over, as in a thread, goes on."""
+        waited = self.waited
+        if isinstance(waited, asyncio.Task):
+            self.site.loop.call_soon(
+                waited.cancel
+            )  # not before its first step, or what it was to wait for would never end
+
     def sweep(self, now: i64) -> None:
         """End what takes too long."""
         site = self.site
@@ -104,7 +116,8 @@ class Ending(Intake):
             if took > site.linger:
                 self.close()
         elif self.pending:
-            return
+            if self.ended and took > site.half:
+                self.let_go()
         elif self.inside or self.idle or self.fresh:
             self.watch_reading(took)
         elif took > site.keep_alive:

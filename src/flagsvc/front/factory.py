@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from flagsvc.api.service import Service
+from flagsvc.api.contract import Contract
 from flagsvc.front.connection import Connection
 from flagsvc.front.limits import Limits
 from flagsvc.front.names import Names
@@ -16,7 +16,7 @@ from flagsvc.front.site import Site, State
 class Front:
     """Makes the connections of a server, as uvicorn calls a protocol class. Each asks `provide` for the service once."""
 
-    def __init__(self, provide: Callable[[], Service], limits: Limits) -> None:
+    def __init__(self, provide: Callable[[], Contract], limits: Limits) -> None:
         self._provide = provide
         self._limits = limits
         self._draining = False
@@ -48,6 +48,6 @@ class Front:
             self._site.ending = True
 
 
-def front(provide: Callable[[], Service], limits: Limits) -> Front:
+def front(provide: Callable[[], Contract], limits: Limits) -> Front:
     """Return the factory of the connections of one server: `uvicorn.Config(http=front(lambda: service, Limits()))`."""
     return Front(provide, limits)

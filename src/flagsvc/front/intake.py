@@ -13,9 +13,9 @@ from mypy_extensions import i64
 
 from flagsvc.api.call import Call
 from flagsvc.api.http import Headers, Refused, Request
-from flagsvc.front.names import CONNECTION, EXPECT, UPGRADE, Names
+from flagsvc.front.names import CONNECTION, EXPECT, HOST, UPGRADE, Names
 from flagsvc.front.site import Watched
-from flagsvc.front.target import origin_form
+from flagsvc.front.target import is_host, origin_form
 
 HEAD_END: Final = b"\r\n\r\n"
 """What ends a head, and a chunked body."""
@@ -28,6 +28,10 @@ NO_CALL: Final = Call(Request(b"", b"", b"", NO_HEADERS))
 """Stands for the request under way where there is none: a connection that waits keeps nothing of the last one."""
 
 
+class HeadTooLargeError(Exception):
+    """A head goes beyond what is read of one: nothing of it is looked at any more, and the connection ends."""
+
+
 class Intake(Watched):
     """The requests in a connection's bytes.
 
@@ -37,6 +41,7 @@ class Intake(Watched):
     """
 
     def __init__(self, names: Names, bound: int, peer: str, scheme: str) -> None:
+        super().__init__()
         self.names: Final = names
         self.bound: i64 = bound
         self.peer: str = peer
@@ -56,6 +61,7 @@ class Intake(Watched):
         self.expects: bool = False
         self.upgrades: bool = False
         self.bodied: bool = False
+        self.hosts: i64 = 0
 
     def cut(self, data: bytes, at: i64) -> i64:
         """Return where the piece of `data` that begins at `at` ends, so that it holds the end of one message at most."""
@@ -119,6 +125,7 @@ class Intake(Watched):
         self.expects = False
         self.upgrades = False
         self.old = False
+        self.hosts = 0
         self.call = Call(Request(b"", b"", b"", NO_HEADERS, peer=self.peer, scheme=self.scheme))
         self.on_begin()
 
@@ -128,7 +135,7 @@ class Intake(Watched):
             return
         self.size += len(name) + len(value) + 4
         if self.size > self.bound:
-            return  # it will be refused for its size; nothing more of it is worth keeping
+            raise HeadTooLargeError  # what stands further on could decide where the request ends: it ends the connection instead
         kind = self.names.kind(name)
         if kind == 0:
             return
@@ -136,10 +143,27 @@ class Intake(Watched):
             self.call.put(kind, value)
         elif kind == CONNECTION:
             self.told_connection = True
+        elif kind == HOST:
+            self.meet_host(value)
         elif kind == UPGRADE:
             self.upgrades = True
         elif kind == EXPECT:
             self.expects = value.lower() == b"100-continue"
+
+    def meet_host(self, value: bytes) -> None:
+        """Take a Host line; one that is no host counts as two."""
+        self.hosts += 1
+        if value != self.names.host:
+            value = value.strip(b" \t")
+            if is_host(value):
+                self.names.host = value
+            else:
+                self.hosts += 1
+
+    def addressed(self) -> bool:
+        """Return whether the request has one good Host, or none in a version that knows none (RFC 9112, 3.2)."""
+        parser = self.parser
+        return self.hosts == 1 or (self.hosts == 0 and parser is not None and parser.get_http_version() != "1.1")
 
     def on_headers_complete(self) -> None:
         """Complete the head."""
@@ -157,7 +181,7 @@ class Intake(Watched):
         self.measure(call)
         if self.upgrades:
             self.upgrades = parser.should_upgrade()
-        if (call.chunked and not self.framed(call)) or not self.locate(call.request):
+        if not self.addressed() or (call.chunked and not self.framed(call)) or not self.locate(call.request):
             self.on_broken(None)
             return
         self.on_head(call)

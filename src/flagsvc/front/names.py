@@ -9,8 +9,9 @@ from mypy_extensions import i64
 CONNECTION: Final = 101
 EXPECT: Final = 102
 UPGRADE: Final = 103
+HOST: Final = 104
 
-OURS: Final[dict[bytes, int]] = {b"connection": CONNECTION, b"expect": EXPECT, b"upgrade": UPGRADE}
+OURS: Final[dict[bytes, int]] = {b"connection": CONNECTION, b"expect": EXPECT, b"upgrade": UPGRADE, b"host": HOST}
 """The headers that only a transport reads."""
 
 MOST: Final = 512
@@ -28,6 +29,8 @@ class Names:
     def __init__(self, contract: dict[bytes, int]) -> None:
         self.kinds: dict[bytes, int] = {**OURS, **contract}
         self.known: dict[bytes, int] = dict(self.kinds)
+        self.host: bytes = b""
+        """The last good value of a Host: most requests have the same."""
         for name, kind in self.kinds.items():
             self.known[name.title()] = kind
 

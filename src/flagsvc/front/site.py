@@ -1,4 +1,4 @@
-"""What the connections of one server share: the clock that ticks, the encoder, the names of headers. Compiled."""
+"""What the connections of one server share: the clock that ticks, the encoder, the budget of bytes. Compiled."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Final, Protocol
 
 from mypy_extensions import i64
 
+from flagsvc.front.budget import Budget, Charged
 from flagsvc.front.encode import Encoder
 from flagsvc.front.limits import Limits
-from flagsvc.front.outbox import Outbox, Sender
+from flagsvc.front.outbox import Outbox
 
 
 class State(Protocol):
@@ -22,7 +23,7 @@ class State(Protocol):
     default_headers: list[tuple[bytes, bytes]]
 
 
-class Watched(Sender):
+class Watched(Charged):
     """What is looked at whenever the clock ticks."""
 
     def sweep(self, now: i64) -> None:
@@ -44,6 +45,7 @@ class Site:
         self.loop: Final = loop
         self.encoder: Final = Encoder(state)
         self.outbox: Final = Outbox(loop)
+        self.budget: Final = Budget(limits.memory)
         self.watched: set[Watched] = set()
         self.ticking: bool = False
         self.ending: bool = False
@@ -57,6 +59,7 @@ class Site:
         self.stall: i64 = self.ticks(limits.stall_s)
         self.linger: i64 = self.ticks(limits.linger_s)
         self.leave: i64 = self.ticks(limits.leave_s)
+        self.half: i64 = self.ticks(limits.half_s)
         self.most: i64 = limits.connections
         self.turned: i64 = 0
 

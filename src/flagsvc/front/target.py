@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
 
 import httptools
+
+LONGEST_HOST: Final = 512
+"""Bytes of a Host: the longest name of the DNS has 253."""
+AUTHORITY: Final = re.compile(
+    rb"(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*(?::[0-9]{0,5})?"
+    rb"|\[[0-9A-Fa-f:.]{2,45}(?:%25[A-Za-z0-9._~-]{1,16})?\](?::[0-9]{0,5})?"
+)
+
+
+def is_host(value: bytes) -> bool:
+    """Return whether the value of a Host is one: a name or an address, perhaps a port, or nothing (RFC 9110, 7.2).
+
+    A list is none, although a comma may be in a name: who joins two lines to one must not get past.
+    """
+    return len(value) <= LONGEST_HOST and b"," not in value and AUTHORITY.fullmatch(value) is not None
 
 
 def origin_form(target: bytes) -> bytes | None:

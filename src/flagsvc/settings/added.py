@@ -61,7 +61,7 @@ ADDED: tuple[Option, ...] = (
         reads=("FLAGSVC_HEADER_LIMIT",),
         kind=of.SIZE,
         section=Section.CALLERS,
-        default=64 * 1024,
+        default=16 * 1024,
         help="largest header block of a request",
     ),
     Option(
@@ -112,6 +112,14 @@ ADDED: tuple[Option, ...] = (
         default=0,
         help="seconds without a good answer from upstream after which /proxy/ready says no, while all else is answered as"
         " before; 0 for never",
+    ),
+    Option(
+        name="retryAfterLimit",
+        reads=("FLAGSVC_RETRY_AFTER_LIMIT",),
+        kind=of.integer(0, 3_600_000, metavar="MS"),
+        section=Section.UPSTREAM,
+        default=300_000,
+        help="milliseconds of a pause that are kept where the upstream server asks for more (Retry-After); 0 keeps none",
     ),
     Option(
         name="metricsBuffer",

@@ -18,6 +18,15 @@ LIMITS: tuple[Option, ...] = (
         help="connections that each worker holds at once; one more is answered 503 and closed",
     ),
     Option(
+        name="requestMemory",
+        reads=("FLAGSVC_REQUEST_MEMORY",),
+        kind=of.SIZE,
+        section=Section.LISTENING,
+        default_text="an eighth of the memory there is",
+        help="bytes of requests and answers under way that each worker holds; over it, those that hold most are answered 503, and"
+        " one network may hold half of it",
+    ),
+    Option(
         name="headerTimeout",
         reads=("FLAGSVC_HEADER_TIMEOUT",),
         kind=of.SECONDS,
@@ -96,5 +105,21 @@ LIMITS: tuple[Option, ...] = (
         section=Section.CALLERS,
         default=0,
         help="requests that may come at once before a rate limit holds; 0 is as many as one second allows",
+    ),
+    Option(
+        name="enricherTimeout",
+        reads=("FLAGSVC_ENRICHER_TIMEOUT",),
+        kind=of.integer(1, 3_600_000, metavar="MS"),
+        section=Section.EVALUATION,
+        default=1000,
+        help="milliseconds that all context enrichers together may take for one request; then they have failed",
+    ),
+    Option(
+        name="enricherFailure",
+        reads=("FLAGSVC_ENRICHER_FAILURE",),
+        kind=of.choice(("error", "context"), {}),
+        section=Section.EVALUATION,
+        default="error",
+        help="what a request gets whose context enrichers fail: error is a 500, context the answer to the context as it came",
     ),
 )

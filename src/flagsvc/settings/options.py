@@ -98,11 +98,13 @@ class GivenOptions(TypedDict, total=False):
     lease_time: int
     access_log: bool
     max_staleness: int
+    retry_after_limit: int
     age_header: str | None
     shutdown_grace: int
     watch_interval: int
     key_overlap: int
     max_connections: int
+    request_memory: int | None
     header_timeout: int
     body_timeout: int
     write_timeout: int
@@ -113,6 +115,8 @@ class GivenOptions(TypedDict, total=False):
     rate_limit_key: int
     rate_limit_address: int
     rate_limit_burst: int
+    enricher_timeout: int
+    enricher_failure: str
     tls_cert: str | None
     tls_key: str | None
     tls_key_password: str | None
@@ -204,11 +208,13 @@ class ProxyOptions:
     lease_time: int
     access_log: bool
     max_staleness: int
+    retry_after_limit: int
     age_header: str | None
     shutdown_grace: int
     watch_interval: int
     key_overlap: int
     max_connections: int
+    request_memory: int | None
     header_timeout: int
     body_timeout: int
     write_timeout: int
@@ -219,6 +225,8 @@ class ProxyOptions:
     rate_limit_key: int
     rate_limit_address: int
     rate_limit_burst: int
+    enricher_timeout: int
+    enricher_failure: str
     tls_cert: str | None
     tls_key: str | None
     tls_key_password: str | None

@@ -167,8 +167,10 @@ def parse_size_or_none(value: object) -> int:
     return number
 
 
-def show_size(size: int) -> str:
-    """Return a number of bytes in the largest unit that divides it."""
+def show_size(size: int | None) -> str:
+    """Return a number of bytes in the largest unit that divides it; a dash where there is none."""
+    if size is None:
+        return "-"
     if size == 0:
         return "0"
     for unit, factor in (("MB", UNITS["mb"]), ("kB", UNITS["kb"])):

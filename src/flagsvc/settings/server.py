@@ -32,6 +32,11 @@ class ServerOptions:
     base_path: str = ""
     keep_alive_timeout: int = 75
     shutdown_grace: int = 5
+    max_connections: int = 10_000
+    request_memory: int | None = None
+    header_timeout: int = 20
+    body_timeout: int = 60
+    write_timeout: int = 60
     tls_cert: str | None = None
     tls_key: str | None = None
     tls_key_password: str | None = None
@@ -39,6 +44,7 @@ class ServerOptions:
     tls_client_ca: str | None = None
     tls_handshake_timeout: int = 10
     socket_mode: str = "0660"
+    header_limit: int = 16 * 1024
     body_limit: int = 500 * 1024
     seed: str | None = None
     use_json_logger: bool = False

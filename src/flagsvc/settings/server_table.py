@@ -44,7 +44,9 @@ SERVER_OPTIONS: tuple[Option, ...] = (
     ),
     BY_NAME["keepAliveTimeout"],
     BY_NAME["shutdownGrace"],
+    *(BY_NAME[name] for name in ("maxConnections", "requestMemory", "headerTimeout", "bodyTimeout", "writeTimeout")),
     *SERVING,
+    BY_NAME["headerLimit"],
     Option(
         name="bodyLimit",
         reads=("FLAGSVC_SERVER_BODY_LIMIT",),

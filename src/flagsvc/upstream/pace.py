@@ -10,7 +10,7 @@ STEPS = 10
 CEILING_S = 300.0
 """No back-off of our own is longer than this many seconds, unless the interval itself is."""
 RETRY_AFTER_CEILING_S = 3600.0
-"""A server that asks for a longer pause is asked again after this many seconds all the same."""
+"""A server that asks for a longer pause is asked again after this many seconds all the same; as a rule sooner: retryAfterLimit."""
 COLD_S = 1.0
 """While nothing is served the back-off starts from this many seconds,"""
 COLD_CEILING_S = 5.0

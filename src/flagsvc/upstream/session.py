@@ -50,6 +50,7 @@ class UpstreamOptions:
     trust: Trust = field(default_factory=Trust)
     outbound: Outbound = field(default_factory=Outbound)
     limits: Limits = field(default_factory=Limits)
+    retry_after_limit_s: float = 300.0
 
     def filters(self) -> list[tuple[str, str]]:
         """Return the query parameters of a features request: project, namePrefix, one `tag=name:value` for each tag."""
@@ -127,7 +128,10 @@ class Upstream:
         """Return the error of an answer; some flag servers answer 403 beside their API, so an address without `/api` is doubted."""
         doubted = answer.status == 403 and len(self._bases()) > 1
         hint = "; if the token is right, the address may lack `/api`" if doubted else ""
-        return failure(answer, shown(url), self._clock.now(), hint)
+        error = failure(answer, shown(url), self._clock.now(), hint)
+        if error.retry_after is not None:  # a page for maintenance must not stop updates for as long as it likes
+            error.retry_after = min(error.retry_after, self._options.retry_after_limit_s)
+        return error
 
     async def _ask(
         self, method: str, path: str, headers: Sequence[Header], content: bytes | None = None

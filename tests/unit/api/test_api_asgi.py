@@ -12,7 +12,9 @@ from serving import Serving
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
+from aio import asynchronous, until
 from flagsvc.api.asgi import AsgiApp, headers_of, path_below, read_body, request_of
+from flagsvc.engine.context import Context
 
 
 class Ends:
@@ -193,3 +195,60 @@ def test_a_connection_that_is_of_no_more_use(version: str, closed: bool) -> None
     headers = [(b"content-length", b"1000000000")]
     start, _ = run(app(), scope(method="POST", path="/x", raw_path=b"/x", headers=headers, http_version=version))
     assert ((b"connection", b"close") in start["headers"]) is closed
+
+
+class Hanging:
+    """An enricher that hangs, and notes that it was cancelled."""
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+        self.cancelled = False
+
+    async def __call__(self, context: Context) -> Context:
+        """Hang."""
+        self.begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.cancelled = True
+            raise
+        return context
+
+
+@asynchronous
+@pytest.mark.parametrize("body", [b"", b"{}"])
+async def test_a_caller_that_leaves_while_it_waits(body: bytes) -> None:
+    """Takes the enricher along; nothing is sent, nothing logged, nothing left."""
+    before = asyncio.all_tasks()
+    hanging, sent = Hanging(), list[Any]()
+    serving = Serving(enrichers=[hanging], enricher_timeout=60_000)
+    messages = [{"type": "http.request", "body": body}]
+
+    async def receive() -> dict[str, Any]:
+        if messages:
+            return messages.pop(0)
+        await hanging.begun.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [(b"authorization", b"k"), (b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    await app(serving)(scope(method="POST" if body else "GET", headers=headers), receive, send)
+    await until(lambda: asyncio.all_tasks() == before)
+    assert (hanging.cancelled, sent, serving.log.lines) == (True, [], [])
+
+
+@pytest.mark.parametrize(
+    "messages", [[], [{"type": "http.request"}] * 2], ids=["raises", "repeats the end of the body"]
+)
+def test_a_server_that_does_not_tell_who_is_there(messages: list[dict[str, Any]]) -> None:
+    """Its callers get their answers."""
+
+    async def later(context: Context) -> Context:
+        for _ in range(10):
+            await asyncio.sleep(0)
+        return context
+
+    sent = run(app(Serving(enrichers=[later])), scope(), *messages)
+    assert [message.get("status") for message in sent] == [200, None]

@@ -39,13 +39,14 @@ def test_headers_are_found() -> None:
 
 
 def test_headers_that_come_twice() -> None:
-    """Lists are joined, of a key and a type the first counts."""
+    """Lists are joined, of a key and a type the first counts; that there was another key is noted."""
     found = call(
         (b"authorization", b"1"), (b"authorization", b"2"), (b"content-type", b"a"), (b"content-type", b"b"),
         (b"x-forwarded-for", b"a"), (b"x-forwarded-for", b"b"), (b"accept-encoding", b"x"), (b"accept-encoding", b"y"),
         (b"content-encoding", b"gzip"), (b"content-encoding", b"gzip"),
     )  # fmt: skip
-    assert (found.key, found.content_type) == (b"1", b"a")
+    assert (found.key, found.content_type) == (b"1", b"a") and found.keyed_twice
+    assert not call((b"authorization", b"1")).keyed_twice
     assert (found.forwarded, found.accept_encoding) == (b"a, b", b"x, y")
     assert found.content_encoding == b"gzip, gzip"
 

@@ -15,7 +15,7 @@ def test_only_the_keys_must_be_given() -> None:
     assert settings.client_keys_header_name == "authorization"
     assert (settings.cors_origin, settings.cors_max_age, settings.cors_options_success_status) == ("*", 172_800, 204)
     assert (settings.body_limit, settings.metrics_body_limit) == (102_400, 1_048_576)
-    assert (settings.header_limit, settings.query_limit) == (65_536, 16_384)
+    assert (settings.header_limit, settings.query_limit) == (16_384, 16_384)
 
 
 def test_secrets_are_not_shown() -> None:

@@ -217,9 +217,15 @@ def test_the_first_token_is_told_once(tmp_path: Path) -> None:
 
 def test_what_is_refused_before_it_is_a_request(tmp_path: Path) -> None:
     """The answers have the form of the others."""
-    for status in (400, 431):
-        answer = server_in(tmp_path).early_refusal(status)
-        assert (answer.status, answer.body[:12]) == (status, b'{"message":"')
+
+    async def live() -> None:
+        assert server_in(tmp_path).contract.early_refusal(400).status == 503, "there is no database yet"
+        async with server_in(tmp_path) as server:
+            for status in (400, 431, 503):
+                answer = server.contract.early_refusal(status)
+                assert (answer.status, answer.body[:12]) == (status, b'{"message":"')
+
+    asyncio.run(live())
 
 
 def test_the_log_masks_the_password_of_the_database(capsys: pytest.CaptureFixture[str]) -> None:

@@ -60,6 +60,8 @@ def test_every_setting_of_the_contract_has_an_option() -> None:
         rate_limit_key=9,
         rate_limit_address=10,
         rate_limit_burst=20,
+        enricher_timeout=30,
+        enricher_failure="context",
         answer_cache_bytes=0,
         max_staleness=5,
         age_header="x-age",

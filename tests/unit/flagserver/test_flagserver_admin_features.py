@@ -17,6 +17,7 @@ FEATURES = "/api/admin/projects/default/features"
 GIVEN: dict[str, Any] = {
     "projects": [
         {"id": "named", "name": "N", "featureNaming": {"pattern": "a.*", "example": "abc", "description": "words"}},
+        {"id": "frozen", "name": "F", "featureNaming": {"pattern": "(?=a)(a+)+b"}},
         {"id": "small", "name": "S", "featureLimit": 1},
         {"id": "gone", "name": "G", "archived": True},
     ],
@@ -101,6 +102,20 @@ def test_naming_patterns(client: AppClient) -> None:
     )
     assert client.post(url, {"name": "zz"}).status == 200
     assert client.post(url, {"name": "old"}).status == 409
+
+
+def test_a_naming_pattern_that_would_not_end(client: AppClient) -> None:
+    """Wherever a name is new, a pattern that takes too many steps refuses it in time, and takes a name that it can check."""
+    frozen, name = "/api/admin/projects/frozen/features", "a" * 32
+    assert client.post(frozen, {"name": "aab"}).status == 201
+    answers = [
+        client.post("/api/admin/features/validate", {"name": name, "projectId": "frozen"}),
+        client.post(frozen, {"name": name}),
+        client.post(f"{frozen}/aab/clone", {"name": name}),
+    ]
+    for answer in answers:
+        assert (answer.status, answer.json()["name"]) == (400, "PatternError")
+        assert "it takes too many steps" in answer.json()["message"]
 
 
 def test_tags(client: AppClient) -> None:

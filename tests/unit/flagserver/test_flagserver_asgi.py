@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 from flagservers import BACKEND_SECRET, AppClient, app_client
 from flagsvc.api.http import Request, Response
-from flagsvc.flagserver.asgi import READERS, REPORTERS, WRITERS, Contract
+from flagsvc.flagserver.asgi import READERS, REPORTERS, WRITERS, FlagServerContract
 from flagsvc.flagserver.call import Answer, Call
 from flagsvc.flagserver.pipeline import Pipeline
 from flagsvc.flagserver.route import Auth, Route
 from flagsvc.flagstore.store import CONNECTIONS
+from flagsvc.shapes import Anything
 
 
 def row(path: str, handler, **given) -> Route:
@@ -54,6 +57,33 @@ def test_what_runs_where(tmp_path: Path) -> None:
     assert READERS + WRITERS + REPORTERS < CONNECTIONS
 
 
+def test_large_bodies_take_turns(tmp_path: Path) -> None:
+    """Two that are larger than a megabyte, packed or not, are never worked at together; small ones pass them by."""
+    inside: list[str] = []
+    most: list[int] = []
+    both = threading.Barrier(2)
+
+    def work(call: Call) -> Answer:
+        inside.append("one")
+        most.append(len(inside))
+        with suppress(threading.BrokenBarrierError):
+            both.wait(0.2)
+        both.reset()
+        inside.remove("one")
+        return Answer(None, 204)
+
+    route = row("/write", work, method="POST", body=Anything())
+    with app_client(str(tmp_path / "flags.db"), routes=(route,), body_limit=5_000_000) as client:
+        large = b'"' + b"x" * 1_200_000 + b'"'
+        packed = {"content-encoding": "gzip"}
+        for bodies in ([(large, {}), (large, {})], [(gzip.compress(large), packed), (large, {})]):
+            most.clear()
+            with ThreadPoolExecutor(2) as pool:
+                found = [pool.submit(client.post, "/write", body, headers=headers) for body, headers in bodies]
+                assert [each.result().status for each in found] == [204, 204]
+            assert max(most) == 1
+
+
 def test_reading_goes_on_while_changes_wait(tmp_path: Path) -> None:
     """With every writer's thread taken and more changes waiting, a GET is answered."""
     release, begun = threading.Event(), threading.Semaphore(0)
@@ -63,7 +93,7 @@ def test_reading_goes_on_while_changes_wait(tmp_path: Path) -> None:
         return Answer(release.wait(20))
 
     with serving(tmp_path, row("/read", where), row("/write", stand, method="POST")) as client:
-        contract = Contract(
+        contract = FlagServerContract(
             Pipeline((row("/read", where), row("/write", stand, method="POST")), client.server, body_limit=9)
         )
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from flagservers import ADMIN_SECRET, BACKEND_SECRET, AppClient, app_client
+from flagsvc.api.call import Call as Head
 from flagsvc.api.http import Request
 from flagsvc.flagserver.call import Call
 from flagsvc.flagserver.client.features import get_features_at_once
@@ -235,7 +236,7 @@ def test_users_and_admin_tokens_have_no_document(client: AppClient) -> None:
 def test_what_is_up_to_date_is_answered_without_a_thread(client: AppClient) -> None:
     """The second request needs no thread, and one after a change does."""
     token = client.server.keyring.find(BACKEND_SECRET)
-    call = Call(Request(b"GET", PATH.encode(), b"", []), client.server, known_token=token)  # type: ignore[arg-type]
+    call = Call(Head(Request(b"GET", PATH.encode(), b"", [])), client.server, known_token=token)  # type: ignore[arg-type]
     assert get_features_at_once(call) is None
     client.get(PATH, token=BACKEND_SECRET)
     answer = get_features_at_once(call)

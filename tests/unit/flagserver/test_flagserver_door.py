@@ -36,6 +36,16 @@ def test_how_a_token_may_come(client: AppClient, form: str) -> None:
     assert client.get("/api/client/things", token=form.format(BACKEND_SECRET)).status == TOKENS[form]
 
 
+@pytest.mark.parametrize("path", [THINGS, "/api/client/things", "/api/nosuch"])
+def test_two_tokens(client: AppClient, path: str) -> None:
+    """Whoever reads the other one would let in somebody else: 400, whichever is right; elsewhere nobody looks."""
+    right = BACKEND_SECRET if "client" in path else USER_SECRET
+    for tokens in ((right, right), (right, "unknown"), ("unknown", right)):
+        answer = client.get(path, token=tokens[0], more=[("authorization", tokens[1])])
+        assert (answer.status, message(answer)) == (400, "the header `authorization` came more than once")
+    assert client.get("/open", more=[("authorization", USER_SECRET)]).status == 200
+
+
 CLIENT = [
     (
         None,

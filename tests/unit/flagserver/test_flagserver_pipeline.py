@@ -1,7 +1,8 @@
-"""The checks that stand before a handler, in the real server's order (import validation, 1, 1.2, 5)."""
+"""The checks that stand before a handler, in the order of 0020 (import validation, 1, 1.2, 5)."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from flagservers import (
     AppClient,
     app_client,
 )
+from flagsvc.flagserver import pipeline
 
 
 @pytest.fixture(scope="module")
@@ -46,16 +48,25 @@ def test_what_a_handler_is_told(client: AppClient) -> None:
 
 
 STEPS: list[tuple[str, dict[str, Any], int, str]] = [
-    ("a broken body", {"body": b"{", "token": None}, 400, "the body is not JSON"),
-    ("too large a body", {"body": b'"' + b"x" * 512_000 + b'"', "token": None}, 413, "request entity too large"),
+    ("a broken body", {"body": b"{"}, 400, "the body is not JSON"),
+    ("too large a body", {"body": b'"' + b"x" * 512_000 + b'"'}, 413, "request entity too large"),
     (
         "a body that grows too large",
-        {"chunks": [b'"', b"x" * 512_000, b'"'], "token": None},
+        {"chunks": [b'"', b"x" * 512_000, b'"']},
         413,
         "request entity too large",
     ),
-    ("an unknown charset", {"body": b"{}", "token": None, "charset": "x-y"}, 415, 'unsupported charset "X-Y"'),
+    ("an unknown charset", {"body": b"{}", "charset": "x-y"}, 415, 'unsupported charset "X-Y"'),
     ("no token", {"body": {}, "token": None}, 401, LOG_IN),
+    ("no token, a broken body", {"body": b"{", "token": None}, 401, LOG_IN),
+    ("no token, too large a body", {"body": b"x" * 600_000, "token": None}, 401, LOG_IN),
+    ("no token, an unknown charset", {"body": b"{}", "token": None, "charset": "x-y"}, 401, LOG_IN),
+    (
+        "a backend token, a broken body",
+        {"body": b"{", "token": BACKEND_SECRET},
+        403,
+        "invalid token: expected a different",
+    ),
     ("an empty token", {"body": {}, "token": " "}, 401, LOG_IN),
     ("an unknown token", {"body": {}, "token": "*:*.unknown"}, 401, "You must log in to use Unleash."),
     ("Basic", {"body": {}, "token": "Basic eDp5"}, 401, "You must log in to use Unleash."),
@@ -261,5 +272,23 @@ def test_a_base_path_stands_before_everything(tmp_path: Path) -> None:
 
 
 def test_too_large_a_head_is_refused(client: AppClient) -> None:
-    """Headers have a limit of 64 kB."""
-    assert client.get("/open", headers={"x-much": "x" * 70_000}).status == 431
+    """Headers have a limit of 16 kB. The connection ends; it is counted, as every limit is."""
+    before = dict(client.server.reached.counts)
+    answer = client.get("/open", headers={"x-much": "x" * 17_000})
+    assert (answer.status, answer.headers["connection"]) == (431, "close")
+    assert client.get("/open?" + "q" * 17_000).status == 414
+    assert {name for name, count in client.server.reached.counts.items() if count != before[name]} == {
+        "headers",
+        "query",
+    }
+
+
+def test_a_body_without_a_token_is_not_looked_at(client: AppClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of it is unpacked or parsed: what would be a megabyte costs its caller's bytes and nothing else."""
+    seen: list[bytes] = []
+    monkeypatch.setattr(pipeline, "parse", lambda how, body: seen.append(body))
+    bomb = gzip.compress(b'"' + b" " * 400_000 + b'"')
+    packed: dict[str, str | None] = {"content-encoding": "gzip", "content-type": "application/json"}
+    for token in (None, "*:*.unknown", BACKEND_SECRET):
+        assert client.post(THINGS, bomb, token=token, headers=packed).status in (401, 403)
+    assert seen == []

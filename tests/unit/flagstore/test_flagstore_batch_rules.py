@@ -119,7 +119,7 @@ def test_the_limit_of_a_project(limit: int | None, active: int, told: tuple[int,
     names = ["here", "shelved", "there", "there"]
     project = Project("default", limit=limit, active=active)
     found = rules.apply(
-        rules.ERRORS[5:6], data(features=[feature(name) for name in names]), known(features=held, project=project)
+        rules.ERRORS[6:7], data(features=[feature(name) for name in names]), known(features=held, project=project)
     )
     assert [each["affectedItems"] for each in found] == ([] if told is None else [[]])
     if told is not None:

@@ -17,6 +17,7 @@ def scene(database_url: str) -> Iterator[Scene]:
         found.seed(
             projects=[
                 {"id": "default", "name": "Default", "featureLimit": 3, "featureNaming": {"pattern": "[a-z]+"}},
+                {"id": "frozen", "name": "Frozen", "featureNaming": {"pattern": "(?=a)(a+)+b"}},
                 {"id": "other", "name": "Other"},
                 {"id": "shelved", "name": "Shelved", "archived": True},
             ],
@@ -125,3 +126,18 @@ def test_statements_grow_with_chunks_alone(scene: Scene) -> None:
     assert few <= 15
     assert asked(400) == few
     assert asked(2000) <= few + 8
+
+
+def test_a_pattern_that_would_not_end_is_told(scene: Scene) -> None:
+    """What the naming pattern takes too long for is told by itself, beside what does not match; the others are fine."""
+    names = ["a" * 32, "b", "ab", "a" * 30]
+    found = scene.validate(body(project="frozen", features=[feature(name) for name in names]), VIEWER)
+    mismatch, unchecked = found["errors"]
+    assert mismatch["affectedItems"] == ["b"]
+    assert unchecked == {
+        "message": 'The project\'s feature naming pattern "(?=a)(a+)+b" cannot be checked for all features: '
+        "it takes too many steps. To import them, use shorter names or fewer features at once, or have the pattern made "
+        "simpler: it has repetition within repetition, look-ahead, look-behind, references to groups or large counts. "
+        "The following features were not checked:",
+        "affectedItems": ["a" * 30, "a" * 32],
+    }

@@ -21,6 +21,8 @@ def scene(database_url: str) -> Iterator[Scene]:
             projects=[
                 {"id": "default", "name": "Default"},
                 {"id": "named", "name": "Named", "featureNaming": NAMING},
+                {"id": "frozen", "name": "Frozen", "featureNaming": {"pattern": "(?=a)(a+)+b"}},
+                {"id": "deep", "name": "Deep", "featureNaming": {"pattern": "(" * 5_000}},
                 {"id": "small", "name": "Small", "featureLimit": 2},
                 {"id": "narrow", "name": "Narrow", "environments": ["production"]},
                 {"id": "shelved", "name": "Shelved", "archived": True},
@@ -168,3 +170,25 @@ def test_nothing_is_checked_without_new_features(scene: Scene) -> None:
     """Empty data for a project that is archived, or not there, is imported."""
     for project in ("nowhere", "shelved"):
         scene.load(body(project=project))
+
+
+def test_a_pattern_that_would_not_end_refuses_the_import(scene: Scene) -> None:
+    """What cannot be checked is not imported, and the answer says why and what helps; its steps are those of the whole request."""
+    names = [f"a{'a' * size}" for size in range(30, 60)]
+    refusal = scene.refusal(body(project="frozen", features=[feature(name) for name in names]))
+    assert (refusal.name, refusal.status) == ("PatternError", 400)
+    assert refusal.details == [{"message": refusal.message}]
+    assert refusal.message == (
+        f'The feature flag name "{names[0]}" cannot be checked against the project\'s naming pattern "(?=a)(a+)+b": '
+        "it takes too many steps. To create this feature flag, use shorter names or fewer features at once, or have the "
+        "pattern made simpler: it has repetition within repetition, look-ahead, look-behind, references to groups or large counts."
+    )
+
+
+def test_a_pattern_that_is_too_large_refuses_the_import(scene: Scene) -> None:
+    """The answer names what of the pattern is too large, where, and shows its beginning."""
+    refusal = scene.refusal(body(project="deep", features=[feature("a")]))
+    assert refusal.message == (
+        f'The feature flag name "a" cannot be checked against the project\'s naming pattern "{"(" * 200}…": '
+        "its groups are nested more than 50 deep, at character 51. To create this feature flag, have the pattern made simpler."
+    )

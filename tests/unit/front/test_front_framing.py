@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from aio import asynchronous
-from frontframing import HIDDEN, LAST, REFUSED, TAKEN
+from frontframing import HIDDEN, LAST, REFUSED, TAKEN, TOO_LARGE
 from frontkit import KEYED, dial, get, head, parse_answer, serving
 
 in_pieces = pytest.mark.parametrize("size", [100_000, 1], ids=["in one piece", "byte by byte"])
@@ -51,6 +51,26 @@ async def test_versions_that_keep_no_connection(name: str, size: int) -> None:
     status, fields, _, rest = parse_answer(bytes(line.transport.data))
     assert status in (200, 400) and ("connection", "close") in fields and rest == b""
     assert line.transport.over
+
+
+@asynchronous
+@pytest.mark.parametrize("name", TOO_LARGE)
+@pytest.mark.parametrize("size", [1_000_000, 7_000], ids=["in one piece", "in pieces"])
+async def test_too_large_a_head_is_the_last(name: str, size: int) -> None:
+    """One answer that closes, whatever stands at the end of the head; nothing behind it is taken for a request."""
+    data = TOO_LARGE[name] + HIDDEN
+    line = dial(serving(), quiet=True)
+    line.send(*(data[at : at + size] for at in range(0, len(data), size)))
+    status, fields, _, rest = parse_answer(bytes(line.transport.data), "POST")
+    assert status in (400, 431) and rest == b"" and ("connection", "close") in fields
+    assert line.transport.over
+
+
+@asynchronous
+async def test_a_host_is_not_needed_in_old_versions() -> None:
+    """HTTP/1.0 has none, and there the absence of one is no fault."""
+    line = dial(serving(), quiet=True).send(b"GET /proxy/health HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+    assert line.answers() == [200] and not line.transport.over
 
 
 @asynchronous

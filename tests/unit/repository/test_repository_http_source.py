@@ -69,6 +69,28 @@ async def test_a_change() -> None:
 
 
 @asynchronous
+async def test_being_told_to_ask_again() -> None:
+    """That is news at once, also while it is being asked; what was got before holds, so the ETag is sent."""
+    api = Api()
+    source = HttpSource(api)
+    source.look_again()
+    await source.news()
+    api.gate.clear()
+    fetching = asyncio.ensure_future(source.fetch('"one"'))
+    await turns()
+    source.look_again()
+    api.gate.set()
+    await fetching
+    await source.news()
+    await source.fetch('"one"')
+    assert api.etags == ['"one"', '"one"']
+    late = asyncio.ensure_future(source.news())
+    await turns()
+    assert not late.done()
+    late.cancel()
+
+
+@asynchronous
 async def test_a_change_while_it_is_asked() -> None:
     """An answer to the former token says nothing about what the new one gets."""
     api = Api()

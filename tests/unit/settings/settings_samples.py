@@ -86,8 +86,10 @@ SAMPLES: dict[str, tuple[str, object]] = {
     "upstreamKey": ("/etc/tls/own-key.pem", "/etc/tls/own-key.pem"),
     "upstreamKeyPassword": ("sample-password-8", "sample-password-8"),
     "maxStaleness": ("300", 300),
+    "retryAfterLimit": ("60000", 60_000),
     "ageHeader": ("X-Config-Age", "x-config-age"),
     "maxConnections": ("500", 500),
+    "requestMemory": ("64 MB", 64 * 1024 * 1024),
     "headerTimeout": ("5", 5),
     "bodyTimeout": ("30", 30),
     "writeTimeout": ("30", 30),
@@ -98,6 +100,8 @@ SAMPLES: dict[str, tuple[str, object]] = {
     "rateLimitKey": ("200", 200),
     "rateLimitAddress": ("20", 20),
     "rateLimitBurst": ("40", 40),
+    "enricherTimeout": ("250", 250),
+    "enricherFailure": ("Context", "context"),
 }
 
 BASE = {

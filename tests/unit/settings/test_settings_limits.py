@@ -7,6 +7,7 @@ from flagsvc.settings.table import BY_NAME
 
 DEFAULTS = {
     "maxConnections": 10_000,
+    "requestMemory": None,
     "headerTimeout": 20,
     "bodyTimeout": 60,
     "writeTimeout": 60,
@@ -17,6 +18,8 @@ DEFAULTS = {
     "rateLimitKey": 0,
     "rateLimitAddress": 0,
     "rateLimitBurst": 0,
+    "enricherTimeout": 1000,
+    "enricherFailure": "error",
 }
 
 

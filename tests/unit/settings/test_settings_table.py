@@ -57,7 +57,7 @@ SPECIFICATION: dict[str, tuple[tuple[str, ...], object]] = {
 }
 """The specification's two tables: name, variables, default (specification: Configuration)."""
 
-LIMITS = {"bodyLimit": 102400, "metricsBodyLimit": 1048576, "headerLimit": 65536, "queryLimit": 16384}
+LIMITS = {"bodyLimit": 102400, "metricsBodyLimit": 1048576, "headerLimit": 16384, "queryLimit": 16384}
 """The limits of behaviour.md: 100 kB, 1 MB, 64 kB, 16 kB."""
 
 each_option = pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)

@@ -19,7 +19,6 @@ from flagsvc.flagstore.documents import Document, Query
 from flagsvc.flagstore.refusals import Refusal, bad_data, not_found
 from flagsvc.shapes.text import to_json
 
-SPEC_HEADER = b"unleash-client-spec"
 NUMBER = r"(0|[1-9]\d{0,15})"
 LABEL = r"(?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)"
 SEMVER = re.compile(rf"{NUMBER}\.{NUMBER}\.{NUMBER}(-{LABEL}(?:\.{LABEL})*)?", re.ASCII)
@@ -53,7 +52,7 @@ def get_feature(call: Call) -> Answer:
 
 def answer(call: Call, found: Document) -> Answer:
     """Return a document, or 304 to a caller that has it, perhaps from another server on the same database."""
-    condition = header(call, b"if-none-match")
+    condition = call.head.if_none_match
     if condition is not None and f'"{found.digest}:'.encode() in condition:
         return Answer(None, 304, ((b"etag", found.tag),))
     return Answer(found.body, packed=found.packed, tag=found.tag)
@@ -61,7 +60,7 @@ def answer(call: Call, found: Document) -> Answer:
 
 def query_of(call: Call) -> Query:
     """Return what a request asks for. Raises `Refusal` (400) for a filter or a header that is not understood."""
-    inline = not knows_segments(header(call, SPEC_HEADER))
+    inline = not knows_segments(call.head.client_spec)
     token, asked = call.token, call.query
     given = {name: list(asked[name]) for name in FILTERS if name in asked}
     if ALL not in token.projects:
@@ -96,18 +95,13 @@ def knows_segments(version: bytes | None) -> bool:
     """Return whether an SDK of a version of the client specification knows segments. Raises `Refusal` (400)."""
     if not version:
         return False
-    text = version.decode("latin-1")
+    text = version.decode("latin-1").strip()
     match = SEMVER.fullmatch(text)
     if match is None:
         what = "SemVer" if text[:1].isdigit() else "prefix"
         raise bad_data(f'Invalid {what} in the Unleash-Client-Spec header: "{text}".')
     numbers = tuple(int(each) for each in match.groups()[:3])
     return numbers > SEGMENTS_SINCE or (numbers == SEGMENTS_SINCE and not match[4])
-
-
-def header(call: Call, name: bytes) -> bytes | None:
-    """Return a header of the request; None without it."""
-    return next((value.strip() for found, value in call.request.headers if found == name), None)
 
 
 def wrong_projects(values: list[str]) -> Problems:

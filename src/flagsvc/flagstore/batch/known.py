@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from sqlalchemy import Row, func, select
 
 from flagsvc.flagstore.batch.dataset import DataSet
+from flagsvc.flagstore.naming import Naming
 from flagsvc.flagstore.schema import (
     context_fields,
     environments,
@@ -38,6 +40,11 @@ class Project:
     description: str = ""
     stickiness: str = "default"
     environments: tuple[str, ...] = ()
+
+    @cached_property
+    def naming(self) -> Naming:
+        """The naming pattern, with a budget for the names of this request."""
+        return Naming(self.pattern, self.example, self.description)
 
 
 @dataclass(frozen=True)

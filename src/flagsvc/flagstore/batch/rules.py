@@ -6,12 +6,12 @@ the order of the answer; a rule without items says nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from flagsvc.flagstore.batch.dataset import DataSet, Json, repeated
 from flagsvc.flagstore.batch.known import Known
-from flagsvc.flagstore.batch.patterns import compile_pattern
+from flagsvc.flagstore.patterns import Unchecked
 
 Message: TypeAlias = Callable[[DataSet, Known], str]
 Finder: TypeAlias = Callable[[DataSet, Known], Sequence[str] | None]
@@ -78,11 +78,21 @@ def repeated_features(data: DataSet, known: Known) -> list[str]:
 
 def misnamed_features(data: DataSet, known: Known) -> list[str]:
     """Return the names that the project's naming pattern does not take, by their UTF-16 code units (4.1, 5)."""
-    if known.project is None or not known.project.pattern:
-        return []
-    matches = compile_pattern(known.project.pattern)
-    found = {name for name in data.names if not matches(name)}
-    return sorted(found, key=lambda name: name.encode("utf-16-be", "surrogatepass"))
+    return _by_units(name for name, verdict in _verdicts(data, known).items() if verdict is False)
+
+
+def unchecked_features(data: DataSet, known: Known) -> list[str]:
+    """Return the names that the pattern cannot be held against within bounds, in the same order (ours)."""
+    return _by_units(name for name, verdict in _verdicts(data, known).items() if isinstance(verdict, Unchecked))
+
+
+def _verdicts(data: DataSet, known: Known) -> dict[str, bool | Unchecked]:
+    """Return of each name whether the project's naming pattern takes it."""
+    return {} if known.project is None else {name: known.project.naming.verdict(name) for name in data.names}
+
+
+def _by_units(names: Iterable[str]) -> list[str]:
+    return sorted(names, key=lambda name: name.encode("utf-16-be", "surrogatepass"))
 
 
 def new_features(data: DataSet, known: Known) -> set[str]:
@@ -158,6 +168,16 @@ def naming_message(data: DataSet, known: Known) -> str:
     )
 
 
+def unchecked_message(data: DataSet, known: Known) -> str:
+    """Return why names were not checked, and what to do: the first of them tells."""
+    assert known.project is not None
+    why = next(each for each in _verdicts(data, known).values() if isinstance(each, Unchecked))
+    return (
+        f'The project\'s feature naming pattern "{known.project.naming.shown}" cannot be checked for all features: {why.reason}. '
+        f"To import them, {why.remedy}. The following features were not checked:"
+    )
+
+
 def limit_message(data: DataSet, known: Known) -> str:
     """Return what is said of a project that would have too many features."""
     active, limit = (known.project.active, known.project.limit) if known.project is not None else (0, None)
@@ -182,6 +202,7 @@ ERRORS = (
         some(repeated_features),
     ),
     Rule(naming_message, some(misnamed_features)),
+    Rule(unchecked_message, some(unchecked_features)),
     Rule(limit_message, too_many_features),
     Rule("We detected the following segments that need to be created first:", some(missing_segments)),
     Rule("We detected the following dependencies that need to be created first:", some(missing_parents)),

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Row, bindparam, insert, select, update
+from sqlalchemy import Row, bindparam, insert, update
 
 from flagsvc.flagstore.batch.dataset import Json
 from flagsvc.flagstore.batch.rules import overwritten_features
 from flagsvc.flagstore.batch.work import Work
 from flagsvc.flagstore.checks import check_name
 from flagsvc.flagstore.features import described, find_all, metadata, not_active
-from flagsvc.flagstore.naming import pattern_problem
 from flagsvc.flagstore.refusals import Refusal
-from flagsvc.flagstore.schema import feature_environments, features, projects
+from flagsvc.flagstore.schema import feature_environments, features
 
 LIMIT = "You have reached the maximum number of feature flags for this project."
 
@@ -32,7 +31,6 @@ def _sorted_out(work: Work, before: dict[str, Row[Any]]) -> tuple[dict[str, Json
     """Return what to change and what to create, by name; the checks fail for the first feature that does not pass."""
     changed: dict[str, Json] = {}
     created: dict[str, Json] = {}
-    project = work.tx.db.execute(select(projects).where(projects.c.id == work.data.project)).one_or_none()
     active = work.project.active
     for wanted in work.data.features:
         name = wanted["name"]
@@ -40,7 +38,7 @@ def _sorted_out(work: Work, before: dict[str, Row[Any]]) -> tuple[dict[str, Json
             active -= _is_active(changed.get(name, {})) - _is_active(described(wanted))
             changed[name] = described(wanted)
         else:
-            _check_new(work, project, name, created, active)
+            _check_new(work, name, created, active)
             created[name] = described(wanted)
             active += _is_active(created[name])
     return changed, created
@@ -50,19 +48,17 @@ def _is_active(values: Json) -> bool:
     return not values.get("archived")
 
 
-def _check_new(work: Work, project: Row[Any] | None, name: str, created: dict[str, Json], active: int) -> None:
+def _check_new(work: Work, name: str, created: dict[str, Json], active: int) -> None:
     """Raise Refusal where the project cannot have a new feature of that name; `active` is how many it has by now."""
     check_name(name)
     if name in created:
         kind = "A" if _is_active(created[name]) else "An archived"
         raise Refusal("NameExistsError", f"{kind} flag with that name already exists")
-    problem = None if project is None else pattern_problem(project, name)
-    if problem is not None:
-        raise Refusal("PatternError", problem, [{"message": "The flag name does not match the pattern."}])
+    work.project.naming.check(name)
     limit = work.project.limit
     if limit is not None and active >= limit:
         raise Refusal("InvalidOperationError", LIMIT)
-    if project is None or work.project.archived:
+    if work.known.project is None or work.project.archived:
         raise not_active(work.data.project)
 
 

@@ -1,14 +1,7 @@
-"""uvicorn's HTTP/1.1 protocol with bounds on a request that does not get on (behaviour: Order of checks, 64 kB of headers).
-
-The parser keeps every header it is given, and waits for ever: without bounds one caller could fill the memory or hold a
-connection for nothing. A head that arrives whole is the application's to judge, whatever its size. One that goes on and on is
-answered here with what `refusal` gives, as is what is no HTTP at all; one that stops half-way, in its head
-or its body, is cut off.
-"""
+"""uvicorn's HTTP/1.1 protocol with a bound on a head and our words for what is no request: a peer of the front."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
@@ -16,9 +9,6 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from flagsvc.api.http import Response
-
-PATIENCE_S = 60.0
-"""Seconds until a request must be there, its body included, from the connection or from its first byte."""
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -33,17 +23,6 @@ class BoundedProtocol(HttpToolsProtocol):
         super().__init__(*args, **given)
         self._got_on = False
         self._idle_bytes = 0
-        self._timer: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin, and wait for a first request."""
-        super().connection_made(transport)
-        self._timer = self.loop.call_later(PATIENCE_S, transport.close)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
-        self._stop_timer()
-        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Take bytes, and count those in a row that neither begin nor complete a head nor belong to a body."""
@@ -57,11 +36,9 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse(self.refusal(431))
 
     def on_message_begin(self) -> None:
-        """Begin a request; the clock runs until all of it is there."""
+        """Begin a request."""
         super().on_message_begin()
         self._got_on = True
-        if self._timer is None:
-            self._timer = self.loop.call_later(PATIENCE_S, self.transport.close)
 
     def on_headers_complete(self) -> None:
         """Complete the head."""
@@ -73,20 +50,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._got_on = True
         super().on_body(body)
 
-    def on_message_complete(self) -> None:
-        """Complete the request; how long the answer takes is the application's."""
-        self._stop_timer()
-        super().on_message_complete()
-
     def send_400_response(self, msg: str) -> None:
         """Answer what is no HTTP, in the application's own words."""
         self._refuse(self.refusal(400))
-
-    def _stop_timer(self) -> None:
-        """Stop the clock, if it runs."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
 
     def _refuse(self, response: Response) -> None:
         """Write an answer to a request that is not complete, and close the connection."""

@@ -1,0 +1,172 @@
+"""The odd heads and bodies that the front takes apart, over both programs, each as a process and mounted in a plain ASGI server."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+
+from flagservers import BACKEND_SECRET, GIVEN, our_flag_server
+from flagsvc import ProxyOptions, create_app
+from flagsvc.apps.flagserver import create_flag_server
+from flagsvc.settings.server import ServerOptions
+from frontframing import BAD_HOSTS, LAST, REFUSED, TAKEN, TOO_LARGE
+from frontkit import get
+from processes import our_proxy
+
+SECONDS = 10.0
+STATUS = re.compile(rb"HTTP/1\.1 (\d{3})")
+HIDDEN = get("/nowhere")
+"""What is answered 404 where it is taken for a request."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that listens: its port, the path that stands for `/proxy`, its path of health, and a good key.
+
+    `own` tells that it is served by the front.
+    """
+
+    port: int
+    path: bytes
+    health: bytes
+    key: bytes
+    own: bool
+
+    def spoken(self, stream: bytes) -> bytes:
+        """Return a stream for the proxy as one for this program; a body is JSON."""
+        fitting = stream.replace(b"/proxy/health", b"@").replace(b"/proxy", self.path).replace(b"@", self.health)
+        return fitting.replace(b"client-key", self.key + b"\r\ncontent-type: application/json", 1)
+
+
+@contextmanager
+def mounted(app: Any) -> Iterator[int]:
+    """Run an application in uvicorn as it is, in a thread; give its port."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(uvicorn.Config(app, http="httptools", log_config=None, log_level="critical"))
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            server.should_exit = True
+            thread.join(20)
+
+
+@contextmanager
+def proxy_process(folder: Path, document: str) -> Iterator[int]:
+    """Run the proxy."""
+    with our_proxy(document, UNLEASH_PROXY_CLIENT_KEYS="client-key") as proxy:
+        yield proxy.port
+
+
+@contextmanager
+def proxy_mounted(folder: Path, document: str) -> Iterator[int]:
+    """Run the proxy in uvicorn."""
+    options = ProxyOptions(flagsvc_url=document, flagsvc_api_token="none", client_keys="client-key", storage="none")
+    with mounted(create_app(options)) as port:
+        yield port
+
+
+@contextmanager
+def server_process(folder: Path, document: str) -> Iterator[int]:
+    """Run the flag server."""
+    with our_flag_server(folder=folder) as server:
+        yield int(server.root.rpartition(":")[2])
+
+
+@contextmanager
+def server_mounted(folder: Path, document: str) -> Iterator[int]:
+    """Run the flag server in uvicorn."""
+    seed = folder / "mounted.json"
+    seed.write_text(json.dumps(GIVEN))
+    with mounted(create_flag_server(ServerOptions(database=str(folder / "mounted.db"), seed=str(seed)))) as port:
+        yield port
+
+
+OF_PROXY = (b"/proxy", b"/proxy/health", b"client-key")
+OF_SERVER = (b"/api/client/metrics", b"/health", BACKEND_SECRET.encode())
+PROGRAMS: dict[str, Any] = {
+    "proxy": (proxy_process, OF_PROXY, True),
+    "flag server": (server_process, OF_SERVER, True),
+    "proxy, mounted": (proxy_mounted, OF_PROXY, False),
+    "flag server, mounted": (server_mounted, OF_SERVER, False),
+}
+
+
+@pytest.fixture(scope="module", params=PROGRAMS)
+def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    """One of the programs, at work."""
+    run, words, own = PROGRAMS[request.param]
+    folder = tmp_path_factory.mktemp("framing")
+    document = folder / "flags.json"
+    document.write_text(json.dumps({"version": 2, "features": []}))
+    with run(folder, document.as_uri()) as port:
+        yield Program(port, *words, own)
+
+
+def answered(port: int, data: bytes, size: int) -> bytes:
+    """Return what comes back for these bytes, sent in pieces of a size, until the other side ends."""
+    found = b""
+    with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as caller, contextlib.suppress(OSError):
+        caller.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with contextlib.suppress(OSError):
+            for at in range(0, len(data), size):
+                caller.sendall(data[at : at + size])
+            caller.shutdown(socket.SHUT_WR)
+        while part := caller.recv(65_536):
+            found += part
+    return found
+
+
+def statuses(data: bytes) -> list[int]:
+    """Return the status of every answer."""
+    return [int(each) for each in STATUS.findall(data)]
+
+
+in_pieces = pytest.mark.parametrize("size", [100_000, 1], ids=["in one piece", "byte by byte"])
+
+
+@in_pieces
+def test_what_is_odd_is_the_last_of_its_connection(program: Program, size: int) -> None:
+    """At most two answers come (one may be out before a bad end is seen), and none to what is hidden behind the request."""
+    for name, stream in (REFUSED | LAST).items():
+        if name in BAD_HOSTS and not program.own:
+            continue  # a server that is not ours takes them, and they end where they should
+        found = statuses(answered(program.port, program.spoken(stream) + HIDDEN, size))
+        assert 404 not in found and len(found) <= 2, (name, found)
+        if program.own:
+            assert len(found) == 1 and (found[0] == 400 or name in LAST), (name, found)
+
+
+def test_too_large_a_head_is_the_last_of_its_connection(program: Program) -> None:
+    """Whatever stands at its end: one answer comes at the most, and none to what is hidden."""
+    for name, stream in TOO_LARGE.items():
+        for size in (1_000_000, 7_000):
+            found = statuses(answered(program.port, program.spoken(stream) + HIDDEN, size))
+            assert 404 not in found and len(found) <= 1, (name, found)
+            assert not program.own or found == [431] or found == [400], (name, found)
+
+
+@in_pieces
+def test_what_is_plain_is_taken(program: Program, size: int) -> None:
+    """Behind a request that ends where it should the next one is answered, and nothing else.
+
+    A server that is not ours may end the connection before, and always does so behind an upgrade.
+    """
+    for name, stream in TAKEN.items():
+        data = program.spoken(stream) + get(program.health.decode(), "Connection: close")
+        found = statuses(answered(program.port, data, size))
+        assert found[0] != 404 and found[1:] in ([200],) if program.own else found[1:] in ([200], []), (name, found)
+        if not program.own and "Upgrade: " in stream.decode("latin-1"):
+            assert len(found) <= 1, (name, found)
