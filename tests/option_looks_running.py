@@ -7,8 +7,10 @@ import http.client
 
 from aio import until
 from flagsvc import ProxyOptions
+from flagsvc.apps.plan import make_plan
 from flagsvc.apps.process import Server
 from flagsvc.apps.reload import Again, Reload
+from flagsvc.apps.serve_workers import Parent
 from flagsvc.settings.load import Resolved
 from flagsvc.settings.options import OPTIONS
 from flagsvc.testing import RecordingLog, turns
@@ -72,6 +74,11 @@ async def overlap(scene: Scene, options: ProxyOptions) -> object:
         await until(lambda: options.key_overlap in scene.clock.sleeping)
         await scene.clock.advance(30)
         return [each.client_keys for each in taken]
+
+
+async def silence(scene: Scene, options: ProxyOptions) -> object:
+    """See for how many seconds a worker may be silent."""
+    return Parent(make_plan(options), [], None).crew.heartbeat.timeout_s
 
 
 async def processes_that_answer(scene: Scene, options: ProxyOptions) -> object:

@@ -116,6 +116,15 @@ LISTENING = (
         unset=1.0,
     ),
     Row(
+        name="workerTimeout",
+        variables=("FLAGSVC_WORKER_TIMEOUT",),
+        text="500",
+        native=500,
+        look=running.silence,
+        seen=0.5,
+        unset=2.0,
+    ),
+    Row(
         name="proxyBasePath",
         variables=("PROXY_BASE_PATH",),
         text="base/path",

@@ -150,7 +150,7 @@ def test_the_parent_is_killed_at_the_start(upstream: FakeUpstream) -> None:
 
 def test_a_worker_that_stops_does_not_hold_the_others(upstream: FakeUpstream) -> None:
     """One that is stopped half-way does not keep the others from a new configuration, and has it when it goes on."""
-    with crew(upstream) as proxy:
+    with crew(upstream, FLAGSVC_WORKER_TIMEOUT="0") as proxy:
         stopped, other = workers(proxy)
         os.kill(stopped, signal.SIGSTOP)
         try:

@@ -47,7 +47,7 @@ ROWS: tuple[Row, ...] = (
     *inside.EXPERIMENTAL,
 )
 FIRST = {row.name: row for row in reversed(ROWS)}
-SERVING = ("port", "host", "keepAliveTimeout", "shutdownGrace", "workers")
+SERVING = ("port", "host", "keepAliveTimeout", "shutdownGrace", "workers", "workerTimeout")
 """The options of a server: they mean nothing to an application that another server runs."""
 
 

@@ -62,6 +62,7 @@ WRONG = {
     "queryLimit": "-1",
     "answerCacheBytes": "-1",
     "workers": "0",
+    "workerTimeout": "499",
     "noProxy": BAD,
     "upstreamTimeout": "0",
     "metricsBuffer": "0",

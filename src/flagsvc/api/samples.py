@@ -43,12 +43,17 @@ class Crew(Protocol):
     def restarts(self) -> int:
         """How often one was replaced."""
 
+    @property
+    def hangs(self) -> int:
+        """How many of these did not answer any more."""
+
 
 class Alone(NamedTuple):
     """The one process that there is."""
 
     workers: int = 1
     restarts: int = 0
+    hangs: int = 0
 
 
 class Fleet(Protocol):
@@ -256,6 +261,12 @@ KEPT = (
     ),
     Row("flagsvc_workers", "gauge", "Processes that answer requests.", lambda of: {(): of.crew.workers}),
     Row("flagsvc_worker_restarts", "counter", "Workers that were replaced.", lambda of: {(): of.crew.restarts}),
+    Row(
+        "flagsvc_worker_hangs",
+        "counter",
+        "Workers that did not answer any more; they are among those that were replaced.",
+        lambda of: {(): of.crew.hangs},
+    ),
 )
 """What only the process that keeps the configuration knows."""
 

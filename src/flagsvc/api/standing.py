@@ -5,6 +5,8 @@ Only what asks for it is told: an evaluation is answered whatever stands here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from flagsvc.api.http import Headers
 from flagsvc.api.ports import Holder
 from flagsvc.clock import Clock
@@ -15,19 +17,25 @@ STALE = "stale"
 """The last check of the upstream that went well is too long ago."""
 DRAINING = "draining"
 """The process is about to end."""
+NO_WORKER = "no-worker"
+"""None of the processes that answer requests lives, or none answers."""
 
 
 class Standing:
     """Says whether this process is ready, or why not. `draining` is set by whoever ends it.
 
-    `max_staleness_s` is the option maxStaleness, 0 for no bound.
+    `max_staleness_s` is the option maxStaleness, 0 for no bound; `answered` says whether anybody answers requests, where that is
+    not this process.
     """
 
-    def __init__(self, holder: Holder, clock: Clock, max_staleness_s: float = 0) -> None:
+    def __init__(
+        self, holder: Holder, clock: Clock, max_staleness_s: float = 0, answered: Callable[[], bool] | None = None
+    ) -> None:
         self.draining = False
         self._holder = holder
         self._clock = clock
         self._max_staleness_s = max_staleness_s
+        self._answered = answered
         self._began = clock.monotonic()
 
     @property
@@ -51,6 +59,8 @@ class Standing:
         """Return the word for why nobody should be sent here; empty where all is well."""
         if self.draining:
             return DRAINING
+        if self._answered is not None and not self._answered():
+            return NO_WORKER
         if self._holder.current is None:
             return COLD
         return STALE if self.stale else ""

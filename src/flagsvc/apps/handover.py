@@ -19,7 +19,7 @@ from flagsvc.settings.options import OPTIONS, ProxyOptions
 HELD_BACK = (*SIGNALS, HANGUP)
 """The signals that a worker does not see before it is ready for them."""
 UPSTREAM = ("upstream_ca", "upstream_cert", "upstream_key", "upstream_key_password")
-PARENTS = frozenset({"workers", "storage_provider", *UPSTREAM, *(option.field for option in STORED)})
+PARENTS = frozenset({"workers", "worker_timeout", "storage_provider", *UPSTREAM, *(option.field for option in STORED)})
 """Options that mean nothing to a worker."""
 
 

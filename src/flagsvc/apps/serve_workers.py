@@ -61,8 +61,9 @@ class Parent:
             clock=plan.clock,
             log=plan.log,
             draw=random.random,
+            timeout_s=options.worker_timeout / 1000,
         )
-        self.standing = Standing(self.holder, plan.clock, options.max_staleness)
+        self.standing = Standing(self.holder, plan.clock, options.max_staleness, lambda: self.crew.answering)
         self.grace = Grace(options.shutdown_grace, self.drain)
         self.hangups: list[Callable[[], object]] = [self.crew.look_again]
         self.holder.rollout = self.crew.rollout

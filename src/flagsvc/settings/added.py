@@ -32,6 +32,15 @@ ADDED: tuple[Option, ...] = (
         help="processes that answer requests on the port; with more than one another keeps the configuration for all",
     ),
     Option(
+        name="workerTimeout",
+        reads=("FLAGSVC_WORKER_TIMEOUT",),
+        kind=of.integer_or_none(500, 3_600_000, "MS"),
+        section=Section.LISTENING,
+        default=2000,
+        help="milliseconds after which one of several workers that does not answer its parent is replaced; make it longer than"
+        " custom code may keep a worker busy; 0 replaces only those that end",
+    ),
+    Option(
         name="bodyLimit",
         reads=("FLAGSVC_BODY_LIMIT",),
         kind=of.SIZE,

@@ -74,6 +74,7 @@ class GivenOptions(TypedDict, total=False):
     host: str | None
     keep_alive_timeout: int
     workers: int
+    worker_timeout: int
     body_limit: int | str
     metrics_body_limit: int | str
     header_limit: int | str
@@ -183,6 +184,7 @@ class ProxyOptions:
     host: str | None
     keep_alive_timeout: int
     workers: int
+    worker_timeout: int
     body_limit: int
     metrics_body_limit: int
     header_limit: int

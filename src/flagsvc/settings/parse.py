@@ -130,6 +130,18 @@ def integer(low: int, high: int = LARGEST, metavar: str = "NUMBER", what: str = 
     return Kind(f"{what} from {low} to {high}", metavar, parse)
 
 
+def integer_or_none(low: int, high: int, metavar: str = "NUMBER") -> Kind:
+    """Return the kind of the whole numbers from `low` to `high`, and of 0, which is none."""
+
+    def parse(value: object) -> int:
+        number = whole_number(value)
+        if number != 0 and not low <= number <= high:
+            raise RefusedError
+        return number
+
+    return Kind(f"0, or an integer from {low} to {high}", metavar, parse)
+
+
 UNITS = {"": 1, "b": 1, "kb": 1024, "mb": 1024 * 1024}
 
 

@@ -17,6 +17,8 @@ from flagsvc.usage.record import from_wire
 from flagsvc.workers import messages as say
 from flagsvc.workers.channel import Channel, connected
 from flagsvc.workers.cover import Cover
+from flagsvc.workers.heartbeat import Heartbeat
+from flagsvc.workers.pulse import Pulse
 from flagsvc.workers.rollout import Rollout
 from flagsvc.workers.seat import Child, Seat, Watch, reaped
 from flagsvc.workers.sums import Sums
@@ -25,6 +27,10 @@ STEADY_S = 10.0
 """A worker that ends sooner after its start than this has failed to start."""
 PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 """The pause before a worker is started that has failed to, from the second time in a row on."""
+ALONE_S = 1.0
+"""While nobody takes connections a pause is over when the last start of any worker was so long ago,"""
+LOOK_S = 0.1
+"""which is looked at so often."""
 
 
 Step = say.Serving | say.Prepared | say.Switched | say.Reloaded | say.Reported
@@ -65,10 +71,12 @@ class Crew:
         log: Logger,
         draw: Callable[[], float],
         patience: Patience | None = None,
+        timeout_s: float = 0,
     ) -> None:
         """Take how many, what starts one, what each is told: options, groups of listening sockets by file descriptor.
 
-        `counters` gets what they counted, `text` gives the metrics of all, `draw` random numbers of [0, 1).
+        `counters` gets what they counted, `text` gives the metrics of all, `draw` random numbers of [0, 1). A worker that does not
+        answer for `timeout_s` seconds is replaced, unless that is 0.
         """
         self.restarts = 0
         self.sums = Sums()
@@ -85,6 +93,7 @@ class Crew:
         self._leaving = False
         self._reports = 0
         self._reloads = 0
+        self._started = clock.monotonic()
         self._watch = Watch()
         self._tasks: set[asyncio.Task[None]] = set()
         self._seats = [Seat(number) for number in range(size)]
@@ -95,11 +104,24 @@ class Crew:
             Supervised(f"worker {seat.number}", partial(self._keep, seat), clock=clock, log=log, draw=draw)
             for seat in self._seats
         ]
+        self.heartbeat = Heartbeat(self._seats, timeout_s=timeout_s, clock=clock, log=log)
+        if timeout_s:
+            self._loops.append(Supervised("heartbeat", self.heartbeat.run, clock=clock, log=log, draw=draw))
 
     @property
     def workers(self) -> int:
         """How many take connections now."""
         return sum(seat.serving for seat in self._seats)
+
+    @property
+    def hangs(self) -> int:
+        """How many did not answer and were ended; they are among those that were replaced."""
+        return self.heartbeat.hangs
+
+    @property
+    def answering(self) -> bool:
+        """Whether callers find anybody: a worker that takes connections, and answers when it is asked."""
+        return self.heartbeat.answering
 
     @property
     def loop_restarts(self) -> int:
@@ -181,14 +203,24 @@ class Crew:
             if self._expected(status):
                 return
             self.restarts += 1
-            steady = self._clock.monotonic() - began >= STEADY_S
+            steady = seat.pulse.ended or self._clock.monotonic() - began >= STEADY_S
             failures = 0 if steady else failures + 1
             self._log.error("a worker has ended and is replaced", worker=seat.number, status=status, failures=failures)
             if failures > 1:
-                most = LONGEST_PAUSE_S
-                await self._clock.sleep(delay_after_failure(failures - 1, self._draw(), PAUSE_S, most=most))
+                await self._rest(delay_after_failure(failures - 1, self._draw(), PAUSE_S, most=LONGEST_PAUSE_S))
                 if self._expected(status):
                     return
+
+    async def _rest(self, seconds: float) -> None:
+        """Wait before a worker is started again; no longer than until one is needed, whichever it is."""
+        while seconds > 0 and not self._needed():
+            step = min(seconds, LOOK_S)
+            await self._clock.sleep(step)
+            seconds -= step
+
+    def _needed(self) -> bool:
+        """Return whether nobody takes connections, and nobody was started a moment ago either."""
+        return not self.workers and self._clock.monotonic() - self._started >= ALONE_S
 
     def _expected(self, status: int | str) -> bool:
         """Return whether a worker that has ended with this status is not to be replaced."""
@@ -196,6 +228,7 @@ class Crew:
 
     async def _sit(self, seat: Seat) -> int | str:
         """Start a process and return its exit status when it has ended, or why there is none."""
+        seat.pulse, self._started = Pulse(), self._clock.monotonic()
         try:
             child, here = started(self._spawn)
         except OSError as error:
@@ -242,6 +275,8 @@ class Crew:
         """Take a message."""
         if isinstance(message, say.Counts):
             self._count(seat, message)
+        elif isinstance(message, say.Pong):
+            seat.pulse.answered()
         elif isinstance(message, say.Ask):
             self._answer(seat, message.number)
         else:

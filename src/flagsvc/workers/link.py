@@ -141,6 +141,8 @@ class Link(Generic[S]):
         elif isinstance(message, say.Report):
             self._send_counts()
             self.channel.send(say.Reported(message.number))
+        elif isinstance(message, say.Ping):
+            self.channel.send(say.Pong())
         elif isinstance(message, say.Text):
             self._give(message.number, body)
         elif isinstance(message, say.Leave):

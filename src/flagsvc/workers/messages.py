@@ -97,6 +97,10 @@ class Reload(Message):
         return f"Reload(number={self.number})"
 
 
+class Ping(Message):
+    """Say with Pong that your loop turns."""
+
+
 class Drain(Message):
     """The whole is about to end: fail readiness, have callers go elsewhere, and answer those who come."""
 
@@ -144,14 +148,18 @@ class Reported(Message):
     number: int
 
 
+class Pong(Message):
+    """The answer to Ping."""
+
+
 class Ask(Message):
     """Somebody asks this worker for the metrics."""
 
     number: int
 
 
-Down: TypeAlias = Welcome | Prepare | Switch | Checked | Report | Text | Adopt | Release | Reload | Drain | Leave
-Up: TypeAlias = Serving | Prepared | Switched | Reloaded | Counts | Reported | Ask
+Down: TypeAlias = Welcome | Prepare | Switch | Checked | Report | Text | Adopt | Release | Reload | Ping | Drain | Leave
+Up: TypeAlias = Serving | Prepared | Switched | Reloaded | Counts | Reported | Pong | Ask
 
 
 def packed(message: Message, body: bytes = b"") -> list[bytes]:

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from flagsvc.workers import messages as say
 from flagsvc.workers.channel import Channel
+from flagsvc.workers.pulse import Pulse
 
 REAP_S = 2.0
 """Seconds that a process may take to end once its channel is closed."""
@@ -60,7 +61,8 @@ class Seat:
 
     `serving` tells that it takes connections, `fallen` that its process has ended and no other takes its connections yet;
     `given` are the numbers of the documents it was sent and still keeps, `prepared` is that of the newest that is ready,
-    `switched` of the one that is served, `reported` of the last report, `reloaded` of the last options it goes on with.
+    `switched` of the one that is served, `reported` of the last report, `reloaded` of the last options it goes on with; `pulse`
+    tells whether the process answers.
     """
 
     def __init__(self, number: int) -> None:
@@ -74,6 +76,7 @@ class Seat:
         self.switched = 0
         self.reported = 0
         self.reloaded = 0
+        self.pulse = Pulse()
 
     def open(self, channel: Channel[say.Up]) -> None:
         """Take the channel to a new process; it is connected."""

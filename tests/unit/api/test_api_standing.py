@@ -57,6 +57,18 @@ async def test_without_a_bound_nothing_is_ever_stale() -> None:
 
 
 @pytest.mark.parametrize("warm", [True, False])
+def test_nobody_who_answers(warm: bool) -> None:
+    """Where others answer, and none of them does, that is said, whatever the configuration; but not when all end."""
+    answered = [True]
+    standing = Standing(FakeHolder(FakeSnapshot() if warm else None), FakeClock(), 0, lambda: answered[0])
+    assert standing.objection() == ("" if warm else "cold")
+    answered[0] = False
+    assert standing.objection() == "no-worker"
+    standing.draining = True
+    assert standing.objection() == "draining"
+
+
+@pytest.mark.parametrize("warm", [True, False])
 def test_who_ends_says_so_first(warm: bool) -> None:
     """Whatever else there is to say."""
     standing, _, _ = made(warm=warm)

@@ -48,6 +48,7 @@ SAMPLES: dict[str, tuple[str, object]] = {
     "host": ("[::1]", "::1"),
     "keepAliveTimeout": ("120", 120),
     "workers": ("4", 4),
+    "workerTimeout": ("800", 800),
     "bodyLimit": ("2 kB", 2048),
     "metricsBodyLimit": ("2MB", 2 * 1024 * 1024),
     "headerLimit": ("32768", 32768),

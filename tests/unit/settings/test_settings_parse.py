@@ -34,6 +34,19 @@ def test_integers(value: object, expected: int) -> None:
     assert of.integer(0, 100).parse(value) == expected
 
 
+@pytest.mark.parametrize(("value", "expected"), [("0", 0), (0, 0), ("5", 5), (9, 9)])
+def test_integers_or_none(value: object, expected: int) -> None:
+    """0 stands for none, below the bounds."""
+    assert of.integer_or_none(5, 9).parse(value) == expected
+
+
+@pytest.mark.parametrize("value", ["4", "10", -1, "x", None])
+def test_neither_integers_nor_none(value: object) -> None:
+    """What is out of the bounds is refused, and what is between 0 and them."""
+    with pytest.raises(RefusedError):
+        of.integer_or_none(5, 9).parse(value)
+
+
 @pytest.mark.parametrize(
     "value", ["-1", "101", -1, 101, "5000ms", "5_0", "0x10", "1.0", 1.0, True, "", "٣", "9" * 5000, None, [1]]
 )

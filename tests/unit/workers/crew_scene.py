@@ -55,6 +55,8 @@ class FakeWorker:
             self.channel.send(say.Reported(message.number))
         elif isinstance(message, say.Reload):
             self.channel.send(say.Reloaded(message.number))
+        elif isinstance(message, say.Ping):
+            self.channel.send(say.Pong())
         elif isinstance(message, say.Leave):
             self.end(0)
 
@@ -83,7 +85,9 @@ class FakeWorker:
 class Hall:
     """The crew, everybody who ever was in it, and what is around. `refusals` are raised instead of starting the next."""
 
-    def __init__(self, size: int, groups: int | None = None, patience: Patience = PATIENT) -> None:
+    def __init__(
+        self, size: int, groups: int | None = None, patience: Patience = PATIENT, timeout_s: float = 0
+    ) -> None:
         self.made: list[FakeWorker] = []
         self.deaf: set[type[say.Message]] = set()
         self.refusals: list[OSError] = []
@@ -101,6 +105,7 @@ class Hall:
             log=self.log,
             draw=lambda: 0.5,
             patience=patience,
+            timeout_s=timeout_s,
         )
 
     def spawn(self, end: socket.socket) -> FakeWorker:
@@ -116,9 +121,11 @@ class Hall:
 
 
 @asynccontextmanager
-async def hall(size: int = 2, groups: int | None = None, patience: Patience = PATIENT) -> AsyncIterator[Hall]:
+async def hall(
+    size: int = 2, groups: int | None = None, patience: Patience = PATIENT, timeout_s: float = 0
+) -> AsyncIterator[Hall]:
     """Give a crew that has started, and stop it."""
-    made = Hall(size, groups, patience)
+    made = Hall(size, groups, patience, timeout_s)
     made.crew.start()
     await made.crew.started()
     try:

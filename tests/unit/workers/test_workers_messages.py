@@ -20,6 +20,7 @@ DOWN: list[say.Message] = [
     say.Adopt(5),
     say.Release(6),
     say.Reload(7, {"client_keys": ["a"]}),
+    say.Ping(),
     say.Drain(),
     say.Leave(),
 ]
@@ -30,6 +31,7 @@ UP: list[say.Message] = [
     say.Counts(say.Usage(1.5, 2.5, {"a": (1, 2, {"v": 3})}), [(["name", "label"], 4.5)]),
     say.Reloaded(5),
     say.Reported(3),
+    say.Pong(),
     say.Ask(4),
 ]
 
