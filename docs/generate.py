@@ -1,4 +1,5 @@
-"""Writes the generated pages: the options of both programs, the metrics, and in README.md the options and what a request costs.
+"""Writes the generated pages: the options of both programs, the metrics; in README.md the options and what a request costs; in
+SECURITY.md the limits.
 
 `make docs` runs it.
 """
@@ -9,9 +10,11 @@ import sys
 from pathlib import Path
 
 from flagsvc.api.samples import KEPT, SERVED, SPECIFIED, Row
+from flagsvc.settings.option import Option
 from flagsvc.settings.options import OPTIONS
 from flagsvc.settings.render import default_text, reference, sections
 from flagsvc.settings.server import server_reference
+from flagsvc.settings.server_table import SERVER_OPTIONS
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -20,6 +23,8 @@ from harness import readme as costs  # noqa: E402
 from harness import results  # noqa: E402
 
 OPTION_LIST = "<!-- options: written by `make docs` -->", "<!-- /options -->"
+LIMITS = "<!-- limits: written by `make docs` -->", "<!-- /limits -->"
+UNITS = {"SECONDS": " s", "MS": " ms"}
 COSTS = "<!-- costs: written by `make docs` from docs/benchmarks/proxy.json -->", "<!-- /costs -->"
 
 
@@ -33,6 +38,28 @@ def option_list() -> str:
             meaning = option.help.split("; ")[0].replace("|", "\\|")
             rows.append(f"| `{option.name}` | {reads} | {default_text(option)} | {meaning} |")
     return "\n".join(rows)
+
+
+def bound(option: Option) -> str:
+    """Return the default of a limit with its unit."""
+    text = default_text(option)
+    return "no limit" if text == "0" else text + UNITS.get(option.kind.metavar, "")
+
+
+def limit_table() -> str:
+    """Return the options that bound what callers can do: what each stops, and its default in both programs."""
+    rows = ["| What callers cannot do | Option | Proxy | Flag server |", "|---|---|---|---|"]
+    servers = {option.name: option for option in SERVER_OPTIONS if option.stops}
+    proxys = {option.name: option for option in OPTIONS if option.stops}
+    for name, option in (proxys | servers).items():
+        defaults = (bound(each[name]) if name in each else "–" for each in (proxys, servers))
+        rows.append(f"| {option.stops} | `{name}` | {' | '.join(defaults)} |")
+    return "\n".join(rows)
+
+
+def security(text: str) -> str:
+    """Return SECURITY.md with the limits as the tables of options have them now."""
+    return between(text, LIMITS, limit_table())
 
 
 def metric(row: Row) -> str:
@@ -79,7 +106,7 @@ def between(text: str, marks: tuple[str, str], written: str) -> str:
     before, found, rest = text.partition(begin)
     _, ended, after = rest.partition(end)
     if not found or not ended:
-        raise SystemExit(f"README.md has no `{begin}` with `{end}` behind it")
+        raise SystemExit(f"the page has no `{begin}` with `{end}` behind it")
     return f"{before}{begin}\n{written}\n{end}{after}"
 
 
@@ -95,8 +122,9 @@ def main() -> None:
     (folder / "options.md").write_text(reference())
     (folder / "server-options.md").write_text(server_reference())
     (folder / "metrics.md").write_text(metrics())
-    page = ROOT / "README.md"
-    page.write_text(readme(page.read_text()))
+    for name, write in (("README.md", readme), ("SECURITY.md", security)):
+        page = ROOT / name
+        page.write_text(write(page.read_text()))
 
 
 if __name__ == "__main__":

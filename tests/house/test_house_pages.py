@@ -6,6 +6,8 @@ import importlib.util
 from pathlib import Path
 from types import ModuleType
 
+from flagsvc.settings.limits import LIMITS
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -28,3 +30,14 @@ def test_the_list_of_options_in_the_readme_is_current() -> None:
 def test_the_page_of_the_metrics_is_current() -> None:
     """`make docs` would change nothing."""
     assert (ROOT / "docs" / "reference" / "metrics.md").read_text() == generator().metrics()
+
+
+def test_the_table_of_limits_is_current() -> None:
+    """`make docs` would change nothing; both programs stand in it, and what bounds callers is not missing."""
+    text = (ROOT / "SECURITY.md").read_text()
+    made = generator()
+    assert made.security(text) == text
+    table = made.limit_table()
+    assert all(
+        f"`{option.name}`" in table for option in LIMITS if option.name not in ("rateLimitBurst", "enricherFailure")
+    )

@@ -22,6 +22,7 @@ ADDED: tuple[Option, ...] = (
         section=Section.LISTENING,
         default=75,
         help="seconds an idle connection stays open; keep it above the idle time of the load balancer in front",
+        stops="keeping connections without asking anything",
     ),
     Option(
         name="workers",
@@ -47,6 +48,7 @@ ADDED: tuple[Option, ...] = (
         section=Section.CALLERS,
         default=100 * 1024,
         help="largest body of a request, packed or unpacked",
+        stops="large bodies, and small ones that unpack to large ones",
     ),
     Option(
         name="metricsBodyLimit",
@@ -55,6 +57,7 @@ ADDED: tuple[Option, ...] = (
         section=Section.CALLERS,
         default=1024 * 1024,
         help="largest body of a usage metrics post, packed or unpacked",
+        stops="the same in posts of usage metrics",
     ),
     Option(
         name="headerLimit",
@@ -63,6 +66,7 @@ ADDED: tuple[Option, ...] = (
         section=Section.CALLERS,
         default=16 * 1024,
         help="largest header block of a request",
+        stops="large heads: memory, and framing headers that hide at their end",
     ),
     Option(
         name="queryLimit",
@@ -71,6 +75,7 @@ ADDED: tuple[Option, ...] = (
         section=Section.CALLERS,
         default=16 * 1024,
         help="longest query string",
+        stops="long queries, which take time to read",
     ),
     Option(
         name="ageHeader",
@@ -128,6 +133,7 @@ ADDED: tuple[Option, ...] = (
         section=Section.METRICS,
         default=100_000,
         help="counters of toggles and variants kept while they cannot be sent; what comes on top is dropped and counted",
+        stops="inventing usage until the memory is full",
     ),
     Option(
         name="metricsBufferBytes",
@@ -136,6 +142,7 @@ ADDED: tuple[Option, ...] = (
         section=Section.METRICS,
         default=8 * 1024 * 1024,
         help="bytes of such counters kept, as they would be sent; what comes on top is dropped and counted",
+        stops="the same, in bytes",
     ),
     Option(
         name="metricsBatch",

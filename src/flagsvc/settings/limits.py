@@ -16,6 +16,7 @@ LIMITS: tuple[Option, ...] = (
         section=Section.LISTENING,
         default=10_000,
         help="connections that each worker holds at once; one more is answered 503 and closed",
+        stops="opening connections until there is no file or memory left for others",
     ),
     Option(
         name="requestMemory",
@@ -25,6 +26,7 @@ LIMITS: tuple[Option, ...] = (
         default_text="an eighth of the memory there is",
         help="bytes of requests and answers under way that each worker holds; over it, those that hold most are answered 503, and"
         " one network may hold half of it",
+        stops="filling the memory with requests that never end, or with answers that are not taken",
     ),
     Option(
         name="headerTimeout",
@@ -33,6 +35,7 @@ LIMITS: tuple[Option, ...] = (
         section=Section.LISTENING,
         default=20,
         help="seconds until the whole head of a request must be there",
+        stops="beginning a request and not going on, or a byte now and then",
     ),
     Option(
         name="bodyTimeout",
@@ -41,6 +44,7 @@ LIMITS: tuple[Option, ...] = (
         section=Section.LISTENING,
         default=60,
         help="seconds after its head until the whole body of a request must be there",
+        stops="announcing a body and not sending it, or a byte now and then",
     ),
     Option(
         name="writeTimeout",
@@ -49,6 +53,7 @@ LIMITS: tuple[Option, ...] = (
         section=Section.LISTENING,
         default=60,
         help="seconds that a caller may take nothing of its answer",
+        stops="asking, and not reading the answer",
     ),
     Option(
         name="jsonDepthLimit",
@@ -57,6 +62,7 @@ LIMITS: tuple[Option, ...] = (
         section=Section.CALLERS,
         default=32,
         help="deepest nesting of lists and objects in a body",
+        stops="bodies that are nested so deeply that reading them costs or fails",
     ),
     Option(
         name="contextPropertiesLimit",
@@ -65,6 +71,7 @@ LIMITS: tuple[Option, ...] = (
         section=Section.CALLERS,
         default=250,
         help="most properties of a context",
+        stops="contexts of thousands of properties",
     ),
     Option(
         name="contextValueLimit",
@@ -73,6 +80,7 @@ LIMITS: tuple[Option, ...] = (
         section=Section.CALLERS,
         default=4096,
         help="longest value of a context and longest name of a property, in characters",
+        stops="values that are long to compare, hash and match",
     ),
     Option(
         name="toggleLimit",
@@ -81,6 +89,7 @@ LIMITS: tuple[Option, ...] = (
         section=Section.CALLERS,
         default=5000,
         help="most toggles that a request may ask for by name",
+        stops="look-ups that name thousands of toggles",
     ),
     Option(
         name="rateLimitKey",
@@ -89,6 +98,7 @@ LIMITS: tuple[Option, ...] = (
         section=Section.CALLERS,
         default=0,
         help="requests per second that each worker answers for one key; 0 is no limit",
+        stops="asking too much with one key",
     ),
     Option(
         name="rateLimitAddress",
@@ -97,6 +107,7 @@ LIMITS: tuple[Option, ...] = (
         section=Section.CALLERS,
         default=0,
         help="requests per second that each worker answers for one address (IPv6: one /64 network); 0 is no limit",
+        stops="asking too much from one address; guessing keys",
     ),
     Option(
         name="rateLimitBurst",
@@ -113,6 +124,7 @@ LIMITS: tuple[Option, ...] = (
         section=Section.EVALUATION,
         default=1000,
         help="milliseconds that all context enrichers together may take for one request; then they have failed",
+        stops="requests that wait for custom code for ever",
     ),
     Option(
         name="enricherFailure",

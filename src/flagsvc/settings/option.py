@@ -44,7 +44,7 @@ class Option:
 
     `default` is the normalised value; where it depends on the machine, `default_from` gives it for an environment and
     `default_text` tells it in the documentation. Without the option `needs` it would have no effect: then it is refused.
-    With `reloads` a running proxy takes another value over.
+    With `reloads` a running proxy takes another value over. `stops` says of a limit what callers cannot do for it (SECURITY.md).
     """
 
     name: str
@@ -62,6 +62,7 @@ class Option:
     in_code_only: bool = False
     named_in_code: str = ""
     needs: str = ""
+    stops: str = ""
 
     @property
     def field(self) -> str:

@@ -59,6 +59,7 @@ SERVING: tuple[Option, ...] = (
         section=Section.LISTENING,
         default=10,
         help="seconds after which a connection is closed whose TLS handshake is not done",
+        stops="opening connections and not shaking hands",
     ),
     Option(
         name="socketMode",

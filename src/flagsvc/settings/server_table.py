@@ -54,6 +54,7 @@ SERVER_OPTIONS: tuple[Option, ...] = (
         section=Section.CALLERS,
         default=500 * 1024,
         help="largest body of a request, unpacked; raise it to import more than some hundred flags at once",
+        stops="large bodies, and small ones that unpack to large ones",
     ),
     Option(
         name="database",
