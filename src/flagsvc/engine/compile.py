@@ -15,6 +15,7 @@ import msgspec
 from flagsvc.engine.changes import NOT_THERE, Matcher
 from flagsvc.engine.digest import canonical, combined
 from flagsvc.engine.features import Toggle
+from flagsvc.engine.large import LARGE, LargeFeature, LargeSegment, Making
 from flagsvc.engine.links import Links
 from flagsvc.engine.model import Problem
 from flagsvc.engine.options import CompileOptions as CompileOptions
@@ -95,6 +96,7 @@ class Building:
         self.known = inherited(source, options, previous)
         self.lineage = Lineage(options, self.known.pool, source.raw)
         self.segments: dict[str, SegmentPart] = {}
+        self.large_segments: list[SegmentPart] = []
         self.parts: dict[str, Part] = {}
         self.problems: list[Problem] = []
         self.kept: list[object] = []
@@ -128,40 +130,63 @@ class Building:
 
     def work(self) -> Iterator[int]:
         """Do everything, and tell what each step has cost."""
-        segments = Matcher(self.known.segment_sources, self.source.segments)
-        for index in range(len(self.source.segments)):
-            yield self.take_segment(index, segments.find(index))
-        features = Matcher(self.known.sources, self.source.features)
+        yield from self.take_segments()
         maker = Maker(self.options, self.known.pool, self.segments)
-        for index in range(len(self.source.features)):
-            yield self.take_feature(index, features.find(index), maker)
+        for large in self.large_segments:
+            yield from Making(maker).segment_steps(large)
+        yield from self.take_features(maker)
         if not self.unchanged():
             yield from self.assemble()
 
-    def take_segment(self, index: int, place: int) -> int:
-        """Take a segment over from `place`, or parse it; of equal ids the last counts."""
-        item = self.source.segments[index]
-        cost = PASSING
-        if place == NOT_THERE:
-            part = segment_part(self.source.decoded(item))
-            cost += size_of(item)
-        else:
-            part = self.known.segment_parts[place]
-        self.lineage.segment_sources.append(item)
+    def take_segments(self) -> Iterator[int]:
+        """Take each segment over, or parse it."""
+        segments = Matcher(self.known.segment_sources, self.source.segments)
+        for index, item in enumerate(self.source.segments):
+            place = segments.find(index)
+            part = None if place == NOT_THERE else self.known.segment_parts[place]
+            cost = PASSING
+            if part is None and size_of(item) > LARGE:
+                large = LargeSegment(item)
+                yield from large.steps()
+                part = large.part
+                assert part is not None
+                self.large_segments.append(part)
+            elif part is None:
+                part = segment_part(self.source.decoded(item))
+                cost += size_of(item)
+            self.add_segment(index, part)
+            yield cost
+
+    def add_segment(self, index: int, part: SegmentPart) -> None:
+        """Add a segment; of equal ids the last counts."""
+        self.lineage.segment_sources.append(self.source.segments[index])
         self.lineage.segment_parts.append(part)
         self.note(part.problem, f"segments[{index}]")
         if part.spec is not None:
             self.segments[part.spec.identity] = part
-        return cost
 
-    def take_feature(self, index: int, place: int, maker: Maker) -> int:
-        """Take a feature over from `place`, or compile it; of equal names the last counts, at the first one's place."""
+    def take_features(self, maker: Maker) -> Iterator[int]:
+        """Take each feature over, or compile it."""
+        features = Matcher(self.known.sources, self.source.features)
+        for index, item in enumerate(self.source.features):
+            place = features.find(index)
+            part = None if place == NOT_THERE else self.known.parts[place]
+            cost = PASSING
+            if part is None or not maker.holds_for(part):
+                if size_of(item) > LARGE:
+                    large = LargeFeature(maker, item)
+                    yield from large.steps()
+                    part = large.part
+                    assert part is not None
+                else:
+                    part = maker.part(self.source.decoded(item))
+                    cost += size_of(item)
+            self.add_feature(index, part)
+            yield cost
+
+    def add_feature(self, index: int, part: Part) -> None:
+        """Add a feature; of equal names the last counts, at the first one's place."""
         item = self.source.features[index]
-        part = None if place == NOT_THERE else self.known.parts[place]
-        cost = PASSING
-        if part is None or not maker.holds_for(part):
-            part = maker.part(self.source.decoded(item))
-            cost += size_of(item)
         self.lineage.sources.append(item)
         self.lineage.parts.append(part)
         self.note(part.problem, f"features[{index}]")
@@ -173,7 +198,6 @@ class Building:
             self.left_out += 1
         if part.toggle is not None:
             self.parts[part.toggle.name] = part
-        return cost
 
     def note(self, problem: Problem | None, place: str) -> None:
         """Note what is wrong with a part, and where in this document it is."""

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from mypy_extensions import mypyc_attr
 
+from flagsvc.engine.values.cidr import CidrSet
+
 
 @mypyc_attr(acyclic=True)
 class ConstraintSpec:
-    """One constraint; `key` is equal for equal constraints, and `path` names the spot in the document."""
+    """One constraint; `key` is equal for equal constraints, and `path` names the spot in the document.
+
+    Of a long list the set of its values, or its networks, are there already: they take a while to make.
+    """
 
     def __init__(
         self,
@@ -26,6 +31,16 @@ class ConstraintSpec:
         self.value = value
         self.inverted = inverted
         self.insensitive = insensitive
+        self.members: set[str] | None = None
+        self.networks: CidrSet | None = None
+
+    def unique(self) -> set[str]:
+        """Return the set of the values."""
+        return set(self.values) if self.members is None else self.members
+
+    def cidrs(self) -> CidrSet:
+        """Return the networks that the values are."""
+        return CidrSet(list(self.values)) if self.networks is None else self.networks
 
     def key(self) -> tuple[object, ...]:
         """Return what two constraints have in common when they are one and the same."""

@@ -45,12 +45,12 @@ def constant(outcome: bool, reason: str) -> Predicate:
 
 def compile_in(spec: ConstraintSpec) -> Predicate:
     """IN: the field is one of the values."""
-    return OneOf(kind_of(spec.field), spec.field, spec.inverted, frozenset(spec.values))
+    return OneOf(kind_of(spec.field), spec.field, spec.inverted, spec.unique())
 
 
 def compile_not_in(spec: ConstraintSpec) -> Predicate:
     """NOT_IN: the field is none of the values."""
-    return OneOf(kind_of(spec.field), spec.field, not spec.inverted, frozenset(spec.values))
+    return OneOf(kind_of(spec.field), spec.field, not spec.inverted, spec.unique())
 
 
 def compile_starts_with(spec: ConstraintSpec) -> Predicate:
@@ -80,7 +80,7 @@ def compile_regex_match(spec: ConstraintSpec) -> Predicate:
 
 def compile_network(spec: ConstraintSpec) -> Predicate:
     """IN_CIDR: values that are no network are passed over."""
-    return InNetwork(kind_of(spec.field), spec.field, spec.inverted, spec.values)
+    return InNetwork(kind_of(spec.field), spec.field, spec.inverted, spec.values, spec.cidrs())
 
 
 def compile_number(spec: ConstraintSpec, accepts: int) -> Predicate:

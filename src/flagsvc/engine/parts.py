@@ -14,18 +14,28 @@ from flagsvc.engine.digest import digest
 from flagsvc.engine.features import FIRST_VARIANT, Outcome, Toggle
 from flagsvc.engine.folding import fold
 from flagsvc.engine.fragments import fragment
-from flagsvc.engine.model import ConstraintSpec, DependencySpec, FeatureSpec, Problem, SegmentSpec, StrategySpec
+from flagsvc.engine.model import (
+    ConstraintSpec,
+    DependencySpec,
+    FeatureSpec,
+    Problem,
+    SegmentSpec,
+    StrategySpec,
+    VariantSpec,
+)
 from flagsvc.engine.operators import compile_constraint
 from flagsvc.engine.options import CompileOptions
 from flagsvc.engine.parse import parse_feature, parse_segment, wanted
 from flagsvc.engine.predicates import NO_SLOT, Always, Never, Predicate, Segment
 from flagsvc.engine.reads import Reads
 from flagsvc.engine.strategies import BY_HOST, Everyone, Strategy, StrategyOptions, compile_rule
-from flagsvc.engine.variants import compile_choice
+from flagsvc.engine.variants import Choice, compile_choice
 from flagsvc.errors import DocumentError
 
 PLACE: Final = "@"
 """Stands for the place in the document in the path of a part's problem."""
+
+DISABLED: Final = "the feature is disabled"
 
 MISSING: Final = b""
 """Stands for the digest of a segment that is not in the document."""
@@ -118,26 +128,35 @@ class Maker:
         self.segments = segments
         self.utf8 = options.hash_encoding == "utf8"
         self.rules = StrategyOptions(self.utf8, options.hostname, options.custom_strategies)
+        # segments that were compiled before anybody asked for them, by their keys in the pool
+        self.ready: dict[tuple[object, ...], Predicate] = {}
 
     def part(self, raw: object) -> Part:
         """Return the part of a decoded feature."""
-        part = Part(digest(raw))
+        part = self.begun(raw, digest(raw))
+        if part.wanted:
+            self.complete(part, raw)
+        return part
+
+    def begun(self, raw: object, content: bytes) -> Part:
+        """Return the part of a decoded feature with this digest, of which nothing is known yet but whether it is wanted."""
+        part = Part(content)
         self.pool.compiled += 1
-        if not wanted(raw, self.options.project, self.options.name_prefix):
-            part.wanted = False
-            return part
+        part.wanted = wanted(raw, self.options.project, self.options.name_prefix)
+        return part
+
+    def complete(self, part: Part, raw: object) -> None:
+        """Parse and compile the decoded feature of a part."""
         try:
             spec = parse_feature(raw, PLACE)
         except DocumentError as error:
             name = raw.get("name") if isinstance(raw, dict) else None
             part.problem = Problem(error.path, name if isinstance(name, str) else None, error.message)
-            return part
-        self.fill(part, spec)
-        return part
+            return
+        self.fill(part, spec, self.toggle(spec))
 
-    def fill(self, part: Part, spec: FeatureSpec) -> None:
-        """Compile the feature into its part."""
-        toggle = self.toggle(spec)
+    def fill(self, part: Part, spec: FeatureSpec, toggle: Toggle) -> None:
+        """Put the compiled feature into its part."""
         names = frozenset([outcome.variant or "" for outcome in toggle.outcomes if outcome.variant is not None])
         names |= {"disabled"}
         part.toggle = toggle
@@ -185,43 +204,67 @@ class Maker:
         """Return one feature's toggle, without its dependencies."""
         toggle = Toggle(feature.name, self.outcomes(feature))
         if not feature.enabled:
-            toggle.turn_off("the feature is disabled")
+            toggle.turn_off(DISABLED)
             return toggle
-        stickiness = feature.variants[0].stickiness if feature.variants else None
-        toggle.choice = compile_choice(feature.variants, feature.name, stickiness, self.utf8)
+        toggle.choice = self.choice(feature)
         first = FIRST_VARIANT + len(feature.variants)
         strategies: list[Strategy] = []
         for spec in feature.strategies:
             strategies.append(self.strategy(spec, first))
             first += len(spec.variants)
+        self.finish(toggle, strategies)
+        return toggle
+
+    def choice(self, feature: FeatureSpec) -> Choice | None:
+        """Return the draw among the feature's own variants, None without any."""
+        stickiness = feature.variants[0].stickiness if feature.variants else None
+        return compile_choice(feature.variants, feature.name, stickiness, self.utf8)
+
+    def finish(self, toggle: Toggle, strategies: list[Strategy]) -> None:
+        """Give an enabled toggle its strategies; without any it is on for everyone."""
         toggle.apply(strategies or [Everyone()])
         if self.options.fold:
             fold(toggle)
-        return toggle
 
     def outcomes(self, feature: FeatureSpec) -> list[Outcome]:
         """Return every way the feature can come out, in the order in which they are numbered.
 
         A disabled one has its variants too: a caller may still report one that it was given before.
         """
+        ways = self.plain_outcomes(feature)
+        for variant in feature.variants:
+            ways.append(self.drawn(feature, variant))
+        for strategy in feature.strategies:
+            for variant in strategy.variants:
+                ways.append(self.drawn(feature, variant))
+        return ways
+
+    def plain_outcomes(self, feature: FeatureSpec) -> list[Outcome]:
+        """Return the ways the feature can come out without a variant."""
         state = self.options.variant_feature_state
         impression = feature.impression_data
-        ways = [
+        return [
             Outcome(False, None, fragment(feature.name, False, None, impression, state)),
             Outcome(True, None, fragment(feature.name, True, None, impression, state)),
         ]
-        drawn = [*feature.variants, *[variant for strategy in feature.strategies for variant in strategy.variants]]
-        for variant in drawn:
-            ways.append(Outcome(True, variant.name, fragment(feature.name, True, variant, impression, state)))
-        return ways
+
+    def drawn(self, feature: FeatureSpec, variant: VariantSpec) -> Outcome:
+        """Return how the feature comes out with one of its variants."""
+        state = self.options.variant_feature_state
+        return Outcome(True, variant.name, fragment(feature.name, True, variant, feature.impression_data, state))
 
     def strategy(self, spec: StrategySpec, first: int) -> Strategy:
         """Return one compiled strategy; `first` is the number of its first variant's outcome."""
-        strategy = compile_rule(spec, self.rules)
+        strategy = self.rule(spec, first)
         for constraint in spec.constraints:
             self.condition(strategy, self.constraint(constraint))
         for identity in spec.segments:
             self.condition(strategy, self.segment(identity))
+        return strategy
+
+    def rule(self, spec: StrategySpec, first: int) -> Strategy:
+        """Return one compiled strategy without its conditions."""
+        strategy = compile_rule(spec, self.rules)
         if spec.variants:
             group = spec.parameters.get("groupId", "undefined")
             stickiness = spec.variants[0].stickiness or spec.parameters.get("stickiness")
@@ -253,18 +296,20 @@ class Maker:
         spec = None if found is None else found.spec
         if found is None or spec is None:
             return Never(f"missing segment `{identity}`")
-        key: tuple[object, ...] = ("segment", identity, found.digest)
+        key = segment_key(found)
         known = self.pool.predicates.get(key)
         if known is None:
-            known = self.compiled_segment(spec)
+            known = self.ready.pop(key, None)
+            if known is None:
+                parts = [self.constraint(constraint) for constraint in spec.constraints]
+                known = self.compiled_segment(spec, parts)
             self.pool.predicates[key] = known
         else:
             self.pool.share(known)
         return known
 
-    def compiled_segment(self, spec: SegmentSpec) -> Predicate:
-        """Return a segment's constraints as one predicate."""
-        parts = [self.constraint(constraint) for constraint in spec.constraints]
+    def compiled_segment(self, spec: SegmentSpec, parts: list[Predicate]) -> Predicate:
+        """Return a segment's compiled constraints as one predicate."""
         if self.options.fold:
             parts = [part for part in parts if not isinstance(part, Always)]
             for part in parts:
@@ -273,6 +318,12 @@ class Maker:
             if not parts:
                 return Always()
         return Segment(spec.identity, spec.name, parts)
+
+
+def segment_key(part: SegmentPart) -> tuple[object, ...]:
+    """Return the key in the pool of a segment's predicate."""
+    assert part.spec is not None
+    return ("segment", part.spec.identity, part.digest)
 
 
 def note(reads: Reads, condition: Predicate) -> None:

@@ -109,7 +109,7 @@ class FieldPredicate(Predicate):
 class OneOf(FieldPredicate):
     """IN, and NOT_IN as its negation: an absent field is in no list."""
 
-    def __init__(self, kind: i64, name: str, negate: bool, values: frozenset[str]) -> None:
+    def __init__(self, kind: i64, name: str, negate: bool, values: set[str]) -> None:
         super().__init__(kind, name, negate)
         self.values = values
 
@@ -189,10 +189,10 @@ class Matches(FieldPredicate):
 class InNetwork(FieldPredicate):
     """IN_CIDR: the address is in one of the networks of its own family."""
 
-    def __init__(self, kind: i64, name: str, negate: bool, values: tuple[str, ...]) -> None:
+    def __init__(self, kind: i64, name: str, negate: bool, values: tuple[str, ...], networks: CidrSet) -> None:
         super().__init__(kind, name, negate)
         self.values = values
-        self.networks = CidrSet(list(values))
+        self.networks = networks
 
     def test(self, run: Run) -> bool:
         """Hold when the field is an address in one of the networks."""

@@ -96,10 +96,10 @@ def test_what_a_custom_strategy_declares(declared: dict[str, object], expected: 
 def test_what_a_predicate_reads() -> None:
     """A field, or a moment; a segment's parts are noted apart."""
     reads = Reads()
-    reads.predicate(OneOf(0, "region", False, frozenset({"eu"})))
+    reads.predicate(OneOf(0, "region", False, {"eu"}))
     reads.predicate(Moment(False, 1, 5.0))
     reads.predicate(Always())
-    reads.predicate(Segment("1", "", [OneOf(0, "plan", False, frozenset())]))
+    reads.predicate(Segment("1", "", [OneOf(0, "plan", False, set())]))
     assert noted(reads) == {"fields": {"region"}, "moments": {5.0}}
 
 

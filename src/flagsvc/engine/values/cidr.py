@@ -137,12 +137,17 @@ class CidrSet:
     def __init__(self, values: list[str]) -> None:
         self.v4 = Ranges(BITS_4)
         self.v6 = Ranges(BITS_6)
+        self.add(values)
+
+    def add(self, values: list[str]) -> None:
+        """Add values, before the first text is matched."""
         for value in values:
             v4 = parse_v4(value)
-            v6 = parse_v6(value)
             if v4 is not None:
                 self.v4.add(v4[0], v4[1])
-            elif v6 is not None:
+                continue
+            v6 = parse_v6(value)
+            if v6 is not None:
                 self.v6.add(v6[0], v6[1])
 
     def matches(self, text: str) -> bool:

@@ -1,0 +1,310 @@
+"""Features and segments so large that compiling one in one go would hold up requests: the same work, some at a time.
+
+What becomes of them is what `Maker.part` and `segment_part` make of them, with the same functions, called for a few constraints,
+values or variants at once. One that is malformed is left to those two, so that the same is told of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from flagsvc.engine.features import FIRST_VARIANT, Outcome, Toggle
+from flagsvc.engine.model import ConstraintSpec, FeatureSpec, SegmentSpec, StrategySpec, VariantSpec
+from flagsvc.engine.parse import (
+    as_list,
+    as_object,
+    parse_constraint,
+    parse_dependency,
+    parse_feature,
+    parse_segment,
+    parse_strategy,
+    parse_variants,
+)
+from flagsvc.engine.parts import DISABLED, PLACE, Maker, Part, SegmentPart, segment_key, segment_part
+from flagsvc.engine.predicates import Predicate
+from flagsvc.engine.reading import STEP, Reading
+from flagsvc.engine.strategies import Strategy
+from flagsvc.engine.values.cidr import CidrSet
+from flagsvc.errors import DocumentError
+
+LARGE: Final = 12_288
+"""Bytes of a piece that is worth this."""
+
+# what work costs, in the measure of STEP
+CONSTRAINT: Final = 60
+VALUE: Final = 5
+STRATEGY: Final = 120
+VARIANT: Final = 60
+NETWORK: Final = 20
+VALUES: Final = STEP // VALUE
+"""Values of a constraint that are parsed at once."""
+SETS: Final = ("IN", "NOT_IN")
+"""Operators whose values become a set."""
+NETWORKS: Final = "IN_CIDR"
+"""The operator whose values become networks."""
+
+DONE: Final = -1
+FAILED: Final = -2
+
+
+class Parsing:
+    """Parses what was decoded, and gives it back meanwhile; `feature` or `segment` when its steps are done.
+
+    The steps raise a DocumentError where something is malformed.
+    """
+
+    def __init__(self, raw: object) -> None:
+        self.raw = raw
+        self.feature: FeatureSpec | None = None
+        self.segment: SegmentSpec | None = None
+        # what was done since the last step
+        self.cost = 0
+
+    def feature_steps(self) -> Iterator[int]:
+        """Parse a feature."""
+        raw = as_object(self.raw, PLACE)
+        strategies = as_list(raw, "strategies", PLACE)
+        variants = as_list(raw, "variants", PLACE)
+        dependencies = as_list(raw, "dependencies", PLACE)
+        nothing: list[object] = []
+        short: dict[str, object] = {**raw, "variants": nothing, "dependencies": nothing}
+        if strategies:
+            short["strategies"] = nothing
+        feature = parse_feature(short, PLACE)
+        for at, item in enumerate(strategies):
+            yield from self.strategy(item, f"{PLACE}.strategies[{at}]", feature.strategies)
+        yield from self.variants(variants, PLACE, feature.variants)
+        for at, item in enumerate(dependencies):
+            feature.dependencies.append(parse_dependency(item, f"{PLACE}.dependencies[{at}]"))
+            self.cost += VARIANT
+            if self.cost >= STEP:
+                yield self.told()
+        self.feature = feature
+        yield self.told()
+
+    def segment_steps(self) -> Iterator[int]:
+        """Parse a segment."""
+        raw = as_object(self.raw, PLACE)
+        constraints = as_list(raw, "constraints", PLACE)
+        nothing: list[object] = []
+        segment = parse_segment({**raw, "constraints": nothing}, PLACE)
+        yield from self.constraints(constraints, PLACE, segment.constraints)
+        self.segment = segment
+        yield self.told()
+
+    def told(self) -> int:
+        """Return what was done since the last step."""
+        cost = self.cost
+        self.cost = 0
+        return cost
+
+    def strategy(self, item: object, path: str, found: list[StrategySpec]) -> Iterator[int]:
+        """Parse a strategy."""
+        raw = as_object(item, path)
+        constraints = as_list(raw, "constraints", path)
+        variants = as_list(raw, "variants", path)
+        nothing: list[object] = []
+        strategy = parse_strategy({**raw, "constraints": nothing, "variants": nothing}, path)
+        found.append(strategy)
+        self.cost += STRATEGY
+        yield from self.constraints(constraints, path, strategy.constraints)
+        yield from self.variants(variants, path, strategy.variants)
+
+    def variants(self, items: list[object], path: str, found: list[VariantSpec]) -> Iterator[int]:
+        """Parse variants, one by one."""
+        for item in items:
+            found += parse_variants({"variants": [item]}, path)
+            self.cost += VARIANT
+            if self.cost >= STEP:
+                yield self.told()
+
+    def constraints(self, items: list[object], path: str, found: list[ConstraintSpec | None]) -> Iterator[int]:
+        """Parse constraints, one by one."""
+        for at, item in enumerate(items):
+            place = f"{path}.constraints[{at}]"
+            values = as_list(item, "values", place) if isinstance(item, dict) else []
+            if len(values) > VALUES:
+                yield from self.long_constraint(as_object(item, place), values, place, found)
+            else:
+                found.append(None if item is None else parse_constraint(item, place))
+                self.cost += VALUE * len(values)
+            self.cost += CONSTRAINT
+            items[at] = None
+            if self.cost >= STEP:
+                yield self.told()
+
+    def long_constraint(
+        self, raw: dict[str, object], values: list[object], path: str, found: list[ConstraintSpec | None]
+    ) -> Iterator[int]:
+        """Parse a constraint with many values."""
+        nothing: list[object] = []
+        constraint = parse_constraint({**raw, "values": nothing}, path)
+        members: set[str] | None = set() if constraint.operator in SETS else None
+        networks = CidrSet([]) if constraint.operator == NETWORKS else None
+        texts: list[str] = []
+        for at in range(0, len(values), VALUES):
+            some = parse_constraint({"values": values[at : at + VALUES]}, path).values
+            texts += some
+            if members is not None:
+                members.update(some)
+            elif networks is not None:
+                yield VALUES * NETWORK
+                networks.add(list(some))
+            yield STEP
+        constraint.values = tuple(texts)
+        constraint.members = members
+        constraint.networks = networks
+        found.append(constraint)
+
+
+class LargeFeature:
+    """Makes the part of a feature that is JSON; `part` when its steps are done."""
+
+    def __init__(self, maker: Maker, item: object) -> None:
+        self.maker = maker
+        self.item = item
+        self.part: Part | None = None
+
+    def steps(self) -> Iterator[int]:
+        """Do it, and tell what each step has cost. Raises a msgspec.MsgspecError or UnicodeDecodeError where decoding does."""
+        reading = Reading(self.item)
+        yield from reading.steps()
+        self.part = self.maker.begun(reading.value, reading.content)
+        if self.part.wanted:
+            yield from self.complete(self.part, reading.value)
+
+    def complete(self, part: Part, raw: object) -> Iterator[int]:
+        """Parse and compile the decoded feature, as `Maker.complete` does."""
+        parsing = Parsing(raw)
+        work = parsing.feature_steps()
+        cost = 0
+        while cost >= 0:
+            yield cost
+            cost = step(work)
+        feature = parsing.feature
+        if feature is None:
+            self.maker.complete(part, msgspec.json.decode(self.item))  # type: ignore[call-overload]
+            return
+        making = Making(self.maker)
+        yield from making.toggle_steps(feature)
+        self.maker.fill(part, feature, making.finished())
+        yield STEP
+
+
+class LargeSegment:
+    """Makes the part of a segment that is JSON; `part` when its steps are done."""
+
+    def __init__(self, item: object) -> None:
+        self.item = item
+        self.part: SegmentPart | None = None
+
+    def steps(self) -> Iterator[int]:
+        """Do it, and tell what each step has cost. Raises a msgspec.MsgspecError or UnicodeDecodeError where decoding does."""
+        reading = Reading(self.item)
+        yield from reading.steps()
+        parsing = Parsing(reading.value)
+        work = parsing.segment_steps()
+        cost = 0
+        while cost >= 0:
+            yield cost
+            cost = step(work)
+        if parsing.segment is None:
+            self.part = segment_part(msgspec.json.decode(self.item))  # type: ignore[call-overload]
+        else:
+            self.part = SegmentPart(reading.content, parsing.segment, None)
+
+
+def step(work: Iterator[int]) -> int:
+    """Return what the next step of parsing has cost; DONE after the last, FAILED where something is malformed."""
+    try:
+        return next(work, DONE)
+    except DocumentError:
+        return FAILED
+
+
+class Making:
+    """Compiles what was parsed with the functions of a maker; `toggle` when its steps are done."""
+
+    def __init__(self, maker: Maker) -> None:
+        self.maker = maker
+        self.toggle: Toggle | None = None
+        self.cost = 0
+
+    def finished(self) -> Toggle:
+        """Return the toggle."""
+        assert self.toggle is not None
+        return self.toggle
+
+    def toggle_steps(self, feature: FeatureSpec) -> Iterator[int]:
+        """Compile a feature, as `Maker.toggle` does."""
+        maker = self.maker
+        toggle = Toggle(feature.name, maker.plain_outcomes(feature))
+        self.toggle = toggle
+        yield from self.outcomes(feature, toggle.outcomes)
+        if not feature.enabled:
+            toggle.turn_off(DISABLED)
+            return
+        toggle.choice = maker.choice(feature)
+        first = FIRST_VARIANT + len(feature.variants)
+        strategies: list[Strategy] = []
+        for spec in feature.strategies:
+            strategy = maker.rule(spec, first)
+            first += len(spec.variants)
+            self.cost += STRATEGY
+            yield from self.conditions(spec, strategy)
+            strategies.append(strategy)
+        maker.finish(toggle, strategies)
+        yield STEP
+
+    def outcomes(self, feature: FeatureSpec, found: list[Outcome]) -> Iterator[int]:
+        """Add the outcomes of the variants, as `Maker.outcomes` does."""
+        yield from self.drawn(feature, feature.variants, found)
+        for strategy in feature.strategies:
+            yield from self.drawn(feature, strategy.variants, found)
+
+    def drawn(self, feature: FeatureSpec, variants: list[VariantSpec], found: list[Outcome]) -> Iterator[int]:
+        """Add the outcomes of some variants."""
+        for variant in variants:
+            found.append(self.maker.drawn(feature, variant))
+            self.cost += VARIANT
+            if self.cost >= STEP:
+                yield self.told()
+
+    def told(self) -> int:
+        """Return what was done since the last step."""
+        cost = self.cost
+        self.cost = 0
+        return cost
+
+    def conditions(self, spec: StrategySpec, strategy: Strategy) -> Iterator[int]:
+        """Add the conditions of a strategy, as `Maker.strategy` does."""
+        for at, constraint in enumerate(spec.constraints):
+            self.maker.condition(strategy, self.compiled(constraint))
+            spec.constraints[at] = None  # what is not needed any more is given back in as small steps
+            if self.cost >= STEP:
+                yield self.told()
+        for identity in spec.segments:
+            self.maker.condition(strategy, self.maker.segment(identity))
+
+    def compiled(self, spec: ConstraintSpec | None) -> Predicate:
+        """Return the predicate of a constraint."""
+        self.cost += CONSTRAINT + (0 if spec is None else len(spec.values))
+        return self.maker.constraint(spec)
+
+    def segment_steps(self, part: SegmentPart) -> Iterator[int]:
+        """Compile a segment before a feature asks for it."""
+        spec = part.spec
+        if spec is None or self.maker.segments[spec.identity] is not part:
+            return  # malformed, or not the last one of its id
+        if segment_key(part) in self.maker.pool.predicates:
+            return
+        parts: list[Predicate] = []
+        for constraint in spec.constraints:
+            parts.append(self.compiled(constraint))
+            if self.cost >= STEP:
+                yield self.told()
+        self.maker.ready[segment_key(part)] = self.maker.compiled_segment(spec, parts)
+        yield self.told()
