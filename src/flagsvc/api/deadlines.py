@@ -23,7 +23,7 @@ class OverdueError(Exception):
 
 
 class CrowdedError(Exception):
-    """The work was not begun: too much of what was given up before goes on."""
+    """No more work may begin: too much of what was given up before goes on."""
 
 
 class CancelledInsideError(Exception):
@@ -41,15 +41,17 @@ class Deadline:
         self._left: dict[asyncio.Task[Any], asyncio.TimerHandle | None] = {}
         self.stubborn = 0
 
+    def check(self) -> None:
+        """Raise CrowdedError where no more work may begin."""
+        if self.stubborn >= MOST_STUBBORN:
+            raise CrowdedError
+
     async def wait_for(self, work: Coroutine[Any, Any, T], tell: Callable[[], object]) -> T:
         """Return what the work returns, and raise what it raises; `tell` is called where it goes on although it was given up.
 
-        Raises OverdueError when it takes too long, CrowdedError when it is not begun, CancelledInsideError when it was cancelled
-        from inside. When whoever waits is cancelled, so is the work.
+        Raises OverdueError when it takes too long, CancelledInsideError when it was cancelled from inside. When whoever waits is
+        cancelled, so is the work.
         """
-        if self.stubborn >= MOST_STUBBORN:
-            work.close()
-            raise CrowdedError
         task = asyncio.get_running_loop().create_task(work)
         try:
             await asyncio.wait((task,), timeout=self._seconds)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 
 from flagsvc.api.deadlines import CancelledInsideError, CrowdedError, Deadline, OverdueError
 from flagsvc.api.limits import ENRICHER_STUCK, ENRICHER_TIME, Reached
 from flagsvc.api.log import Sparing
 from flagsvc.engine.context import Context
-from flagsvc.extensions import ContextEnricher, enrich
+from flagsvc.extensions import ContextEnricher, checked
 from flagsvc.extensions.check import label
 from flagsvc.log import Logger, where
 
@@ -26,16 +26,34 @@ class Chain:
 
     def __init__(self, enrichers: Sequence[ContextEnricher]) -> None:
         self._enrichers = enrichers
+        self._turn = 0
         self.at = ""
 
-    async def run(self, context: Context) -> Context:
-        """Return the context after every enricher; raises what an enricher raises. Runs as a task."""
-        task = asyncio.current_task()
-        for each in self._enrichers:
+    def call(self, context: Context) -> tuple[Context, Awaitable[object] | None]:
+        """Call enrichers up to the first that has to be waited for; return the context so far, and what to wait for, if anything.
+
+        Raises what an enricher raises, and ExtensionError where one returns no Context.
+        """
+        while self._turn < len(self._enrichers):
+            each = self._enrichers[self._turn]
             self.at = label(each)
-            context = await enrich(context, (each,))
+            given = each(context)
+            if isinstance(given, Awaitable):
+                return context, given
+            context = checked(each, given)
+            self._turn += 1
+        return context, None
+
+    async def wait(self, waiting: Awaitable[object]) -> Context:
+        """Return the context after every enricher, the first of which has been called; raises the same. Runs as a task."""
+        task = asyncio.current_task()
+        left: Awaitable[object] | None = waiting
+        while left is not None:
+            context = checked(self._enrichers[self._turn], await left)
             if task is not None and task.cancelling():  # this one caught it, but nobody waits for the next
                 raise asyncio.CancelledError
+            self._turn += 1
+            context, left = self.call(context)
         return context
 
 
@@ -69,7 +87,11 @@ class Enrichment:
         before = copy(context) if self._lenient else context  # an enricher may write into what it is given
         chain = Chain(self._enrichers)
         try:
-            return await self._deadline.wait_for(chain.run(context), lambda: self._stuck(chain))
+            self._deadline.check()
+            given, waiting = chain.call(context)
+            if waiting is None:  # none of them is async
+                return given
+            return await self._deadline.wait_for(chain.wait(waiting), lambda: self._stuck(chain))
         except OverdueError:
             self._reached.add(ENRICHER_TIME)
             self._tell("a context enricher took too long", chain.at, milliseconds=round(self._seconds * 1000))

@@ -10,7 +10,7 @@ evaluates a toggle and never answers a request: the engine calls strategies, the
 from __future__ import annotations
 
 from flagsvc.engine.strategies import CustomStrategy
-from flagsvc.extensions.enricher import ContextEnricher, enrich, enricher
+from flagsvc.extensions.enricher import ContextEnricher, checked, enrich, enricher
 from flagsvc.extensions.load import Enrichers, Strategies, load_enrichers, load_strategies
 from flagsvc.extensions.strategy import ContextView, Strategy
 
@@ -21,6 +21,7 @@ __all__ = [
     "Enrichers",
     "Strategies",
     "Strategy",
+    "checked",
     "enrich",
     "enricher",
     "load_enrichers",

@@ -38,8 +38,12 @@ async def enrich(context: Context, enrichers: Sequence[ContextEnricher]) -> Cont
     """
     for each in enrichers:
         given = each(context)
-        result: object = await given if isinstance(given, Awaitable) else given
-        if not isinstance(result, Context):
-            raise ExtensionError(f"enricher `{label(each)}` returned {article(result)}, not a Context")
-        context = result
+        context = checked(each, await given if isinstance(given, Awaitable) else given)
     return context
+
+
+def checked(each: ContextEnricher, result: object) -> Context:
+    """Return what an enricher returned; raises ExtensionError where that is no Context."""
+    if not isinstance(result, Context):
+        raise ExtensionError(f"enricher `{label(each)}` returned {article(result)}, not a Context")
+    return result
