@@ -122,7 +122,7 @@ LISTENING = (
         native=500,
         look=running.silence,
         seen=0.5,
-        unset=2.0,
+        unset=3.0,
     ),
     Row(
         name="proxyBasePath",

@@ -37,7 +37,7 @@ ADDED: tuple[Option, ...] = (
         reads=("FLAGSVC_WORKER_TIMEOUT",),
         kind=of.integer_or_none(500, 3_600_000, "MS"),
         section=Section.LISTENING,
-        default=2000,
+        default=3_000,
         help="milliseconds after which one of several workers that does not answer its parent is replaced; make it longer than"
         " custom code may keep a worker busy; 0 replaces only those that end",
     ),
