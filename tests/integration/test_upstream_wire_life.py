@@ -44,7 +44,7 @@ LIFE: dict[str, tuple[Answer, str, str, float]] = {
     "404": (reply(404), "failed", "stale", 5),
     "429": (reply(429), "failed", "stale", 5),
     "429 with a wish": (reply(429, retry_after="17"), "failed", "stale", 17),
-    "429 with a wish for ages": (reply(429, retry_after="99999"), "failed", "stale", 3600),
+    "429 with a wish for ages": (reply(429, retry_after="99999"), "failed", "stale", 300),
     "500": (reply(500), "failed", "stale", 5),
     "503 with a wish": (reply(503, retry_after="6"), "failed", "stale", 6),
     "a status that means nothing": (reply(204), "failed", "stale", 5),
