@@ -55,7 +55,7 @@ def shared(answer: Answer) -> bool:
 def test_what_an_answer_hangs_on_is_told(
     opened: Opener, document: dict[str, Any], trust: bool | tuple[str, ...], origin: str | tuple[str, ...]
 ) -> None:
-    """A header that changes an answer which may be shared stands in `Vary`."""
+    """A header that changes an answer which may be shared stands in `Vary`; the host is part of what caches go by anyway."""
     wire = opened(document=document, trust_proxy=trust, cors_origin=origin, client_keys=(KEY, "other-key"))
     usual = wire.get("/proxy?sessionId=1")
     for name in HEADERS:
@@ -63,7 +63,7 @@ def test_what_an_answer_hangs_on_is_told(
             given = [(name, value)] if name == "authorization" else [(name, value), ("authorization", KEY)]
             answer = wire.ask("GET", "/proxy?sessionId=1", given, key=None)
             for kept in (answer, usual):
-                if answer != usual and shared(kept):
+                if answer != usual and shared(kept) and name != "host":
                     vary = {each.strip().lower() for each in (kept.header("vary") or "").split(",")}
                     assert name in vary or (name == "if-none-match" and answer.status == 304), (name, value)
 

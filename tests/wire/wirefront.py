@@ -50,7 +50,8 @@ async def ask(service: Service, asked: Asked) -> Answer:
 def pieces(asked: Asked) -> Iterator[bytes]:
     """Give what goes over the connection, the body as it is asked for; `taken` counts its pieces."""
     fields = [f"{name}: {value}" for name, value in asked.headers]
-    lines = [f"{asked.method} {asked.target or NO_PATH} HTTP/1.1", "Host: proxy", *fields, "", ""]
+    host = () if any(name.lower() == "host" for name, _ in asked.headers) else ("Host: proxy",)
+    lines = [f"{asked.method} {asked.target or NO_PATH} HTTP/1.1", *host, *fields, "", ""]
     yield "\r\n".join(lines).encode("latin-1")
     if asked.gone:
         return
