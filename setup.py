@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -16,6 +17,17 @@ from setuptools import setup
 COMPILED = Path("src/flagsvc/compiled.txt")
 HIDDEN = ["-fvisibility=hidden"] if os.name == "posix" else []
 """What lets the C compiler inline our functions into one another: nobody outside the library may replace them."""
+
+TRASHCAN = """
+/* Classes that are not watched for cycles have no header for the collector, where CPython would put them aside. */
+#if defined(Py_TRASHCAN_BEGIN_CONDITION)
+#undef CPy_TRASHCAN_BEGIN
+#define CPy_TRASHCAN_BEGIN(op, dealloc) Py_TRASHCAN_BEGIN_CONDITION(op, PyType_IS_GC(Py_TYPE(op)))
+#endif
+"""
+"""What follows mypyc's own headers in the C source: CPython puts an object aside whose owner's owner's … owner, of fifty and more,
+is given back just now, and writes into a header that acyclic classes do not have."""
+OWN_HEADER = re.compile(r'#include "__native_internal_\w+\.h"\n')
 
 SLOWER = "the engine stays interpreted (about ten times slower)"
 
@@ -80,6 +92,10 @@ def extensions() -> list[object]:
     made = mypycify(["--config-file=pyproject.toml", *modules()], opt_level=os.environ.get("FLAGSVC_OPT", "3"))
     for extension in made:
         extension.extra_compile_args += HIDDEN
+        for source in map(Path, extension.sources):
+            text = source.read_text()
+            if TRASHCAN not in text:
+                source.write_text(OWN_HEADER.sub(lambda found: found[0] + TRASHCAN, text, count=1))
     return list(made)
 
 

@@ -44,6 +44,11 @@ class Parent:
         return self.accepts[self.toggle.outcome(run)] == 1
 
 
+LONG_CHAIN: Final = 16
+"""Strategies that are given back one from within the other at most."""
+NO_CHAIN: Final[list[Strategy]] = []
+
+
 @mypyc_attr(acyclic=True)
 class Toggle:
     """One compiled feature.
@@ -63,6 +68,8 @@ class Toggle:
         # what is an attribute is reached faster than how long a list is, and most toggles depend on nothing
         self.dependent: bool = False
         self.head: Strategy | None = None
+        # a long chain backwards, let go of after `head`: so it is given back one by one, and not each from within the one before
+        self.backwards: list[Strategy] = NO_CHAIN
         self.choice: Choice | None = None
 
     def copy(self) -> Toggle:
@@ -71,6 +78,7 @@ class Toggle:
         tied.constant = self.constant
         tied.reason = self.reason
         tied.head = self.head
+        tied.backwards = self.backwards
         tied.choice = self.choice
         return tied
 
@@ -98,6 +106,7 @@ class Toggle:
             strategy.following = after
             after = strategy
         self.head = after
+        self.backwards = strategies[::-1] if len(strategies) > LONG_CHAIN else NO_CHAIN
 
     def depend(self, parent: Parent) -> None:
         """Have the toggle depend on another as well."""

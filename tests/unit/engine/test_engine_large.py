@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import subprocess
+import sys
 from typing import Any
 
 import msgspec
@@ -327,3 +330,34 @@ def test_reading_gives_what_decoding_gives_and_its_digest() -> None:
         assert json.dumps(reading.value) == json.dumps(whole)
         assert reading.content == digest(whole)
     assert max(sizes) > 20 * STEP
+
+
+GIVEN_BACK = """
+import gc, json, sys, threading
+from flagsvc.engine.compile import Compiler
+from flagsvc.engine.options import CompileOptions
+
+rollout = {"name": "flexibleRollout", "parameters": {"rollout": "50", "stickiness": "userId", "groupId": "g"},
+           "constraints": [{"contextName": "region", "operator": "IN", "values": ["eu"]}]}
+feature = {"name": "a", "enabled": True, "strategies": [rollout] * int(sys.argv[1])}
+found = [Compiler(CompileOptions())({"version": 2, "features": [feature]})]
+
+def give_back():
+    found.clear()
+    gc.collect()
+
+threading.stack_size(256 * 1024)
+thread = threading.Thread(target=give_back)
+thread.start()
+thread.join()
+print(gc.collect() >= 0)
+"""
+
+
+@pytest.mark.parametrize("number", [60, 8_000])
+def test_a_long_chain_is_given_back_one_by_one(number: int) -> None:
+    """However many strategies a feature has: with little stack, and with nothing written where it must not be."""
+    around = os.environ | {"PYTHONMALLOC": "debug"}  # it looks at what stands before each block
+    told = [sys.executable, "-c", GIVEN_BACK, str(number)]
+    ended = subprocess.run(told, capture_output=True, text=True, timeout=60, env=around)
+    assert (ended.returncode, ended.stdout.strip()) == (0, "True"), ended.stderr[-500:]
