@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import ssl
 from pathlib import Path
 
 import pytest
 
 from crews import samples
+from pki import HOST, Authority, written
 from processes import KEY, answers, flagsvc, free_port, our_proxy, proxy_environment, running
 from waiting import wait_until
 
@@ -77,3 +79,46 @@ def test_a_slow_head_is_cut_off(tmp_path: Path) -> None:
     with our_proxy(document(tmp_path), FLAGSVC_HEADER_TIMEOUT="1") as proxy, connected(proxy.port) as caller:
         caller.sendall(LIVE[:20])
         assert caller.recv(10) == b""
+
+
+def secured(port: int, context: ssl.SSLContext) -> socket.socket:
+    """Return a connection over TLS."""
+    return context.wrap_socket(connected(port), server_hostname=HOST)
+
+
+def asked(port: int, context: ssl.SSLContext) -> int:
+    """Return the status of the answer to one request over TLS, 0 where the connection is cut instead."""
+    with contextlib.suppress(OSError), secured(port, context) as caller:
+        return status(caller)
+    return 0
+
+
+def test_those_that_never_shake_hands_count(tmp_path: Path) -> None:
+    """Over TLS whoever connects and says nothing takes up room like anybody: one more is told 503, one far too many is cut off.
+
+    After their time for the handshake there is room again.
+    """
+    authority, most = Authority(), 10
+    env = {
+        "FLAGSVC_MAX_CONNECTIONS": str(most),
+        "FLAGSVC_TLS_CERT": written(tmp_path, "own.pem", authority.issue().both),
+        "FLAGSVC_TLS_HANDSHAKE_TIMEOUT": "3",
+    }
+    context = authority.client()
+    with (
+        our_proxy(document(tmp_path), wait_ready=False, **env) as proxy,
+        contextlib.ExitStack() as stack,
+    ):
+        proxy.program.wait(lambda: "flagsvc ready" in proxy.program.output(), "ready")
+        served = stack.enter_context(secured(proxy.port, context))
+        assert status(served) == 200
+        for _ in range(4 * most):
+            stack.enter_context(connected(proxy.port))
+        assert [asked(proxy.port, context) for _ in range(5)] == [503] * 5
+        assert status(served) == 200
+        for _ in range(100):
+            stack.enter_context(connected(proxy.port))
+        assert [asked(proxy.port, context) for _ in range(3)] == [0] * 3
+        assert status(served) == 200
+        proxy.program.wait(lambda: asked(proxy.port, context) == 200, "having room again", SECONDS)
+        assert "Traceback" not in proxy.program.output()

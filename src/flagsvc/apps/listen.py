@@ -12,8 +12,9 @@ import stat
 import sys
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
+from flagsvc.apps.secure import SecureServer
 from flagsvc.errors import ListenError
 from flagsvc.settings.network import socket_path, url_at
 
@@ -34,11 +35,6 @@ UNIX_REASONS = {
 MODE = "0660"
 PROBE_S = 1.0
 """Seconds that a program at a Unix socket has to take a connection; one that is too busy for that is there as well."""
-FAREWELL_S = 30.0
-"""Seconds that a caller over TLS has at the end to take what was written and to say goodbye: what is not taken by then is lost.
-
-The front cuts off sooner whoever takes nothing while the process ends.
-"""
 KEEPS_FILE: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
 """The file of a Unix socket goes with the process that made it, not with the first worker that stops."""
 
@@ -131,12 +127,12 @@ async def take(
 ) -> asyncio.Server:
     """Take the connections of a listening socket, over TLS where its settings are given; `make` gives the protocol of each.
 
-    A handshake has `handshake_s` seconds, None for asyncio's minute.
+    A handshake has `handshake_s` seconds, None for asyncio's minute; over TLS what `make` gives is a `Handshaking`.
     """
     loop = asyncio.get_running_loop()
-    given: dict[str, Any] = {"sock": sock, "backlog": BACKLOG}
     if tls is not None:
-        given |= {"ssl": tls, "ssl_handshake_timeout": handshake_s, "ssl_shutdown_timeout": FAREWELL_S}
+        return cast("asyncio.Server", SecureServer(sock, make, tls, handshake_s))
+    given: dict[str, Any] = {"sock": sock, "backlog": BACKLOG}
     if sock.family == socket.AF_UNIX:
         return await loop.create_unix_server(make, **given, **KEEPS_FILE)
     return await loop.create_server(make, **given)

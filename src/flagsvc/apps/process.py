@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from types import FrameType
-from typing import Protocol, Self, TypeAlias, cast
+from typing import Any, Protocol, Self, TypeAlias, cast
 
 import uvicorn
 
@@ -25,6 +25,7 @@ from flagsvc.api.asgi import Receive, Scope, Send
 from flagsvc.apps.collector import sparing_collector
 from flagsvc.apps.ending import Grace, Stoppable, close_doors, stopped_by_signals
 from flagsvc.apps.listen import take
+from flagsvc.apps.secure import take_secured
 from flagsvc.apps.tls import Tls
 from flagsvc.log import Logger, where
 
@@ -178,13 +179,15 @@ class Server(uvicorn.Server):
     async def welcome(self, sock: socket.socket) -> None:
         """Take one connection; one that breaks off meanwhile is nobody's loss."""
         context, seconds = self._secured
-        loop = asyncio.get_running_loop()
+        if context is not None:
+            await take_secured(sock, self.made, context, seconds)
+            return
         with contextlib.suppress(OSError):
-            await loop.connect_accepted_socket(self.made, sock, ssl=context, ssl_handshake_timeout=seconds)
+            await asyncio.get_running_loop().connect_accepted_socket(self.made, sock)
 
-    def made(self) -> asyncio.Protocol:
+    def made(self) -> Any:
         """Return the protocol of a new connection."""
-        make = cast("Callable[..., asyncio.Protocol]", self.config.http_protocol_class)
+        make = cast("Callable[..., Any]", self.config.http_protocol_class)
         return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
 

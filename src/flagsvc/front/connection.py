@@ -48,6 +48,17 @@ class Connection(Ending):
         self.turned: bool = False
         self.count: i64 = 0
 
+    def handshake_begins(self) -> bool:
+        """Count the connection before its TLS handshake; return whether there is room for that."""
+        if self.site.open(self):
+            return True
+        self.service.reached.add(CONNECTIONS)
+        return False
+
+    def handshake_over(self) -> None:
+        """Count it no longer if that came to nothing."""
+        self.site.opening.discard(self)
+
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Begin."""
         self.transport = transport

@@ -35,8 +35,8 @@ class Site:
 
     One timer ticks for all of them, as long as there are any; a connection notes the tick at which something began, and compares
     when it is swept. `answered` counts the requests that were answered, `ending` tells that every answer is the
-    last of its connection, `stopping` that the server ends. `turned` counts the connections that there was no room for, as long as
-    they are there.
+    last of its connection, `stopping` that the server ends. `opening` are the connections in their TLS handshake; `turned` counts
+    those that there was no room for, as long as they are there.
     """
 
     def __init__(self, state: State, limits: Limits, loop: asyncio.AbstractEventLoop) -> None:
@@ -47,6 +47,7 @@ class Site:
         self.outbox: Final = Outbox(loop)
         self.budget: Final = Budget(limits.memory)
         self.watched: set[Watched] = set()
+        self.opening: set[Watched] = set()
         self.ticking: bool = False
         self.ending: bool = False
         self.stopping: bool = False
@@ -67,14 +68,23 @@ class Site:
         """Return how many ticks it takes until so many seconds have passed for sure."""
         return ceil(seconds / self.limits.tick_s)
 
+    def open(self, each: Watched) -> bool:
+        """Count a connection from before its handshake on; return False, and do not, where there is no room to turn it away."""
+        held: i64 = len(self.watched) + len(self.opening)
+        if held >= self.most + self.limits.turned:
+            return False
+        self.opening.add(each)
+        return True
+
     def enter(self, each: Watched) -> bool:
         """Watch a connection from now on; return whether there is room for it, those not counted that were turned away."""
         self.state.connections.add(each)
         self.watched.add(each)
+        self.opening.discard(each)
         if not self.ticking:
             self.ticking = True
             self.loop.call_later(self.limits.tick_s, self.tick)
-        held: i64 = len(self.watched)
+        held: i64 = len(self.watched) + len(self.opening)
         return held - self.turned <= self.most
 
     def patient(self) -> bool:

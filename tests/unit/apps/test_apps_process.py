@@ -139,6 +139,13 @@ class Hello(asyncio.Protocol):
         cast("asyncio.Transport", transport).write(b"hello")
         transport.close()
 
+    def handshake_begins(self) -> bool:
+        """Count it."""
+        return True
+
+    def handshake_over(self) -> None:
+        """Count it no longer."""
+
 
 @pytest.mark.parametrize("secure", [False, True])
 @pytest.mark.parametrize("loop", ["uvloop", "asyncio"])

@@ -37,6 +37,13 @@ class Echo(asyncio.Protocol):
         """Say it."""
         cast("asyncio.Transport", transport).write(b"hello")
 
+    def handshake_begins(self) -> bool:
+        """Count it."""
+        return True
+
+    def handshake_over(self) -> None:
+        """Count it no longer."""
+
 
 @asynccontextmanager
 async def serving(tls: Tls) -> AsyncIterator[int]:
