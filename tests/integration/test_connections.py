@@ -93,32 +93,49 @@ def asked(port: int, context: ssl.SSLContext) -> int:
     return 0
 
 
-def test_those_that_never_shake_hands_count(tmp_path: Path) -> None:
-    """Over TLS whoever connects and says nothing takes up room like anybody: one more is told 503, one far too many is cut off.
-
-    After their time for the handshake there is room again.
-    """
-    authority, most = Authority(), 10
-    env = {
-        "FLAGSVC_MAX_CONNECTIONS": str(most),
-        "FLAGSVC_TLS_CERT": written(tmp_path, "own.pem", authority.issue().both),
-        "FLAGSVC_TLS_HANDSHAKE_TIMEOUT": "3",
+def limited(folder: Path, authority: Authority, seconds: int) -> dict[str, str]:
+    """Return the options of a proxy over TLS that holds ten connections and waits so long for a handshake."""
+    return {
+        "FLAGSVC_MAX_CONNECTIONS": "10",
+        "FLAGSVC_TLS_CERT": written(folder, "own.pem", authority.issue().both),
+        "FLAGSVC_TLS_HANDSHAKE_TIMEOUT": str(seconds),
     }
+
+
+def test_those_that_never_shake_hands_count(tmp_path: Path) -> None:
+    """Over TLS whoever connects and says nothing takes up room like anybody: one more is told 503, one far too many is cut off."""
+    authority = Authority()
     context = authority.client()
     with (
-        our_proxy(document(tmp_path), wait_ready=False, **env) as proxy,
-        contextlib.ExitStack() as stack,
+        our_proxy(document(tmp_path), wait_ready=False, **limited(tmp_path, authority, 300)) as proxy,
+        contextlib.ExitStack() as kept,
     ):
         proxy.program.wait(lambda: "flagsvc ready" in proxy.program.output(), "ready")
-        served = stack.enter_context(secured(proxy.port, context))
+        served = kept.enter_context(secured(proxy.port, context))
         assert status(served) == 200
-        for _ in range(4 * most):
-            stack.enter_context(connected(proxy.port))
-        assert [asked(proxy.port, context) for _ in range(5)] == [503] * 5
-        assert status(served) == 200
-        for _ in range(100):
-            stack.enter_context(connected(proxy.port))
-        assert [asked(proxy.port, context) for _ in range(3)] == [0] * 3
-        assert status(served) == 200
+        with contextlib.ExitStack() as silent:
+            for _ in range(40):
+                silent.enter_context(connected(proxy.port))
+            assert [asked(proxy.port, context) for _ in range(5)] == [503] * 5
+            assert status(served) == 200
+            for _ in range(100):
+                silent.enter_context(connected(proxy.port))
+            assert [asked(proxy.port, context) for _ in range(3)] == [0] * 3
+            assert status(served) == 200
+        proxy.program.wait(lambda: asked(proxy.port, context) == 200, "having room again", SECONDS)
+        assert "Traceback" not in proxy.program.output()
+
+
+def test_there_is_room_again_after_the_time_for_a_handshake(tmp_path: Path) -> None:
+    """Those that stay silent are ended by then."""
+    authority = Authority()
+    context = authority.client()
+    with (
+        our_proxy(document(tmp_path), wait_ready=False, **limited(tmp_path, authority, 1)) as proxy,
+        contextlib.ExitStack() as silent,
+    ):
+        proxy.program.wait(lambda: "flagsvc ready" in proxy.program.output(), "ready")
+        for _ in range(40):
+            silent.enter_context(connected(proxy.port))
         proxy.program.wait(lambda: asked(proxy.port, context) == 200, "having room again", SECONDS)
         assert "Traceback" not in proxy.program.output()
