@@ -40,7 +40,7 @@ BAD_HOSTS = {
     "a host with an open bracket": hosted("[::1"),
     "a target with a host, and no host": hosted(line="POST http://proxy/proxy"),
 }
-"""Requests for nobody, or for two; they end the connection with a 400."""
+"""Requests without one good Host; they end the connection with a 400."""
 
 REFUSED = {
     **BAD_HOSTS,

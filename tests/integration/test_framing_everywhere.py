@@ -135,7 +135,7 @@ def test_what_is_odd_is_the_last_of_its_connection(program: Program, size: int) 
 
 
 def test_too_large_a_head_is_the_last_of_its_connection(program: Program) -> None:
-    """Whatever stands at its end: one answer comes at the most, and none to what is hidden."""
+    """At most one answer comes, and none to the hidden request."""
     for name, stream in TOO_LARGE.items():
         for size in (1_000_000, 7_000):
             found = statuses(answered(program.port, program.spoken(stream) + HIDDEN, size))

@@ -13,23 +13,8 @@ from balancers import haproxy_as
 from crews import samples
 from frontframing import HIDDEN, LAST, REFUSED, TAKEN
 from processes import Proxy, ask, our_proxy
+from smuggling import HAPROXY
 
-CONFIGURATION = """
-global
-    maxconn 200
-defaults
-    mode http
-    timeout connect 5s
-    timeout client 5s
-    timeout server 5s
-    timeout queue 5s
-    http-reuse always
-frontend callers
-    bind 127.0.0.1:{port}
-    default_backend proxies
-backend proxies
-{servers}
-"""
 SECONDS = 10.0
 
 
@@ -40,7 +25,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Proxy]
     document.write_text(json.dumps({"version": 2, "features": []}))
     with (
         our_proxy(document.as_uri(), UNLEASH_PROXY_CLIENT_KEYS="client-key") as proxy,
-        haproxy_as(CONFIGURATION, f"    server one 127.0.0.1:{proxy.port} maxconn 1") as port,
+        haproxy_as(HAPROXY, f"    server one 127.0.0.1:{proxy.port} maxconn 1") as port,
     ):
         yield port, proxy
 

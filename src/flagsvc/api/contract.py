@@ -22,7 +22,7 @@ class Contract(ABC):
     """Answers requests. None of its methods raises.
 
     `headers` has the kind of each header that is read, by its name in lower case; `header_limit` and `query_limit` are in bytes;
-    `reached` counts what was turned away at a limit, `log` takes what nobody expected.
+    `reached` counts what was turned away at a limit, `log` takes unexpected errors.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Contract(ABC):
         call = Call(request)
         try:
             call.read(self.headers)
-        except Exception as error:  # the last resort: a caller gets an answer whatever happens
+        except Exception as error:  # the last resort: every request gets an answer
             return self.fail(call, error)
         return self.judge(call)
 
@@ -70,4 +70,4 @@ class Contract(ABC):
 
     @abstractmethod
     def fail(self, call: Call, error: Exception) -> Response:
-        """Return the 500 for an exception nobody expected."""
+        """Log an unexpected exception and return the 500."""

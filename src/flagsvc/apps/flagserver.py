@@ -198,7 +198,7 @@ class Closed(Contract):
         return self.early_refusal(BAD.status)
 
     def early_refusal(self, status: int, crowded: bool = False) -> Response:
-        """Return the 503, whatever was wrong with the request."""
+        """Return the 503 for every status."""
         body = msgspec.json.encode(BAD.body)
         length = (b"content-length", str(len(body)).encode())
         return Response(BAD.status, [(b"content-type", JSON), *BAD.headers], [length], body)

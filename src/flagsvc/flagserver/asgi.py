@@ -53,7 +53,7 @@ class FlagServerContract(Contract):
         return self._pipeline.refuse_early(status, MEMORY if crowded else CONNECTIONS)
 
     def fail(self, call: Head, error: Exception) -> Response:
-        """Return the 500 for an exception nobody expected. Raises nothing."""
+        """Log an unexpected exception and return the 500. Raises nothing."""
         return self._pipeline.fail(call, error)
 
     def answer(self, call: Head, body: bytes) -> Response | Awaitable[Response]:

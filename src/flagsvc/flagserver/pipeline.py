@@ -2,7 +2,7 @@
 
 size of the head → token → body → maintenance → method and path → permission → content type → shape → handler. What comes before
 the permission is decided for every path alike, so that a caller without a token learns nothing of what there is. The token stands
-before the body, otherwise than at the real server: whoever has none costs no unpacking and no parsing.
+before the body, otherwise than at the real server: the server unpacks and parses no body for a caller without one.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Pipeline:
         return head
 
     def fail(self, head: Head, error: Exception) -> Response:
-        """Return the 500 for an exception nobody expected, before the route is known."""
+        """Log an unexpected exception before the route is known, and return the 500."""
         return self._break(head, error, None)
 
     def refuse_early(self, status: int, limit: str) -> Response:

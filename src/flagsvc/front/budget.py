@@ -1,7 +1,7 @@
 """How many bytes of requests and answers under way the connections of one server may hold together. Compiled.
 
 What a connection holds is charged: a head or a body that is not complete, requests that wait for their turn, an answer that is not
-taken. Where it is too much, those who hold most are let go. One network may hold half of it, so that it takes nobody else's place.
+taken. Where it is too much, those who hold most are let go. One network may hold half of it, which leaves room for the others.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class Connection(Ending):
             self.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End; an answer that is being made is made for nobody."""
+        """End, and cancel the answer that is being made."""
         self.stage = CLOSED
         if self.charged:
             self.site.budget.charge(self, 0)

@@ -113,7 +113,7 @@ class Ending(Intake):
             self.transport.abort()
 
     def let_go(self) -> None:
-        """Have nobody make an answer for a caller that is gone. Work that somebody else has taken over, as in a thread, goes on."""
+        """Cancel the task that makes an answer for a caller that is gone. Work in a thread goes on."""
         waited = self.waited
         if isinstance(waited, asyncio.Task):
             self.site.loop.call_soon(
