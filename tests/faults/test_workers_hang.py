@@ -20,10 +20,10 @@ ENOUGH_S = 5.0
 SLOW_START = """
 import sys, time
 if 'flagsvc.apps.worker' in ' '.join(sys.orig_argv):
-    time.sleep(1.4)
+    time.sleep(2.4)
 strategies = []
 """
-SUSPENDED_S = 1.5
+SUSPENDED_S = 2.5
 """Longer than a worker may be silent."""
 
 
@@ -71,7 +71,7 @@ def test_workers_that_hang(upstream: FakeUpstream, tmp_path: Path) -> None:
 def test_who_lives_is_left_alone(upstream: FakeUpstream, tmp_path: Path) -> None:
     """Neither a slow start nor a large configuration nor a machine that was suspended makes anybody end a worker."""
     (tmp_path / "code.py").write_text(SLOW_START)
-    short = {"FLAGSVC_WORKER_TIMEOUT": "1000", "FLAGSVC_CUSTOM_STRATEGIES_FILE": str(tmp_path / "code.py")}
+    short = {"FLAGSVC_WORKER_TIMEOUT": "2000", "FLAGSVC_CUSTOM_STRATEGIES_FILE": str(tmp_path / "code.py")}
     with crew(upstream, **short) as proxy:
         before = sorted(workers(proxy))
         many = [f"one-of-many-{number}" for number in range(4000)]

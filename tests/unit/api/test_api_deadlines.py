@@ -29,15 +29,17 @@ class Told:
 
 
 class Hanging:
-    """Work that hangs; it notes that it was cancelled. Where it is `stubborn` it goes on until it is released."""
+    """Work that hangs; it notes how often it began and was cancelled. A `stubborn` one goes on until it is released."""
 
     def __init__(self, *, stubborn: bool = False) -> None:
+        self.begun = 0
         self.cancelled = 0
         self.released = asyncio.Event()
         self.stubborn = stubborn
 
     async def run(self) -> str:
         """Hang."""
+        self.begun += 1
         while True:
             try:
                 await self.released.wait()
@@ -102,7 +104,7 @@ async def test_work_whose_waiter_is_gone() -> None:
     before = asyncio.all_tasks()
     work, deadline = Hanging(), Deadline(LONG_S)
     waiting = asyncio.create_task(deadline.wait_for(work.run(), Told()))
-    await asyncio.sleep(0.001)
+    await until(lambda: work.begun == 1)
     waiting.cancel()
     await asyncio.wait([waiting])
     await until(lambda: asyncio.all_tasks() == before)
@@ -116,7 +118,7 @@ async def test_work_that_does_not_let_itself_be_cancelled(gone: bool, impatient:
     before = asyncio.all_tasks()
     work, told, deadline = Hanging(stubborn=True), Told(), Deadline(LONG_S if gone else SOON_S)
     waiting = asyncio.create_task(deadline.wait_for(work.run(), told))
-    await asyncio.sleep(0.001)
+    await until(lambda: work.begun == 1)
     if gone:
         waiting.cancel()
     await asyncio.wait([waiting])
@@ -196,7 +198,7 @@ async def test_who_is_gone_is_waited_for_no_longer() -> None:
     assert await while_wanted(work.run(), leaves) is None
     await until(lambda: work.cancelled == 1)
     waiting = asyncio.create_task(while_wanted(work.run(), stays))
-    await asyncio.sleep(0.001)
+    await until(lambda: work.begun == 2)
     waiting.cancel()
     await asyncio.wait([waiting])
     await until(lambda: asyncio.all_tasks() == before)
