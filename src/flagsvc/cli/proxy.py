@@ -14,7 +14,7 @@ from flagsvc.cli.certificates import check_certificates
 from flagsvc.cli.extensions import check_extensions
 from flagsvc.cli.parser import add_config_argument
 from flagsvc.log import build_logger
-from flagsvc.settings.load import Loaded, accepted, resolve
+from flagsvc.settings.load import Resolved, accepted, resolve
 from flagsvc.settings.render import add_options, given_flags
 
 
@@ -34,17 +34,16 @@ def run(args: Namespace) -> int:
     if resolved.problems:  # else the files are loaded where they are used, and once
         check_extensions(resolved)
         check_certificates(resolved)
+    warn(resolved)
     loaded = accepted(resolved)
-    _warn(loaded)
     from flagsvc.apps.reload import Again
     from flagsvc.apps.serve import serve
 
     return serve(loaded.options, Again(read, loaded.files))
 
 
-def _warn(loaded: Loaded) -> None:
-    """Log the warnings as the options want it."""
-    options = loaded.options
-    logger = build_logger(level=options.log_level, as_json=options.use_json_logger)
-    for text in loaded.warnings:
+def warn(resolved: Resolved) -> None:
+    """Log the warnings as the options want it; where these are refused, beside the problems."""
+    logger = build_logger(level=resolved.values["logLevel"], as_json=resolved.values["useJsonLogger"])
+    for text in resolved.warnings:
         logger.warn(f"configuration: {text}")

@@ -7,19 +7,20 @@ blanks is not given.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flagsvc.errors import ConfigurationError
+from flagsvc.settings.advice import advice_on, quotation
 from flagsvc.settings.files import Files, read_file
+from flagsvc.settings.foreign import foreign
 from flagsvc.settings.names import SETTABLE, flatten
-from flagsvc.settings.option import ALIAS, FILE_FLAG, FILE_NAME, PREFIX, Option
+from flagsvc.settings.option import ALIAS, FILE_FLAG, FILE_NAME, PREFIX, Option, is_injected
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.parse import is_blank, nearest, printable, quoted
 from flagsvc.settings.server_table import SERVER_OPTIONS
-from flagsvc.settings.settle import Given, advice_on, settle
+from flagsvc.settings.settle import Given, settle
 from flagsvc.settings.table import BY_NAME, OPTIONS
 
 if TYPE_CHECKING:
@@ -39,9 +40,6 @@ LONGEST_PATH = 4096
 
 LARGEST_SECRET = 65_536
 """The most bytes that a file may have that holds a secret."""
-
-INJECTED = re.compile(r".+_SERVICE_(HOST|PORT(_\w+)?)|.+_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?")
-"""Variables that Kubernetes sets for a service whose name starts with one of our prefixes: nobody meant an option."""
 
 
 class Loaded(NamedTuple):
@@ -106,7 +104,8 @@ def resolve(environment: Mapping[str, str], file: PathLike[str] | str | None, fl
     resolved.values.update(settled.values)
     resolved.problems.update({name: text for name, text in settled.problems.items() if name not in resolved.problems})
     resolved.sources.update({option.name: _source(option, given) for option in OPTIONS if not option.in_code_only})
-    resolved.warnings.extend(chain(settled.deprecations, unread(environment), advice_on(settled.values)))
+    odd = (quotation(BY_NAME, given, resolved.problems), advice_on(settled.values))
+    resolved.warnings.extend(chain(settled.deprecations, unread(environment), foreign(environment), *odd))
     return resolved
 
 
@@ -249,9 +248,3 @@ def unread(environment: Mapping[str, str]) -> Iterator[str]:
 def not_injected(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the environment without what Kubernetes sets for services: one named `proxy` makes PROXY_PORT=tcp://…."""
     return {name: value for name, value in environment.items() if not is_injected(name, value)}
-
-
-def is_injected(name: str, value: str) -> bool:
-    """Return whether Kubernetes set this variable for a service, such as UNLEASH_PORT=tcp://10.0.0.1:4242."""
-    link = name.endswith("_PORT") and re.match(r"(tcp|udp|sctp)://", value)
-    return bool(link or INJECTED.fullmatch(name))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 from flagsvc.errors import ConfigurationError
+from flagsvc.settings.advice import quotation
 from flagsvc.settings.load import Resolved, candidates, choose, not_injected, unread
 from flagsvc.settings.option import Option
 from flagsvc.settings.render import page
@@ -84,7 +85,8 @@ def load_server(environment: Mapping[str, str], flags: Mapping[str, str]) -> Loa
     if resolved.problems:
         raise ConfigurationError(tuple(resolved.problems.values()))
     options = ServerOptions(**{option.field: settled.values[option.name] for option in SERVER_OPTIONS})
-    return LoadedServer(options, resolved.sources, [*resolved.warnings, *unread(environment)])
+    odd = quotation({option.name: option for option in SERVER_OPTIONS}, given, resolved.problems)
+    return LoadedServer(options, resolved.sources, [*resolved.warnings, *unread(environment), *odd])
 
 
 def _take(option: Option, entry: Given | None, environment: Mapping[str, str], settled: Settled) -> None:

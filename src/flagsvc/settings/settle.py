@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from flagsvc.settings.option import Option
 from flagsvc.settings.parse import RefusedError, as_text, is_blank
@@ -22,6 +21,9 @@ TYPE_NAMES = {
     dict: "a table",
     str: "a text",
 }
+
+QUOTES = "the quotes around it are part of the value, as env files keep them: leave them out"
+"""What to do about a value in quotes."""
 
 
 class Given(NamedTuple):
@@ -107,7 +109,14 @@ def refused_text(option: Option, entry: Given, hint: str) -> str:
         f"{label(option, entry.source)}: expected {option.kind.expects}"
         + (f", got {got}" if got else "")
         + (f"; {hint}" if hint else "")
+        + (f"; {QUOTES}" if in_quotes(entry.value) else "")
     )
+
+
+def in_quotes(value: object) -> bool:
+    """Return whether a value is a text with the same quotation mark at both ends."""
+    text = value.strip() if isinstance(value, str) else ""
+    return len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
 
 
 def describe(option: Option, value: object) -> str:
@@ -131,32 +140,3 @@ def alone_text(option: Option, entry: Given) -> str:
     other = BY_NAME[option.needs]
     name = other.name if entry.source else other.field
     return f"{label(option, entry.source)}: has no effect without {name}; give both, or neither"
-
-
-ADVICE: tuple[tuple[Callable[[Mapping[str, Any]], bool], str], ...] = (
-    (
-        lambda values: values["cors.credentials"] and values["cors.origin"] == "*",
-        "cors.credentials with cors.origin `*`: browsers refuse that, name the origins",
-    ),
-    (
-        lambda values: 0 < values["metricsInterval"] < values["metricsJitter"],
-        "metricsJitter is longer than metricsInterval: posts may follow one another at once",
-    ),
-    (
-        lambda values: 0 < 1000 * values["maxStaleness"] < 2 * values["refreshInterval"],
-        "maxStaleness is shorter than two refreshIntervals: a single failure makes the proxy say that it is not ready",
-    ),
-    (
-        lambda values: values["refreshInterval"] == 0 < values["maxStaleness"],
-        "maxStaleness with refreshInterval 0: upstream is asked once only, so the proxy will say that it is not ready",
-    ),
-    (
-        lambda values: "@" in urlsplit(values["flagsvcUrl"] or "").netloc,
-        "flagsvcUrl holds a user name or password, which are not sent: upstream is asked with flagsvcApiToken alone",
-    ),
-)
-
-
-def advice_on(values: Mapping[str, Any]) -> list[str]:
-    """Return a warning for each combination of values that is valid and hardly meant (behaviour: CORS)."""
-    return [text for applies, text in ADVICE if applies(values)]

@@ -56,7 +56,7 @@ def test_json(flagsvc: Flagsvc) -> None:
     """The same for a program: JSON on standard output whether or not there are problems."""
     good = flagsvc("config", "--json", env=ENOUGH)
     assert good.code == 0 and json.loads(good.out)["problems"] == []
-    bad = flagsvc("config", "--json", env={"FLAGSVC_URL": "http://h", "FLAGSVC_ULR": "y"})
+    bad = flagsvc("config", "--json", env={"FLAGSVC_URL": "http://h/api", "FLAGSVC_ULR": "y"})
     assert bad.code == 2
     assert len(json.loads(bad.out)["problems"]) == 2 and len(json.loads(bad.out)["warnings"]) == 1
 
