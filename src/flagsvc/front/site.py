@@ -40,8 +40,8 @@ class Site:
     One timer ticks for all of them, as long as there are any; a connection notes the tick at which something began, and compares
     when it is swept. `answered` counts the requests that were answered, `ending` tells that every answer is the
     last of its connection, `stopping` that the server ends. `opening` are the connections in their TLS handshake; `turned` counts
-    those that there was no room for, as long as they are there. `strangers` counts the callers that spoke TLS since the log said so;
-    it says so again at the moment `quiet`.
+    those that there was no room for, as long as they are there. `strangers` counts the callers that spoke TLS since the log said
+    so; it says so again at the moment `quiet`.
     """
 
     def __init__(self, state: State, limits: Limits, loop: asyncio.AbstractEventLoop) -> None:
