@@ -177,7 +177,8 @@ nothing but blanks is not given. `flagsvc config` shows what is in effect, and w
   (`{EXAMPLE.reads[0]}_FILE`); so it is with flags (`{EXAMPLE.flag}{FILE_FLAG}`) and names in the file
   (`{EXAMPLE.name}{FILE_NAME}`). The value itself wins over the file.
 - **File.** TOML, under the option's name; a dot in a name is a table. `{CONFIG_VARIABLES[0]}` names the file where
-  `--config` does not.
+  `--config` does not. Relative paths go by the folder of the file. Its table `[server]` holds [the flag server's
+  options](server-options.md), which the proxy does not read.
 - **In code.** `flagsvc.ProxyOptions` takes the same names in snake_case: `{EXAMPLE.field}`, `cors_max_age`.
 - **Lists** are cut at commas; blanks around an item do not count. In the file and in code a list is a list.
 - **Booleans** are `true`/`false`, `1`/`0`, `t`/`f`, `yes`/`no` or `on`/`off`, any letter case; a flag alone is `true`.

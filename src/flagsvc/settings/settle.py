@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from flagsvc.settings.option import Option
@@ -41,20 +41,26 @@ class Settled(NamedTuple):
     deprecations: list[str]
 
 
-def settle(given: Mapping[str, Given], environment: Mapping[str, str], *, in_code: bool = False) -> Settled:
-    """Return the values of every option, from those given (by option name) and the defaults for `environment`."""
+def settle(
+    given: Mapping[str, Given],
+    environment: Mapping[str, str],
+    rows: Sequence[Option] = OPTIONS,
+    *,
+    in_code: bool = False,
+) -> Settled:
+    """Return the values of every option of `rows`, from those given (by option name) and the defaults for `environment`."""
     settled = Settled({}, {}, [])
-    for option in OPTIONS:
+    for option in rows:
         entry = given.get(option.name)
         if entry is None or is_blank(entry.value):
             settled.values[option.name] = option.default_for(environment)
         else:
             take(option, entry, environment, settled)
     _replace_deprecated(given, settled)
-    for option in OPTIONS:
+    for option in rows:
         if option.name not in settled.problems and _is_missing(option, settled.values):
             settled.problems[option.name] = required_text(option, in_code=in_code)
-    refuse_alone(OPTIONS, given, settled)
+    refuse_alone(rows, given, settled)
     return settled
 
 
@@ -69,10 +75,10 @@ def take(option: Option, entry: Given, environment: Mapping[str, str], settled: 
 
 def _replace_deprecated(given: Mapping[str, Given], settled: Settled) -> None:
     """Let proxySecrets stand for clientKeys where those are not given (behaviour: Drop-in)."""
-    secrets = settled.values["proxySecrets"]
-    settled.values["proxySecrets"] = ()
+    secrets = settled.values.get("proxySecrets")
     if not secrets:
         return
+    settled.values["proxySecrets"] = ()
     text = f"{label(BY_NAME['proxySecrets'], given['proxySecrets'].source)} is deprecated"
     if "clientKeys" in given:
         settled.deprecations.append(f"{text} and ignored: clientKeys is given")
