@@ -13,8 +13,8 @@ from functools import partial
 from flagsvc.cli.certificates import check_certificates
 from flagsvc.cli.extensions import check_extensions
 from flagsvc.cli.parser import add_config_argument
-from flagsvc.log import build_logger
-from flagsvc.settings.load import Resolved, accepted, resolve
+from flagsvc.cli.programs import warn
+from flagsvc.settings.load import accepted, resolve
 from flagsvc.settings.render import add_options, given_flags
 
 
@@ -40,10 +40,3 @@ def run(args: Namespace) -> int:
     from flagsvc.apps.serve import serve
 
     return serve(loaded.options, Again(read, loaded.files))
-
-
-def warn(resolved: Resolved) -> None:
-    """Log the warnings as the options want it; where these are refused, beside the problems."""
-    logger = build_logger(level=resolved.values["logLevel"], as_json=resolved.values["useJsonLogger"])
-    for text in resolved.warnings:
-        logger.warn(f"configuration: {text}")

@@ -16,10 +16,11 @@ def flagsvc(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
     from flagsvc.cli import main  # not above: this file is read before the sources are on the path
     from flagsvc.settings.foreign import FOREIGN
+    from flagsvc.settings.server_table import SERVER_OPTIONS
     from flagsvc.settings.table import OPTIONS
 
     def call(*arguments: str, env: Mapping[str, str] | None = None) -> Called:
-        read = {variable.name for option in OPTIONS for variable in option.variables} | set(FOREIGN)
+        read = {variable.name for option in (*OPTIONS, *SERVER_OPTIONS) for variable in option.variables} | set(FOREIGN)
         for name in os.environ:
             if name in read or name.startswith(("FLAGSVC_", "UNLEASH_")):
                 monkeypatch.delenv(name)
