@@ -84,7 +84,8 @@ def make(tree: Path, python: str, **env: str) -> subprocess.CompletedProcess[str
     folder.mkdir(parents=True)
     (folder / "python").write_text(f"#!/bin/sh\n{python}\n")
     (folder / "python").chmod(0o755)
-    (tree / ".venv" / ".installed").touch()
+    for mark in (".created", ".installed"):
+        (tree / ".venv" / mark).touch()
     return call(tree, program("make"), "compile", **env)
 
 
@@ -122,3 +123,35 @@ def test_make_is_done_when_something_was_built(tree: Path) -> None:
     made = make(tree, "exit 0")
     assert made.returncode == 0, made.stderr
     assert (tree / ".venv" / ".compiled").exists()
+
+
+VENV = """#!/bin/sh
+# Stands for an interpreter: `-m venv` leaves a python without pip where python3-venv is missing, and a whole one later.
+case "$*" in
+  *"-m venv"*)
+    mkdir -p .venv/bin
+    if [ -e whole ]; then printf '#!/bin/sh\\necho "python $*" >> calls\\n' > .venv/bin/python
+    else printf '#!/bin/sh\\necho "No module named pip" >&2; exit 1\\n' > .venv/bin/python; fi
+    chmod +x .venv/bin/python
+    [ -e whole ] || { echo "ensurepip is not available" >&2; exit 1; } ;;
+esac
+"""
+
+
+def test_make_recovers_once_python_can_make_environments(tree: Path) -> None:
+    """Without python3-venv it ends with what Python says; after that is installed the same command goes on."""
+    (tree / "python").write_text(VENV)
+    (tree / "python").chmod(0o755)
+    failed = call(tree, program("make"), "compile", "PYTHON=./python")
+    assert failed.returncode == 2 and "ensurepip is not available" in failed.stderr
+    (tree / "whole").touch()
+    made = call(tree, program("make"), "compile", "PYTHON=./python")
+    assert made.returncode == 0, made.stderr
+    assert "-m pip install" in (tree / "calls").read_text()
+
+
+def test_make_shows_that_it_compiles(tree: Path) -> None:
+    """The lines of setup.py are shown as they come; what compilers print is in the log."""
+    made = make(tree, "echo noise; echo 'flagsvc: step 1 of 2'; exit 0")
+    assert "flagsvc: step 1 of 2" in made.stdout and "noise" not in made.stdout
+    assert "noise" in (tree / ".venv" / "compile.log").read_text()

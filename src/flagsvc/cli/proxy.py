@@ -13,8 +13,8 @@ from functools import partial
 from flagsvc.cli.certificates import check_certificates
 from flagsvc.cli.extensions import check_extensions
 from flagsvc.cli.parser import add_config_argument
-from flagsvc.log import build_logger
-from flagsvc.settings.load import Loaded, accepted, resolve
+from flagsvc.cli.starting import warn
+from flagsvc.settings.load import accepted, resolve
 from flagsvc.settings.render import add_options, given_flags
 
 
@@ -35,16 +35,8 @@ def run(args: Namespace) -> int:
         check_extensions(resolved)
         check_certificates(resolved)
     loaded = accepted(resolved)
-    _warn(loaded)
+    warn(loaded)
     from flagsvc.apps.reload import Again
     from flagsvc.apps.serve import serve
 
     return serve(loaded.options, Again(read, loaded.files))
-
-
-def _warn(loaded: Loaded) -> None:
-    """Log the warnings as the options want it."""
-    options = loaded.options
-    logger = build_logger(level=options.log_level, as_json=options.use_json_logger)
-    for text in loaded.warnings:
-        logger.warn(f"configuration: {text}")

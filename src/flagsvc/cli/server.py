@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser, Namespace
 
+from flagsvc.cli.starting import warn
 from flagsvc.errors import ConfigurationError, DatabaseError
-from flagsvc.log import build_logger
 from flagsvc.settings.render import add_options, given_flags
-from flagsvc.settings.server import LoadedServer, load_server
+from flagsvc.settings.server import load_server
 from flagsvc.settings.server_table import SERVER_OPTIONS
 
 
@@ -28,7 +28,7 @@ def run(args: Namespace) -> int:
     """
     loaded = load_server(os.environ, given_flags(vars(args), SERVER_OPTIONS))
     _check_database(loaded.options.database)
-    _warn(loaded)
+    warn(loaded)
     from flagsvc.apps.serve_flags import serve_flags
 
     return serve_flags(loaded.options)
@@ -42,11 +42,3 @@ def _check_database(database: str) -> None:
         database_url(database)
     except DatabaseError as error:
         raise ConfigurationError([f"database: {error}"]) from None
-
-
-def _warn(loaded: LoadedServer) -> None:
-    """Log the warnings as the options want it."""
-    options = loaded.options
-    logger = build_logger(level=options.log_level, as_json=options.use_json_logger)
-    for text in loaded.warnings:
-        logger.warn(f"configuration: {text}")
