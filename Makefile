@@ -31,7 +31,8 @@ COMPILED := $(addprefix src/flagsvc/,$(shell sed -e 's/\#.*//' src/flagsvc/compi
 LOG := $(VENV)/compile.log
 $(VENV)/.compiled: $(VENV)/.installed setup.py src/flagsvc/compiled.txt $(COMPILED)
 	@find src -name '*.so' -delete
-	@{ $(BIN)/python setup.py --quiet build_ext --inplace 2>&1; echo $$? > $(LOG).code; } | tee $(LOG) | awk '/^flagsvc: / { print; fflush() }'
+	@{ $(BIN)/python setup.py --quiet build_ext --inplace 2>&1; echo $$? > $(LOG).code; } | tee $(LOG) \
+	  | while IFS= read -r line; do case $$line in "flagsvc: "*) echo "$$line" ;; esac; done
 	@if [ "$$(cat $(LOG).code)" = 0 ]; then \
 	  grep -q 'stays interpreted' $(LOG) || touch $@; \
 	else \

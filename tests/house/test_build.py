@@ -78,14 +78,20 @@ def test_a_broken_compiler_fails_where_nothing_may_be_left_out(tree: Path, stric
     assert "flagsvc: the C compiler `/bin/false` cannot build" in built.stderr
 
 
-def make(tree: Path, python: str, **env: str) -> subprocess.CompletedProcess[str]:
-    """Run `make compile` in a tree where everything is installed; `python` is a shell script in place of the interpreter."""
-    folder = tree / ".venv" / "bin"
-    folder.mkdir(parents=True)
-    (folder / "python").write_text(f"#!/bin/sh\n{python}\n")
-    (folder / "python").chmod(0o755)
+def whole_environment(tree: Path, python: str) -> Path:
+    """Return an environment in which everything is installed; `python` is a shell script in place of its interpreter."""
+    folder = tree / ".venv"
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "python").write_text(f"#!/bin/sh\n{python}\n")
+    (folder / "bin" / "python").chmod(0o755)
     for mark in (".created", ".installed"):
-        (tree / ".venv" / mark).touch()
+        (folder / mark).touch()
+    return folder
+
+
+def make(tree: Path, python: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run `make compile` in a tree where everything is installed, with `python` as its interpreter."""
+    whole_environment(tree, python)
     return call(tree, program("make"), "compile", **env)
 
 
@@ -150,8 +156,23 @@ def test_make_recovers_once_python_can_make_environments(tree: Path) -> None:
     assert "-m pip install" in (tree / "calls").read_text()
 
 
+SLOW = """echo noise
+echo 'flagsvc: step 1 of 2'
+for _ in $(seq 200); do [ -e seen ] && exit 0; sleep 0.05; done
+exit 3"""
+"""A build that goes on until its line has been seen, and fails after ten seconds."""
+
+
 def test_make_shows_that_it_compiles(tree: Path) -> None:
-    """The lines of setup.py are shown as they come; what compilers print is in the log."""
-    made = make(tree, "echo noise; echo 'flagsvc: step 1 of 2'; exit 0")
-    assert "flagsvc: step 1 of 2" in made.stdout and "noise" not in made.stdout
-    assert "noise" in (tree / ".venv" / "compile.log").read_text()
+    """A line of setup.py is shown while the build still runs; what compilers print is in the log alone."""
+    folder = whole_environment(tree, SLOW)
+    command = [program("make"), "compile"]
+    with subprocess.Popen(
+        command, cwd=tree, env={"PATH": os.environ["PATH"]}, stdout=subprocess.PIPE, text=True
+    ) as made:
+        assert made.stdout is not None
+        shown = [made.stdout.readline()]
+        (tree / "seen").touch()
+        shown += made.stdout.readlines()
+    assert made.returncode == 0 and shown[0] == "flagsvc: step 1 of 2\n" and "noise\n" not in shown
+    assert "noise" in (folder / "compile.log").read_text()
