@@ -18,7 +18,7 @@ from flagsvc.cli.commands import BY_NAME, Command
 from flagsvc.cli.parser import Parser, UsageError, overview
 from flagsvc.errors import ConfigurationError, ExtensionError, FlagsvcError, SeedError
 from flagsvc.settings.parse import nearest, printable
-from flagsvc.version import VERSION
+from flagsvc.version import build
 
 __all__ = ["main", "process"]
 
@@ -62,7 +62,7 @@ def _run(arguments: list[str]) -> int:
     """Run the command that the first argument names."""
     first, rest = (arguments or [""])[0], arguments[1:]
     if first in ("--version", "-V"):
-        print(f"flagsvc {VERSION}")
+        print(f"flagsvc {build()}")
         return 0
     if first in ("--help", "-h"):
         print(overview())

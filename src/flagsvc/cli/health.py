@@ -1,6 +1,7 @@
-"""Tell by exit code whether the proxy of this configuration is ready: 0 when it is, 1 when it is not. --server asks the flag server.
+"""Tell by exit code whether the proxy of this configuration is ready: 0 when it is, 1 when it is not.
 
-Made for container probes: asks the program on this machine, and needs none of the options but those that say where it listens.
+With --server it asks the flag server. Made for container probes: asks the program on this machine, and needs none of the options
+but those that say where it listens.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the commands `config`, `health`, `proxy` and `server` share: the flags of both programs, and the warnings of a configuration."""
+"""What commands share that look at either program: the flags of both, and the check of the flag server's database."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Collection
 
 from flagsvc.cli.parser import UsageError
-from flagsvc.log import build_logger
 from flagsvc.settings.load import Resolved
 from flagsvc.settings.names import settable
 from flagsvc.settings.option import FILE_FLAG, FILE_NAME
@@ -41,13 +40,6 @@ def flags_of(args: Namespace) -> dict[str, str]:
             other = "proxy" if args.server else "flag server"
             raise UsageError(f"`{option.flag}` is an option of the {other}: {way} `--server`")
     return given
-
-
-def warn(resolved: Resolved) -> None:
-    """Log the warnings of a configuration as its options want it; where these are refused, at their defaults."""
-    logger = build_logger(level=resolved.values["logLevel"], as_json=resolved.values["useJsonLogger"])
-    for text in resolved.warnings:
-        logger.warn(f"configuration: {text}")
 
 
 def check_database(resolved: Resolved) -> None:

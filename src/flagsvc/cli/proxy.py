@@ -13,7 +13,7 @@ from functools import partial
 from flagsvc.cli.certificates import check_certificates
 from flagsvc.cli.extensions import check_extensions
 from flagsvc.cli.parser import add_config_argument
-from flagsvc.cli.programs import warn
+from flagsvc.cli.starting import warn
 from flagsvc.settings.load import accepted, resolve
 from flagsvc.settings.render import add_options, given_flags
 

@@ -10,7 +10,8 @@ import os
 from argparse import ArgumentParser, Namespace
 
 from flagsvc.cli.parser import add_config_argument
-from flagsvc.cli.programs import check_database, warn
+from flagsvc.cli.programs import check_database
+from flagsvc.cli.starting import warn
 from flagsvc.settings.render import add_options, given_flags
 from flagsvc.settings.server import accepted_server, resolve_server
 from flagsvc.settings.server_table import SERVER_OPTIONS

@@ -9,7 +9,6 @@ from flagsvc.settings.parse import nearest, quoted
 from flagsvc.settings.server_table import SERVER_OPTIONS
 from flagsvc.settings.table import BY_NAME, OPTIONS
 
-
 SERVER_TABLE = "server"
 """The table of a file that holds the flag server's options: all else is the proxy's."""
 
