@@ -112,7 +112,7 @@ def test_the_engine_has_a_page_of_its_own(tmp_path: Path) -> None:
 
 
 def test_the_readme_has_the_figures_of_the_run() -> None:
-    """Each size, memory and start, with the versions that were measured; a dash for what is missing, and a word about an old Edge."""
+    """Each size, memory and start, with the versions that were measured; a dash for what is missing; a word about an old Edge."""
     found = sample()
     found.about["versions"]["@unleash/proxy"] = "1.4.19"
     lines = readme.table(found).splitlines()
