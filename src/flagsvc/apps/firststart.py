@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from flagsvc.apps.notices import Notice
 from flagsvc.flagstore.beginning import count_features, plant
 from flagsvc.flagstore.first_start import first_start
 from flagsvc.flagstore.seed import Seed
 from flagsvc.flagstore.store import Store, database_url
 from flagsvc.settings.server import ServerOptions
 
-HOW_TO_GO_ON = """\
-
+HOW_TO_GO_ON = """
 First start: this is the token of an administrator. It is shown only this once.
 
   export FLAGSVC_ADMIN_TOKEN={secret}
@@ -33,7 +33,7 @@ Start a proxy on it, with the secret that was answered:
 Every endpoint, to read and to try: {url}/docs/openapi"""
 
 
-def begin(store: Store, options: ServerOptions, url: str, seed: Seed | None) -> str:
+def begin(store: Store, options: ServerOptions, url: str, seed: Seed | None) -> list[Notice]:
     """Plant the seed, make sure that somebody can come in, and return what to tell whoever started the server.
 
     Raises SeedError where the database is not empty.
@@ -43,7 +43,14 @@ def begin(store: Store, options: ServerOptions, url: str, seed: Seed | None) -> 
     secret = first_start(store)
     count = count_features(store)
     line = f"flagsvc ready: {count} feature flag{'' if count == 1 else 's'} in {place(options.database)}"
-    return line if secret is None else line + "\n" + HOW_TO_GO_ON.format(secret=secret, url=url)
+    return [Notice(line)] + ([] if secret is None else [how_to_go_on(secret, url)])
+
+
+def how_to_go_on(secret: str, url: str) -> Notice:
+    """Return what to tell after a first start: the token, for a program in a field, for a person with what to do with it."""
+    fields = {"token": secret, "documentation": f"{url}/docs/openapi"}
+    event = "flagsvc first start: `token` is the token of an administrator, shown only this once"
+    return Notice(event, fields, HOW_TO_GO_ON.format(secret=secret, url=url))
 
 
 def place(database: str) -> str:

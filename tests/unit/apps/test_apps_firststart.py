@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from flagsvc.apps.firststart import begin, place
+from flagsvc.apps.notices import Notice
 from flagsvc.flagstore.seed import parse_seed
 from flagsvc.flagstore.store import open_store
 from flagsvc.settings.server import ServerOptions
@@ -32,10 +33,11 @@ def test_a_first_start_and_the_next(tmp_path: Path) -> None:
     store = open_store(options.database, FakeClock(), RecordingLog())
     try:
         first = begin(store, options, "http://flags.test", None)
-        assert "export FLAGSVC_ADMIN_TOKEN=user:" in first
-        assert "curl http://flags.test/api/admin/" in first
+        assert "export FLAGSVC_ADMIN_TOKEN=user:" in first[1].text
+        assert "curl http://flags.test/api/admin/" in first[1].text
+        assert str(first[1].fields["token"]).startswith("user:")
         again = begin(store, options, "http://flags.test", None)
-        assert again == f"flagsvc ready: 0 feature flags in {tmp_path}/flags.db"
+        assert again == [Notice(f"flagsvc ready: 0 feature flags in {tmp_path}/flags.db")]
     finally:
         store.close()
 
@@ -45,8 +47,7 @@ def test_a_seed_is_planted(tmp_path: Path) -> None:
     options = ServerOptions(database=str(tmp_path / "flags.db"))
     store = open_store(options.database, FakeClock(), RecordingLog())
     try:
-        assert begin(store, options, "", parse_seed({"features": [{"name": "a"}]})).startswith(
-            "flagsvc ready: 1 feature flag in"
-        )
+        ready = begin(store, options, "", parse_seed({"features": [{"name": "a"}]}))[0]
+        assert ready.event.startswith("flagsvc ready: 1 feature flag in")
     finally:
         store.close()
