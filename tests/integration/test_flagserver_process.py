@@ -16,7 +16,7 @@ import pytest
 
 import needs
 import processes
-from flagservers import GIVEN, USER_SECRET, our_flag_server
+from flagservers import USER_SECRET, our_flag_server
 from flagsvc.version import SLOWER
 from processes import ask
 from waiting import wait_until
@@ -107,7 +107,7 @@ def test_the_lines_to_go_on_with_work() -> None:
 
 
 def test_a_seed_is_planted_once(tmp_path: Path) -> None:
-    """What it holds is there; a restart with the same file is fine, another file is refused, and nothing is lost."""
+    """What it holds is there; a restart with the same file changes nothing."""
     given = {"features": [{"name": "a"}, {"name": "b"}]}
     for _ in range(2):
         with our_flag_server(given=given, folder=tmp_path) as server:
@@ -115,16 +115,36 @@ def test_a_seed_is_planted_once(tmp_path: Path) -> None:
             assert "ready: 2 feature flags in" in server.program.output()
             assert "FLAGSVC_ADMIN_TOKEN" not in server.program.output()
             assert server.ask("GET", "/admin/maintenance", token=USER_SECRET).status == 200
-    code, text = run(tmp_path, "--seed", write_seed(tmp_path, {"features": [{"name": "c"}]}))
-    assert code == 2
-    assert "the database is not empty, it holds 2 features" in text
 
 
-def write_seed(folder: Path, more: dict[str, object]) -> str:
-    """Return the path of a seed file."""
-    path = folder / "other.json"
-    path.write_text(json.dumps(GIVEN | more))
-    return str(path)
+def test_a_changed_seed_is_left_out_and_can_be_added(tmp_path: Path) -> None:
+    """The server starts with what is there and says how to add the seed. Then it says how much it added, once."""
+    with our_flag_server(given={"features": [{"name": "a"}]}, folder=tmp_path) as server:
+        server.program.wait(lambda: "flagsvc ready: 1 feature flag in" in server.program.output(), "ready")
+    changed = {"features": [{"name": "a"}, {"name": "b"}], "tokens": [{"type": "admin", "secret": "*:*.changed"}]}
+    with our_flag_server(given=changed, folder=tmp_path) as server:
+        server.program.wait(lambda: "flagsvc ready: 1 feature flag in" in server.program.output(), "ready")
+        assert "warn  the seed is not applied" in server.program.output()
+        assert "--seed-mode add" in server.program.output()
+        assert server.ask("GET", "/admin/maintenance", token="*:*.changed").status == 401
+    for told in (True, False):
+        with our_flag_server("--seed-mode", "add", given=changed, folder=tmp_path) as server:
+            server.program.wait(lambda: "flagsvc ready: 2 feature flags in" in server.program.output(), "ready")
+            assert ("flagsvc seed: added features 1, tokens 1\n" in server.program.output()) is told
+            assert "the seed is not applied" not in server.program.output()
+            assert server.ask("GET", "/admin/maintenance", token="*:*.changed").status == 200
+            assert server.ask("GET", "/admin/maintenance", token=USER_SECRET).status == 200
+
+
+def test_a_seed_after_a_plain_first_start(tmp_path: Path) -> None:
+    """What the guide shows first rules no seed out: all of it is there afterwards, and the first token still opens."""
+    with our_flag_server(seeded=False, folder=tmp_path) as server:
+        server.program.wait(lambda: "docs/openapi" in server.program.output(), "greeting")
+        (secret,) = TOKEN.findall(server.program.output())
+    with our_flag_server(given={"features": [{"name": "a"}]}, folder=tmp_path) as server:
+        server.program.wait(lambda: "flagsvc ready: 1 feature flag in" in server.program.output(), "ready")
+        for token in (secret, USER_SECRET):
+            assert server.ask("GET", "/admin/maintenance", token=token).status == 200
 
 
 def run(folder: Path, *arguments: str, **env: str) -> tuple[int, str]:

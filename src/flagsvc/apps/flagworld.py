@@ -82,7 +82,7 @@ def open_world(options: ServerOptions, clock: Clock, log: Logger, url: str = "")
         prepare_folder(options.database)
         store = open_store(options.database, clock, log)
         parts.callback(store.close)
-        greeting = begin(store, options, url, seed)
+        greeting = begin(store, options, url, seed, log)
         documents = Documents(store, clock, log)  # told of a change before the keyring, which then asks the database
         keyring = load_keyring(store, clock, log)
         parts.callback(Noting(keyring, Tidying(store, clock, log)).close)
