@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser, Namespace
 
-from flagsvc.cli.starting import warn
+from flagsvc.cli.starting import asks_for_json, errors_as_json, warn
 from flagsvc.errors import ConfigurationError, DatabaseError
 from flagsvc.settings.render import add_options, given_flags
-from flagsvc.settings.server import load_server
+from flagsvc.settings.server import LoadedServer, load_server
 from flagsvc.settings.server_table import SERVER_OPTIONS
 
 
@@ -26,7 +26,13 @@ def run(args: Namespace) -> int:
 
     Raises `ConfigurationError` with every problem at once.
     """
-    loaded = load_server(os.environ, given_flags(vars(args), SERVER_OPTIONS))
+    flags = given_flags(vars(args), SERVER_OPTIONS)
+    with errors_as_json(asks_for_json(os.environ, flags)):
+        return _serve(load_server(os.environ, flags))
+
+
+def _serve(loaded: LoadedServer) -> int:
+    """Serve with the options that were found."""
     _check_database(loaded.options.database)
     warn(loaded)
     from flagsvc.apps.serve_flags import serve_flags
