@@ -11,7 +11,8 @@ from argparse import ArgumentParser, Namespace
 
 from flagsvc.cli.parser import add_config_argument
 from flagsvc.cli.programs import check_database
-from flagsvc.cli.starting import warn
+from flagsvc.cli.starting import errors_as_json, warn
+from flagsvc.settings.load import Resolved
 from flagsvc.settings.render import add_options, given_flags
 from flagsvc.settings.server import accepted_server, resolve_server
 from flagsvc.settings.server_table import SERVER_OPTIONS
@@ -29,6 +30,12 @@ def run(args: Namespace) -> int:
     Raises `ConfigurationError` with every problem at once.
     """
     resolved = resolve_server(os.environ, args.config, given_flags(vars(args), SERVER_OPTIONS))
+    with errors_as_json(bool(resolved.values["useJsonLogger"])):
+        return _serve(resolved)
+
+
+def _serve(resolved: Resolved) -> int:
+    """Serve with the options that were found."""
     check_database(resolved)
     warn(resolved)
     loaded = accepted_server(resolved)

@@ -47,6 +47,7 @@ class ServerOptions:
     header_limit: int = 16 * 1024
     body_limit: int = 500 * 1024
     seed: str | None = None
+    seed_mode: str = "once"
     use_json_logger: bool = False
     log_level: str = "warn"
 

@@ -37,6 +37,9 @@ DATABASE = of.Kind(
     beside=database_in,
 )
 
+ONCE, ADD = "once", "add"
+"""What becomes of a seed that a database in use does not have."""
+
 SERVER_OPTIONS: tuple[Option, ...] = (
     Option(
         name="port",
@@ -91,7 +94,17 @@ SERVER_OPTIONS: tuple[Option, ...] = (
         reads=("FLAGSVC_SEED",),
         kind=PATH,
         section=Section.STORAGE,
-        help="JSON or YAML file with what an empty database starts with: flags, users, tokens and the rest",
+        help="JSON or YAML file with what a new database starts with: flags, users, tokens and the rest",
+    ),
+    Option(
+        name="seedMode",
+        reads=("FLAGSVC_SEED_MODE",),
+        kind=of.choice((ONCE, ADD), {}),
+        section=Section.STORAGE,
+        default=ONCE,
+        needs="seed",
+        help="what becomes of a changed seed on a database in use: once warns and leaves it out, add adds what is missing, by name,"
+        " and changes nothing that is there",
     ),
     Option(
         name="useJsonLogger",

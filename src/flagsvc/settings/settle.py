@@ -143,6 +143,5 @@ def required_text(option: Option, *, in_code: bool = False) -> str:
 
 def alone_text(option: Option, entry: Given) -> str:
     """Return the problem of an option that was given without the one that it needs."""
-    other = BY_NAME[option.needs]
-    name = other.name if entry.source else other.field
+    name = option.needs if entry.source else BY_NAME[option.needs].field
     return f"{label(option, entry.source)}: has no effect without {name}; give both, or neither"

@@ -14,6 +14,7 @@ from starlette.routing import Mount
 
 from flagsvc.apps.flagserver import FlagServer, create_flag_server, secrets_of
 from flagsvc.apps.flagworld import FlagWorld
+from flagsvc.apps.notices import Notice
 from flagsvc.errors import DatabaseError
 from flagsvc.settings.server import ServerOptions
 from flagsvc.testing import FakeClock
@@ -50,7 +51,7 @@ def test_the_first_request_starts_it(tmp_path: Path) -> None:
         await server.aclose()
         await server.aclose()
         await server.start()
-        assert server.greeting() == f"flagsvc ready: 0 feature flags in {tmp_path}/flags.db"
+        assert server.greeting() == [Notice(f"flagsvc ready: 0 feature flags in {tmp_path}/flags.db")]
         await server.aclose()
 
     asyncio.run(live())
@@ -207,10 +208,10 @@ def test_the_first_token_is_told_once(tmp_path: Path) -> None:
     async def live() -> None:
         async with server_in(tmp_path) as server:
             world = server._world
-            assert world is not None and "user:" in world.greeting
+            assert world is not None and "user:" in str(world.greeting)
             assert "user:" not in repr(world) + repr(server)
-            assert "FLAGSVC_ADMIN_TOKEN=user:" in server.greeting()
-            assert "user:" not in world.greeting + server.greeting()
+            assert "FLAGSVC_ADMIN_TOKEN=user:" in server.greeting()[1].text
+            assert "user:" not in str(world.greeting + server.greeting())
 
     asyncio.run(live())
 
