@@ -12,7 +12,7 @@ from pathlib import Path
 from flagsvc.api.samples import KEPT, SERVED, SPECIFIED, Row
 from flagsvc.settings.option import Option
 from flagsvc.settings.options import OPTIONS
-from flagsvc.settings.render import default_text, reference
+from flagsvc.settings.render import default_text, reference, with_unit
 from flagsvc.settings.server import server_reference
 from flagsvc.settings.server_table import SERVER_OPTIONS
 from flagsvc.settings.table import BY_NAME
@@ -25,7 +25,6 @@ from harness import results  # noqa: E402
 
 OPTION_LIST = "<!-- options: written by `make docs` -->", "<!-- /options -->"
 LIMITS = "<!-- limits: written by `make docs` -->", "<!-- /limits -->"
-UNITS = {"SECONDS": " s", "MS": " ms"}
 COSTS = "<!-- costs: written by `make docs` from docs/benchmarks/proxy.json -->", "<!-- /costs -->"
 
 
@@ -49,7 +48,7 @@ def option_list() -> str:
 def bound(option: Option) -> str:
     """Return the default of a limit with its unit."""
     text = default_text(option)
-    return "no limit" if text == "0" else text + UNITS.get(option.kind.metavar, "")
+    return "no limit" if text == "0" else with_unit(option, text)
 
 
 def limit_table() -> str:

@@ -41,8 +41,8 @@ def _serve(resolved: Resolved, read: Callable[[], Resolved]) -> int:
     if resolved.problems:  # else the files are loaded where they are used, and once
         check_extensions(resolved)
         check_certificates(resolved)
+    warn(resolved)
     loaded = accepted(resolved)
-    warn(loaded)
     from flagsvc.apps.reload import Again
     from flagsvc.apps.serve import serve
 

@@ -221,10 +221,13 @@ def test_what_is_refused_before_it_is_a_request(tmp_path: Path) -> None:
 
     async def live() -> None:
         assert server_in(tmp_path).contract.early_refusal(400).status == 503, "there is no database yet"
+        assert server_in(tmp_path).contract.tls_refusal().status == 503
         async with server_in(tmp_path) as server:
             for status in (400, 431, 503):
                 answer = server.contract.early_refusal(status)
                 assert (answer.status, answer.body[:12]) == (status, b'{"message":"')
+            answer = server.contract.tls_refusal()
+            assert answer.status == 400 and b"speaks plain HTTP" in answer.body
 
     asyncio.run(live())
 

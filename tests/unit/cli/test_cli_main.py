@@ -18,7 +18,7 @@ from flagsvc import cli
 from flagsvc.cli import starting
 from flagsvc.cli.commands import COMMANDS
 from flagsvc.errors import ConfigurationError, ExtensionError, ListenError
-from flagsvc.settings.load import load
+from flagsvc.settings.load import resolve
 from flagsvc.version import VERSION, form
 
 HEAVY = {
@@ -73,7 +73,7 @@ def test_the_form_is_that_of_the_modules_that_are_imported(expected: str) -> Non
 def test_a_start_that_is_interpreted_warns(runs: str, said: str, monkeypatch: Any, capsys: Any) -> None:
     """One line on standard error that says what to do; none where all is as it should be."""
     monkeypatch.setattr(starting, "form", lambda: runs)
-    starting.warn(load({}, None, {"flagsvcUrl": "file:///x", "clientKeys": "k"}))
+    starting.warn(resolve({}, None, {"flagsvcUrl": "file:///x", "clientKeys": "k"}))
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == bool(said) and all(said in line and "C compiler" in line for line in lines)
 

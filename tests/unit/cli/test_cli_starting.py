@@ -7,23 +7,8 @@ import json
 import pytest
 
 from flagsvc.cli.complaints import JsonError, complain, complain_as_json
-from flagsvc.cli.starting import asks_for_json, errors_as_json
+from flagsvc.cli.starting import errors_as_json
 from flagsvc.errors import ListenError
-
-ASKED = [
-    ({}, {}, False),
-    ({"JSON_LOGGER": "true"}, {}, True),
-    ({"JSON_LOGGER": " Yes "}, {}, True),
-    ({"JSON_LOGGER": "perhaps"}, {}, False),
-    ({"JSON_LOGGER": "true"}, {"useJsonLogger": "false"}, False),
-    ({"JSON_LOGGER": " "}, {"useJsonLogger": "on"}, True),
-]
-
-
-@pytest.mark.parametrize(("environment", "flags", "wanted"), ASKED)
-def test_json_is_asked_for(environment: dict[str, str], flags: dict[str, str], wanted: bool) -> None:
-    """The flag wins over the variable; blanks and what is no boolean ask for nothing."""
-    assert asks_for_json(environment, flags) is wanted
 
 
 def test_an_error_keeps_its_cause() -> None:

@@ -140,7 +140,7 @@ def test_the_options_show_no_password() -> None:
 
 def test_neither_program_warns_of_the_others_variables() -> None:
     """Both may share a file of variables; one that nobody reads is named, with the nearest one that is."""
-    shared = {"FLAGSVC_URL": "http://x", "FLAGSVC_API_TOKEN": "t", "FLAGSVC_PROXY_CLIENT_KEYS": "k"}
+    shared = {"FLAGSVC_URL": "http://x/api", "FLAGSVC_API_TOKEN": "t", "FLAGSVC_PROXY_CLIENT_KEYS": "k"}
     assert load_server(HOME | shared, {}).warnings == []
     loaded = load(HOME | shared | {"FLAGSVC_DATABASE_URL": "x", "UNLEASH_SERVER_PORT": "1"}, None, {})
     assert loaded.warnings == []
