@@ -102,15 +102,17 @@ class Scene:
 
     def validate(self, request: Json, actor: Actor = ADMIN) -> Json:
         """Return what an import would meet; it has the published shape."""
+        checked = check(IMPORT, request)
         with self.store.reading() as tx:
-            found = validate(tx, actor, check(IMPORT, request))
+            found = validate(tx, actor, checked, checked)
         assert check(VALIDATION, found) == found
         return found
 
     def load(self, request: Json, actor: Actor = ADMIN) -> None:
         """Import a request."""
+        checked = check(IMPORT, request)
         with self.store.writing(actor) as tx:
-            import_data(tx, actor, check(IMPORT, request))
+            import_data(tx, actor, checked, checked)
 
     def refusal(self, request: Json, actor: Actor = ADMIN) -> Refusal:
         """Return why an import is refused; the database must be as it was."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from batch_scene import HERE, body, feature, strategy
+from batch_scene import HERE, body, depends, feature, strategy
 from flagservers import ADMIN_SECRET, BACKEND_SECRET, EDITOR_SECRET, VIEWER_SECRET, AppClient, app_client
 from flagsvc.errors import DatabaseError
 
@@ -78,6 +79,40 @@ def test_a_nul_is_refused(client: AppClient) -> None:
     for operation in ("validate", "import"):
         answer = client.post(f"{PLACE}/{operation}", body(features=[feature("a\0")]))
         assert (answer.status, answer.json()["details"][0]["path"]) == (400, "/body/data/features/0/name")
+
+
+HALVES: dict[str, dict[str, list[dict[str, Any]]]] = {
+    "strategies": {"featureStrategies": [strategy("a", "x\ud800y")]},
+    "segments": {"segments": [{"id": 1, "name": "x\ud800y"}]},
+    "parents": {"dependencies": [depends("a", "x\ud800y")]},
+}
+
+
+@pytest.mark.parametrize("kind", HALVES)
+def test_half_a_surrogate_pair_is_told_as_it_was_sent(client: AppClient, kind: str) -> None:
+    """A validation's items and an import's refusal hold it as the real server writes it, as an escape."""
+    request = body(features=[feature("a", project="default")], **HALVES[kind])
+    validated = client.post(f"{PLACE}/validate", request)
+    assert [each["affectedItems"] for each in validated.json()["errors"]] == [["x\ud800y"]]
+    assert b'["x\\ud800y"]' in validated.body
+    refused = client.post(f"{PLACE}/import", request)
+    assert refused.status == 400
+    assert "x\ud800y" in refused.json()["details"][0]["message"]
+
+
+def test_names_with_different_halves_are_different(client: AppClient) -> None:
+    """Two names that differ only in such a half are no repetition."""
+    names = ("x\ud800", "x\ud801", "x\ud800")
+    validated = client.post(f"{PLACE}/validate", body(features=[feature(name) for name in names]))
+    assert [each["affectedItems"] for each in validated.json()["errors"]] == [["x\ud800"]]
+
+
+def test_no_project_and_no_environment_with_half_a_pair_is_found(client: AppClient) -> None:
+    """The 404 names what was sent."""
+    for place in ("project", "environment"):
+        answer = client.post(f"{PLACE}/validate", body(features=[feature("a")]) | {place: "x\ud800"})
+        assert answer.status == 404
+        assert answer.json()["message"].endswith(" x\ud800")
 
 
 def test_half_a_surrogate_pair_is_stored_as_a_replacement(client: AppClient) -> None:

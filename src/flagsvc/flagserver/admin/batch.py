@@ -19,14 +19,14 @@ PLACE = "/api/admin/features-batch"
 def validate_import(call: Call) -> Answer:
     """Answer what an import would meet; nothing is written."""
     with call.store.reading() as tx:
-        return Answer(validate(tx, call.actor, call.body))
+        return Answer(validate(tx, call.actor, call.body, call.sent))
 
 
 def import_features(call: Call) -> Answer:
     """Import a data set, whole or not at all."""
     check_importer(call.actor)
     with call.store.writing(call.actor) as tx:
-        import_data(tx, call.actor, call.body)
+        import_data(tx, call.actor, call.body, call.sent)
     return Answer()
 
 
