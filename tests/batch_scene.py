@@ -15,6 +15,7 @@ from flagsvc.flagstore.access import Actor
 from flagsvc.flagstore.batch.exporting import export
 from flagsvc.flagstore.batch.importing import import_data
 from flagsvc.flagstore.batch.validate import validate
+from flagsvc.flagstore.batch.verify import check_importer
 from flagsvc.flagstore.refusals import Refusal
 from flagsvc.flagstore.schema import METADATA, events
 from flagsvc.flagstore.seed import apply_seed, parse_seed
@@ -111,6 +112,7 @@ class Scene:
     def load(self, request: Json, actor: Actor = ADMIN) -> None:
         """Import a request."""
         checked = check(IMPORT, request)
+        check_importer(actor)
         with self.store.writing(actor) as tx:
             import_data(tx, actor, checked, checked)
 

@@ -62,7 +62,7 @@ def is_known(head: Head, tag: bytes) -> bool:
 
 
 def encode(value: Any) -> bytes:
-    """Return a JSON value as bytes, whole numbers without a fraction and half a surrogate pair escaped as JavaScript writes them."""
+    """Return a JSON value as JavaScript writes it: whole numbers without a fraction, half a surrogate pair as an escape."""
     try:
         body = msgspec.json.encode(value)
     except UnicodeEncodeError:

@@ -48,7 +48,8 @@ class Call:
     """One request that passed the checks of its route.
 
     `head` is what the head of the request says. `params` are the path's parameters, decoded; `query` the query string's, each in
-    the order sent; `body` the coerced JSON body as it may be stored, `sent` the same with texts as they were sent. `actor` is who asks on the admin API, `token` what asks on the client API.
+    the order sent; `body` the coerced JSON body as it may be stored, `sent` the same with texts as they were sent. `actor` is who
+    asks on the admin API, `token` what asks on the client API.
     """
 
     head: Head
