@@ -198,11 +198,12 @@ class Pipeline:
         call = Call(head, self._server, known_actor=caller.actor, known_token=caller.token)
         call.params = parameters(match)
         call.query = read_query(head.request.query)
-        call.body = parsed.value
+        call.body = parsed.stored(parsed.value)
         self._door.check(route, call)
         if route.body is not None and not is_json(head):
             raise errors.wrong_media(content_type(head))
-        call.body = None if route.body is None else check(route.body, call.body)
+        call.sent = None if route.body is None else check(route.body, parsed.value)
+        call.body = parsed.stored(call.sent)
         refuse_nul(call, also_in_body=parsed.may_hold_nul)
         return call
 
