@@ -34,7 +34,7 @@ DOCUMENT: dict[str, Any] = {
     "version": 2,
     "features": [{"name": name, "enabled": True, "strategies": [{"name": "default"}]} for name in ("first", "second")],
 }
-QUICK = {"FLAGSVC_FETCH_INTERVAL": "100"}
+QUICK = {"FLAGSVC_FETCH_INTERVAL": "1000"}
 
 
 @pytest.fixture
