@@ -257,7 +257,7 @@ ROUTES: tuple[Row, ...] = (
     Row(
         path="/docs/openapi.json",
         handler="openapi",
-        summary="Read this document",
+        summary="Read the OpenAPI document of these endpoints",
         schema="Document",
         condition=DOCS,
         tag="documentation",

@@ -17,7 +17,7 @@ from flagsvc.api.routes import Auth, Row
 from flagsvc.api.settings import ServiceSettings
 
 NAME = "flagsvc proxy"
-ABOUT = "evaluates feature flags for applications, and gives them only what is on"
+ABOUT = "evaluates feature flags for applications"
 KEYS = {
     Auth.NONE: "",
     Auth.CLIENT: "client key",
