@@ -15,7 +15,7 @@ from flagsvc.settings.options import OPTIONS
 from flagsvc.settings.render import default_text, reference, with_unit
 from flagsvc.settings.server import server_reference
 from flagsvc.settings.server_table import SERVER_OPTIONS
-from flagsvc.settings.table import BY_NAME
+from flagsvc.settings.table import BY_NAME, MOST_USED
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -26,13 +26,6 @@ from harness import results  # noqa: E402
 OPTION_LIST = "<!-- options: written by `make docs` -->", "<!-- /options -->"
 LIMITS = "<!-- limits: written by `make docs` -->", "<!-- /limits -->"
 COSTS = "<!-- costs: written by `make docs` from docs/benchmarks/proxy.json -->", "<!-- /costs -->"
-
-
-MOST_USED = (
-    *("flagsvcUrl", "flagsvcApiToken", "clientKeys", "refreshInterval", "storage", "port", "trustProxy", "cors.origin"),
-    *("workers", "logLevel"),
-)
-"""The options that README.md shows."""
 
 
 def option_list() -> str:

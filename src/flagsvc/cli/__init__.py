@@ -11,14 +11,12 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from typing import NoReturn
 
 from flagsvc.cli.commands import BY_NAME, Command
 from flagsvc.cli.complaints import JsonError, complain, complain_as_json
-from flagsvc.cli.parser import Parser, UsageError, overview
+from flagsvc.cli.parser import UsageError, command_named, opened, overview
 from flagsvc.errors import ConfigurationError, ExtensionError, FlagsvcError, SeedError
-from flagsvc.settings.parse import nearest, printable
 from flagsvc.version import build
 
 __all__ = ["main", "process"]
@@ -75,22 +73,12 @@ def _run(arguments: list[str]) -> int:
     if not first:
         print(overview(), file=sys.stderr)
         return 2
-    command = BY_NAME.get(first)
-    if command is None:
-        raise UsageError(f"unknown command `{printable(first)}`; {_hint(first)}")
-    return _dispatch(command, rest)
-
-
-def _hint(word: str) -> str:
-    """Return the nearest command, or all of them."""
-    return nearest(word, list(BY_NAME)) or f"the commands are {', '.join(BY_NAME)}"
+    return _dispatch(command_named(first), rest)
 
 
 def _dispatch(command: Command, arguments: list[str]) -> int:
     """Import the module of a command, parse its arguments and run it."""
-    module = import_module(command.module)
-    parser = Parser(prog=f"flagsvc {command.name}", description=module.__doc__)
-    module.add_arguments(parser)
+    module, parser = opened(command)
     try:
         parsed = parser.parse_args(arguments)
     except SystemExit as helped:  # after --help

@@ -74,7 +74,7 @@ class GivenOptions(TypedDict, total=False):
     exp_custom_enrichers: str | os.PathLike[str] | Iterable[object]
     host: str | None
     keep_alive_timeout: int
-    workers: int
+    workers: int | str
     worker_timeout: int
     body_limit: int | str
     metrics_body_limit: int | str

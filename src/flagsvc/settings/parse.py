@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 Parser: TypeAlias = Callable[[object], Any]
 
+AUTO = "auto"
 LARGEST = 2**31 - 1
 """The largest number of milliseconds, seconds or bytes an option takes."""
 
@@ -159,6 +160,21 @@ def integer_or_none(low: int, high: int, metavar: str = "NUMBER") -> Kind:
         return number
 
     return Kind(f"0, or an integer from {low} to {high}", metavar, parse)
+
+
+MOST_WORKERS = 256
+
+
+def parse_workers(value: object) -> int:
+    """Return a number of processes; `auto` is as many as there are processors for this one."""
+    if isinstance(value, str) and value.strip().lower() == AUTO:
+        from flagsvc.settings.processors import processors
+
+        return min(processors(), MOST_WORKERS)
+    number = whole_number(value)
+    if not 1 <= number <= MOST_WORKERS:
+        raise RefusedError
+    return number
 
 
 UNITS = {"": 1, "b": 1, "kb": 1024, "mb": 1024 * 1024}
@@ -338,6 +354,7 @@ SIZE = Kind("a number of bytes from 1, such as 65536 or 64 kB", "SIZE", parse_si
 SIZE_OR_NONE = Kind("a number of bytes from 0, such as 65536 or 64 kB", "SIZE", parse_size_or_none, show=show_size)
 MILLISECONDS = integer(0, metavar="MS")
 SECONDS = integer(1, 86_400, metavar="SECONDS")
+WORKERS = Kind(f"`auto`, or an integer from 1 to {MOST_WORKERS}", "NUMBER", parse_workers, words=(AUTO,))
 PORT = integer(0, 65535, "PORT", "a port number")
 LOG_LEVEL = choice(("debug", "info", "warn", "error", "fatal"), {"warning": "warn", "critical": "fatal"})
 HASH_ENCODING = choice(("low-byte", "utf8"), {"utf-8": "utf8"})

@@ -151,7 +151,7 @@ def _facts(option: Option) -> Iterator[str]:
     if option.required:
         yield "required"
     elif default != "unset":
-        yield f"default: {default}"
+        yield f"default: {with_unit(option, default)}"
 
 
 def given_flags(arguments: Mapping[str, object], rows: Sequence[Option] = OPTIONS) -> dict[str, str]:

@@ -9,6 +9,24 @@ import pytest
 from flagsvc.cli.complaints import JsonError, complain, complain_as_json
 from flagsvc.cli.starting import errors_as_json
 from flagsvc.errors import ListenError
+from flagsvc.settings.load import resolve
+from flagsvc.settings.server import resolve_server
+
+ASKED = [
+    ({}, {}, False),
+    ({"JSON_LOGGER": "true"}, {}, True),
+    ({"JSON_LOGGER": " Yes "}, {}, True),
+    ({"JSON_LOGGER": "perhaps"}, {}, False),
+    ({"JSON_LOGGER": "true"}, {"useJsonLogger": "false"}, False),
+    ({"JSON_LOGGER": " "}, {"useJsonLogger": "on"}, True),
+]
+
+
+@pytest.mark.parametrize(("environment", "flags", "wanted"), ASKED)
+def test_json_is_asked_for(environment: dict[str, str], flags: dict[str, str], wanted: bool) -> None:
+    """The flag wins over the variable; blanks and what is no boolean ask for nothing."""
+    for resolved in (resolve(environment, None, flags), resolve_server(environment, None, flags)):
+        assert resolved.values["useJsonLogger"] is wanted
 
 
 def test_an_error_keeps_its_cause() -> None:
