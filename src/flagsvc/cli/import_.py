@@ -14,7 +14,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import Any, cast
 
-from flagsvc.cli.batch import session, tables
+from flagsvc.cli.batch import order, session, tables
 from flagsvc.cli.batch.changes import KINDS, Changes, compare, named_in
 from flagsvc.cli.batch.client import AdminClient
 from flagsvc.cli.batch.files import FlagFile
@@ -102,7 +102,13 @@ def compared(client: AdminClient, request: dict[str, Any]) -> Changes:
     names = named_in(data)
     query = {"environment": request["environment"], "features": names}
     known = {key: client.names(*source) for key, source in SOURCES.items()}
-    return compare(data, client.export(query) if names else {}, **known)
+    return compare(data, there(client, query, data) if names else {}, **known)
+
+
+def there(client: AdminClient, query: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+    """Return what the target exports, with the order of strategies where the data set says one."""
+    ordered = any("sortOrder" in item for item in data.get("featureStrategies") or ())
+    return order.exported(client, query).data if ordered else client.export(query)
 
 
 def coerced(request: dict[str, Any]) -> dict[str, Any]:

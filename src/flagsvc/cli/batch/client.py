@@ -77,10 +77,14 @@ class AdminClient:
             raise self._no_flag_server()
         return value
 
+    def read(self, path: str) -> Any:
+        """Return the JSON value at a path of the API, None where the server or the token does not give it."""
+        reply = self._ask("GET", path)
+        return reply.value if reply.status == 200 else None
+
     def names(self, path: str, key: str, name: str) -> set[str] | None:
         """Return the names in a list of the admin API, None where the server or the token does not give it."""
-        reply = self._ask("GET", path)
-        value = reply.value if reply.status == 200 else None
+        value = self.read(path)
         rows = value.get(key) if isinstance(value, dict) else value
         if not isinstance(rows, list) or not all(isinstance(row, dict) and name in row for row in rows):
             return None
