@@ -104,8 +104,8 @@ def test_nobody_to_ask(run: Flagsvc, admin: FakeAdmin, monkeypatch: pytest.Monke
     called = run()
     assert called.code == 2 and called.out == SHOWN.format(url=admin.url)
     assert called.err == (
-        "flagsvc import: nothing was imported: nobody is there to ask whether to go on: "
-        "--yes imports without asking, --dry-run only shows\n"
+        "flagsvc import: nothing was imported: there is no terminal to ask at: "
+        "--yes goes on without asking, --dry-run only shows\n"
     )
     assert admin.sent("import") == []
 
