@@ -104,7 +104,7 @@ def moved(rows: Iterable[Json], projects: Mapping[str, str]) -> Iterator[Json]:
         if not row.get("editable", True):
             continue
         if not project:
-            yield row
+            yield {**row, "project": None}
         elif project in projects:
             yield {**row, "project": projects[project]}
 

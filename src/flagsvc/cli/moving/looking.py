@@ -117,7 +117,9 @@ def environments_of(source: AdminClient, target: AdminClient, asked: Asked, plan
         unknown(server, "environment", asked.environments, known)
     both = [name for name in theirs if name in own]
     if not asked.environments:
-        plan.left += [f"environment {name}, which {target.target.shown} has not" for name in theirs if name not in own]
+        plan.left += [
+            f"environment {name}, which {target.target.shown} does not have" for name in theirs if name not in own
+        ]
     if not both:
         raise ConfigurationError(["the servers have no environment in common"])
     return list(asked.environments) or both

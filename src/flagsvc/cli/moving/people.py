@@ -25,12 +25,11 @@ def people(source: AdminClient, target: AdminClient) -> People:
     users, roles = theirs
     if own is None:
         return People((), [called(user) for user in users])
-    known = {name for user in own[0] for name in names_of(user)}
-    new = [user for user in users if not names_of(user) & known]
+    there = {name for user in own[0] for name in names_of(user)}
     numbers = {name: number for number, name in own[1].items()}
-    made = {called(user): numbers.get(roles.get(user.get("rootRole"), "")) for user in new}
-    found = [step(user, made[called(user)]) for user in new if made[called(user)] is not None]
-    return People(tuple(found), [name for name, role in made.items() if role is None])
+    new = [(user, numbers.get(roles.get(user.get("rootRole"), ""))) for user in users if not names_of(user) & there]
+    made = tuple(step(user, role) for user, role in new if role is not None)
+    return People(made, [called(user) for user, role in new if role is None])
 
 
 def lists(answer: Any) -> tuple[list[Json], dict[Any, str]] | None:
