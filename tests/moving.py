@@ -53,7 +53,7 @@ class Server:
     def admin(self, path: str, body: object = None, method: str = "") -> Any:
         """Call the admin API, and return what it answers; anything but success fails."""
         url, method = f"{self.root}/api/admin{path}", method or ("GET" if body is None else "POST")
-        answer = processes.ask(url, method=method, headers={"Authorization": self.user}, body=body)
+        answer = processes.ask(url, method=method, headers={"Authorization": self.user}, body=body, seconds=300)
         assert answer.status < 300, (method, path, answer.status, answer.body)
         return json.loads(answer.body) if answer.body else None
 
@@ -187,3 +187,8 @@ def evaluated(server: Server, names: Sequence[str], asked: Sequence[Mapping[str,
             assert program.process.poll() == 0, program.output()[-2000:]
             told = json.loads(program.output().splitlines()[-1])
     return [answer for environment in told for context in environment for answer in context]
+
+
+def differing(first: Sequence[Any], second: Sequence[Any]) -> int:
+    """Return how many answers differ."""
+    return sum(one != two for one, two in zip(first, second, strict=True))

@@ -43,12 +43,7 @@ def test_there_and_back(tmp_path: Path) -> None:
         moved_whole(ours, real, tmp_path)
         after = moving.evaluated(real, names, asked)
     assert len(before) == 1200 and len({answer[1] for answer in before}) > 80, "the order makes a difference"
-    assert [differing(before, between), differing(before, after)] == [0, 0]
-
-
-def differing(first: list[Any], second: list[Any]) -> int:
-    """Return how many answers differ."""
-    return sum(one != two for one, two in zip(first, second, strict=True))
+    assert [moving.differing(before, between), moving.differing(before, after)] == [0, 0]
 
 
 GIVEN: dict[str, Any] = {

@@ -44,8 +44,8 @@ what is not moved
 again
   A second run moves what changed meanwhile, and says so where nothing did. After a run that stopped, the next goes on.
 
-{ABOUT_TOKENS.format(file="--from-token-file, --to-token-file", variable=f"{FROM.variable}, {TO.variable}")}
-{ABOUT_CONNECTIONS.format(ca="--from-ca-file, --to-ca-file")}
+{ABOUT_TOKENS.format(file="files", variable="variables")}
+{ABOUT_CONNECTIONS.format(ca="each --…-ca-file")}
 examples
   flagsvc move https://old.example.com https://new.example.com --from-token-file old.token --to-token-file new.token --dry-run
   flagsvc move https://old.example.com https://new.example.com --from-token-file old.token --to-token-file new.token --yes

@@ -291,7 +291,7 @@ def test_pieces(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
     source.say("export", 200, EMPTY | {"features": flags})
     target.answers["/api/admin/segments"] = source.answers["/api/admin/segments"]
     called = run("--yes")
-    assert called.out.endswith("moved: 700 flags into project `default`, environment `production` in 2 pieces\n")
+    assert called.out.endswith("moved: 700 flags into project `default`, environment `production` in 7 pieces\n")
     sent = target.sent("import")
     assert [item["name"] for each in sent for item in each["data"]["features"]] == [item["name"] for item in flags]
     assert all(len(json.dumps(each, separators=(",", ":"))) < 512_000 for each in sent)

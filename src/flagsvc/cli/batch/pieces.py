@@ -13,7 +13,7 @@ from flagsvc.errors import FlagsvcError
 Json = dict[str, Any]
 BODY_LIMIT = 512_000
 """Bytes of a body that a flag server takes where its limit was not raised; a piece has fewer."""
-MOST_FLAGS = 500
+MOST_FLAGS = 100
 """Flags of one piece: a server writes it in one transaction, and answers when all of it is done."""
 OF_A_FLAG = {
     "features": "name", "featureStrategies": "featureName", "featureEnvironments": "name", "featureTags": "featureName",
