@@ -8,13 +8,14 @@ from typing import Any
 import flagservers
 import moving
 import processes
+from flagsvc.cli.moving.people import step
 from moving import ENVIRONMENTS, Server
 
 ALL_THERE = "0 changes: "
 
 
-def moved_whole(source: Server, target: Server, folder: Path) -> None:
-    """Move a server of 40 flags, one of them archived, into an empty one; the second run has nothing to do."""
+def moved_whole(source: Server, target: Server, folder: Path) -> str:
+    """Move a server of 40 flags, one of them archived, into an empty one; the second run has nothing to do, and says so."""
     code, out, err = moving.move(source, target, folder=folder)
     assert code == 0, (out, err)
     assert "environment `production`: 40 new\n" in out and "moved: 1 archived flag of" in out, out
@@ -23,6 +24,7 @@ def moved_whole(source: Server, target: Server, folder: Path) -> None:
     [segment] = target.admin("/segments")["segments"]
     assert segment["constraints"][0]["values"] == ["eu"]
     assert [row["name"] for row in target.admin("/search/features?archived=IS:true")["features"]] == ["flag-20"]
+    return out
 
 
 def test_there_and_back(tmp_path: Path) -> None:
@@ -35,9 +37,11 @@ def test_there_and_back(tmp_path: Path) -> None:
         real, ours = moving.real(first), moving.ours(second)
         names = moving.filled(real, 40)
         real.admin("/projects/default/features/flag-20", method="DELETE")
+        user = step({"id": 7, "username": "anna", "email": "anna@example.com", "name": "Anna"}, 2).requests[0]
+        real.admin(user.path.removeprefix("/api/admin"), user.body)
         asked = moving.contexts(15)
         before = moving.evaluated(real, names, asked)
-        moved_whole(real, ours, tmp_path)
+        assert "! stays behind: user anna\n" in moved_whole(real, ours, tmp_path)
         between = moving.evaluated(ours, names, asked)
         moving.emptied(real, names)
         moved_whole(ours, real, tmp_path)

@@ -29,14 +29,16 @@ from flagsvc.cli.export import listed
 from flagsvc.cli.import_ import NO_USER, counted
 from flagsvc.cli.moving.doing import StoppedError, do, where
 from flagsvc.cli.moving.looking import Asked, Plan, look
+from flagsvc.cli.moving.steps import Step
 from flagsvc.errors import ConfigurationError
+from flagsvc.settings.parse import printable
 
 EPILOG = f"""\
 what is moved, in this order
   projects that are missing, where TO makes projects over its API; custom strategy types; context fields, of those that are
-  there only the legal values that are missing; tag types that are missing; segments with their constraints; users that are
-  missing, without a password and without a mail; then of each environment the flags with their strategies in their order,
-  variants, tags, links and parents, in pieces of fewer than 512000 bytes; archived flags last.
+  there only the legal values that are missing; tag types that are missing; segments with their constraints; of each
+  environment the flags with their strategies in their order, variants, tags, links and parents, in pieces of fewer than
+  512000 bytes; archived flags; users that are missing, without a password and without a mail.
 
 what is not moved
   Secrets of API tokens, passwords, roles in projects, favourites, metrics, events, change requests, release plans.
@@ -115,17 +117,21 @@ def clients(args: Namespace) -> Iterator[AdminClient]:
 
 def show(plan: Plan, *, in_full: bool) -> None:
     """Show what would change, flag by flag or in numbers, and what stays behind."""
-    rows = [
-        (tables.COLOURS[step.kind], f"{tables.SIGNS[step.kind]} {step.kind}", f"{step.title} {step.name}", ())
-        for step in plan.steps
-    ]
-    tables.show(("", "What", ""), [*rows, *(("yellow", "! stays behind", text, ()) for text in plan.left)])
+    rows = [made(step) for step in (*plan.steps, *plan.users)]
+    left = [("yellow", "! stays behind", printable(text, 300), ()) for text in plan.left]
+    tables.show(("", "What", ""), [*rows, *left])
     for place in plan.places:
         print(f"{where(place)}: {counted(place.found)}")
         if in_full:
             tables.changes(place.found)
     for text in plan.warnings:
         print(f"flagsvc move: warning: {text}", file=sys.stderr)
+
+
+def made(step: Step) -> tables.Row:
+    """Return what is shown of one step."""
+    sign = f"{tables.SIGNS[step.kind]} {step.kind}"
+    return tables.COLOURS[step.kind], sign, f"{step.title} {printable(step.name, 300)}", ()
 
 
 def moved(plan: Plan, target: AdminClient) -> int:

@@ -254,6 +254,18 @@ def test_usage(
     assert writes(target) == []
 
 
+def test_users(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
+    """Those who are missing come last: a server that takes only some in a minute holds up no flag."""
+    users = [{"username": name, "rootRole": 1} for name in ("anna", "bo\x1b[31m")]
+    source.answers["/api/admin/user-admin"] = Answer(200, {"users": users, "rootRoles": [{"id": 1, "name": "Admin"}]})
+    own = {"users": [], "rootRoles": [{"id": 3, "name": "Admin"}]}
+    target.answers["/api/admin/user-admin"] = Answer(200, own)
+    called = run("--yes")
+    assert "+ new: user anna\n+ new: user bo" in called.out and "\x1b" not in called.out
+    assert called.out.endswith("moved: 2 users\n") and called.code == 0
+    assert [(asked.path, asked.body["rootRole"]) for asked in target.asked[-2:]] == [("/api/admin/user-admin", 3)] * 2
+
+
 def test_users_that_cannot_be_read(run: Flagsvc, source: FakeAdmin) -> None:
     """A token that may not read users is no reason to stop: one line says that they are not moved."""
     source.answers["/api/admin/user-admin"] = Answer(403, {"message": "no"})

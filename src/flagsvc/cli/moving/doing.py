@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
+from urllib.parse import quote
 
 from flagsvc.cli.batch import session, tables
 from flagsvc.cli.batch.client import AdminClient
@@ -10,6 +12,7 @@ from flagsvc.cli.batch.files import FlagFile
 from flagsvc.cli.batch.pieces import Piece
 from flagsvc.cli.batch.refusals import REFUSED, CannotAskError
 from flagsvc.cli.moving.looking import NAMES_AT_ONCE, Place, Plan
+from flagsvc.cli.moving.steps import Step
 from flagsvc.errors import FlagsvcError
 from flagsvc.settings.parse import printable
 
@@ -20,19 +23,27 @@ class StoppedError(FlagsvcError):
 
 def do(plan: Plan, target: AdminClient) -> None:
     """Carry out a plan. Raises StoppedError, and CannotAskError where the server gives no answer to the point."""
-    for step in plan.steps:
-        try:
-            for request in step.requests:
-                target.send(request.method, request.path, request.body)
-        except CannotAskError as error:
-            raise stopped(f"{step.title} `{printable(step.name)}`", error) from None
-    for title, count in Counter(step.title for step in plan.steps).items():
-        print(f"moved: {tables.number(count, title)}")
+    send_all(plan.steps, target)
     for place in plan.places:
         if place.pieces:
             import_all(place, target)
     for project, names in plan.archive.items():
         archive(project, names, target)
+    send_all(plan.users, target)
+
+
+def send_all(steps: Iterable[Step], target: AdminClient) -> None:
+    """Do steps one by one, and say how many of each kind were done."""
+    done: Counter[str] = Counter()
+    for step in steps:
+        try:
+            for request in step.requests:
+                target.send(request.method, request.path, request.body)
+        except CannotAskError as error:
+            raise stopped(f"{step.title} `{printable(step.name)}`", error) from None
+        done[step.title] += 1
+    for title, count in done.items():
+        print(f"moved: {tables.number(count, title)}")
 
 
 def import_all(place: Place, target: AdminClient) -> None:
@@ -63,7 +74,7 @@ def archive(project: str, names: list[str], target: AdminClient) -> None:
     for first in range(0, len(names), NAMES_AT_ONCE):
         some = {"features": names[first : first + NAMES_AT_ONCE]}
         try:
-            target.send("POST", f"/api/admin/projects/{project}/archive", some)
+            target.send("POST", f"/api/admin/projects/{quote(project, safe='')}/archive", some)
         except CannotAskError as error:
             raise stopped(f"archived flags of project `{printable(project)}`", error) from None
     print(f"moved: {tables.number(len(names), 'archived flag')} of project `{printable(project)}`")

@@ -45,18 +45,22 @@ class Place(NamedTuple):
 
 @dataclass
 class Plan:
-    """All that is to be done, in order: single requests, imports by place, flags to archive by project. `left` stays behind."""
+    """All that is to be done, in order: single requests, imports by place, flags to archive by project, users.
+
+    `left` stays behind.
+    """
 
     steps: list[Step] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
     archive: dict[str, list[str]] = field(default_factory=dict)
+    users: list[Step] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
     @property
     def empty(self) -> bool:
         """Whether there is nothing to do."""
-        return not self.steps and not any(place.pieces for place in self.places)
+        return not self.steps and not self.users and not any(place.pieces for place in self.places)
 
 
 def look(source: AdminClient, target: AdminClient, asked: Asked) -> Plan:
@@ -67,7 +71,7 @@ def look(source: AdminClient, target: AdminClient, asked: Asked) -> Plan:
     for kind in KINDS:
         plan.steps += steps(kind, source.rows(kind.path, kind.key), target.rows(kind.path, kind.key), projects)
     found = people(source, target)
-    plan.steps += found.steps
+    plan.users += found.steps
     plan.left += [f"user {name}" for name in found.left or ()]
     if found.left is None:
         plan.warnings.append(f"`{source.target.shown}` does not tell this token its users: they are not moved")
