@@ -15,6 +15,7 @@ from flagsvc.flagstore.access import Actor
 from flagsvc.flagstore.batch.exporting import export
 from flagsvc.flagstore.batch.importing import import_data
 from flagsvc.flagstore.batch.validate import validate
+from flagsvc.flagstore.batch.verify import check_importer
 from flagsvc.flagstore.refusals import Refusal
 from flagsvc.flagstore.schema import METADATA, events
 from flagsvc.flagstore.seed import apply_seed, parse_seed
@@ -102,15 +103,18 @@ class Scene:
 
     def validate(self, request: Json, actor: Actor = ADMIN) -> Json:
         """Return what an import would meet; it has the published shape."""
+        checked = check(IMPORT, request)
         with self.store.reading() as tx:
-            found = validate(tx, actor, check(IMPORT, request))
+            found = validate(tx, actor, checked, checked)
         assert check(VALIDATION, found) == found
         return found
 
     def load(self, request: Json, actor: Actor = ADMIN) -> None:
         """Import a request."""
+        checked = check(IMPORT, request)
+        check_importer(actor)
         with self.store.writing(actor) as tx:
-            import_data(tx, actor, check(IMPORT, request))
+            import_data(tx, actor, checked, checked)
 
     def refusal(self, request: Json, actor: Actor = ADMIN) -> Refusal:
         """Return why an import is refused; the database must be as it was."""

@@ -6,6 +6,7 @@ import fcntl
 import functools
 import json
 import os
+import platform
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -17,13 +18,18 @@ import needs
 FOLDER = Path(__file__).resolve().parents[1] / ".cache" / "peers"
 MINIMUM_NODE = 20  # what unleash-client and unleash-server ask for
 
-# folder → packages in it, version and seconds allowed for fetching. The server is large and has a folder of its own.
+MACHINES = {"x86_64": "x64", "aarch64": "arm64"}
+NODE_22 = f"node-linux-{MACHINES.get(platform.machine(), platform.machine())}"
+"""What npm's `node` fetches by its script: the program itself. The newer server asks for it."""
+
+# folder → packages in it, version and seconds allowed for fetching. The servers are large and have folders of their own.
 PACKAGES: dict[str, dict[str, str]] = {
     "specification": {"@unleash/client-specification": "6.1.0"},
     "clients": {"@unleash/proxy": "1.4.19", "unleash-client": "6.12.1", "unleash-proxy-client": "3.8.2"},
     "server": {"unleash-server": "7.5.1"},
+    "server-8": {"unleash-server": "8.2.0", NODE_22: "22.23.3"},
 }
-SECONDS = {"specification": 120, "clients": 300, "server": 900}
+SECONDS = {"specification": 120, "clients": 300, "server": 900, "server-8": 900}
 
 # No scripts of other people are run, nothing is reported anywhere, and no lock file is left.
 NPM_OPTIONS = (
@@ -32,9 +38,12 @@ NPM_OPTIONS = (
 )
 
 
-def package(name: str) -> Path:
-    """Return the folder of the npm package `name`, fetched if need be; skip the test where that is impossible."""
-    found = find(name)
+def package(name: str, folder: str = "") -> Path:
+    """Return the folder of the npm package `name`, fetched if need be; skip the test where that is impossible.
+
+    `folder` says of which row of the table, where several have it; else it is the first.
+    """
+    found = find(name, folder)
     return found if isinstance(found, Path) else needs.missing(found)
 
 
@@ -44,9 +53,14 @@ def node() -> str:
     return path if path else needs.missing(reason)
 
 
-def find(name: str) -> Path | str:
+def node_of(folder: str) -> str:
+    """Return the path of the node that the packages of a row need: the one among them, or else the one that is installed."""
+    return str(package(NODE_22, folder) / "bin" / "node") if NODE_22 in PACKAGES[folder] else node()
+
+
+def find(name: str, folder: str = "") -> Path | str:
     """Return the folder of the npm package `name`, or the reason why it cannot be had."""
-    folder = next(folder for folder, packages in PACKAGES.items() if name in packages)
+    folder = folder or next(folder for folder, packages in PACKAGES.items() if name in packages)
     reason = _obtain(folder)
     return reason or FOLDER / folder / "node_modules" / name
 

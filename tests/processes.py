@@ -333,8 +333,11 @@ class FlagServer:
 
 
 @contextmanager
-def unleash_server(database_url: str) -> Iterator[FlagServer]:
-    """Run npm unleash-server on a database; it has an admin token and a token for proxies, and calls nobody."""
+def unleash_server(database_url: str, peer: str = "server") -> Iterator[FlagServer]:
+    """Run npm unleash-server on a database; it has an admin token and a token for proxies, and calls nobody.
+
+    `peer` is the row of `peers.PACKAGES` with its version.
+    """
     port = free_port()
     env = {
         "DATABASE_URL": database_url,
@@ -348,7 +351,7 @@ def unleash_server(database_url: str) -> Iterator[FlagServer]:
         "SEND_TELEMETRY": "false",
         "LOG_LEVEL": "warn",
     }
-    command = [peers.node(), peers.package("unleash-server") / "dist" / "server.js"]
+    command = [peers.node_of(peer), peers.package("unleash-server", peer) / "dist" / "server.js"]
     with scratch() as folder, running("unleash-server", command, env=env, folder=folder) as program:
         program.wait(lambda: answers(f"http://127.0.0.1:{port}/health"), "ready", 120)
         yield FlagServer(f"http://127.0.0.1:{port}/api", program)

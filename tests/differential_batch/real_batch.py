@@ -182,7 +182,7 @@ class RealServer:
 
 
 @contextmanager
-def real_server() -> Iterator[RealServer]:
-    """Run the real server until the block ends."""
-    with postgresql() as url, unleash_server(url) as server, psycopg.connect(url, autocommit=True) as database:
+def real_server(peer: str = "server") -> Iterator[RealServer]:
+    """Run the real server of a row of `peers.PACKAGES` until the block ends."""
+    with postgresql() as url, unleash_server(url, peer) as server, psycopg.connect(url, autocommit=True) as database:
         yield RealServer(server.url, database)

@@ -35,28 +35,30 @@ class Lookup(NamedTuple):
     toggles: list[str]
 
 
-def read_json(body: bytes, media: Media, limit: int, depth: int = 0) -> object:
+def read_json(body: bytes, media: Media, limit: int, depth: int = 0, *, as_sent: bool = False) -> object:
     """Return the JSON value in a body, `{}` for no body; raises Refused (413, 400 with the parser's position).
 
-    `depth` is how deeply lists and objects may be nested, 0 for as deeply as the parser goes.
+    `depth` is how deeply lists and objects may be nested, 0 for as deeply as the parser goes. Half a surrogate pair becomes U+FFFD
+    unless the texts are wanted `as_sent`.
     """
     body = unpack(body, media.window, limit)
     if not body:
         return {}
-    value = decoded(body, media, depth)
+    value = decoded(body, media, depth, as_sent)
     if depth and deeper(value, depth):
         raise too_deep(depth)
     return value
 
 
-def decoded(body: bytes, media: Media, depth: int) -> object:
+def decoded(body: bytes, media: Media, depth: int, as_sent: bool) -> object:
     """Return the JSON value in a body; raises Refused (400)."""
     try:
         return msgspec.json.decode(body if media.codec == UTF8 else to_text(body, media.codec))
     except RecursionError:
         raise too_deep(depth) from None
     except ValueError:
-        return read_unusual(to_text(body, media.codec), depth)
+        value = read_unusual(to_text(body, media.codec), depth)
+        return value if as_sent else whole(value)
 
 
 def deeper(value: object, levels: i64) -> bool:
@@ -81,7 +83,8 @@ def read_unusual(text: str, depth: int) -> object:
     if not text.strip(" \t\r\n"):
         raise Refused(400, "the body is not JSON: it is empty", [])
     try:
-        return whole(json.loads(text, parse_constant=refuse_constant))
+        value: object = json.loads(text, parse_constant=refuse_constant)
+        return value
     except RecursionError:
         raise too_deep(depth) from None
     except json.JSONDecodeError as error:

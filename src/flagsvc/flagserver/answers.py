@@ -13,6 +13,7 @@ from flagsvc.api.etag import etag
 from flagsvc.api.http import HEAD, Headers, Response
 from flagsvc.flagserver.call import Answer
 from flagsvc.flagserver.errors import Failure
+from flagsvc.shapes.text import to_json
 
 JSON = b"application/json; charset=utf-8"
 PLAIN_JSON = b"application/json"
@@ -61,8 +62,11 @@ def is_known(head: Head, tag: bytes) -> bool:
 
 
 def encode(value: Any) -> bytes:
-    """Return a JSON value as bytes, whole numbers without a fraction as JavaScript writes them."""
-    body = msgspec.json.encode(value)
+    """Return a JSON value as JavaScript writes it: whole numbers without a fraction, half a surrogate pair as an escape."""
+    try:
+        body = msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return to_json(value).encode()
     return msgspec.json.encode(whole(value)) if b".0" in body else body
 
 

@@ -9,7 +9,7 @@ import re
 import zlib
 from typing import Any, NamedTuple
 
-from flagsvc.api.body import read_json
+from flagsvc.api.body import read_json, whole
 from flagsvc.api.call import Call as Head
 from flagsvc.api.http import Refused
 from flagsvc.api.media import Media
@@ -21,6 +21,8 @@ CHARSETS = {"utf-8": "utf-8", "utf-16": "utf-16", "utf-16le": "utf-16-le", "utf-
 CODINGS = {"identity": 0, "gzip": 31, "deflate": 15}
 """Content coding → zlib's window bits with the format's wrapper; 0 is no coding."""
 
+HALF = re.compile(rb"u[dD][89a-fA-F]")
+"""What the escape of half a surrogate pair holds."""
 CHARSET = re.compile(r';\s*charset\s*=\s*"?([^\s;"]+)', re.IGNORECASE)
 
 
@@ -33,13 +35,19 @@ class Reading(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """The JSON value of a body, and whether any text in it may hold a NUL: only its escape can bring one in."""
+    """The JSON value of a body as it was sent, and whether any text in it may hold a NUL or half a surrogate pair: only their
+    escapes can bring one in."""
 
     value: Any
-    may_hold_nul: bool
+    may_hold_nul: bool = False
+    may_hold_halves: bool = False
+
+    def stored(self, value: Any) -> Any:
+        """Return the value, or its coerced form, as databases take it: half a surrogate pair becomes U+FFFD."""
+        return whole(value) if self.may_hold_halves else value
 
 
-EMPTY = Parsed({}, False)
+EMPTY = Parsed({})
 
 
 def content_type(head: Head) -> str:
@@ -83,12 +91,13 @@ def parse(how: Reading, body: bytes) -> Parsed:
     if len(text) > how.limit:
         raise too_large()
     try:
-        value = read_json(text, Media(0, how.codec), how.limit)
+        value = read_json(text, Media(0, how.codec), how.limit, as_sent=True)
     except Refused as error:
         raise bare(error.status, error.message) from None
     except RecursionError:
         raise too_deep() from None
-    return Parsed(value, how.codec != "utf-8" or b"u0000" in text)
+    unsure = how.codec != "utf-8"
+    return Parsed(value, unsure or b"u0000" in text, unsure or HALF.search(text) is not None)
 
 
 def inflate(body: bytes, window: int, limit: int) -> bytes:

@@ -48,7 +48,8 @@ class Call:
     """One request that passed the checks of its route.
 
     `head` is what the head of the request says. `params` are the path's parameters, decoded; `query` the query string's, each in
-    the order sent; `body` the coerced JSON body. `actor` is who asks on the admin API, `token` what asks on the client API.
+    the order sent; `body` the coerced JSON body as it may be stored, `sent` the same with texts as they were sent. `actor` is who
+    asks on the admin API, `token` what asks on the client API.
     """
 
     head: Head
@@ -56,6 +57,7 @@ class Call:
     params: dict[str, str] = field(default_factory=dict)
     query: dict[str, list[str]] = field(default_factory=dict)
     body: Any = None
+    sent: Any = None
     known_actor: Actor | None = None
     known_token: ClientToken | None = None
 

@@ -99,14 +99,26 @@ class Store:
     def writing(self, actor: Actor | None) -> Iterator[Tx]:
         """Give a transaction that changes flags, after every other writer's; its commit is a new revision, and all are told."""
         with self._transaction(actor, {WRITING: True}) as tx:
-            if self._is_postgresql:
-                tx.db.execute(select(func.pg_advisory_xact_lock(WRITERS)))
-                tx.now = self._now()
+            self._wait_for_turn(tx)
             yield tx
             if tx.happened:
                 tx.db.execute(insert(events), tx.happened)
             number = self._count(tx.db)
         self.changed(number)
+
+    @contextmanager
+    def trying(self, actor: Actor | None) -> Iterator[Tx]:
+        """Give a transaction as `writing` does, of which nothing stays: no change, no event, no revision."""
+        with self._transaction(actor, {WRITING: True}) as tx:
+            self._wait_for_turn(tx)
+            yield tx
+            tx.db.rollback()
+
+    def _wait_for_turn(self, tx: Tx) -> None:
+        """Wait for the writers that came before; on SQLite the transaction's beginning has done so."""
+        if self._is_postgresql:
+            tx.db.execute(select(func.pg_advisory_xact_lock(WRITERS)))
+            tx.now = self._now()
 
     def revision(self) -> int:
         """Return how many changes were committed, by any server on this database."""

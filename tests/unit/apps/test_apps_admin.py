@@ -13,6 +13,7 @@ from apps_options import options
 
 from aio import asynchronous
 from flagsvc.apps.admin import announced, make_desk
+from flagsvc.apps.notices import Notice
 from flagsvc.apps.plan import Plan, make_plan
 from flagsvc.apps.proxy import create_app
 from flagsvc.apps.world import World
@@ -127,8 +128,8 @@ def test_none_is_the_default() -> None:
     """And there is one line to print, or two."""
     made = plan()
     assert make_desk(made.options, lambda: World(made).operators, ()) is None
-    assert announced("http://a", None) == "flagsvc listening on http://a"
+    assert announced("http://a", None) == [Notice("flagsvc listening on http://a")]
     other = make_desk(plan(admin_address=f"{HOST}:0").options, lambda: World(made).operators, ())
     assert other is not None
-    assert announced("http://a", other) == f"flagsvc listening on http://a\n{other.line}"
+    assert announced("http://a", other) == [Notice("flagsvc listening on http://a"), Notice(other.line)]
     other.close()

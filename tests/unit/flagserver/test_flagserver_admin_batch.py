@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from sqlalchemy import select
 
-from batch_scene import HERE, body, feature, strategy
+from batch_scene import HERE, body, depends, feature, linked, place, strategy, tag, variant
 from flagservers import ADMIN_SECRET, BACKEND_SECRET, EDITOR_SECRET, VIEWER_SECRET, AppClient, app_client
 from flagsvc.errors import DatabaseError
+from flagsvc.flagstore import schema
 
 PLACE = "/api/admin/features-batch"
 OPERATIONS = ("validate", "import", "export")
@@ -80,6 +83,40 @@ def test_a_nul_is_refused(client: AppClient) -> None:
         assert (answer.status, answer.json()["details"][0]["path"]) == (400, "/body/data/features/0/name")
 
 
+HALVES: dict[str, dict[str, list[dict[str, Any]]]] = {
+    "strategies": {"featureStrategies": [strategy("a", "x\ud800y")]},
+    "segments": {"segments": [{"id": 1, "name": "x\ud800y"}]},
+    "parents": {"dependencies": [depends("a", "x\ud800y")]},
+}
+
+
+@pytest.mark.parametrize("kind", HALVES)
+def test_half_a_surrogate_pair_is_told_as_it_was_sent(client: AppClient, kind: str) -> None:
+    """A validation's items and an import's refusal hold it as the real server writes it, as an escape."""
+    request = body(features=[feature("a", project="default")], **HALVES[kind])
+    validated = client.post(f"{PLACE}/validate", request)
+    assert [each["affectedItems"] for each in validated.json()["errors"]] == [["x\ud800y"]]
+    assert b'["x\\ud800y"]' in validated.body
+    refused = client.post(f"{PLACE}/import", request)
+    assert refused.status == 400
+    assert "x\ud800y" in refused.json()["details"][0]["message"]
+
+
+def test_names_with_different_halves_are_different(client: AppClient) -> None:
+    """Two names that differ only in such a half are no repetition."""
+    names = ("x\ud800", "x\ud801", "x\ud800")
+    validated = client.post(f"{PLACE}/validate", body(features=[feature(name) for name in names]))
+    assert [each["affectedItems"] for each in validated.json()["errors"]] == [["x\ud800"]]
+
+
+def test_no_project_and_no_environment_with_half_a_pair_is_found(client: AppClient) -> None:
+    """The 404 names what was sent."""
+    for member in ("project", "environment"):
+        answer = client.post(f"{PLACE}/validate", body(features=[feature("a")]) | {member: "x\ud800"})
+        assert answer.status == 404
+        assert answer.json()["message"].endswith(" x\ud800")
+
+
 def test_half_a_surrogate_pair_is_stored_as_a_replacement(client: AppClient) -> None:
     """Text that has no UTF-8 form does not make the server fail."""
     assert client.post(f"{PLACE}/import", body(features=[feature("a", description="x\ud800")])).status == 200
@@ -95,3 +132,72 @@ def test_an_export_that_cannot_be_noted(client: AppClient, monkeypatch: pytest.M
     monkeypatch.setattr("flagsvc.flagserver.admin.batch.note_export", fail)
     assert client.post(f"{PLACE}/export", HERE).status == 200
     assert "an export is not noted" in client.log.at("warn")
+
+
+def changes(client: AppClient) -> tuple[int, int, list[Any]]:
+    """Return what an import changes: the revision, the number of events, and what proxies are given."""
+    with client.server.store.reading() as tx:
+        events = len(tx.db.execute(select(schema.events.c.id)).all())
+    served = client.get("/api/client/features", token=BACKEND_SECRET).json()
+    return client.server.store.revision(), events, served["features"]
+
+
+TRIED = {
+    "a name with a space": (body(features=[feature("has space")]), 400),
+    "only fixed variants": (
+        body(features=[feature("a")], featureEnvironments=[place("a", variants=[variant("v", weightType="fix")])]),
+        400,
+    ),
+    "an unknown tag type": (body(features=[feature("a")], featureTags=[tag("a", "red", "nosuch")]), 400),
+    "an illegal value": (
+        body(
+            features=[feature("a")],
+            contextFields=[{"name": "region", "legalValues": [{"value": "no"}]}],
+            featureStrategies=[
+                strategy("a", constraints=[{"contextName": "region", "operator": "IN", "values": ["se"]}])
+            ],
+        ),
+        400,
+    ),
+    "a segment that is not declared": (
+        body(features=[feature("a")], featureStrategies=[strategy("a", segments=[7])]),
+        400,
+    ),
+    "a bad URL": (body(features=[feature("a")], links=[linked("a", {"url": "http://"})]), 400),
+    "environments of an unknown flag": (body(featureEnvironments=[place("gone", enabled=True)]), 404),
+    "itself as parent": (body(features=[feature("a", project="default")], dependencies=[depends("a", "a")]), 403),
+    "no number": (
+        body(
+            features=[feature("a")],
+            featureStrategies=[strategy("a", constraints=[{"contextName": "x", "operator": "NUM_GT", "value": "abc"}])],
+        ),
+        400,
+    ),
+}
+"""The nine kinds of data that a validation finds nothing wrong with, and the status of their import."""
+
+
+@pytest.mark.parametrize("kind", TRIED)
+def test_a_dry_run_answers_as_the_import_does(client: AppClient, kind: str) -> None:
+    """A validation passes; the dry run has the import's status and error."""
+    request, status = TRIED[kind]
+    assert client.post(f"{PLACE}/validate", request).json()["errors"] == []
+    tried, imported = (client.post(f"{PLACE}/{operation}", request) for operation in ("import/dry-run", "import"))
+    assert (tried.status, tried.body) == (imported.status, imported.body)
+    assert imported.status == status
+
+
+def test_a_dry_run_changes_nothing(client: AppClient) -> None:
+    """200 and no body; revision, events and the document of proxies are as before. The import that follows changes them."""
+    before = changes(client)
+    tried = client.post(f"{PLACE}/import/dry-run", REQUEST, token=EDITOR_SECRET)
+    assert (tried.status, tried.body, changes(client)) == (200, b"", before)
+    assert client.post(f"{PLACE}/import", REQUEST, token=EDITOR_SECRET).status == 200
+    assert changes(client) != before
+
+
+def test_who_may_try_an_import(client: AppClient) -> None:
+    """An admin token may, unlike importing; a user needs the permissions of an import; others are turned away as elsewhere."""
+    tokens = {ADMIN_SECRET: 200, EDITOR_SECRET: 200, VIEWER_SECRET: 403, BACKEND_SECRET: 403, None: 401}
+    asked = {token: client.post(f"{PLACE}/import/dry-run", REQUEST, token=token).status for token in tokens}
+    assert asked == tokens

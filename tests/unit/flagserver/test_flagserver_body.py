@@ -69,15 +69,23 @@ VALUES = [
     (b'{"a":"\xff"}', {"a": "�"}),
     (b'{"a":1,"a":2}', {"a": 2}),
     (b'{"__proto__":1}', {"__proto__": 1}),
-    (b'{"a":"\\ud800"}', {"a": "�"}),
+    (b'{"a":"\\ud800"}', {"a": "\ud800"}),
     (b'{"a":1e999}', {"a": float("inf")}),
 ]
 
 
 @pytest.mark.parametrize(("body", "value"), VALUES, ids=repr)
 def test_what_a_body_is_read_as(body: bytes, value: object) -> None:
-    """An empty body is `{}`; a byte order mark does not count; what is no character becomes U+FFFD; the last key wins."""
+    """An empty body is `{}`; a byte order mark does not count; bytes that are no character become U+FFFD; the last key wins."""
     assert read(body).value == value
+
+
+def test_half_a_surrogate_pair_is_read_as_sent_and_stored_as_a_replacement() -> None:
+    """A whole pair is a character; a half, in a key or in a text, becomes U+FFFD where it is stored."""
+    parsed = read(b'{"\\uD83D\\ude00":["\\uDEAD x"]}')
+    assert parsed.value == {"😀": ["\udead x"]}
+    assert parsed.stored(parsed.value) == {"😀": ["� x"]}
+    assert not read(b'{"a":"\\u00e9"}').may_hold_halves
 
 
 CHARSETS = {

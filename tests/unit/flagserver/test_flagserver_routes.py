@@ -38,6 +38,7 @@ OPEN_TO_ALL = {
     "/api/admin/projects/:projectId/features/:featureName/variants-batch",
     "/api/admin/features-batch/validate",
     "/api/admin/features-batch/import",
+    "/api/admin/features-batch/import/dry-run",
     "/api/admin/features-batch/export",
     "/api/admin/segments/strategies",
     "/api/admin/segments/validate",

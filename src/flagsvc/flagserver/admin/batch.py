@@ -19,14 +19,21 @@ PLACE = "/api/admin/features-batch"
 def validate_import(call: Call) -> Answer:
     """Answer what an import would meet; nothing is written."""
     with call.store.reading() as tx:
-        return Answer(validate(tx, call.actor, call.body))
+        return Answer(validate(tx, call.actor, call.body, call.sent))
 
 
 def import_features(call: Call) -> Answer:
     """Import a data set, whole or not at all."""
     check_importer(call.actor)
     with call.store.writing(call.actor) as tx:
-        import_data(tx, call.actor, call.body)
+        import_data(tx, call.actor, call.body, call.sent)
+    return Answer()
+
+
+def try_import(call: Call) -> Answer:
+    """Answer as an import does, and change nothing. An admin token may ask."""
+    with call.store.trying(call.actor) as tx:
+        import_data(tx, call.actor, call.body, call.sent)
     return Answer()
 
 
@@ -69,6 +76,17 @@ ROUTES = (
         summary="Import a data set.",
         description="Imports features with their strategies, variants, tags, links and dependencies into a project and an "
         "environment, all of it or nothing. Takes the token of a user; an admin token is refused.",
+        tag=TAG,
+        body=IMPORT,
+    ),
+    Route(
+        path=f"{PLACE}/import/dry-run",
+        method="POST",
+        handler=try_import,
+        operation="tryImport",
+        summary="Try an import.",
+        description="Does all that an import of the same body does, gives its answer, and takes everything back: 200 means that "
+        "the data can be imported. An admin token may ask as well, which an import refuses. No other server of the family has it.",
         tag=TAG,
         body=IMPORT,
     ),

@@ -9,7 +9,7 @@ from flagsvc.flagstore.access import Actor
 from flagsvc.flagstore.batch.dataset import cleaned, read_data_set
 from flagsvc.flagstore.batch.known import read_known
 from flagsvc.flagstore.batch.rules import archived_features
-from flagsvc.flagstore.batch.verify import check_importer, verify
+from flagsvc.flagstore.batch.verify import verify
 from flagsvc.flagstore.batch.work import Work
 from flagsvc.flagstore.batch.write_dependencies import write_dependencies
 from flagsvc.flagstore.batch.write_features import write_features
@@ -36,18 +36,19 @@ STEPS: tuple[Step, ...] = (
 """What an import does, in its order (import validation, 6.3)."""
 
 
-def import_data(tx: Tx, actor: Actor, body: Mapping[str, Any]) -> None:
-    """Import the data set of a body, which has the shape of importTogglesSchema.
+def import_data(tx: Tx, actor: Actor, body: Mapping[str, Any], sent: Mapping[str, Any]) -> None:
+    """Import the data set of a body, which has the shape of importTogglesSchema, and texts that a database takes.
 
+    `sent` is the same with texts as they were sent, which the checks before the first write go by.
     Raises Refusal (400, 403, 404, 409); then the transaction must not be committed: `Store.writing` sees to that.
     """
-    check_importer(actor)
     data = read_data_set(body)
     known = read_known(tx, data)
-    clean = cleaned(data, archived_features(data, known))
+    archived = archived_features(data, known)
+    clean = cleaned(data, archived)
     if len(clean.features) < len(data.features):
         known = read_known(tx, clean)
-    verify(clean, known, actor)
+    verify(cleaned(read_data_set(sent), archived), known, actor)
     work = Work(tx, actor, clean, known)
     for step in STEPS:
         step(work)

@@ -17,14 +17,15 @@ from flagsvc.flagstore.store import Tx
 MISSING = "We detected you are missing the following permissions:"
 
 
-def validate(tx: Tx, actor: Actor, body: Mapping[str, Any]) -> Json:
+def validate(tx: Tx, actor: Actor, body: Mapping[str, Any], sent: Mapping[str, Any]) -> Json:
     """Return what an import of the body by the actor would meet: `errors`, `warnings` and `permissions`.
 
-    `body` has the shape of importTogglesSchema. Raises Refusal (404) where the project or the environment does not exist, or the
+    `body` has the shape of importTogglesSchema, and texts that a database takes; `sent` is the same with texts as they were sent,
+    which the rules go by. Raises Refusal (404) where the project or the environment does not exist, or the
     project is archived: the specification lists that answer (the real server does not give it).
     """
-    data = read_data_set(body)
-    known = read_known(tx, data)
+    data = read_data_set(sent)
+    known = read_known(tx, read_data_set(body))
     check_target(data, known)
     missing = missing_permissions(data, known, actor)
     return {

@@ -10,9 +10,11 @@ from flagsvc.flagstore.batch.change_requests import check_no_request_needed
 from flagsvc.flagstore.batch.dataset import Json
 from flagsvc.flagstore.batch.work import Work
 from flagsvc.flagstore.dependencies import TRANSITIVE
-from flagsvc.flagstore.refusals import Refusal
+from flagsvc.flagstore.refusals import Refusal, not_found
 from flagsvc.flagstore.schema import dependencies
 from flagsvc.flagstore.upsert import chunks, upsert
+
+ELSEWHERE = 'Cannot add the dependency. Both the parent and the child feature must belong to project "{}".'
 
 
 class Wish(NamedTuple):
@@ -26,7 +28,7 @@ class Wish(NamedTuple):
 def write_dependencies(work: Work) -> None:
     """Write the dependencies of children that are in the data set with a project; others are passed over.
 
-    All are checked against what was there before, so a chain may come in at once. Raises Refusal (403).
+    All are checked against what was there before, so a chain may come in at once. Raises Refusal (403, 404).
     """
     wishes = _wishes(work)
     for project in dict.fromkeys(each.project for each in wishes):
@@ -64,7 +66,7 @@ def _stored(asked: Json) -> Json:
 
 
 def _check(work: Work, wishes: list[Wish]) -> None:
-    """Raise Refusal (403) for the first wish that cannot be."""
+    """Raise Refusal (403, 404) for the first wish that cannot be."""
     if any(each.child == each.asked["feature"] for each in wishes):
         raise _no("A feature flag cannot depend on itself.")
     depended_on = _found(work, "parent", [each.child for each in wishes])
@@ -78,7 +80,7 @@ def _check(work: Work, wishes: list[Wish]) -> None:
         if parent is None or parent.archived:
             raise _no(f"No active feature {each.asked['feature']} exists")
         if parent.project != work.features[each.child].project:
-            raise _no("Parent and child features should be in the same project")
+            raise not_found(ELSEWHERE.format(work.data.project))
 
 
 def _no(message: str) -> Refusal:

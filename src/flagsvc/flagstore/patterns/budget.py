@@ -6,6 +6,8 @@ from typing import Final
 
 NAME_STEPS: Final = 100_000
 """Steps for one name: 20 to 40 ms of a core. A usual pattern takes fewer than 10 for a character."""
+LETTER_STEPS: Final = 20
+"""Steps for each character of a name that is so long that it gets more by these: a usual pattern goes over it once or twice."""
 REQUEST_STEPS: Final = 2_000_000
 """Steps for all the names of a request: less than a second."""
 
@@ -25,9 +27,9 @@ class Budget:
     def __init__(self, steps: int = REQUEST_STEPS) -> None:
         self.left = steps
 
-    def allowance(self) -> int:
-        """Return the steps that the next name may take."""
-        return min(NAME_STEPS, self.left)
+    def allowance(self, letters: int) -> int:
+        """Return the steps that the next name, of so many characters, may take."""
+        return min(max(NAME_STEPS, LETTER_STEPS * letters), self.left)
 
     def take(self, steps: int) -> None:
         """Count steps."""

@@ -44,7 +44,7 @@ class Pattern:
             return None
         text = encoded(name)
         steps = 1 + self._linear.cost(text) // WORK_OF_A_STEP
-        if steps > budget.allowance():
+        if steps > budget.allowance(len(name)):
             return None
         budget.take(steps)
         return self._linear.search(text)
@@ -53,7 +53,7 @@ class Pattern:
         """Return what a search by steps says. Raises `Unchecked`."""
         if self._program is None:
             return True
-        allowance = budget.allowance()
+        allowance = budget.allowance(len(name))
         if len(name) > allowance:
             raise too_many_steps()
         search = Search(units(name), allowance)
