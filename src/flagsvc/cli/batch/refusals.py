@@ -9,11 +9,16 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from flagsvc.cli.batch.target import Target
 from flagsvc.errors import FlagsvcError
 from flagsvc.settings.parse import printable
 
 LONGEST = 600
 """Characters of a server's message that are shown."""
+
+
+REFUSED = ("refused", "conflict", "forbidden", "not-found")
+"""Kinds of refusals that are about what was sent, not about who sent it to where."""
 
 
 class CannotAskError(FlagsvcError):
@@ -76,7 +81,10 @@ class Reply:
 
 
 class Row(NamedTuple):
-    """What a status means: the first row that fits counts. `text` may use {url}, {message}, {size}, {status}, {location}."""
+    """What a status means: the first row that fits counts.
+
+    `text` may use {url}, {message}, {size}, {status}, {location}; {tokens} and {address}, what gives the token and the address.
+    """
 
     lowest: int
     highest: int
@@ -86,14 +94,14 @@ class Row(NamedTuple):
     """What the message must contain, in any letter case, for the row to fit."""
 
 
-TOKENS = "give another with --token-file, FLAGSVC_ADMIN_TOKEN or --token"
 ROWS = (
-    Row(300, 399, "redirect", "`{url}` redirects to `{location}`, where the token is not sent: give that address as --url"),
+    Row(300, 399, "redirect", "`{url}` redirects to `{location}`, where the token is not sent: give that address as {address}"),
     Row(400, 400, "refused", "the server refused the request: {message}"),
-    Row(401, 401, "unauthorized", f"the server does not know the token: {TOKENS}"),
+    Row(401, 401, "unauthorized", "the server does not know the token: give another with {tokens}"),
     Row(
         403, 403, "token-type",
-        f"the token is one for SDKs and proxies, which the admin API does not take: {TOKENS} (a personal access token)",
+        "the token is one for SDKs and proxies, which the admin API does not take: give another with {tokens} "
+        "(a personal access token)",
         says="token type",
     ),
     Row(403, 403, "forbidden", "the user of the token may not do this: {message}"),
@@ -104,7 +112,7 @@ ROWS = (
         "the data set is too large: {size} bytes were sent, and a flag server takes 512000 where its limit was not raised; "
         "export fewer flags into each file (--features, --tag)",
     ),
-    Row(415, 415, "media-type", "the server does not take JSON at `{url}`: is --url the address of a flag server?"),
+    Row(415, 415, "media-type", "the server does not take JSON at `{url}`: is {address} the address of a flag server?"),
     Row(429, 429, "throttled", "the server asks for fewer requests: try again later"),
     Row(503, 503, "maintenance", "the server is in maintenance mode: try again when it is over", says="maintenance"),
     Row(500, 599, "server", "the server failed with status {status}{colon}: try again, and see its log if it stays so"),
@@ -112,21 +120,18 @@ ROWS = (
 OTHER = Row(
     0, 999, "unexpected", "`{url}` answered with status {status}, which means nothing here: is it a flag server?"
 )
-NOWHERE = Row(404, 404, "no-flag-server", "no flag server's admin API is at `{url}`: check --url")
-NO_TOKEN = Row(
-    401, 401, "unauthorized", "the server wants a token: give one with --token-file, FLAGSVC_ADMIN_TOKEN or --token"
-)
+NOWHERE = Row(404, 404, "no-flag-server", "no flag server's admin API is at `{url}`: check {address}")
+NO_TOKEN = Row(401, 401, "unauthorized", "the server wants a token: give one with {tokens}")
 
 
-def refusal(reply: Reply, url: str, *, token: bool) -> CannotAskError:
-    """Return the error of an answer that is no success.
-
-    `url` is the address to name (no password in it), `token` whether one was sent. The message repeats no header.
-    """
-    row = row_of(reply, token=token)
+def refusal(reply: Reply, target: Target) -> CannotAskError:
+    """Return the error of an answer of a server that is no success. The message repeats no header and no password."""
+    row = row_of(reply, token=bool(target.token))
     colon = f": {reply.message.rstrip('.')}" if reply.message else ""
     text = row.text.format(
-        url=url,
+        url=target.shown,
+        tokens=target.side.tokens,
+        address=target.side.address,
         message=reply.message or f"status {reply.status}",
         size=reply.sent,
         status=reply.status,
