@@ -70,6 +70,18 @@ class AdminClient:
         """Import (import validation, 6). Raises CannotAskError, of kind `unclear` where it may have been done."""
         self._post(f"{BATCH}/import", request)
 
+    def try_import(self, request: Mapping[str, Any]) -> bool:
+        """Return whether the server tried an import, which would succeed; False where it cannot try: of the family only ours can.
+
+        Raises CannotAskError, with the import's own refusal.
+        """
+        reply = self._ask("POST", f"{BATCH}/import/dry-run", encoded(request))
+        if reply.status == 405 or (reply.status == 404 and reply.astray):
+            return False
+        if reply.status == 200:
+            return True
+        raise refusal(reply, self.target.shown, token=bool(self.target.token))
+
     def export(self, query: Mapping[str, Any]) -> dict[str, Any]:
         """Return a data set (import validation, 7). Raises CannotAskError."""
         value = self._post(f"{BATCH}/export", query).value
@@ -77,10 +89,14 @@ class AdminClient:
             raise self._no_flag_server()
         return value
 
+    def value(self, path: str) -> Any:
+        """Return what the admin API has at a path, None where the server or the token does not give it."""
+        reply = self._ask("GET", path)
+        return reply.value if reply.status == 200 else None
+
     def names(self, path: str, key: str, name: str) -> set[str] | None:
         """Return the names in a list of the admin API, None where the server or the token does not give it."""
-        reply = self._ask("GET", path)
-        value = reply.value if reply.status == 200 else None
+        value = self.value(path)
         rows = value.get(key) if isinstance(value, dict) else value
         if not isinstance(rows, list) or not all(isinstance(row, dict) and name in row for row in rows):
             return None

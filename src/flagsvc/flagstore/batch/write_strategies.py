@@ -11,11 +11,11 @@ from sqlalchemy import delete, func, insert, select
 from flagsvc.flagstore.batch.change_requests import check_no_request_needed
 from flagsvc.flagstore.batch.dataset import Json
 from flagsvc.flagstore.batch.work import Work
-from flagsvc.flagstore.checks import prepared_variants, with_defaults
-from flagsvc.flagstore.constraints import check_legal_values, check_limits, check_values, legal_values
+from flagsvc.flagstore.checks import check_segment_count, prepared_variants, with_defaults
+from flagsvc.flagstore.constraints import check_legal_values, check_limits, check_values
+from flagsvc.flagstore.legal_values import legal_values
 from flagsvc.flagstore.refusals import bad_data
 from flagsvc.flagstore.schema import strategies, strategy_segments
-from flagsvc.flagstore.segments import check_count
 from flagsvc.flagstore.strategies import sort_order_in, whole
 from flagsvc.flagstore.upsert import chunks
 
@@ -39,7 +39,7 @@ def insert_strategies(work: Work, wanted: Sequence[Json]) -> None:
     rows = _rows(work, wanted)
     used = _segments(work, wanted)
     for ids in used:
-        check_count(ids)
+        check_segment_count(ids)
     if not work.known.environment:
         raise bad_data("You have not added the current environment to the project")
     work.tx.db.execute(insert(strategies), rows)
