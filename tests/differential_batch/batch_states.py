@@ -90,7 +90,11 @@ def project(random: Random, name: str) -> Json:
         )
     shelved = {"archived": True} if name == PROJECTS[-1] else {}
     return (
-        {"id": name, "name": name, "environments": list(ENVIRONMENTS[: 1 if random.random() < 0.15 else 2])}
+        {
+            "id": name,
+            "name": name,
+            "environments": list(ENVIRONMENTS[: 1 if name == PROJECTS[1] and random.random() < 0.15 else 2]),
+        }
         | rules
         | shelved
     )

@@ -210,7 +210,9 @@ def half_a_pair(random: Random, data: Json, state: Json) -> None:
 def out_of_order(random: Random, data: Json, state: Json) -> None:
     """Strategies whose order is said, and is not that of the list."""
     name = any_name(random, data)
-    orders = random.sample(range(6), 4)
+    orders: list[float] = [*random.sample(range(6), 4)]
+    if random.random() < 0.2:
+        orders[0] = random.choice((1.5, 3_000_000_000))
     data["featureStrategies"] += [
         {"name": "default", "featureName": name, "title": f"t{order}", "sortOrder": order} for order in orders
     ]

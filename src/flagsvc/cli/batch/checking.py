@@ -16,7 +16,7 @@ from flagsvc.cli.batch.files import FlagFile
 from flagsvc.cli.batch.refusals import CannotAskError
 
 if TYPE_CHECKING:
-    from flagsvc.flagstore.batch.problems import Problem
+    from flagsvc.flagstore.batch.facts import Problem
 
 UNKNOWN_FORM = "what an import checks besides: the data has a form that this program does not know"
 NO_FLAGS = "what an import checks besides: the token may not export flags"
@@ -51,7 +51,7 @@ def findings(client: AdminClient, file: FlagFile, request: dict[str, Any]) -> Fi
         tried, refusal = True, str(error)
     if tried and not refusal:
         return Findings(lists, [], [])
-    found = Findings(lists, *checked(client, request, exact_texts=not tried))
+    found = Findings(lists, *checked(client, request, narrow=not tried))
     if not tried:
         return found
     return found._replace(problems=found.problems or unexplained(lists, refusal), unchecked=[])
@@ -70,7 +70,7 @@ def unexplained(lists: dict[str, list[dict[str, Any]]], refusal: str) -> list[Pr
     return [] if session.refused(lists) else [Problem("refused", "", "", refusal)]
 
 
-def checked(client: AdminClient, request: dict[str, Any], *, exact_texts: bool) -> tuple[list[Problem], list[str]]:
+def checked(client: AdminClient, request: dict[str, Any], *, narrow: bool) -> tuple[list[Problem], list[str]]:
     """Return what the checks of an import find, and what they could not look at. Raises CannotAskError."""
     from flagsvc.flagstore.batch.dataset import read_data_set
     from flagsvc.flagstore.batch.problems import problems_of
@@ -79,7 +79,7 @@ def checked(client: AdminClient, request: dict[str, Any], *, exact_texts: bool) 
     if known is None:
         return [], [UNKNOWN_FORM]
     data = read_data_set(known)
-    facts = read_facts(client, data, exact_texts=exact_texts)
+    facts = read_facts(client, data, narrow=narrow)
     return ([], [NO_FLAGS]) if facts is None else problems_of(data, facts)
 
 

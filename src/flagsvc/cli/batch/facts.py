@@ -17,7 +17,7 @@ UNANSWERED = ("forbidden", "not-found", "refused", "no-flag-server", "unexpected
 """Kinds of failures that say that a server, or the token, does not give something; others end the command."""
 
 
-def read_facts(client: AdminClient, data: DataSet, *, exact_texts: bool) -> Facts | None:
+def read_facts(client: AdminClient, data: DataSet, *, narrow: bool) -> Facts | None:
     """Return what the server says about a data set; None where it does not tell its flags. Raises CannotAskError."""
     from flagsvc.flagstore.batch.facts import Facts
 
@@ -30,7 +30,7 @@ def read_facts(client: AdminClient, data: DataSet, *, exact_texts: bool) -> Fact
         environments=read_environments(client, data.project),
         tag_types=None if types is None else frozenset(types),
         context_fields=read_legal_values(client),
-        exact_texts=exact_texts,
+        narrow=narrow,
     )
 
 

@@ -25,14 +25,14 @@ class Facts:
     """What a server says about a data set. `flags` are those that the data names.
 
     What is None is not known, and what depends on it is not checked. `environments` are those of the project, `context_fields` the
-    legal values by field. `exact_texts`: half a surrogate pair cannot be stored everywhere, and is not replaced.
+    legal values by field. `narrow`: the server cannot store half a surrogate pair within JSON, nor a sort order with a fraction.
     """
 
     flags: Mapping[str, Flag]
     environments: frozenset[str] | None = None
     tag_types: frozenset[str] | None = None
     context_fields: Mapping[str, Sequence[str]] | None = None
-    exact_texts: bool = False
+    narrow: bool = False
 
 
 class Problem(NamedTuple):

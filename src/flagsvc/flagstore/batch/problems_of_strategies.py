@@ -11,6 +11,9 @@ from flagsvc.flagstore.checks import check_segment_count, prepared_variants
 from flagsvc.flagstore.constraints import check_legal_values, check_limits, check_values
 from flagsvc.shapes.text import number_text
 
+LARGEST_ORDER = 2**31 - 1
+"""The largest sort order that the real server's column holds."""
+
 
 def strategy_problems(strategy: Json, place: str, look: Look) -> Iterator[Problem]:
     """Give what is wrong with a strategy, which stands at `place`."""
@@ -19,6 +22,7 @@ def strategy_problems(strategy: Json, place: str, look: Look) -> Iterator[Proble
     for rule, message in (
         ("constraint", said(check_limits, constraints)),
         ("variants", said(prepared_variants, strategy.get("variants") or [])),
+        ("sort-order", unsortable(strategy) if look.facts.narrow else ""),
         ("segment", undeclared(strategy, look.data)),
         ("segment", said(check_segment_count, strategy.get("segments") or [])),
     ):
@@ -40,6 +44,13 @@ def constraint_problems(
     message = said(check_legal_values, [constraint | {"values": constraint.get("values", [])}], legal)
     if message:
         yield Problem("legal-values", name, place, message)
+
+
+def unsortable(strategy: Json) -> str:
+    """Return what to say of a sort order that is no whole number of 32 bits, empty where it is one."""
+    order = strategy.get("sortOrder")
+    fits = order is None or (abs(order) <= LARGEST_ORDER and order == int(order))
+    return "" if fits else f'"sortOrder" must be a whole number from -{LARGEST_ORDER} to {LARGEST_ORDER}'
 
 
 def undeclared(strategy: Json, data: DataSet) -> str:

@@ -35,7 +35,7 @@ def text_problems(look: Look) -> Iterator[Problem]:
                 yield Problem(
                     "text", owner(field, each), LISTS[field], "a text holds a NUL character, which cannot be stored"
                 )
-    for field, members in IN_JSON if look.facts.exact_texts else ():
+    for field, members in IN_JSON if look.facts.narrow else ():
         for each in getattr(look.data, field):
             if any(holds(each.get(member), HALF) for member in members):
                 text = "a text holds half a surrogate pair (\\ud800 to \\udfff), which cannot be stored"
