@@ -3,23 +3,24 @@
 FILE is a data set, such as `flagsvc export` writes, or a whole request with `project`, `environment` and `data`; JSON or
 YAML, - for standard input. What --project and --environment say wins over the file.
 
-The server validates it first; with errors or missing permissions nothing is imported. An import is one transaction: all of
+The server validates it first, and what its import would refuse besides is looked for as `flagsvc validate` does; with errors or
+missing permissions nothing is imported. An import is one transaction: all of
 it, or nothing.
 """
 
 from __future__ import annotations
 
-import copy
 import sys
 from argparse import ArgumentParser, Namespace
-from typing import Any, cast
+from typing import Any
 
 from flagsvc.cli.batch import order, session, tables
 from flagsvc.cli.batch.changes import KINDS, Changes, compare, named_in
+from flagsvc.cli.batch.checking import coerced, findings, show
 from flagsvc.cli.batch.client import AdminClient
 from flagsvc.cli.batch.consent import consent
 from flagsvc.cli.batch.files import FlagFile
-from flagsvc.cli.batch.refusals import REFUSED, CannotAskError
+from flagsvc.cli.batch.refusals import CannotAskError
 from flagsvc.cli.batch.target import NOTES
 
 EPILOG = f"""\
@@ -80,10 +81,10 @@ def import_(args: Namespace) -> int:
 def looked_at(client: AdminClient, file: FlagFile, request: dict[str, Any]) -> Changes | None:
     """Show what the server says and what would change, and return that; None where it cannot be imported."""
     with tables.progress("the server validates"):
-        lists = session.validated(client, file, request)
+        looked = findings(client, file, request)
         no_user = client.may_not_import()
-    tables.problems(lists)
-    if session.refused(lists):
+    show(looked, request)
+    if looked.refused:
         print("nothing was imported: the server would refuse it")
         return None
     if no_user:
@@ -99,7 +100,7 @@ def looked_at(client: AdminClient, file: FlagFile, request: dict[str, Any]) -> C
 
 def compared(client: AdminClient, request: dict[str, Any]) -> Changes:
     """Return what would change, by an export of the same flags from the target."""
-    data = coerced(request)["data"]
+    data = (coerced(request) or request)["data"]
     names = named_in(data)
     query = {"environment": request["environment"], "features": names}
     known = {key: client.names(*source) for key, source in SOURCES.items()}
@@ -110,17 +111,6 @@ def there(client: AdminClient, query: dict[str, Any], data: dict[str, Any]) -> d
     """Return what the target exports, with the order of strategies where the data set says one."""
     ordered = any("sortOrder" in item for item in data.get("featureStrategies") or ())
     return order.exported(client, query).data if ordered else client.export(query)
-
-
-def coerced(request: dict[str, Any]) -> dict[str, Any]:
-    """Return a request as the server reads it: it takes `"50"` for 50 and the other way round (import validation, 2.1)."""
-    from flagsvc.shapes import ShapeError, check
-    from flagsvc.shapes.batch import IMPORT
-
-    try:
-        return cast(dict[str, Any], check(IMPORT, copy.deepcopy(request)))
-    except ShapeError:  # a server of another version takes what ours would not
-        return request
 
 
 def counted(found: Changes) -> str:
@@ -138,7 +128,7 @@ def imported(client: AdminClient, request: dict[str, Any], found: Changes) -> in
         print(f"flagsvc import: stopped: {UNCLEAR}", file=sys.stderr)
         raise
     except CannotAskError as error:
-        if error.kind in REFUSED:
+        if error.kind in session.REFUSED:
             print(f"flagsvc import: nothing was imported: {error}", file=sys.stderr)
             return 1
         if error.kind in ("unclear", "server"):

@@ -70,6 +70,18 @@ class AdminClient:
         """Import (import validation, 6). Raises CannotAskError, of kind `unclear` where it may have been done."""
         self._post(f"{BATCH}/import", request)
 
+    def try_import(self, request: Mapping[str, Any]) -> bool:
+        """Return whether the server tried an import, which would succeed; False where it cannot try: of the family only ours can.
+
+        Raises CannotAskError, with the import's own refusal.
+        """
+        reply = self._ask("POST", f"{BATCH}/import/dry-run", encoded(request))
+        if reply.status == 405 or (reply.status == 404 and reply.astray):
+            return False
+        if reply.status == 200:
+            return True
+        raise refusal(reply, self.target)
+
     def export(self, query: Mapping[str, Any]) -> dict[str, Any]:
         """Return a data set (import validation, 7). Raises CannotAskError."""
         value = self._post(f"{BATCH}/export", query).value
