@@ -19,7 +19,7 @@ from flagsvc.cli.batch.changes import KINDS, Changes, compare, named_in
 from flagsvc.cli.batch.client import AdminClient
 from flagsvc.cli.batch.consent import consent
 from flagsvc.cli.batch.files import FlagFile
-from flagsvc.cli.batch.refusals import REFUSED, CannotAskError
+from flagsvc.cli.batch.refusals import CannotAskError
 from flagsvc.cli.batch.target import NOTES
 
 EPILOG = f"""\
@@ -138,7 +138,7 @@ def imported(client: AdminClient, request: dict[str, Any], found: Changes) -> in
         print(f"flagsvc import: stopped: {UNCLEAR}", file=sys.stderr)
         raise
     except CannotAskError as error:
-        if error.kind in REFUSED:
+        if error.kind in session.REFUSED:
             print(f"flagsvc import: nothing was imported: {error}", file=sys.stderr)
             return 1
         if error.kind in ("unclear", "server"):
