@@ -15,15 +15,15 @@ ALL_THERE = "0 changes: "
 
 
 def moved_whole(source: Server, target: Server, folder: Path) -> str:
-    """Move a server of 40 flags, one of them archived, into an empty one; the second run has nothing to do, and says so."""
+    """Move a server of 24 flags, one of them archived, into an empty one; the second run has nothing to do, and says so."""
     code, out, err = moving.move(source, target, folder=folder)
     assert code == 0, (out, err)
-    assert "environment `production`: 40 new\n" in out and "moved: 1 archived flag of" in out, out
+    assert "environment `production`: 24 new\n" in out and "moved: 1 archived flag of" in out, out
     code, out, err = moving.move(source, target, folder=folder)
     assert code == 0 and ALL_THERE in out and "moved:" not in out, (out, err)
     [segment] = target.admin("/segments")["segments"]
     assert segment["constraints"][0]["values"] == ["eu"]
-    assert [row["name"] for row in target.admin("/search/features?archived=IS:true")["features"]] == ["flag-20"]
+    assert [row["name"] for row in target.admin("/search/features?archived=IS:true")["features"]] == ["flag-10"]
     return out
 
 
@@ -35,18 +35,18 @@ def test_there_and_back(tmp_path: Path) -> None:
         flagservers.our_flag_server() as second,
     ):
         real, ours = moving.real(first), moving.ours(second)
-        names = moving.filled(real, 40)
-        real.admin("/projects/default/features/flag-20", method="DELETE")
+        names = moving.filled(real, 24)
+        real.admin("/projects/default/features/flag-10", method="DELETE")
         user = step({"id": 7, "username": "anna", "email": "anna@example.com", "name": "Anna"}, 2).requests[0]
         real.admin(user.path.removeprefix("/api/admin"), user.body)
-        asked = moving.contexts(15)
+        asked = moving.contexts(25)
         before = moving.evaluated(real, names, asked)
         assert "! stays behind: user anna\n" in moved_whole(real, ours, tmp_path)
         between = moving.evaluated(ours, names, asked)
         moving.emptied(real, names)
         moved_whole(ours, real, tmp_path)
         after = moving.evaluated(real, names, asked)
-    assert len(before) == 1200 and len({answer[1] for answer in before}) > 80, "the order makes a difference"
+    assert len(before) == 1200 and len({answer[1] for answer in before}) > 50, "the order makes a difference"
     assert [moving.differing(before, between), moving.differing(before, after)] == [0, 0]
 
 
@@ -89,8 +89,6 @@ def test_from_ours_to_ours(tmp_path: Path) -> None:
         turn_around(source, "flag-1")
         code, out, _ = moving.move(source, target, *chosen, folder=tmp_path)
         assert code == 0 and "environment `development`: 1 changed, 11 same\n" in out, out
-        code, out, _ = moving.move(source, target, "--project", "small", "--to-project", "default", folder=tmp_path)
-        assert code == 0 and ALL_THERE in out, "a project without flags"
 
 
 def turn_around(server: Server, name: str) -> None:

@@ -119,7 +119,7 @@ def show(plan: Plan, *, in_full: bool) -> None:
     """Show what would change, flag by flag or in numbers, and what stays behind."""
     rows = [made(step) for step in (*plan.steps, *plan.users)]
     left = [("yellow", "! stays behind", printable(text, 300), ()) for text in plan.left]
-    tables.show(("", "What", ""), [*rows, *left])
+    tables.show(("", "What"), [*rows, *left])
     for place in plan.places:
         print(f"{where(place)}: {counted(place.found)}")
         if in_full:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from flagsvc.cli.batch.refusals import CannotAskError, Reply, refusal
 from flagsvc.cli.batch.target import Target
@@ -89,14 +90,14 @@ class AdminClient:
             raise self._no_flag_server()
         return value
 
-    def read(self, path: str) -> Any:
-        """Return the JSON value at a path of the API, None where the server or the token does not give it."""
+    def value(self, path: str) -> Any:
+        """Return what the admin API has at a path, None where the server or the token does not give it."""
         reply = self._ask("GET", path)
         return reply.value if reply.status == 200 else None
 
     def names(self, path: str, key: str, name: str) -> set[str] | None:
         """Return the names in a list of the admin API, None where the server or the token does not give it."""
-        value = self.read(path)
+        value = self.value(path)
         rows = value.get(key) if isinstance(value, dict) else value
         if not isinstance(rows, list) or not all(isinstance(row, dict) and name in row for row in rows):
             return None
@@ -127,7 +128,7 @@ class AdminClient:
         reply = self._ask(method, path, None if value is None else encoded(value))
         if 200 <= reply.status < 300:
             return reply.value
-        raise refusal(reply, self.target)
+        raise self._refusal(reply)
 
     def rows(self, path: str, key: str) -> list[dict[str, Any]]:
         """Return a list of the admin API, which stands under a key of the answer or is the answer. Raises CannotAskError."""
@@ -145,7 +146,7 @@ class AdminClient:
         reply = self._ask("POST", path, encoded(value))
         if reply.status == 200:
             return reply
-        raise refusal(reply, self.target)
+        raise self._refusal(reply)
 
     def _ask(self, method: str, path: str, content: bytes | None = None) -> Reply:
         import httpx
@@ -168,6 +169,9 @@ class AdminClient:
         location = answer.headers.get("location", "")
         return Reply(answer.status_code, answer.content, path, len(content or b""), location)
 
+    def _refusal(self, reply: Reply) -> CannotAskError:
+        return refusal(reply, self.target.shown, token=bool(self.target.token), side=self.target.side)
+
     def _no_flag_server(self) -> CannotAskError:
         text = f"`{self.target.shown}` answers, but not as a flag server does: check {self.target.side.address}"
         return CannotAskError("no-flag-server", text, status=200)
@@ -179,6 +183,11 @@ def is_list_of_items(value: object) -> bool:
         isinstance(item, dict) and isinstance(item.get("message"), str) and isinstance(item.get("affectedItems"), list)
         for item in value
     )
+
+
+def in_path(text: str) -> str:
+    """Return a name as a part of a path; half of a surrogate pair, which no path can hold, becomes a question mark."""
+    return quote(text, safe="", errors="replace")
 
 
 def encoded(value: object) -> bytes:

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from flagsvc.cli.batch.changes import strategy, texts
-from flagsvc.cli.batch.client import AdminClient
+from flagsvc.cli.batch.client import AdminClient, in_path
 
 Json = dict[str, Any]
 AT_ONCE = 8
@@ -48,9 +47,9 @@ def told(client: AdminClient, flags: Sequence[tuple[str, str]], environment: str
     """Return what the admin API lists as strategies of flags, of which project and name are given; None where it does not."""
 
     def ask(flag: tuple[str, str]) -> Any:
-        project, name = (quote(part, safe="") for part in flag)
-        where = f"/api/admin/projects/{project}/features/{name}/environments/{quote(environment, safe='')}"
-        return client.read(f"{where}/strategies")
+        project, name = map(in_path, flag)
+        where = f"/api/admin/projects/{project}/features/{name}/environments/{in_path(environment)}"
+        return client.value(f"{where}/strategies")
 
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
@@ -61,7 +60,7 @@ def told(client: AdminClient, flags: Sequence[tuple[str, str]], environment: str
 
 def sent_to_sdks(client: AdminClient, environment: str) -> dict[str, list[Json]]:
     """Return the strategies that SDKs get by flag, in the order that they get them; empty where the token may not read it."""
-    document = client.read(f"/api/client/features?environment={quote(environment, safe='')}")
+    document = client.value(f"/api/client/features?environment={in_path(environment)}")
     features = document.get("features") if isinstance(document, dict) else None
     return {item["name"]: item.get("strategies") or [] for item in features or () if isinstance(item, dict)}
 

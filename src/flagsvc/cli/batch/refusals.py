@@ -9,16 +9,12 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from flagsvc.cli.batch.target import Target
+from flagsvc.cli.batch.target import ONE, Side
 from flagsvc.errors import FlagsvcError
 from flagsvc.settings.parse import printable
 
 LONGEST = 600
 """Characters of a server's message that are shown."""
-
-
-REFUSED = ("refused", "conflict", "forbidden", "not-found")
-"""Kinds of refusals that are about what was sent, not about who sent it to where."""
 
 
 class CannotAskError(FlagsvcError):
@@ -124,14 +120,18 @@ NOWHERE = Row(404, 404, "no-flag-server", "no flag server's admin API is at `{ur
 NO_TOKEN = Row(401, 401, "unauthorized", "the server wants a token: give one with {tokens}")
 
 
-def refusal(reply: Reply, target: Target) -> CannotAskError:
-    """Return the error of an answer of a server that is no success. The message repeats no header and no password."""
-    row = row_of(reply, token=bool(target.token))
+def refusal(reply: Reply, url: str, *, token: bool, side: Side = ONE) -> CannotAskError:
+    """Return the error of an answer that is no success.
+
+    `url` is the address to name (no password in it), `token` whether one was sent, `side` how the command line names the server.
+    The message repeats no header.
+    """
+    row = row_of(reply, token=token)
     colon = f": {reply.message.rstrip('.')}" if reply.message else ""
     text = row.text.format(
-        url=target.shown,
-        tokens=target.side.tokens,
-        address=target.side.address,
+        url=url,
+        tokens=side.tokens,
+        address=side.address,
         message=reply.message or f"status {reply.status}",
         size=reply.sent,
         status=reply.status,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from urllib.parse import quote
 
 from flagsvc.cli.batch import session, tables
-from flagsvc.cli.batch.client import AdminClient
+from flagsvc.cli.batch.client import AdminClient, in_path
 from flagsvc.cli.batch.files import FlagFile
 from flagsvc.cli.batch.pieces import Piece
-from flagsvc.cli.batch.refusals import REFUSED, CannotAskError
+from flagsvc.cli.batch.refusals import CannotAskError
 from flagsvc.cli.moving.looking import NAMES_AT_ONCE, Place, Plan
 from flagsvc.cli.moving.steps import Step
 from flagsvc.errors import FlagsvcError
@@ -74,7 +73,7 @@ def archive(project: str, names: list[str], target: AdminClient) -> None:
     for first in range(0, len(names), NAMES_AT_ONCE):
         some = {"features": names[first : first + NAMES_AT_ONCE]}
         try:
-            target.send("POST", f"/api/admin/projects/{quote(project, safe='')}/archive", some)
+            target.send("POST", f"/api/admin/projects/{in_path(project)}/archive", some)
         except CannotAskError as error:
             raise stopped(f"archived flags of project `{printable(project)}`", error) from None
     print(f"moved: {tables.number(len(names), 'archived flag')} of project `{printable(project)}`")
@@ -90,6 +89,6 @@ def stopped(what: str, error: CannotAskError) -> FlagsvcError:
     if isinstance(error, session.SchemaError):
         tables.violations(error.violations)
     text = f"{what}: {error}"
-    if error.kind in (*REFUSED, "schema"):
+    if error.kind in (*session.REFUSED, "schema"):
         return StoppedError(text)
     return CannotAskError(error.kind, text, status=error.status)

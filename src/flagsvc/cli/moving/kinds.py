@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
 from flagsvc.cli.batch.changes import CONSTRAINT
+from flagsvc.cli.batch.client import in_path
 from flagsvc.cli.moving.steps import Json, Request, Step
 
 
@@ -89,7 +89,7 @@ def steps(kind: Kind, source: Iterable[Json], target: Iterable[Json], projects: 
             made = Request("POST", kind.path, kind.body(wanted, new=True))
             yield Step(kind.title, row["name"], "new", (made, *later))
         elif form(kind, wanted) != form(kind, own):
-            where = f"{kind.path}/{quote(str(own[kind.by]), safe='')}"
+            where = f"{kind.path}/{in_path(str(own[kind.by]))}"
             yield Step(
                 kind.title, row["name"], "changed", (Request("PUT", where, kind.body(wanted, new=False)), *later)
             )
@@ -113,7 +113,7 @@ def deprecation(kind: Kind, row: Json, own: Json) -> tuple[Request, ...]:
     """Return the request that marks a strategy type as deprecated, where only the other server has it so."""
     if not row.get("deprecated") or own.get("deprecated"):
         return ()
-    return (Request("POST", f"{kind.path}/{quote(row['name'], safe='')}/deprecate"),)
+    return (Request("POST", f"{kind.path}/{in_path(row['name'])}/deprecate"),)
 
 
 def form(kind: Kind, row: Mapping[str, Any]) -> str:

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from flagsvc.cli.batch import order
 from flagsvc.cli.batch.changes import Change, Changes, compare
-from flagsvc.cli.batch.client import AdminClient
+from flagsvc.cli.batch.client import AdminClient, in_path
 from flagsvc.cli.batch.pieces import OF_A_FLAG, Piece, pieces
 from flagsvc.cli.moving.kinds import KINDS, steps
 from flagsvc.cli.moving.people import people
@@ -153,7 +152,7 @@ class Flags:
 
     def archived(self) -> Iterator[str]:
         """Give the names of the archived flags."""
-        where = f"/api/admin/search/features?archived=IS:true&project=IS:{quote(self.project, safe='')}&limit={PAGE}"
+        where = f"/api/admin/search/features?archived=IS:true&project=IS:{in_path(self.project)}&limit={PAGE}"
         for number in count():
             page = self.source.rows(f"{where}&offset={number * PAGE}", "features")
             yield from (item["name"] for item in page)

@@ -19,7 +19,7 @@ class People(NamedTuple):
 
 def people(source: AdminClient, target: AdminClient) -> People:
     """Return what becomes of the users of a server on another."""
-    theirs, own = lists(source.read(PATH)), lists(target.read(PATH))
+    theirs, own = lists(source.value(PATH)), lists(target.value(PATH))
     if theirs is None:
         return People((), None)
     users, roles = theirs
