@@ -32,7 +32,7 @@ def tally(
     else:
         database = request.getfixturevalue("postgresql_cluster")
     with our_server(database) as ours:
-        yield compare(real, ours, SEED, ROUNDS)
+        yield compare(real, ours, SEED, ROUNDS, foretold=request.param == "sqlite")
 
 
 def test_answers_are_those_of_the_real_server(tally: Tally, record_property: Callable[[str, object], None]) -> None:
@@ -52,8 +52,8 @@ def test_what_the_commands_say_is_what_an_import_does(
     A dry run of ours answers as the import does: `compare` notes each that does not.
     """
     record_property("summary", f"{sum(tally.law.values())} imports foretold: {dict(tally.law)}")
-    assert not [tally.law[how] for how in BROKEN if tally.law[how]]
-    assert all(tally.law[how] > ROUNDS // 5 for how in AGREED)
+    assert not [how for how in BROKEN if tally.law[how]]
+    assert not tally.foretold or all(tally.law[how] > ROUNDS // 5 for how in AGREED)
 
 
 @pytest.mark.parametrize("row", [row for row in EXCLUSIONS if row.sure], ids=lambda row: row.name.replace(" ", "-"))
