@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, event, insert, select
 
+from flagsvc.api.body import whole
 from flagsvc.clock import SystemClock
 from flagsvc.flagstore.access import Actor
 from flagsvc.flagstore.batch.exporting import export
@@ -105,7 +106,7 @@ class Scene:
         """Return what an import would meet; it has the published shape."""
         checked = check(IMPORT, request)
         with self.store.reading() as tx:
-            found = validate(tx, actor, checked, checked)
+            found = validate(tx, actor, whole(checked), checked)
         assert check(VALIDATION, found) == found
         return found
 
@@ -114,7 +115,13 @@ class Scene:
         checked = check(IMPORT, request)
         check_importer(actor)
         with self.store.writing(actor) as tx:
-            import_data(tx, actor, checked, checked)
+            import_data(tx, actor, whole(checked), checked)
+
+    def attempt(self, request: Json, actor: Actor = ADMIN) -> None:
+        """Try an import; nothing of it stays."""
+        checked = check(IMPORT, request)
+        with self.store.trying(actor) as tx:
+            import_data(tx, actor, whole(checked), checked)
 
     def refusal(self, request: Json, actor: Actor = ADMIN) -> Refusal:
         """Return why an import is refused; the database must be as it was."""

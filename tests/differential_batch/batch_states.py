@@ -8,6 +8,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any, TypeAlias
 
+from batch_trouble import spoil
+
 Json: TypeAlias = dict[str, Any]
 
 PROJECTS = ("default", "other", "shelved")
@@ -22,7 +24,8 @@ VALUES = ("no", "se", "dk", "1", "")
 SEGMENTS = ("vip", "beta", "VIP", "owned", "unseen")
 TAG_TYPES = ("simple", "team", "new-type")
 TAG_VALUES = ("blue", "red", "one two", "x", " padded ")
-PATTERNS = ("[a-z]+", "a|b", "[a-z]-\\d", "(", "[a-zA-Z._-]+", "^a$", "\\w+")
+LOOK_AROUND = ("(?=[a-z])[a-z.-]+", "(?!a)\\w+", "[a-z]+(?<=[a-e])", "([a-z])\\1*", "(?=.*[a-z])(?!.*--).+")
+PATTERNS = ("[a-z]+", "a|b", "[a-z]-\\d", "(", "[a-zA-Z._-]+", "^a$", "\\w+", *LOOK_AROUND)
 OPERATORS = ("IN", "NOT_IN", "STR_CONTAINS", "NUM_GT", "DATE_AFTER", "SEMVER_EQ")
 TOKENS = ("admin", "viewer", "editor", "admin2", "member", "owner")
 
@@ -86,7 +89,15 @@ def project(random: Random, name: str) -> Json:
             random, 0.5, example="abc-1", description="letters"
         )
     shelved = {"archived": True} if name == PROJECTS[-1] else {}
-    return {"id": name, "name": name, "environments": list(ENVIRONMENTS)} | rules | shelved
+    return (
+        {
+            "id": name,
+            "name": name,
+            "environments": list(ENVIRONMENTS[: 1 if name == PROJECTS[1] and random.random() < 0.15 else 2]),
+        }
+        | rules
+        | shelved
+    )
 
 
 def constraint(random: Random) -> Json:
@@ -124,6 +135,7 @@ def strategy(random: Random, features: list[str]) -> Json:
         | perhaps(random, 0.7, parameters=parameters)
         | perhaps(random, 0.5, constraints=[constraint(random) for _ in range(random.randint(0, 2))])
         | perhaps(random, 0.3, variants=strategy_variants(random))
+        | perhaps(random, 0.4, sortOrder=random.randint(-2, 5))
         | perhaps(random, 0.2, title="a title", disabled=random.random() < 0.5)
         | perhaps(random, 0.1, id="11111111-2222-3333-4444-555555555555")
     )
@@ -296,6 +308,8 @@ def request(random: Random, state: Json) -> tuple[str, Json]:
     who = random.choice(TOKENS) if random.random() < 0.4 else "admin2"
     if random.random() < 0.75:
         tamed(random, body, state)
+    if random.random() < 0.3:
+        spoil(random, body, state)
     return who, broken(random, body) if random.random() < 0.12 else body
 
 

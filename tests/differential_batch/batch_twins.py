@@ -10,8 +10,10 @@ from random import Random
 from typing import Any, Protocol
 
 from batch_compare import Asked, comparable, excluded
+from batch_law import BROKEN, has_target, verdict
 from batch_states import request, selection, state
 
+from flagsvc.cli.batch.checking import Findings
 from processes import Answer
 
 STEPS = 3
@@ -39,6 +41,15 @@ FIXED: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
     ),
     (PLAIN, importing(contextFields=[{"name": "new"}, {"name": "new"}])),
     (PLAIN, importing(featureStrategies=[{"name": "default", "featureName": "a", "segments": [77]}])),
+    (PLAIN, importing(featureStrategies=[{"name": "default", "featureName": "a", "parameters": {"x": "\ud800"}}])),
+    (PLAIN, importing(featureStrategies=[{"name": "default", "featureName": "a", "sortOrder": 1.5}])),
+    (
+        PLAIN | {"projects": [DEFAULT, DEFAULT | {"id": "other"}], "features": [{"name": "far", "project": "other"}]},
+        importing(
+            features=[{"name": "a", "project": "default"}],
+            dependencies=[{"feature": "a", "dependencies": [{"feature": "far"}]}],
+        ),
+    ),
 )
 """States and imports that every run begins with."""
 
@@ -52,6 +63,16 @@ class Server(Protocol):
     def ask(self, operation: str, who: str, body: object) -> Answer:
         """Send a request of a batch operation as one of the users, or with the admin token."""
 
+    def get(self, path: str) -> Answer:
+        """Ask the admin API for what is at a path."""
+
+
+class Real(Server, Protocol):
+    """The real server, which the commands are asked about as well."""
+
+    def findings(self, who: str, body: Any) -> Findings | None:
+        """Return what `flagsvc validate` finds in a request."""
+
 
 @dataclass
 class Tally:
@@ -61,13 +82,68 @@ class Tally:
     statuses: Counter[str] = field(default_factory=Counter)
     excluded: Counter[str] = field(default_factory=Counter)
     mismatches: list[str] = field(default_factory=list)
+    law: Counter[str] = field(default_factory=Counter)
+    last: tuple[Answer, ...] = ()
+    foretold: bool = True
+
+
+class Judge:
+    """Holds the answer to an import against what was said before it: by the commands of the real server, by ours to a dry run."""
+
+    def __init__(self, real: Real, ours: Server, who: str, body: Any, given: Any, tally: Tally) -> None:
+        self._asked = (real, ours, who, body, given, tally)
+        person = tally.foretold and who != "admin" and has_target(body, given)
+        self._found = real.findings(who, body) if person else None
+        self._judged = person
+        self._tried = ours.ask("import/dry-run", who, body)
+
+    def imported(self, theirs: Answer, mine: Answer) -> None:
+        """Note whether what was said is what came, and on both sides in which order strategies are."""
+        real, ours, who, body, given, tally = self._asked
+        if who != "admin" and comparable("import", self._tried) != comparable("import", mine):
+            tally.mismatches.append(f"dry run {self._tried}, import {mine}: {json.dumps(body)} in {json.dumps(given)}")
+        if self._judged:
+            how = verdict(self._found, theirs.status)
+            tally.law[how] += 1
+            if how in BROKEN:
+                tally.mismatches.append(f"{how}: {theirs} {self._found} {json.dumps(body)} in {json.dumps(given)}")
+        if theirs.status == mine.status == 200 and not races(body["data"]):
+            tally.mismatches += [
+                f"strategies of {name} {json.dumps(body)}"
+                for name in dict.fromkeys(each["name"] for each in body["data"]["features"] if not each.get("archived"))
+                if order_of(real, body, name) != order_of(ours, body, name)
+            ]
+
+
+def races(data: Any) -> bool:
+    """Return whether the real server's sort orders depend on what is fast: some strategies say one, others take longer to check."""
+    strategies = data["featureStrategies"]
+    mixed = len({each.get("sortOrder") is None for each in strategies}) > 1
+    return mixed and any(each.get("constraints") or each["name"] == "flexibleRollout" for each in strategies)
+
+
+def order_of(server: Server, body: Any, feature: str) -> list[tuple[Any, ...]]:
+    """Return the strategies of a feature by their sort order; of those with the same one the order is not defined."""
+    place = f"/projects/{body['project']}/features/{feature}/environments/{body['environment']}/strategies"
+    answer = server.get(place)
+    rows = answer.json() if answer.status == 200 else []
+    return sorted((row["sortOrder"], row["name"], row.get("title") or "") for row in rows)
 
 
 def compare(
-    real: Server, ours: Server, seed: int, rounds: int, told: Callable[[int], None] = lambda number: None
+    real: Real,
+    ours: Server,
+    seed: int,
+    rounds: int,
+    told: Callable[[int], None] = lambda number: None,
+    *,
+    foretold: bool = True,
 ) -> Tally:
-    """Compare the servers' answers from `rounds` states on; `told` hears of each round."""
-    tally = Tally()
+    """Compare the servers' answers from `rounds` states on; `told` hears of each round.
+
+    `foretold`: what the commands say of the real server is held against its imports.
+    """
+    tally = Tally(foretold=foretold)
     for given, body in FIXED:
         real.become(given)
         ours.become(given)
@@ -78,7 +154,7 @@ def compare(
     return tally
 
 
-def one_round(real: Server, ours: Server, random: Random, tally: Tally) -> None:
+def one_round(real: Real, ours: Server, random: Random, tally: Tally) -> None:
     """From one state on: validate, import, export, some times; ends where the two states part."""
     given = state(random)
     real.become(given)
@@ -93,13 +169,19 @@ def one_round(real: Server, ours: Server, random: Random, tally: Tally) -> None:
             ("export", "viewer", picked),
         ]
         asked.append(("export", "admin", target if all(isinstance(each, str) for each in target.values()) else picked))
-        if not all(same(real, ours, operation, by, sent, given, tally) for operation, by, sent in asked):
-            return
+        judge = Judge(real, ours, who, body, given, tally)
+        for operation, by, sent in asked:
+            alike = same(real, ours, operation, by, sent, given, tally)
+            if operation == "import":
+                judge.imported(*tally.last)
+            if not alike:
+                return
 
 
 def same(real: Server, ours: Server, operation: str, who: str, body: Any, given: Any, tally: Tally) -> bool:
     """Ask both the same; note how it went; return whether their states may still be the same."""
     theirs, mine = real.ask(operation, who, body), ours.ask(operation, who, body)
+    tally.last = (theirs, mine)
     tally.answers += 1
     tally.statuses[f"{operation} {theirs.status}"] += 1
     if comparable(operation, theirs) == comparable(operation, mine):

@@ -60,6 +60,10 @@ class OurServer:
         """Send a request of a batch operation."""
         return self.client.post(f"/api/admin/features-batch/{operation}", body, token=secret(who))
 
+    def get(self, path: str) -> Answer:
+        """Ask the admin API for what is at a path."""
+        return self.client.get(f"/api/admin{path}", token=secret("admin"))
+
 
 @contextmanager
 def our_server(database: str) -> Iterator[OurServer]:

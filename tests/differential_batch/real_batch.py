@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
+from batch_law import looked_at
 
+from flagsvc.cli.batch.checking import Findings
 from processes import ADMIN_TOKEN, Answer, ask, postgresql, unleash_server
 
 KEPT_FIELDS = ("environment", "userId", "appName", "currentTime", "sessionId")
@@ -53,6 +55,14 @@ class RealServer:
         """Send a request of a batch operation."""
         url = f"{self.url}/admin/features-batch/{operation}"
         return ask(url, method="POST", headers={"Authorization": secret(who)}, body=body)
+
+    def get(self, path: str) -> Answer:
+        """Ask the admin API for what is at a path."""
+        return ask(f"{self.url}/admin{path}", headers={"Authorization": secret("admin")})
+
+    def findings(self, who: str, body: Any) -> Findings | None:
+        """Return what `flagsvc validate` finds in a request."""
+        return looked_at(self.url, secret(who), body)
 
     def _users(self) -> None:
         """Create the users, with roles and personal tokens."""

@@ -28,11 +28,12 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=500, help="states to begin with; each has up to 12 answers")
     parser.add_argument("--seed", type=int, default=1, help="states and requests follow from it")
     parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite", help="that ours is on")
+    parser.add_argument("--peer", choices=("server", "server-8"), default="server", help="7.5.1, or 8.2.0")
     options = parser.parse_args()
     started = time.monotonic()
     with ExitStack() as made:
         folder = made.enter_context(processes.scratch())
-        real = made.enter_context(real_server())
+        real = made.enter_context(real_server(options.peer))
         place = (
             f"sqlite:///{folder}/flags.db"
             if options.database == "sqlite"
@@ -41,7 +42,7 @@ def main() -> int:
         ours = made.enter_context(our_server(place))
         tally = compare(real, ours, options.seed, options.rounds, tell)
     print(f"{tally.answers} answers in {time.monotonic() - started:.0f} s, {len(tally.mismatches)} mismatches")
-    for what, counts in (("answers", tally.statuses), ("excluded", tally.excluded)):
+    for what, counts in (("answers", tally.statuses), ("excluded", tally.excluded), ("law", tally.law)):
         print(what, *(f"\n  {count:6} {name}" for name, count in sorted(counts.items())))
     for mismatch in tally.mismatches[:SHOWN]:
         print(mismatch)

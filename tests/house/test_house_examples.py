@@ -25,7 +25,7 @@ FILE_NAME = re.compile(r"# (\w+\.py)\n")
 ENOUGH = {"FLAGSVC_URL": "http://127.0.0.1:9/api", "FLAGSVC_API_TOKEN": "t", "FLAGSVC_PROXY_CLIENT_KEYS": "k"}
 
 
-ASKING = ("validate", "import", "export", "server")
+ASKING = ("validate", "import", "export", "move", "server")
 """Commands that ask or serve, with options of their own: their arguments are parsed; integration/ runs them."""
 ELSEWHERE = ("connect-an-sdk.md",)
 """Pages whose programs need a proxy: integration/test_connect_an_sdk.py runs them."""

@@ -41,8 +41,8 @@ def port_of(program: Program) -> int:
 
 def ports_of(program: Program) -> tuple[int, int]:
     """The ports that the demo's proxy and its flag server listen on."""
-    proxy = re.search(r"flagsvc listening on http://localhost:(\d+)/proxy", program.output())
-    server = re.search(r"flagsvc listening on http://127\.0\.0\.1:(\d+)", program.output())
+    proxy = re.search(r"listening on http://localhost:(\d+)/proxy", program.output())
+    server = re.search(r"listening on http://127\.0\.0\.1:(\d+)", program.output())
     assert proxy is not None and server is not None
     return int(proxy[1]), int(server[1])
 

@@ -18,7 +18,7 @@ import needs
 import processes
 from flagservers import USER_SECRET, our_flag_server
 from flagsvc.version import SLOWER
-from processes import ask
+from processes import LISTENING, ask
 from waiting import wait_until
 
 TOKEN = re.compile(r"FLAGSVC_ADMIN_TOKEN=(user:[0-9a-f]{20,})")
@@ -34,9 +34,7 @@ def test_a_first_start_prints_a_token_and_a_second_does_not(tmp_path: Path) -> N
     with our_flag_server(seeded=False, folder=tmp_path) as server:
         server.program.wait(lambda: "docs/openapi" in server.program.output(), "greeting")
         text = without_warning(server.program)
-        assert text.startswith(
-            f"flagsvc listening on {server.root}\nflagsvc ready: 0 feature flags in {tmp_path}/flags.db\n"
-        )
+        assert text.startswith(f"{LISTENING} {server.root}\nflagsvc ready: 0 feature flags in {tmp_path}/flags.db\n")
         (secret,) = TOKEN.findall(text)
         assert f"{server.root}/api/admin/api-tokens" in text
         assert server.ask("GET", "/admin/maintenance", token=secret).status == 200
@@ -59,7 +57,7 @@ def test_every_line_is_json(tmp_path: Path) -> None:
         assert server.program.stop() == 0
         said = [json.loads(line) for line in server.program.output().splitlines()]
     listening, ready, first, stopping = (line for line in said if line["level"] == "info")
-    assert listening["message"] == f"flagsvc listening on {server.root}"
+    assert listening["message"] == f"{LISTENING} {server.root}"
     assert ready["message"] == f"flagsvc ready: 0 feature flags in {tmp_path}/flags.db"
     assert first["message"] == "flagsvc first start: `token` is the token of an administrator, shown only this once"
     assert re.fullmatch("user:[0-9a-f]{20,}", first["token"])
@@ -75,7 +73,7 @@ def test_all_addresses_are_told(tmp_path: Path) -> None:
     with processes.running("server", command, env={}, folder=tmp_path) as program:
         program.wait(lambda: "flagsvc ready" in program.output(), "ready")
         assert without_warning(program).splitlines()[0] == (
-            f"flagsvc listening on http://localhost:{port} (all addresses, IPv6 and IPv4;"
+            f"{LISTENING} http://localhost:{port} (all addresses, IPv6 and IPv4;"
             " with --host 127.0.0.1 on this machine alone)"
         )
 

@@ -17,6 +17,7 @@ import pytest
 from fake_upstream import FEATURES, METRICS, FakeUpstream, fake_upstream
 from flagsvc.version import SLOWER
 from processes import (
+    LISTENING,
     Proxy,
     answers,
     ask,
@@ -51,7 +52,7 @@ def lines(proxy: Proxy) -> list[str]:
 
 def listening(port: int) -> str:
     """The line a proxy prints when it listens on all addresses."""
-    return f"flagsvc listening on http://localhost:{port}/proxy (all addresses, IPv6 and IPv4)"
+    return f"{LISTENING} http://localhost:{port}/proxy (all addresses, IPv6 and IPv4)"
 
 
 STOPPING = "flagsvc stopping: waits up to 10 s for answers under way"
@@ -229,7 +230,7 @@ def test_wrong_extensions(upstream: FakeUpstream, tmp_path: Path) -> None:
 def test_one_address(upstream: FakeUpstream) -> None:
     """FLAGSVC_HOST is the only address that is listened on."""
     with our_proxy(upstream.url, FLAGSVC_HOST="127.0.0.1") as proxy:
-        assert lines(proxy)[0] == f"flagsvc listening on http://127.0.0.1:{proxy.port}/proxy"
+        assert lines(proxy)[0] == f"{LISTENING} http://127.0.0.1:{proxy.port}/proxy"
         with (
             contextlib.closing(socket.socket(socket.AF_INET6)) as client,
             pytest.raises(OSError, match=r"refused|assign"),

@@ -16,7 +16,7 @@ import pytest
 
 from crews import HEADERS, alive, answered, counted, crew, document, load, report, samples, workers
 from fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, fake_upstream
-from processes import Proxy, answers, flagsvc, free_port, our_proxy, proxy_environment, running
+from processes import LISTENING, Proxy, answers, flagsvc, free_port, our_proxy, proxy_environment, running
 from slowanswers import ends_after_its_answer, slow_enricher
 
 SCRAPES = 'flagsvc_http_requests_total{method="GET",route="/proxy/internal-backstage/prometheus",status="200"}'
@@ -49,7 +49,7 @@ def test_two_lines(upstream: FakeUpstream) -> None:
     """What is printed is what one process prints; when it says that it is ready every worker is."""
     with crew(upstream, FLAGSVC_FETCH_INTERVAL="1000") as proxy:
         said = [
-            f"flagsvc listening on http://localhost:{proxy.port}/proxy (all addresses, IPv6 and IPv4)",
+            f"{LISTENING} http://localhost:{proxy.port}/proxy (all addresses, IPv6 and IPv4)",
             f"flagsvc ready: 2 toggles from {upstream.url}",
         ]
         assert proxy.program.output().splitlines() == said

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Callable, Iterator
+from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy import select
 
 from batch_scene import (
     HERE,
@@ -24,6 +27,14 @@ from batch_scene import (
     variant,
     without_ids,
 )
+from batch_trouble import spoil
+from flagsvc.flagstore.batch.dataset import read_data_set
+from flagsvc.flagstore.batch.facts import Facts, Flag
+from flagsvc.flagstore.batch.problems import problems_of
+from flagsvc.flagstore.refusals import Refusal
+from flagsvc.flagstore.schema import context_fields
+from flagsvc.shapes import check
+from flagsvc.shapes.batch import IMPORT
 
 NAMES = ("a", "b", "c-1", "D_d", "e.e")
 PARENTS = ("p", "q")
@@ -117,10 +128,11 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Scene, S
         yield here, there
 
 
-def begin(scene: Scene, *others: str) -> Scene:
-    """Return a scene that holds nothing but the segments that data sets use; numbers differ by the others before them."""
+def begin(scene: Scene, *others: str, **given: Any) -> Scene:
+    """Return a scene that holds nothing but what is given and the segments that data sets use; numbers differ by the others before
+    them."""
     scene.renew()
-    scene.seed(segments=[{"name": name, "constraints": []} for name in (*others, *SEGMENTS)])
+    scene.seed(segments=[{"name": name, "constraints": []} for name in (*others, *SEGMENTS)], **given)
     return scene
 
 
@@ -171,3 +183,53 @@ def test_another_environment_gets_the_same(servers: tuple[Scene, Scene], request
     second = named(here.export(environment="production"))
     states = [row | {"environment": "development"} for row in second["featureEnvironments"]]
     assert second | {"featureEnvironments": states} == first
+
+
+STATE: Json = {
+    "projects": [
+        {"id": "default", "name": "Default", "environments": ["development"]},
+        {"id": "other", "name": "Other", "environments": ["development"]},
+    ],
+    "features": [{"name": "there", "project": "default"}, {"name": "elsewhere", "project": "other"}],
+    "contextFields": [{"name": "size", "legalValues": [{"value": "large"}]}],
+}
+
+
+def outcome(act: Callable[[Json], None], request: Json) -> tuple[str, str] | None:
+    """Return name and message of the refusal that an import, or the trial of one, meets; None for none."""
+    try:
+        act(copy.deepcopy(request))
+    except Refusal as refusal:
+        return refusal.name, refusal.message
+    return None
+
+
+def facts_of(scene: Scene) -> Facts:
+    """Return what commands learn of a server in this state."""
+    with scene.store.reading() as tx:
+        rows = tx.db.execute(select(context_fields.c.name, context_fields.c.legal_values)).all()
+    return Facts(
+        flags={"there": Flag("default"), "elsewhere": Flag("other")},
+        environments=frozenset({"development"}),
+        tag_types=frozenset({"simple"}),
+        context_fields={row.name: [each["value"] for each in row.legal_values or ()] for row in rows},
+    )
+
+
+@settings(max_examples=EXAMPLES * 2)
+@given(request=requests(), seed=st.integers(0, 2**32))
+def test_what_is_found_nothing_wrong_with_is_imported_and_nothing_else(
+    servers: tuple[Scene, Scene], request: Json, seed: int
+) -> None:
+    """A trial gives the import's own answer and changes nothing; the checks without a database find a problem where it refuses."""
+    here = begin(servers[0], **STATE)
+    if seed % 4:
+        spoil(Random(seed), request, STATE)
+    before = here.dump()
+    tried = outcome(here.attempt, request)
+    assert here.dump() == before
+    problems, unchecked = problems_of(read_data_set(check(IMPORT, copy.deepcopy(request))), facts_of(here))
+    errors = here.validate(copy.deepcopy(request))["errors"]
+    assert tried == outcome(here.load, request)
+    assert unchecked == []
+    assert (not problems and not errors) == (tried is None)

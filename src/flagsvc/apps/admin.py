@@ -20,6 +20,7 @@ from flagsvc.errors import ListenError
 from flagsvc.front import Limits, front
 from flagsvc.settings.network import split_address
 from flagsvc.settings.options import ProxyOptions
+from flagsvc.version import build
 
 TICK_S = 1.0
 MOST = 256
@@ -114,5 +115,5 @@ def make_desk(options: ProxyOptions, provide: Callable[[], Service], opened: Ite
 
 def announced(address: str, desk: Desk | None) -> list[Notice]:
     """Return what to print when callers are taken at `address`."""
-    lines = [f"flagsvc listening on {address}"] + ([] if desk is None else [desk.line])
+    lines = [f"flagsvc {build()} listening on {address}"] + ([] if desk is None else [desk.line])
     return [Notice(line) for line in lines]

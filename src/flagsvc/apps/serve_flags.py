@@ -15,6 +15,7 @@ from flagsvc.apps.process import Server, run_process, server_config
 from flagsvc.apps.tls import make_tls
 from flagsvc.front import front
 from flagsvc.settings.server import ServerOptions
+from flagsvc.version import build
 
 ALONE = "; with --host 127.0.0.1 on this machine alone"
 """What to do about listening on all addresses; containers and other machines need it, a first try does not."""
@@ -38,7 +39,7 @@ def serve_flags(options: ServerOptions) -> int:
         protocol.drain()
 
     config = server_config(server, protocol, options.keep_alive_timeout)
-    where = f"flagsvc listening on {address}{scope(sockets, options.host, ALONE)}"
+    where = f"flagsvc {build()} listening on {address}{scope(sockets, options.host, ALONE)}"
     listening = Server(config, Grace(options.shutdown_grace, drain, say), tls, [Notice(where)], say)
     run_process(server, listening, sockets, [] if tls is None else [tls])
     return 0

@@ -21,6 +21,7 @@ COMMANDS = (
     Command("validate", "flagsvc.cli.validate", "ask a flag server whether a file of flags can be imported"),
     Command("import", "flagsvc.cli.import_", "import a file of flags into a flag server"),
     Command("export", "flagsvc.cli.export", "write flags of a flag server into a file"),
+    Command("move", "flagsvc.cli.move", "move the flags of a flag server to another, with all that they need"),
     Command("health", "flagsvc.cli.health", "tell by exit code whether the proxy, or the flag server, is ready"),
     Command("completion", "flagsvc.cli.completion", "print what completes commands and options in bash, zsh or fish"),
     Command("help", "flagsvc.cli.help", "tell the options of a command"),

@@ -3,20 +3,22 @@
 FILE is a data set, such as `flagsvc export` writes, or a whole request with `project`, `environment` and `data`; JSON or
 YAML, - for standard input. What --project and --environment say wins over the file.
 
-The server validates it first; with errors or missing permissions nothing is imported. An import is one transaction: all of
+The server validates it first, and what its import would refuse besides is looked for as `flagsvc validate` does; with errors or
+missing permissions nothing is imported. An import is one transaction: all of
 it, or nothing.
 """
 
 from __future__ import annotations
 
-import copy
 import sys
 from argparse import ArgumentParser, Namespace
-from typing import Any, cast
+from typing import Any
 
-from flagsvc.cli.batch import session, tables
+from flagsvc.cli.batch import order, session, tables
 from flagsvc.cli.batch.changes import KINDS, Changes, compare, named_in
+from flagsvc.cli.batch.checking import coerced, findings, show
 from flagsvc.cli.batch.client import AdminClient
+from flagsvc.cli.batch.consent import consent
 from flagsvc.cli.batch.files import FlagFile
 from flagsvc.cli.batch.refusals import CannotAskError
 from flagsvc.cli.batch.target import NOTES
@@ -37,11 +39,9 @@ examples
 exit code: 0 imported, or with --dry-run nothing in the way of it; 1 it cannot be imported, or the answer was no; 2 the
 server could not be asked, or there was nobody to ask whether to go on
 """
-REFUSED = ("refused", "conflict", "forbidden", "not-found")
-"""Kinds of refusals of an import that are about what was to be imported."""
 NO_USER = (
     "this is an admin token, which belongs to no user, and a flag server imports only for a user: give a personal access "
-    "token of a user with --token-file, FLAGSVC_ADMIN_TOKEN or --token"
+    "token of a user with {tokens}"
 )
 UNCLEAR = "it may have been imported or not: --dry-run shows what is there now"
 SOURCES = {
@@ -74,21 +74,23 @@ def import_(args: Namespace) -> int:
         if args.dry_run:
             print("nothing was imported: this was a dry run")
             return 0
-        code = consent(args)
+        code = consent("import", "Import this?", "nothing was imported", yes=args.yes, listening=args.file != "-")
         return imported(client, request, found) if code is None else code
 
 
 def looked_at(client: AdminClient, file: FlagFile, request: dict[str, Any]) -> Changes | None:
     """Show what the server says and what would change, and return that; None where it cannot be imported."""
     with tables.progress("the server validates"):
-        lists = session.validated(client, file, request)
+        looked = findings(client, file, request)
         no_user = client.may_not_import()
-    tables.problems(lists)
-    if session.refused(lists):
+    show(looked, request)
+    if looked.refused:
         print("nothing was imported: the server would refuse it")
         return None
     if no_user:
-        print(f"flagsvc import: nothing was imported: {NO_USER}", file=sys.stderr)
+        print(
+            f"flagsvc import: nothing was imported: {NO_USER.format(tokens=client.target.side.tokens)}", file=sys.stderr
+        )
         return None
     with tables.progress("comparing with what is there"):
         found = compared(client, request)
@@ -98,47 +100,23 @@ def looked_at(client: AdminClient, file: FlagFile, request: dict[str, Any]) -> C
 
 def compared(client: AdminClient, request: dict[str, Any]) -> Changes:
     """Return what would change, by an export of the same flags from the target."""
-    data = coerced(request)["data"]
+    data = (coerced(request) or request)["data"]
     names = named_in(data)
     query = {"environment": request["environment"], "features": names}
     known = {key: client.names(*source) for key, source in SOURCES.items()}
-    return compare(data, client.export(query) if names else {}, **known)
+    return compare(data, there(client, query, data) if names else {}, **known)
 
 
-def coerced(request: dict[str, Any]) -> dict[str, Any]:
-    """Return a request as the server reads it: it takes `"50"` for 50 and the other way round (import validation, 2.1)."""
-    from flagsvc.shapes import ShapeError, check
-    from flagsvc.shapes.batch import IMPORT
-
-    try:
-        return cast(dict[str, Any], check(IMPORT, copy.deepcopy(request)))
-    except ShapeError:  # a server of another version takes what ours would not
-        return request
+def there(client: AdminClient, query: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+    """Return what the target exports, with the order of strategies where the data set says one."""
+    ordered = any("sortOrder" in item for item in data.get("featureStrategies") or ())
+    return order.exported(client, query).data if ordered else client.export(query)
 
 
 def counted(found: Changes) -> str:
     """Return how many flags each thing happens to."""
     words = {kind: found.count(kind) for kind in KINDS}
     return ", ".join(f"{count} {kind}" for kind, count in words.items() if count) or "no flags"
-
-
-def consent(args: Namespace) -> int | None:
-    """Return None where the import is wanted, else the exit code."""
-    if args.yes:
-        return None
-    if args.file == "-" or not sys.stdin.isatty():
-        text = "nobody is there to ask whether to go on: --yes imports without asking, --dry-run only shows"
-        print(f"flagsvc import: nothing was imported: {text}", file=sys.stderr)
-        return 2
-    sys.stdout.flush()
-    try:
-        answer = input("Import this? [y/N] ")
-    except EOFError:
-        answer = ""
-    if answer.strip().lower() in ("y", "yes"):
-        return None
-    print("nothing was imported")
-    return 1
 
 
 def imported(client: AdminClient, request: dict[str, Any], found: Changes) -> int:
@@ -150,7 +128,7 @@ def imported(client: AdminClient, request: dict[str, Any], found: Changes) -> in
         print(f"flagsvc import: stopped: {UNCLEAR}", file=sys.stderr)
         raise
     except CannotAskError as error:
-        if error.kind in REFUSED:
+        if error.kind in session.REFUSED:
             print(f"flagsvc import: nothing was imported: {error}", file=sys.stderr)
             return 1
         if error.kind in ("unclear", "server"):

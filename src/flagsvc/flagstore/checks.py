@@ -1,4 +1,4 @@
-"""What must hold of names, variants and parameters beyond the shape of a body: pure checks (import validation, 6.3).
+"""What must hold of names, variants, parameters and links beyond the shape of a body: pure checks (import validation, 6.3).
 
 The one-call operations and the import share them. Every function gives what is to be stored, or raises the Refusal of the wire.
 """
@@ -9,10 +9,11 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from flagsvc.engine.values.jsnumber import parse as parse_number
 from flagsvc.flagstore.refusals import Detail, Refusal, bad_data
+from flagsvc.flagstore.urls import BadUrl, normalized
 from flagsvc.shapes.text import to_json
 
 Json: TypeAlias = dict[str, Any]
@@ -29,6 +30,10 @@ LONGEST_NAME = 100
 FLEXIBLE_ROLLOUT = "flexibleRollout"
 WHOLE = 1000
 """The weights of the variants of one place add up to this."""
+MOST_LINKS = 10
+"""How many links a feature may have."""
+MOST_SEGMENTS = 5
+"""How many segments a strategy may use."""
 VARIABLE, FIXED = "variable", "fix"
 NONE_VARIABLE = 'There must be at least one "variable" variant'
 COLLATION = {letter: place for place, letter in enumerate("_-!.'()*~0123456789abcdefghijklmnopqrstuvwxyz")}
@@ -225,3 +230,39 @@ def prepared_variants(variants: object) -> list[Json]:
     checked = check_variants(variants)
     given = variants if isinstance(variants, list) else []
     return weighed([each | {"weight": full["weight"]} for each, full in zip(given, checked, strict=True)])
+
+
+def imported_variants(variants: Sequence[Json]) -> list[Json]:
+    """Return variants of an environment as they are stored: weighed, without those that have no weightType, else as sent.
+
+    Raises Refusal (400).
+    """
+    check_variants(variants)
+    typed = [each for each in variants if "weightType" in each]
+    if not typed:
+        raise bad_data(NONE_VARIABLE)
+    return weighed(typed)
+
+
+def check_segment_count(numbers: Sequence[int | float]) -> None:
+    """Raise Refusal (400) for more segments than a strategy may have."""
+    if len(numbers) > MOST_SEGMENTS:
+        raise bad_data(f"Strategies may not have more than {MOST_SEGMENTS} segments")
+
+
+class Link(NamedTuple):
+    """A link that is to be: its feature, its address as it is kept, and its title."""
+
+    feature: str
+    url: str
+    title: str | None
+
+
+def kept(feature: str, url: str, title: str | None, before: int) -> Link:
+    """Return a link as it is kept; `before` is how many the feature has by then. Raises Refusal (400, 403)."""
+    if before >= MOST_LINKS:
+        raise Refusal("OperationDeniedError", f"Too many links ({MOST_LINKS}) exist for this feature")
+    try:
+        return Link(feature, normalized(url), title or None)
+    except BadUrl:
+        raise bad_data(f"Invalid URL: {url}") from None

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 import re2
-from sqlalchemy import select
 
 from flagsvc.engine.values import jsdate, jsnumber, semver
 from flagsvc.engine.values.regex import encode, is_costly, is_portable
 from flagsvc.flagstore.checks import Json, invalid, told
 from flagsvc.flagstore.refusals import Refusal, bad_data
-from flagsvc.flagstore.schema import context_fields
-from flagsvc.flagstore.store import Tx
-from flagsvc.flagstore.upsert import chunks
 from flagsvc.shapes.text import as_string
 
 LONGEST_VALUE = 100
@@ -39,17 +35,6 @@ RE2_TEXTS = {
 """What the library says of a pattern → what the real server says."""
 TOO_LARGE = "pattern too large - compile failed"
 NOT_PORTABLE = "invalid escape sequence: `\\C`, or a group name that is given twice or not of ASCII"
-
-
-def legal_values(tx: Tx, names: Iterable[str]) -> dict[str, list[str]]:
-    """Return the legal values of the context fields of these names that have any."""
-    found: dict[str, list[str]] = {}
-    for some in chunks(dict.fromkeys(names)):
-        query = select(context_fields.c.name, context_fields.c.legal_values).where(context_fields.c.name.in_(some))
-        for name, values in tx.db.execute(query):
-            if values:
-                found[name] = [each["value"] for each in values]
-    return found
 
 
 def check_constraints(constraints: Sequence[Json], legal: Mapping[str, Sequence[str]]) -> list[Json]:

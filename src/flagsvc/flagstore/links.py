@@ -4,37 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 from sqlalchemy import delete, insert, select
 
-from flagsvc.flagstore.refusals import Refusal, bad_data
+from flagsvc.flagstore.checks import Link
 from flagsvc.flagstore.schema import links
 from flagsvc.flagstore.store import Tx
 from flagsvc.flagstore.upsert import chunks
-from flagsvc.flagstore.urls import BadUrl, normalized
-
-MOST_LINKS = 10
-"""How many links a feature may have."""
-
-
-class Link(NamedTuple):
-    """A link that is to be: its feature, its address as it is kept, and its title."""
-
-    feature: str
-    url: str
-    title: str | None
-
-
-def kept(feature: str, url: str, title: str | None, before: int) -> Link:
-    """Return a link as it is kept; `before` is how many the feature has by then. Raises Refusal (400, 403)."""
-    if before >= MOST_LINKS:
-        raise Refusal("OperationDeniedError", f"Too many links ({MOST_LINKS}) exist for this feature")
-    try:
-        return Link(feature, normalized(url), title or None)
-    except BadUrl:
-        raise bad_data(f"Invalid URL: {url}") from None
 
 
 def add_links(tx: Tx, wanted: Sequence[Link]) -> None:

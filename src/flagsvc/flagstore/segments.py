@@ -7,8 +7,9 @@ from typing import Any
 
 from sqlalchemy import Row, Select, delete, distinct, func, insert, select, update
 
-from flagsvc.flagstore.checks import Json, invalid
-from flagsvc.flagstore.constraints import LONGEST_VALUE, check_constraints, exceeds, legal_values
+from flagsvc.flagstore.checks import Json, check_segment_count, invalid
+from flagsvc.flagstore.constraints import LONGEST_VALUE, check_constraints, exceeds
+from flagsvc.flagstore.legal_values import legal_values
 from flagsvc.flagstore.moments import shown
 from flagsvc.flagstore.owners import check_project
 from flagsvc.flagstore.refusals import Detail, Refusal, bad_data, not_found
@@ -23,8 +24,6 @@ MOST = 300
 """Segments of a server."""
 MOST_VALUES = 1000
 """Values in all constraints of a segment together."""
-MOST_OF_STRATEGY = 5
-"""Segments of one strategy."""
 
 
 def list_segments(tx: Tx) -> list[Json]:
@@ -200,19 +199,13 @@ def segments_of(tx: Tx, strategy: str) -> list[Json]:
     return [_shown(row) for row in tx.db.execute(query)]
 
 
-def check_count(numbers: Sequence[int | float]) -> None:
-    """Raise Refusal (400) for more segments than a strategy may have."""
-    if len(numbers) > MOST_OF_STRATEGY:
-        raise bad_data(f"Strategies may not have more than {MOST_OF_STRATEGY} segments")
-
-
 def set_segments_of(tx: Tx, strategy: str, numbers: Sequence[int], *, project: str, environment: str) -> None:
     """Give a strategy of that project and environment exactly these segments.
 
     Raises Refusal: 400 for too many, 404 for a strategy or a segment that does not exist. Ours: the real server answers 500 for
     what does not exist and for a segment named twice, and does not look whether the strategy is where it is said to be.
     """
-    check_count(numbers)
+    check_segment_count(numbers)
     check_strategy(tx, strategy, project, environment)
     wanted = list(dict.fromkeys(numbers))
     check_known(tx, wanted)

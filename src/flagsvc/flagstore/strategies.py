@@ -10,9 +10,18 @@ from uuid import uuid4
 
 from sqlalchemy import Row, delete, func, insert, select, update
 
-from flagsvc.flagstore.checks import Json, default_strategy, invalid, prepared_variants, told, with_defaults
-from flagsvc.flagstore.constraints import SAFE, check_constraints, check_limits, exceeds, legal_values
+from flagsvc.flagstore.checks import (
+    Json,
+    check_segment_count,
+    default_strategy,
+    invalid,
+    prepared_variants,
+    told,
+    with_defaults,
+)
+from flagsvc.flagstore.constraints import SAFE, check_constraints, check_limits, exceeds
 from flagsvc.flagstore.features import find, require
+from flagsvc.flagstore.legal_values import legal_values
 from flagsvc.flagstore.patch import apply_patch
 from flagsvc.flagstore.refusals import Refusal, bad_data, not_found
 from flagsvc.flagstore.schema import (
@@ -24,7 +33,6 @@ from flagsvc.flagstore.schema import (
     strategy_segments,
     strategy_types,
 )
-from flagsvc.flagstore.segments import check_count
 from flagsvc.flagstore.store import Tx
 from flagsvc.flagstore.upsert import chunks
 from flagsvc.shapes.text import number_text
@@ -219,7 +227,7 @@ def _checked_segments(tx: Tx, project: str, wanted: Sequence[float]) -> list[int
     if others:
         named = ",".join(f"{row.name} with id {row.id}" for row in others)
         raise bad_data(f'The segments {named} does not belong to project "{project}"')
-    check_count(wanted)
+    check_segment_count(wanted)
     return list(dict.fromkeys(int(number) for number in wanted))
 
 

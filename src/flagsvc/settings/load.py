@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 CONFIG_VARIABLES = (f"{PREFIX}CONFIG", f"{ALIAS}CONFIG")
 """The variables that name the configuration file where no --config does."""
 
-COMMAND_VARIABLES = (f"{PREFIX}ADMIN_TOKEN", f"{PREFIX}ADMIN_TOKEN_FILE")
+COMMAND_VARIABLES = tuple(f"{PREFIX}{side}_TOKEN{end}" for side in ("ADMIN", "FROM", "TO") for end in ("", "_FILE"))
 """Variables that only commands read which ask a flag server: no option's, and no mistake."""
 
 UNREADABLE = "<file>"

@@ -55,9 +55,13 @@ def usual() -> dict[str, Answer | str]:
     return {
         f"{BATCH}/validate": Answer(200, NOTHING),
         f"{BATCH}/import": Answer(200),
+        f"{BATCH}/import/dry-run": Answer(200),
         f"{BATCH}/export": Answer(200, EMPTY),
         "/api/admin/projects": Answer(200, {"projects": [{"id": "default"}, {"id": "shop"}]}),
         "/api/admin/environments": Answer(200, {"environments": [{"name": "development"}, {"name": "production"}]}),
+        "/api/admin/environments/project/default": Answer(
+            200, {"environments": [{"name": "development", "visible": True}, {"name": "production", "visible": False}]}
+        ),
         "/api/admin/user": Answer(200, {"user": {"id": 1}}),
         "/api/admin/context": Answer(200, [{"name": "userId"}]),
         "/api/admin/tag-types": Answer(200, {"tagTypes": [{"name": "simple"}]}),

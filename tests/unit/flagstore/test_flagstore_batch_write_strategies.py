@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from math import inf
 
 import pytest
+from sqlalchemy import select
 
 from batch_scene import (
     ADMIN,
@@ -22,6 +23,7 @@ from batch_scene import (
 )
 from flagsvc.flagstore.access import Actor
 from flagsvc.flagstore.refusals import BAD_DATA
+from flagsvc.flagstore.schema import strategies
 
 
 @pytest.fixture
@@ -100,15 +102,42 @@ def test_ids_are_new_and_parameters_complete(scene: Scene) -> None:
     ]
 
 
+ORDERS = [
+    ([2, None, None], [2, 3, 3]),
+    ([None, 2, None], [0, 2, 3]),
+    ([3, None, 5, None], [3, 4, 5, 6]),
+    ([None, 5, None, 1], [0, 5, 6, 1]),
+    ([-2, None], [-2, -1]),
+    ([None, None], [0, 0]),
+]
+"""Sort orders of strategies as sent, None for none, and as they are stored on the real server."""
+
+
+@pytest.mark.parametrize(("sent", "stored"), ORDERS)
+def test_strategies_without_a_sort_order_stand_behind_those_before(
+    scene: Scene, sent: list[int | None], stored: list[int]
+) -> None:
+    """What says no order comes next behind those before it that say one."""
+    wanted = [
+        strategy("new", title=str(number), **({} if order is None else {"sortOrder": order}))
+        for number, order in enumerate(sent)
+    ]
+    scene.load(body(features=[feature("new")], featureStrategies=wanted))
+    with scene.store.reading() as tx:
+        rows = tx.db.execute(select(strategies.c.title, strategies.c.sort_order).where(strategies.c.feature == "new"))
+        found = {row.title: row.sort_order for row in rows}
+    assert [found[str(number)] for number in range(len(sent))] == stored
+
+
 def test_sort_orders_decide(scene: Scene) -> None:
-    """Strategies with a sort order have it; the others come first, in the order of the data set."""
+    """Strategies with a sort order have it; one without comes behind those before it in the data set."""
     wanted = [
         strategy("here", title="c", sortOrder=9),
         strategy("here", title="a"),
         strategy("here", title="b", sortOrder=2),
     ]
     scene.load(body(features=[feature("here")], featureStrategies=wanted))
-    assert [each["title"] for each in strategies_of(scene, "here")] == ["a", "b", "c"]
+    assert [each["title"] for each in strategies_of(scene, "here")] == ["b", "c", "a"]
 
 
 def test_more_strategies_than_one_may_add(scene: Scene) -> None:

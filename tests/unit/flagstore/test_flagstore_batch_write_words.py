@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from batch_scene import Json, Scene, body, feature, linked, scene_of, strategy, tag
-from flagsvc.flagstore.links import MOST_LINKS
+from flagsvc.flagstore.checks import MOST_LINKS
 from flagsvc.flagstore.refusals import BAD_DATA
 from flagsvc.flagstore.schema import context_fields, tag_types
 

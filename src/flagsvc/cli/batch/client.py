@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from flagsvc.cli.batch.refusals import CannotAskError, Reply, refusal
 from flagsvc.cli.batch.target import Target
@@ -70,6 +71,18 @@ class AdminClient:
         """Import (import validation, 6). Raises CannotAskError, of kind `unclear` where it may have been done."""
         self._post(f"{BATCH}/import", request)
 
+    def try_import(self, request: Mapping[str, Any]) -> bool:
+        """Return whether the server tried an import, which would succeed; False where it cannot try: of the family only ours can.
+
+        Raises CannotAskError, with the import's own refusal.
+        """
+        reply = self._ask("POST", f"{BATCH}/import/dry-run", encoded(request))
+        if reply.status == 405 or (reply.status == 404 and reply.astray):
+            return False
+        if reply.status == 200:
+            return True
+        raise refusal(reply, self.target)
+
     def export(self, query: Mapping[str, Any]) -> dict[str, Any]:
         """Return a data set (import validation, 7). Raises CannotAskError."""
         value = self._post(f"{BATCH}/export", query).value
@@ -77,10 +90,14 @@ class AdminClient:
             raise self._no_flag_server()
         return value
 
+    def value(self, path: str) -> Any:
+        """Return what the admin API has at a path, None where the server or the token does not give it."""
+        reply = self._ask("GET", path)
+        return reply.value if reply.status == 200 else None
+
     def names(self, path: str, key: str, name: str) -> set[str] | None:
         """Return the names in a list of the admin API, None where the server or the token does not give it."""
-        reply = self._ask("GET", path)
-        value = reply.value if reply.status == 200 else None
+        value = self.value(path)
         rows = value.get(key) if isinstance(value, dict) else value
         if not isinstance(rows, list) or not all(isinstance(row, dict) and name in row for row in rows):
             return None
@@ -106,11 +123,30 @@ class AdminClient:
             return user.get("type") == "admin"
         return re.fullmatch(r"(?!user:)[^:]*:[^.]*\..+", re.sub(r"(?i)^bearer\s+", "", self.target.token)) is not None
 
+    def send(self, method: str, path: str, value: object = None) -> Any:
+        """Send a request and return the JSON value of its answer. Raises CannotAskError for all but success."""
+        reply = self._ask(method, path, None if value is None else encoded(value))
+        if 200 <= reply.status < 300:
+            return reply.value
+        raise self._refusal(reply)
+
+    def rows(self, path: str, key: str) -> list[dict[str, Any]]:
+        """Return a list of the admin API, which stands under a key of the answer or is the answer. Raises CannotAskError."""
+        value = self.send("GET", path)
+        rows = value.get(key) if isinstance(value, dict) else value
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise self._no_flag_server()
+        return rows
+
+    def takes(self, method: str, path: str, value: object) -> bool:
+        """Return whether the server has an operation at all, by a request that changes nothing."""
+        return self._ask(method, path, encoded(value)).status not in (404, 405)
+
     def _post(self, path: str, value: Mapping[str, Any]) -> Reply:
         reply = self._ask("POST", path, encoded(value))
         if reply.status == 200:
             return reply
-        raise refusal(reply, self.target.shown, token=bool(self.target.token))
+        raise self._refusal(reply)
 
     def _ask(self, method: str, path: str, content: bytes | None = None) -> Reply:
         import httpx
@@ -123,14 +159,21 @@ class AdminClient:
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
             reason = in_words(error)
             before = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.ProxyError | httpx.InvalidURL)
-            hint = "; --ca-file names an authority to trust" if "certificate verify failed" in reason else ""
+            hint = (
+                f"; {self.target.side.option('ca-file')} names an authority to trust"
+                if "certificate verify failed" in reason
+                else ""
+            )
             text = f"cannot reach `{self.target.shown}`: {reason}{hint}"
             raise CannotAskError("network" if before else "unclear", text) from None
         location = answer.headers.get("location", "")
         return Reply(answer.status_code, answer.content, path, len(content or b""), location)
 
+    def _refusal(self, reply: Reply) -> CannotAskError:
+        return refusal(reply, self.target.shown, token=bool(self.target.token), side=self.target.side)
+
     def _no_flag_server(self) -> CannotAskError:
-        text = f"`{self.target.shown}` answers, but not as a flag server does: check --url"
+        text = f"`{self.target.shown}` answers, but not as a flag server does: check {self.target.side.address}"
         return CannotAskError("no-flag-server", text, status=200)
 
 
@@ -140,6 +183,11 @@ def is_list_of_items(value: object) -> bool:
         isinstance(item, dict) and isinstance(item.get("message"), str) and isinstance(item.get("affectedItems"), list)
         for item in value
     )
+
+
+def in_path(text: str) -> str:
+    """Return a name as a part of a path; half of a surrogate pair, which no path can hold, becomes a question mark."""
+    return quote(text, safe="", errors="replace")
 
 
 def encoded(value: object) -> bytes:

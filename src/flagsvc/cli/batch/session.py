@@ -18,6 +18,9 @@ from flagsvc.cli.parser import Formatter as Columns
 from flagsvc.errors import ConfigurationError
 from flagsvc.settings.parse import printable
 
+REFUSED = ("refused", "conflict", "forbidden", "not-found")
+"""Kinds of refusals of an import that are about what was to be imported."""
+
 
 class Formatter(Columns, RawDescriptionHelpFormatter):
     """Help whose description and examples keep their lines."""

@@ -6,11 +6,14 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from flagsvc.cli.batch.changes import KINDS, Change, Changes
 from flagsvc.cli.batch.places import Violation
 from flagsvc.settings.parse import printable
+
+if TYPE_CHECKING:
+    from flagsvc.flagstore.batch.facts import Problem
 
 LISTS = (("errors", "error", "red"), ("warnings", "warning", "yellow"), ("permissions", "missing permission", "red"))
 """List of a validation → what one of its items is called, and its colour."""
@@ -37,6 +40,17 @@ def problems(lists: Mapping[str, Sequence[Mapping[str, object]]]) -> None:
             for item in lists[key]
         ],
     )
+
+
+def besides(found: Sequence[Problem], unchecked: Sequence[str]) -> None:
+    """Show what an import would refuse besides, what is wrong once with all its places, and what was not checked."""
+    messages: dict[str, list[str]] = {}
+    for each in found:
+        messages.setdefault(each.message, []).append(": ".join(part for part in (each.flag, each.place) if part))
+    rows: list[Row] = [
+        ("red", "error", said(text), names([each for each in at if each])) for text, at in messages.items()
+    ]
+    show(("", "What", "Where"), rows + [("yellow", "not checked", said(text), ()) for text in unchecked])
 
 
 def violations(found: Iterable[Violation]) -> None:
@@ -80,7 +94,7 @@ def show(heads: Sequence[str], rows: Sequence[Row]) -> None:
 
 
 def table(heads: Sequence[str], rows: Sequence[Row]) -> None:
-    """Print rows as a table of rich's; nothing in them is taken for markup."""
+    """Print rows as a table of rich's, without items where only two columns have a head; nothing in them is taken for markup."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -91,7 +105,7 @@ def table(heads: Sequence[str], rows: Sequence[Row]) -> None:
     for colour, kind, text, items in rows:
         more = [f"… and {len(items) - MOST_ITEMS} more"] if len(items) > MOST_ITEMS else []
         below = "\n".join([*items[:MOST_ITEMS], *more])
-        shown.add_row(Text(kind, style=colour), Text(text), Text(below))
+        shown.add_row(*(Text(kind, style=colour), Text(text), Text(below))[: len(heads)])
     Console().print(shown)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from flagsvc.flagserver.call import Answer, Call
 from flagsvc.flagserver.route import Route
-from flagsvc.flagstore.constraints import check_constraint, legal_values
+from flagsvc.flagstore.constraints import check_constraint
+from flagsvc.flagstore.legal_values import legal_values
 from flagsvc.shapes.strategies import CONSTRAINT
 
 

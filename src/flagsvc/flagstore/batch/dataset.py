@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 Json: TypeAlias = dict[str, Any]
 
@@ -56,6 +56,14 @@ class DataSet:
         return (each for each in self.environments if each.get("variants"))
 
 
+class Wish(NamedTuple):
+    """A dependency that is to be: the child, the project its entry names, and what it asks of the parent."""
+
+    child: str
+    project: str
+    asked: Json
+
+
 def read_data_set(body: Mapping[str, Any]) -> DataSet:
     """Return the data set of a body, coerced to the shape of importTogglesSchema."""
     lists = {field: list(body["data"].get(member, ())) for field, member in LISTS.items()}
@@ -80,6 +88,20 @@ def cleaned(data: DataSet, archived: Collection[str]) -> DataSet:
 
 def _of_features(entries: list[Json], archived: Collection[str]) -> list[Json]:
     return [each for each in entries if each.get("featureName") and each["featureName"] not in archived]
+
+
+def wishes_of(data: DataSet) -> list[Wish]:
+    """Return the dependencies of children that are in the data set with a project; others are passed over."""
+    entries: dict[str, Json] = {}
+    for each in data.features:
+        entries.setdefault(each["name"], each)
+    owners = {name: each["project"] for name, each in entries.items() if each.get("project")}
+    return [
+        Wish(each["feature"], owners[each["feature"]], asked)
+        for each in data.dependencies
+        if each["feature"] in owners
+        for asked in each["dependencies"]
+    ]
 
 
 def repeated(names: list[str]) -> list[str]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from sqlalchemy import delete, select
 
 from flagsvc.flagstore.batch.change_requests import check_no_request_needed
-from flagsvc.flagstore.batch.dataset import Json
+from flagsvc.flagstore.batch.dataset import Json, Wish, wishes_of
 from flagsvc.flagstore.batch.work import Work
 from flagsvc.flagstore.dependencies import TRANSITIVE
 from flagsvc.flagstore.refusals import Refusal, not_found
@@ -17,20 +15,12 @@ from flagsvc.flagstore.upsert import chunks, upsert
 ELSEWHERE = 'Cannot add the dependency. Both the parent and the child feature must belong to project "{}".'
 
 
-class Wish(NamedTuple):
-    """A dependency that is to be: the child, the project its entry names, and what it asks of the parent."""
-
-    child: str
-    project: str
-    asked: Json
-
-
 def write_dependencies(work: Work) -> None:
     """Write the dependencies of children that are in the data set with a project; others are passed over.
 
     All are checked against what was there before, so a chain may come in at once. Raises Refusal (403, 404).
     """
-    wishes = _wishes(work)
+    wishes = wishes_of(work.data)
     for project in dict.fromkeys(each.project for each in wishes):
         check_no_request_needed(work.tx, work.actor, project)
     _check(work, wishes)
@@ -44,19 +34,6 @@ def write_dependencies(work: Work) -> None:
     for each in wishes:
         if before.get((each.child, each.asked["feature"])) != _stored(each.asked):
             work.tell("feature-dependency-added", each.child, each.asked)
-
-
-def _wishes(work: Work) -> list[Wish]:
-    entries: dict[str, Json] = {}
-    for each in work.data.features:
-        entries.setdefault(each["name"], each)
-    owners = {name: each["project"] for name, each in entries.items() if each.get("project")}
-    return [
-        Wish(each["feature"], owners[each["feature"]], asked)
-        for each in work.data.dependencies
-        if each["feature"] in owners
-        for asked in each["dependencies"]
-    ]
 
 
 def _stored(asked: Json) -> Json:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from flagsvc.flagstore.batch.work import Work
-from flagsvc.flagstore.links import Link, add_links, kept, links_of, remove_links
+from flagsvc.flagstore.checks import Link, kept
+from flagsvc.flagstore.links import add_links, links_of, remove_links
 from flagsvc.flagstore.refusals import not_found
 
 

@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from sqlalchemy import select
 
 from flagsvc.flagstore.batch.change_requests import check_no_request_needed, lacking
-from flagsvc.flagstore.batch.dataset import Json
 from flagsvc.flagstore.batch.work import Place, Work, change_places, read_places
 from flagsvc.flagstore.batch.write_strategies import insert_strategies
-from flagsvc.flagstore.checks import NONE_VARIABLE, check_variants, default_strategy, weighed
-from flagsvc.flagstore.refusals import Refusal, bad_data, not_found
+from flagsvc.flagstore.checks import default_strategy, imported_variants
+from flagsvc.flagstore.refusals import Refusal, not_found
 from flagsvc.flagstore.schema import strategies
 from flagsvc.flagstore.upsert import chunks
 
@@ -30,18 +29,6 @@ def write_variants(work: Work) -> None:
     change_places(work, "variants", changed)
     for name, variants in changed.items():
         work.tell("feature-environment-variants-updated", name, {"variants": variants}, here=True)
-
-
-def imported_variants(variants: Sequence[Json]) -> list[Json]:
-    """Return variants of an environment as they are stored: weighed, without those that have no weightType, else as sent.
-
-    Raises Refusal (400).
-    """
-    check_variants(variants)
-    typed = [each for each in variants if "weightType" in each]
-    if not typed:
-        raise bad_data(NONE_VARIABLE)
-    return weighed(typed)
 
 
 def write_states(work: Work) -> None:

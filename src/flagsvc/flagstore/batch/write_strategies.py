@@ -11,11 +11,11 @@ from sqlalchemy import delete, func, insert, select
 from flagsvc.flagstore.batch.change_requests import check_no_request_needed
 from flagsvc.flagstore.batch.dataset import Json
 from flagsvc.flagstore.batch.work import Work
-from flagsvc.flagstore.checks import prepared_variants, with_defaults
-from flagsvc.flagstore.constraints import check_legal_values, check_limits, check_values, legal_values
+from flagsvc.flagstore.checks import check_segment_count, prepared_variants, with_defaults
+from flagsvc.flagstore.constraints import check_legal_values, check_limits, check_values
+from flagsvc.flagstore.legal_values import legal_values
 from flagsvc.flagstore.refusals import bad_data
 from flagsvc.flagstore.schema import strategies, strategy_segments
-from flagsvc.flagstore.segments import check_count
 from flagsvc.flagstore.strategies import sort_order_in, whole
 from flagsvc.flagstore.upsert import chunks
 
@@ -39,7 +39,7 @@ def insert_strategies(work: Work, wanted: Sequence[Json]) -> None:
     rows = _rows(work, wanted)
     used = _segments(work, wanted)
     for ids in used:
-        check_count(ids)
+        check_segment_count(ids)
     if not work.known.environment:
         raise bad_data("You have not added the current environment to the project")
     work.tx.db.execute(insert(strategies), rows)
@@ -73,10 +73,10 @@ def _rows(work: Work, wanted: Sequence[Json]) -> list[dict[str, Any]]:
     legal = legal_values(
         work.tx, (constraint["contextName"] for each in wanted for constraint in each.get("constraints") or ())
     )
-    orders = _next_orders(work, [each["featureName"] for each in wanted])
+    last = _last_orders(work, [each["featureName"] for each in wanted])
     places = work.tx.positions(strategies, len(wanted))
     rows = [
-        _row(work, each, orders.get(each["featureName"], 0.0)) | {"position": place}
+        _row(work, each, _order_of(each, last)) | {"position": place}
         for place, each in zip(places, wanted, strict=True)
     ]
     for row in rows:
@@ -99,20 +99,32 @@ def _row(work: Work, wanted: Json, order: float) -> dict[str, Any]:
         "constraints": check_values(constraints),
         "variants": wanted.get("variants") or [],
         "disabled": bool(wanted.get("disabled")),
-        "sort_order": sort_order_in(wanted, order),
+        "sort_order": order,
         "created_at": work.tx.now,
     }
 
 
-def _next_orders(work: Work, names: Sequence[str]) -> dict[str, float]:
-    """Return the sort order that comes next of each feature that has strategies: all that are added get it."""
+def _last_orders(work: Work, names: Sequence[str]) -> dict[str, float]:
+    """Return the last sort order of each feature that has strategies."""
     here = strategies.c.environment == work.data.environment
     query = select(strategies.c.feature, func.max(strategies.c.sort_order)).group_by(strategies.c.feature)
     return {
-        feature: last + 1 if last == int(last) else 0.0
+        feature: last
         for some in chunks(dict.fromkeys(names))
         for feature, last in work.tx.db.execute(query.where(here, strategies.c.feature.in_(some)))
     }
+
+
+def _order_of(wanted: Json, last: dict[str, float]) -> float:
+    """Return the sort order of a strategy: what it says, or else what comes next behind those before it that say one.
+
+    So strategies that say none stand behind what was there, all in one place, as on the real server. `last` is kept up to date.
+    """
+    before = last.get(wanted["featureName"])
+    order = sort_order_in(wanted, 0.0 if before is None or before != int(before) else before + 1)
+    if wanted.get("sortOrder") is not None:
+        last[wanted["featureName"]] = order if before is None else max(before, order)
+    return order
 
 
 def _shown(row: dict[str, Any], used: list[int]) -> Json:

@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import delete, insert, select
 
 from flagsvc.flagstore.batch.dataset import Json, repeated
+from flagsvc.flagstore.batch.words import TAG, context_field_problems, problems, tag_problems
 from flagsvc.flagstore.batch.work import Work
-from flagsvc.flagstore.checks import RELATIVE, URL_FRIENDLY, invalid, told
+from flagsvc.flagstore.checks import invalid
 from flagsvc.flagstore.features import NO_FLAG
-from flagsvc.flagstore.refusals import Detail, Refusal, bad_data, not_found
+from flagsvc.flagstore.refusals import Refusal, bad_data, not_found
 from flagsvc.flagstore.schema import context_fields, feature_tags, tag_types, tags
 from flagsvc.flagstore.upsert import chunks, upsert
-
-NAME = (1, 100)
-TAG = (2, 50)
-"""Least and most characters of a name, and of a tag or its type."""
-LONGEST_DESCRIPTION = 250
-
-
-def problems(label: str, value: str, least: int, most: int, *, friendly: bool = False) -> Iterator[Detail]:
-    """Give what is wrong with a text: nothing or one thing."""
-    if not value:
-        yield told(f'"{label}" is not allowed to be empty')
-    elif friendly and (not URL_FRIENDLY.match(value) or value in RELATIVE):
-        yield told(f'"{label}" must be URL friendly', value)
-    elif len(value) < least:
-        yield told(f'"{label}" length must be at least {least} characters long', value)
-    elif len(value) > most:
-        yield told(f'"{label}" length must be less than or equal to {most} characters long', value)
 
 
 def write_tag_types(work: Work) -> None:
@@ -71,7 +55,7 @@ def _check_tag(work: Work, tag: Json, types: set[str]) -> None:
     if tag["featureName"] not in work.features:
         raise not_found(NO_FLAG)
     kind, value = tag["tagType"], tag["tagValue"]
-    found = [*problems("value", value, *TAG), *problems("type", kind, *TAG, friendly=True)]
+    found = list(tag_problems(kind, value))
     if found:
         raise invalid(*found)
     if kind not in types:
@@ -136,20 +120,6 @@ def _context_field(work: Work, field: Json) -> dict[str, Any]:
 
 def _check_context_field(field: Json) -> None:
     """Raise Refusal (400) for the first thing that is wrong with a new context field."""
-    found = next(_wrong(field), None)
+    found = next(context_field_problems(field), None)
     if found is not None:
         raise invalid(found)
-
-
-def _wrong(field: Json) -> Iterator[Detail]:
-    yield from problems("name", field["name"], *NAME, friendly=True)
-    if field.get("description"):
-        yield from problems("description", field["description"], 0, LONGEST_DESCRIPTION)
-    values = field.get("legalValues", [])
-    for index, each in enumerate(values):
-        yield from problems(f"legalValues[{index}].value", each["value"], *NAME)
-    seen: set[str] = set()
-    for index, each in enumerate(values):
-        if each["value"] in seen:
-            yield told(f'"legalValues[{index}]" contains a duplicate value', each)
-        seen.add(each["value"])

@@ -1,0 +1,96 @@
+"""What a flag server's admin API says that the checks of an import need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from flagsvc.cli.batch.client import AdminClient
+from flagsvc.cli.batch.refusals import CannotAskError
+
+if TYPE_CHECKING:
+    from flagsvc.flagstore.batch.dataset import DataSet
+    from flagsvc.flagstore.batch.facts import Facts, Flag
+
+UNANSWERED = ("forbidden", "not-found", "refused", "no-flag-server", "unexpected", "server")
+"""Kinds of failures that say that a server, or the token, does not give something; others end the command."""
+
+
+def read_facts(client: AdminClient, data: DataSet, *, narrow: bool) -> Facts | None:
+    """Return what the server says about a data set; None where it does not tell its flags. Raises CannotAskError."""
+    from flagsvc.flagstore.batch.facts import Facts
+
+    flags = read_flags(client, data)
+    if flags is None:
+        return None
+    types = client.names("/api/admin/tag-types", "tagTypes", "name")
+    return Facts(
+        flags=flags,
+        environments=read_environments(client, data.project),
+        tag_types=None if types is None else frozenset(types),
+        context_fields=read_legal_values(client),
+        narrow=narrow,
+    )
+
+
+def read_flags(client: AdminClient, data: DataSet) -> dict[str, Flag] | None:
+    """Return the flags that a data set names and the server has, by an export of them."""
+    from flagsvc.flagstore.batch.dataset import wishes_of
+    from flagsvc.flagstore.batch.facts import Flag
+
+    names = sorted(name for name in named_anywhere(data) if name and "\0" not in name)
+    try:
+        found = client.export({"environment": data.environment, "features": names}) if names else {}
+    except CannotAskError as error:
+        if error.kind not in UNANSWERED:
+            raise
+        return None
+    here = {each["featureName"] for each in found.get("featureEnvironments", ())}
+    parented = {each["feature"] for each in found.get("dependencies", ())}
+    children = {wish.child for wish in wishes_of(data)}
+    return {
+        each["name"]: Flag(
+            project=each.get("project", ""),
+            archived=bool(each.get("archived")),
+            here=each["name"] in here,
+            has_parents=each["name"] in parented,
+            has_children=each["name"] in children and has_children(client, each),
+        )
+        for each in found.get("features", ())
+    }
+
+
+def named_anywhere(data: DataSet) -> set[str]:
+    """Return the names of all flags in a data set."""
+    return {
+        *data.names,
+        *data.parents,
+        *(each.get("featureName", "") for each in (*data.strategies, *data.environments, *data.tags)),
+        *(each["name"] for each in data.environments),
+        *(each["feature"] for each in (*data.links, *data.dependencies)),
+    }
+
+
+def has_children(client: AdminClient, feature: Mapping[str, Any]) -> bool:
+    """Return whether other flags depend on one."""
+    project, name = (quote(str(feature.get(key)), safe="") for key in ("project", "name"))
+    value = client.read(f"/api/admin/projects/{project}/features/{name}")
+    return bool(isinstance(value, dict) and value.get("children"))
+
+
+def read_environments(client: AdminClient, project: str) -> frozenset[str] | None:
+    """Return the environments of a project, None where they are not told."""
+    value = client.read(f"/api/admin/environments/project/{quote(project, safe='', errors='replace')}")
+    rows = value.get("environments") if isinstance(value, dict) else None
+    if not isinstance(rows, list):
+        return None
+    return frozenset(str(row.get("name")) for row in rows if isinstance(row, dict) and row.get("visible", True))
+
+
+def read_legal_values(client: AdminClient) -> dict[str, list[str]] | None:
+    """Return the legal values of every context field, by its name, None where they are not told."""
+    rows = client.read("/api/admin/context")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and "name" in row for row in rows):
+        return None
+    return {str(row["name"]): [str(each.get("value")) for each in row.get("legalValues") or ()] for row in rows}

@@ -1,0 +1,203 @@
+"""What makes an import fail and a validation does not look at, found without a database (import validation, 6.3).
+
+The checks are the import's own; here each of them goes on behind what it finds. They work on a cleaned data set.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeAlias
+
+from flagsvc.flagstore.batch.dataset import DataSet, Json, cleaned, wishes_of
+from flagsvc.flagstore.batch.facts import Facts, Flag, Look, Problem
+from flagsvc.flagstore.batch.problems_of_strategies import strategy_problems
+from flagsvc.flagstore.batch.problems_of_texts import text_problems
+from flagsvc.flagstore.batch.said import said
+from flagsvc.flagstore.batch.words import context_field_problems, tag_problems
+from flagsvc.flagstore.checks import imported_variants, kept, name_problem
+
+Find: TypeAlias = Callable[[Look], Iterator[Problem]]
+
+
+class Rule(NamedTuple):
+    """What finds problems, which members of `Facts` it cannot do without, and what it is about in words."""
+
+    find: Find
+    needs: tuple[str, ...] = ()
+    about: str = ""
+
+
+def problems_of(data: DataSet, facts: Facts) -> tuple[list[Problem], list[str]]:
+    """Return what is wrong with a data set, and what was not checked because the server does not say enough."""
+    named = set(data.names)
+    look = Look(cleaned(data, {name for name, flag in facts.flags.items() if flag.archived and name in named}), facts)
+    known = [rule for rule in RULES if all(getattr(facts, name) is not None for name in rule.needs)]
+    found = [problem for rule in known for problem in rule.find(look)]
+    return list(dict.fromkeys(found)), [rule.about for rule in RULES if rule not in known]
+
+
+def in_project(name: str, look: Look) -> Flag | None:
+    """Return a flag of the target project after the import; None where that has none of the name."""
+    flag = look.flags.get(name)
+    return flag if flag is not None and flag.project == look.data.project else None
+
+
+def names(look: Look) -> Iterator[Problem]:
+    """Give the new flags that cannot have their name."""
+    for name in dict.fromkeys(look.data.names):
+        problem = None if name in look.facts.flags else name_problem(name)
+        if problem is not None:
+            yield Problem("name", name, "", problem["message"])
+
+
+def places(look: Look) -> Iterator[Problem]:
+    """Give the flags that cannot be switched, or have variants, in the environment."""
+    for each in look.data.environments:
+        name = each["name"]
+        flag = in_project(name, look)
+        if flag is None:
+            yield Problem(
+                "unknown-flag", name, "environments", f"the project has no flag `{name}` and the data brings none"
+            )
+        elif flag.archived:
+            yield Problem("archived-flag", name, "environments", "an archived flag cannot be switched")
+        elif not flag.here:
+            yield Problem(
+                "environment", name, "environments", f"the flag is not in the environment `{look.data.environment}`"
+            )
+
+
+def variants(look: Look) -> Iterator[Problem]:
+    """Give what is wrong with the variants of an environment."""
+    for each in look.data.with_variants():
+        name = each["featureName"]
+        message = said(imported_variants, each["variants"])
+        if message:
+            yield Problem("variants", name, "environment variants", message)
+        flag = look.flags.get(name)
+        if flag is None:
+            yield Problem(
+                "unknown-flag", name, "environment variants", f"there is no flag `{name}`, and the data brings none"
+            )
+        elif not flag.here:
+            text = f"the flag is not in the environment `{look.data.environment}`"
+            yield Problem("environment", name, "environment variants", text)
+
+
+def tags(look: Look) -> Iterator[Problem]:
+    """Give the tags that cannot be."""
+    for each in look.data.tags:
+        if each.get("tagType"):
+            place = f"tag {each['tagType']}:{each['tagValue']}"
+            for detail in tag_problems(each["tagType"], each["tagValue"]):
+                yield Problem("tag", each["featureName"], place, detail["message"])
+            if look.flags.get(each["featureName"]) is None:
+                yield Problem(
+                    "unknown-flag", each["featureName"], place, "there is no such flag, and the data brings none"
+                )
+
+
+def tag_types(look: Look) -> Iterator[Problem]:
+    """Give the tags whose type neither the server nor the data set has."""
+    known = {each["name"] for each in look.data.tag_types} | (look.facts.tag_types or frozenset())
+    for each in look.data.tags:
+        kind = each.get("tagType")
+        if kind and kind not in known:
+            place = f"tag {kind}:{each['tagValue']}"
+            yield Problem(
+                "tag-type", each["featureName"], place, f"there is no tag type `{kind}`, and the data brings none"
+            )
+
+
+def context_fields(look: Look) -> Iterator[Problem]:
+    """Give what is wrong with new context fields."""
+    new = [each for each in look.data.context_fields if each["name"] not in (look.facts.context_fields or ())]
+    counts = Counter(each["name"] for each in new)
+    for each in new:
+        users, place = using(look.data, each["name"]), f"context field {each['name']}"
+        for detail in context_field_problems(each):
+            yield Problem("context-field", users, place, detail["message"])
+        if counts[each["name"]] > 1:
+            yield Problem("context-field", users, place, "the data has more than one context field of that name")
+
+
+def using(data: DataSet, field: str) -> str:
+    """Return the flags that go by a context field, with commas between them."""
+    found = (each["featureName"] for each in data.strategies if field in fields_of(each))
+    return ", ".join(dict.fromkeys(found))
+
+
+def fields_of(strategy: Json) -> set[str]:
+    """Return the context fields that a strategy goes by."""
+    return {each["contextName"] for each in strategy.get("constraints") or ()}
+
+
+def links(look: Look) -> Iterator[Problem]:
+    """Give the links that cannot be: of flags that are not there, that are no addresses, or too many."""
+    counts: Counter[str] = Counter()
+    for entry in look.data.links:
+        name = entry["feature"]
+        flag = look.flags.get(name)
+        for each in entry["links"]:
+            place = f"link {each['url']}"
+            if flag is None or flag.archived:
+                yield Problem(
+                    "unknown-flag", name, place, f"there is no active flag `{name}`, and the data brings none"
+                )
+            message = said(kept, name, each["url"], each.get("title"), counts[name])
+            if message:
+                yield Problem("link", name, place, message)
+            counts[name] += 1
+
+
+def dependencies(look: Look) -> Iterator[Problem]:
+    """Give the parents that a child cannot have."""
+    for child, _, asked in wishes_of(look.data):
+        parent = asked["feature"]
+        message = why_not(child, parent, look)
+        if message:
+            yield Problem("dependency", child, f"parent {parent}", message)
+
+
+def why_not(child: str, parent: str, look: Look) -> str:
+    """Return why a flag cannot have a parent, empty where it can."""
+    stored, flag = look.facts.flags.get(child), look.flags.get(parent)
+    if child == parent:
+        return "a flag cannot depend on itself"
+    if stored is not None and stored.has_children:
+        return f"other flags depend on `{child}`, so that it cannot depend on one"
+    if flag is None or flag.archived:
+        return f"there is no active flag `{parent}`"
+    if flag.has_parents:
+        return f"`{parent}` depends on another flag itself"
+    return "" if flag.project == look.data.project else f"`{parent}` is in another project, `{flag.project}`"
+
+
+def strategies(look: Look) -> Iterator[Problem]:
+    """Give what is wrong with strategies, and those of flags that the project does not have."""
+    for number, each in enumerate(look.data.strategies, 1):
+        name = each["featureName"]
+        place = f"strategy {number} ({each['name']})"
+        if in_project(name, look) is None:
+            yield Problem("unknown-flag", name, place, f"the project has no flag `{name}` and the data brings none")
+        yield from strategy_problems(each, place, look)
+
+
+RULES = (
+    Rule(names),
+    Rule(places),
+    Rule(variants),
+    Rule(tags),
+    Rule(tag_types, ("tag_types",), "whether the types of tags exist: the token may not read the tag types"),
+    Rule(
+        context_fields,
+        ("context_fields",),
+        "context fields and their legal values: the token may not read the context fields",
+    ),
+    Rule(links),
+    Rule(strategies),
+    Rule(dependencies),
+    Rule(text_problems),
+)
+"""In the order in which an import gets to them."""
