@@ -81,7 +81,7 @@ class AdminClient:
             return False
         if reply.status == 200:
             return True
-        raise refusal(reply, self.target)
+        raise self._refusal(reply)
 
     def export(self, query: Mapping[str, Any]) -> dict[str, Any]:
         """Return a data set (import validation, 7). Raises CannotAskError."""

@@ -75,13 +75,13 @@ def named_anywhere(data: DataSet) -> set[str]:
 def has_children(client: AdminClient, feature: Mapping[str, Any]) -> bool:
     """Return whether other flags depend on one."""
     project, name = (quote(str(feature.get(key)), safe="") for key in ("project", "name"))
-    value = client.read(f"/api/admin/projects/{project}/features/{name}")
+    value = client.value(f"/api/admin/projects/{project}/features/{name}")
     return bool(isinstance(value, dict) and value.get("children"))
 
 
 def read_environments(client: AdminClient, project: str) -> frozenset[str] | None:
     """Return the environments of a project, None where they are not told."""
-    value = client.read(f"/api/admin/environments/project/{quote(project, safe='', errors='replace')}")
+    value = client.value(f"/api/admin/environments/project/{quote(project, safe='', errors='replace')}")
     rows = value.get("environments") if isinstance(value, dict) else None
     if not isinstance(rows, list):
         return None
@@ -90,7 +90,7 @@ def read_environments(client: AdminClient, project: str) -> frozenset[str] | Non
 
 def read_legal_values(client: AdminClient) -> dict[str, list[str]] | None:
     """Return the legal values of every context field, by its name, None where they are not told."""
-    rows = client.read("/api/admin/context")
+    rows = client.value("/api/admin/context")
     if not isinstance(rows, list) or not all(isinstance(row, dict) and "name" in row for row in rows):
         return None
     return {str(row["name"]): [str(each.get("value")) for each in row.get("legalValues") or ()] for row in rows}
