@@ -191,7 +191,7 @@ def test_a_data_set_that_is_refused(peer: Peer, tmp_path: Path) -> None:
     saved(tmp_path, {"project": "default", "environment": "development", "data": wrong})
     called = peer.run(tmp_path, "import", "flags.json", "--yes")
     assert called.code == 1 and called.out.endswith("nothing was imported: the server would refuse it\n")
-    assert "\n  nobody\n" in called.out and "  own\n" in called.out
+    assert "\n  nobody\n" in called.out and "  own (flag x)\n" in called.out
     told = json.loads(peer.run(tmp_path, "validate", "flags.json", "--json").out)
     assert [item["affectedItems"] for item in told["errors"]] == [["own"], ["nobody"]]
 

@@ -10,7 +10,7 @@ import pytest
 
 from flagsvc.flagstore import feature_life, feature_views, features, strategies
 from flagsvc.flagstore.access import Actor
-from flagsvc.flagstore.constraints import legal_values
+from flagsvc.flagstore.legal_values import legal_values
 from flagsvc.flagstore.people import collaborators, names_of
 from flagsvc.flagstore.seed import apply_seed, parse_seed
 from flagsvc.flagstore.store import Store, open_store

@@ -48,7 +48,7 @@ def besides(found: Sequence[Problem], unchecked: Sequence[str]) -> None:
     for each in found:
         messages.setdefault(each.message, []).append(": ".join(part for part in (each.flag, each.place) if part))
     rows: list[Row] = [
-        ("red", "error", said(text), names([each for each in at if each])) for text, at in messages.items()
+        ("red", "error", said(text).rstrip("."), names([each for each in at if each])) for text, at in messages.items()
     ]
     show(("", "What", "Where"), rows + [("yellow", "not checked", said(text), ()) for text in unchecked])
 

@@ -176,9 +176,11 @@ def why_not(child: str, parent: str, look: Look) -> str:
 
 def strategies(look: Look) -> Iterator[Problem]:
     """Give what is wrong with strategies, and those of flags that the project does not have."""
-    for number, each in enumerate(look.data.strategies, 1):
+    counts: Counter[str] = Counter()
+    for each in look.data.strategies:
         name = each["featureName"]
-        place = f"strategy {number} ({each['name']})"
+        counts[name] += 1
+        place = f"strategy {counts[name]} ({each['name']})"
         if in_project(name, look) is None:
             yield Problem("unknown-flag", name, place, f"the project has no flag `{name}` and the data brings none")
         yield from strategy_problems(each, place, look)
