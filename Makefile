@@ -10,28 +10,36 @@ export PYTHONDONTWRITEBYTECODE =
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
-$(BIN)/python:
+# An environment is whole when .created is there: where `python -m venv` breaks off (Debian without python3-venv, Ctrl-C), it leaves
+# a python without pip. What was not made whole is made again from nothing.
+$(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit("flagsvc needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
-	$(PYTHON) -m venv $(VENV)
+	@echo "creating $(VENV)"
+	@$(PYTHON) -m venv --clear $(VENV) || { rm -rf $(VENV); exit 1; }
+	@touch $@
 
-$(VENV)/.installed: requirements/dev.txt pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
-	FLAGSVC_PURE=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+$(VENV)/.installed: requirements/dev.txt pyproject.toml $(VENV)/.created
+	@echo "installing $$(grep -c '==' requirements/dev.txt) pinned packages into $(VENV), up to a minute the first time"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@FLAGSVC_PURE=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
 # The compiled engine is rebuilt whenever a source it is made from is newer. Whether anything is compiled, setup.py decides;
 # where nothing was, the next call of make tries again. A build that fails is no obstacle but where nothing may be left out.
+# The lines of setup.py itself are shown as they come, all else is in the log.
 COMPILED := $(addprefix src/flagsvc/,$(shell sed -e 's/\#.*//' src/flagsvc/compiled.txt))
+LOG := $(VENV)/compile.log
 $(VENV)/.compiled: $(VENV)/.installed setup.py src/flagsvc/compiled.txt $(COMPILED)
 	@find src -name '*.so' -delete
-	@echo "compiling the engine with mypyc"
-	@if $(BIN)/python setup.py --quiet build_ext --inplace > $(VENV)/compile.log 2>&1; then \
-	  grep '^flagsvc: ' $(VENV)/compile.log || touch $@; \
+	@{ $(BIN)/python setup.py --quiet build_ext --inplace 2>&1; echo $$? > $(LOG).code; } | tee $(LOG) \
+	  | while IFS= read -r line; do case $$line in "flagsvc: "*) echo "$$line" ;; esac; done
+	@if [ "$$(cat $(LOG).code)" = 0 ]; then \
+	  grep -q 'stays interpreted' $(LOG) || touch $@; \
 	else \
 	  find src -name '*.so' -delete; \
-	  tail -n 15 $(VENV)/compile.log; \
+	  tail -n 15 $(LOG); \
 	  if [ "$$CI" = true ] || [ "$$REQUIRE_ALL" = 1 ]; then exit 1; fi; \
-	  echo "the build failed ($(VENV)/compile.log): the engine stays interpreted (about ten times slower)"; \
+	  echo "the build failed ($(LOG)): the engine stays interpreted (about ten times slower)"; \
 	fi
 
 install: $(VENV)/.compiled ## create .venv, install what is pinned, compile the engine where a C compiler can
@@ -63,7 +71,7 @@ types: install ## mypy, strict
 docs: install ## write the generated reference pages
 	$(BIN)/python docs/generate.py
 
-lock: | $(BIN)/python ## pin the requirements again, with hashes
+lock: $(VENV)/.created ## pin the requirements again, with hashes
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -o requirements/runtime.txt requirements/runtime.in
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -c requirements/runtime.txt -o requirements/dev.txt requirements/dev.in
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -c requirements/dev.txt -o requirements/build.txt requirements/build.in

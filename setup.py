@@ -10,9 +10,15 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import threading
+import time
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from setuptools import setup
+from setuptools.command.build_ext import build_ext
 
 COMPILED = Path("src/flagsvc/compiled.txt")
 HIDDEN = ["-fvisibility=hidden"] if os.name == "posix" else []
@@ -28,6 +34,13 @@ TRASHCAN = """
 """What follows mypyc's own headers in the C source: CPython puts an object aside whose owner's owner's … owner, of fifty and more,
 is given back just now, and writes into a header that acyclic classes do not have."""
 OWN_HEADER = re.compile(r'#include "__native_internal_\w+\.h"\n')
+
+LINK = re.compile(r"\]\((?!https?:|#)([^)]+)\)")
+"""A link of README.md to something in the repository."""
+WORDS_ONLY = {"egg_info", "dist_info", "sdist"}
+"""The commands that tell about the package or pack its source: they compile nothing."""
+BEAT_S = 10
+"""Seconds between two lines that say that the compilation goes on."""
 
 SLOWER = "the engine stays interpreted (about ten times slower)"
 
@@ -81,15 +94,56 @@ def hindrance() -> str:
     return f"the C compiler `{command[0]}` cannot build"
 
 
+def readme() -> str:
+    """Return README.md as it reads outside the repository: its relative links point to the repository's address."""
+    urls = tomllib.loads(Path("pyproject.toml").read_text())["project"]["urls"]
+    return LINK.sub(rf"]({urls['Source']}/blob/main/\1)", Path("README.md").read_text())
+
+
+def tell(text: str) -> None:
+    """Print a line about the build to standard error."""
+    print(f"flagsvc: {text}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def told(text: str) -> Iterator[None]:
+    """Say what is being done while the block runs: at its start, and how long it has taken every few seconds."""
+    tell(text)
+    begun, done = time.monotonic(), threading.Event()
+
+    def beat() -> None:
+        while not done.wait(BEAT_S):
+            tell(f"  … {time.monotonic() - begun:.0f} s")
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+class Build(build_ext):
+    """setuptools' command that compiles, which says what it does."""
+
+    def build_extensions(self) -> None:
+        """Compile the C source."""
+        with told("step 2 of 2: compiling the C source to native code, a minute or two"):
+            super().build_extensions()
+
+
 def extensions() -> list[object]:
     """Return the extension modules to build; none where something hinders, which standard error tells."""
     reason = hindrance()
     if reason:
-        print(f"flagsvc: {reason}: {SLOWER}", file=sys.stderr)
+        tell(f"{reason}: {SLOWER}")
         return []
     from mypyc.build import mypycify
 
-    made = mypycify(["--config-file=pyproject.toml", *modules()], opt_level=os.environ.get("FLAGSVC_OPT", "3"))
+    paths = modules()
+    with told(f"step 1 of 2: translating {len(paths)} modules to C with mypyc"):
+        made = mypycify(["--config-file=pyproject.toml", *paths], opt_level=os.environ.get("FLAGSVC_OPT", "3"))
     for extension in made:
         extension.extra_compile_args += HIDDEN
         for source in map(Path, extension.sources):
@@ -99,4 +153,9 @@ def extensions() -> list[object]:
     return list(made)
 
 
-setup(ext_modules=extensions())
+setup(
+    ext_modules=[] if WORDS_ONLY & set(sys.argv) else extensions(),
+    cmdclass={"build_ext": Build},
+    long_description=readme(),
+    long_description_content_type="text/markdown",
+)

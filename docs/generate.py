@@ -12,9 +12,10 @@ from pathlib import Path
 from flagsvc.api.samples import KEPT, SERVED, SPECIFIED, Row
 from flagsvc.settings.option import Option
 from flagsvc.settings.options import OPTIONS
-from flagsvc.settings.render import default_text, reference, sections
+from flagsvc.settings.render import default_text, reference, with_unit
 from flagsvc.settings.server import server_reference
 from flagsvc.settings.server_table import SERVER_OPTIONS
+from flagsvc.settings.table import BY_NAME, MOST_USED
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -24,26 +25,23 @@ from harness import results  # noqa: E402
 
 OPTION_LIST = "<!-- options: written by `make docs` -->", "<!-- /options -->"
 LIMITS = "<!-- limits: written by `make docs` -->", "<!-- /limits -->"
-UNITS = {"SECONDS": " s", "MS": " ms"}
 COSTS = "<!-- costs: written by `make docs` from docs/benchmarks/proxy.json -->", "<!-- /costs -->"
 
 
 def option_list() -> str:
-    """Return the options as one table: name, variables, default, and the first sentence of what it means."""
+    """Return the options that most deployments look at: name, variables, default, and the first sentence of what it means."""
     rows = ["| Option | Variable | Default | Meaning |", "|---|---|---|---|"]
-    for section, options in sections(OPTIONS):
-        rows.append(f"| **{section}** | | | |")
-        for option in options:
-            reads = ", ".join(f"`{name}`" for name in option.reads) or "in code only"
-            meaning = option.help.split("; ")[0].replace("|", "\\|")
-            rows.append(f"| `{option.name}` | {reads} | {default_text(option)} | {meaning} |")
+    for option in (BY_NAME[name] for name in MOST_USED):
+        reads = ", ".join(f"`{name}`" for name in option.reads)
+        meaning = option.help.split("; ")[0].replace("|", "\\|")
+        rows.append(f"| `{option.name}` | {reads} | {bound(option)} | {meaning} |")
     return "\n".join(rows)
 
 
 def bound(option: Option) -> str:
     """Return the default of a limit with its unit."""
     text = default_text(option)
-    return "no limit" if text == "0" else text + UNITS.get(option.kind.metavar, "")
+    return "no limit" if text == "0" else with_unit(option, text)
 
 
 def limit_table() -> str:

@@ -22,14 +22,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import forms
 import needs
 import peers
+from flagsvc.version import VERSION
 from waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[1]
 KEY = "some-client-key"
 UPSTREAM_TOKEN = "*:development.some-upstream-token"
 SERVER_SIDE_TOKEN = "some-server-side-token"
+FORM = "compiled" if all(forms.compiled_modules().values()) else "interpreted"
+LISTENING = f"flagsvc {VERSION} ({FORM}) listening on"
+"""How the line begins that a program of ours prints when it listens; a process runs compiled where it can."""
 ADMIN_TOKEN = "*:*.some-admin-token"
 ADMINISTRATOR = ("postgres", "nobody")  # the first that exists runs a database that root must not run
 PROCESSES = 8

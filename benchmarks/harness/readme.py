@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+
 from harness import goals
 from harness.prepared import IDENTITY
 from harness.results import EDGE_ONE, OURS, REFERENCE, Cell, Results
@@ -9,8 +11,12 @@ from harness.results import EDGE_ONE, OURS, REFERENCE, Cell, Results
 NOT_KNOWN = "–"
 
 
+SHOWN_FLAGS = 1000
+"""The size of the document for memory and start."""
+
+
 def table(results: Results) -> str:
-    """Return the costs of the list by size, what is to be said about Edge, and memory and start."""
+    """Return the costs of the list by size, then memory and start, where peers win; below it what is to be said about Edge."""
     versions = results.about["versions"]
     servers = {
         "flagsvc": (OURS, 200),
@@ -18,14 +24,18 @@ def table(results: Results) -> str:
         f"Unleash Edge {versions.get('Unleash Edge', NOT_KNOWN)}, one thread": (EDGE_ONE, 200),
         "flagsvc, 304 for an unchanged poller": (OURS, 304),
     }
-    lines = [f"| Flags | {' | '.join(servers)} |", "|---|---|---|---|---|"]
+    lines = [f"| | {' | '.join(servers)} |", "|---|---|---|---|---|"]
     for flags in results.sizes():
         cells = (
             results.find("matrix", server, flags=flags, form="GET list", encoding=IDENTITY, status=status)
             for server, status in servers.values()
         )
-        lines.append(f"| {flags:,} | {' | '.join(map(shown, cells))} |")
-    return "\n".join([*lines, "", " ".join(sentences(results))])
+        lines.append(f"| CPU a request, {flags:,} flags | {' | '.join(map(shown, cells))} |")
+    names = [server if status == 200 else "" for server, status in servers.values()]
+    lines.append(f"| memory, {SHOWN_FLAGS:,} flags | {' | '.join(memory(results, name) for name in names)} |")
+    lines.append(f"| start to ready | {' | '.join(start(results, name) for name in names)} |")
+    newer = ["", goals.NEWER] if goals.edge_age(results) == "old" else []
+    return "\n".join([*lines, *newer])
 
 
 def shown(cell: Cell | None) -> str:
@@ -33,8 +43,13 @@ def shown(cell: Cell | None) -> str:
     return f"{cell.us:,.0f} µs" if cell else NOT_KNOWN
 
 
-def sentences(results: Results) -> list[str]:
-    """Return what stands below the table."""
-    newer = [goals.NEWER] if goals.edge_age(results) == "old" else []
-    own = [verdict.figure for part in (goals.memory, goals.start) for verdict in part(results)]
-    return [*newer, f"{own[0]} with 1,000 flags, ready {own[1]} after the start."] if all(own) else newer
+def memory(results: Results, server: str) -> str:
+    """Return the most resident memory of a server in whole megabytes."""
+    found = [each.rss for each in results.memory if each.server == server and each.flags == SHOWN_FLAGS]
+    return f"{max(found):.0f} MB" if found else NOT_KNOWN
+
+
+def start(results: Results, server: str) -> str:
+    """Return the median of the starts of a server."""
+    found = results.starts.get(server)
+    return f"{statistics.median(found):.2f} s" if found else NOT_KNOWN

@@ -7,7 +7,7 @@ FlagsvcError
 ├── UpstreamError        the upstream server did not answer as hoped
 ├── StoreError           a stored configuration cannot be read or written
 ├── DatabaseError        the flag server's database cannot be used
-├── SeedError            a seed file is wrong, or the database is not empty; carries every problem at once
+├── SeedError            a seed file is wrong; carries every problem at once
 └── ListenError          the address to listen on cannot be had (exit code 1)
 """
 
@@ -64,7 +64,7 @@ class DatabaseError(FlagsvcError):
 
 
 class SeedError(FlagsvcError):
-    """A seed file cannot be read or applied. `problems` holds one line for each, with its path (import validation: seed file)."""
+    """A seed file cannot be read. `problems` holds one line for each, with its path (import validation: seed file)."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)

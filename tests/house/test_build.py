@@ -78,13 +78,20 @@ def test_a_broken_compiler_fails_where_nothing_may_be_left_out(tree: Path, stric
     assert "flagsvc: the C compiler `/bin/false` cannot build" in built.stderr
 
 
+def whole_environment(tree: Path, python: str) -> Path:
+    """Return an environment in which everything is installed; `python` is a shell script in place of its interpreter."""
+    folder = tree / ".venv"
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "python").write_text(f"#!/bin/sh\n{python}\n")
+    (folder / "bin" / "python").chmod(0o755)
+    for mark in (".created", ".installed"):
+        (folder / mark).touch()
+    return folder
+
+
 def make(tree: Path, python: str, **env: str) -> subprocess.CompletedProcess[str]:
-    """Run `make compile` in a tree where everything is installed; `python` is a shell script in place of the interpreter."""
-    folder = tree / ".venv" / "bin"
-    folder.mkdir(parents=True)
-    (folder / "python").write_text(f"#!/bin/sh\n{python}\n")
-    (folder / "python").chmod(0o755)
-    (tree / ".venv" / ".installed").touch()
+    """Run `make compile` in a tree where everything is installed, with `python` as its interpreter."""
+    whole_environment(tree, python)
     return call(tree, program("make"), "compile", **env)
 
 
@@ -122,3 +129,50 @@ def test_make_is_done_when_something_was_built(tree: Path) -> None:
     made = make(tree, "exit 0")
     assert made.returncode == 0, made.stderr
     assert (tree / ".venv" / ".compiled").exists()
+
+
+VENV = """#!/bin/sh
+# Stands for an interpreter: `-m venv` leaves a python without pip where python3-venv is missing, and a whole one later.
+case "$*" in
+  *"-m venv"*)
+    mkdir -p .venv/bin
+    if [ -e whole ]; then printf '#!/bin/sh\\necho "python $*" >> calls\\n' > .venv/bin/python
+    else printf '#!/bin/sh\\necho "No module named pip" >&2; exit 1\\n' > .venv/bin/python; fi
+    chmod +x .venv/bin/python
+    [ -e whole ] || { echo "ensurepip is not available" >&2; exit 1; } ;;
+esac
+"""
+
+
+def test_make_recovers_once_python_can_make_environments(tree: Path) -> None:
+    """Without python3-venv it ends with what Python says; after that is installed the same command goes on."""
+    (tree / "python").write_text(VENV)
+    (tree / "python").chmod(0o755)
+    failed = call(tree, program("make"), "compile", "PYTHON=./python")
+    assert failed.returncode == 2 and "ensurepip is not available" in failed.stderr
+    (tree / "whole").touch()
+    made = call(tree, program("make"), "compile", "PYTHON=./python")
+    assert made.returncode == 0, made.stderr
+    assert "-m pip install" in (tree / "calls").read_text()
+
+
+SLOW = """echo noise
+echo 'flagsvc: step 1 of 2'
+for _ in $(seq 200); do [ -e seen ] && exit 0; sleep 0.05; done
+exit 3"""
+"""A build that goes on until its line has been seen, and fails after ten seconds."""
+
+
+def test_make_shows_that_it_compiles(tree: Path) -> None:
+    """A line of setup.py is shown while the build still runs; what compilers print is in the log alone."""
+    folder = whole_environment(tree, SLOW)
+    command = [program("make"), "compile"]
+    with subprocess.Popen(
+        command, cwd=tree, env={"PATH": os.environ["PATH"]}, stdout=subprocess.PIPE, text=True
+    ) as made:
+        assert made.stdout is not None
+        shown = [made.stdout.readline()]
+        (tree / "seen").touch()
+        shown += made.stdout.readlines()
+    assert made.returncode == 0 and shown[0] == "flagsvc: step 1 of 2\n" and "noise\n" not in shown
+    assert "noise" in (folder / "compile.log").read_text()

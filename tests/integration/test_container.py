@@ -296,6 +296,7 @@ def test_the_compose_file() -> None:
         "source": "seed",
         "target": server["environment"]["FLAGSVC_SEED"],
     }
+    assert server["environment"]["FLAGSVC_SEED_MODE"] == "add", "a changed secret works, and ends no start"
     assert proxy["environment"]["FLAGSVC_URL"] == "http://flag-server:4242/api"
     assert proxy["volumes"] == ["proxy-state:/state"]
     assert "FLAGSVC_STORAGE=file:///state" in of(FINAL, "ENV")[0]

@@ -141,8 +141,13 @@ OURS: dict[str, tuple[Ask, int, int]] = {
 """Where ours differs on purpose: the real server's status, and ours. It reads no body whose media type it cannot take apart."""
 
 
+WORDS = "words"
+OWN_WORDS = {401: ("message", "details", "path"), 503: ("message",)}
+"""Fields of an error that say the same in words of our own, by status: they are compared by name only."""
+
+
 class Seen(NamedTuple):
-    """What an answer is compared by; `error` is the fields of an error, in their order, without its id."""
+    """What an answer is compared by; `error` is the fields of an error, in their order, without its id and our own words."""
 
     status: int
     allow: str | None
@@ -165,12 +170,18 @@ def ask(root: str, request: Ask) -> Seen:
         return seen(response, response.read())
 
 
+def own_words(status: int, name: str) -> bool:
+    """Return whether a field of an error holds words of our own: in a 401 those that tell where to get in, in a 503 the message."""
+    return name in OWN_WORDS.get(status, ())
+
+
 def seen(response: http.client.HTTPResponse, body: bytes) -> Seen:
     """Return what an answer is compared by. In development the real server's parser answers with a page, in production in JSON."""
     media = response.getheader("Content-Type") or ""
     error: list[tuple[str, Any]] = []
     if response.status >= 400 and media.startswith(JSON) and body:
-        error = [(name, value) for name, value in json.loads(body).items() if name != "id"]
+        fields = {name: value for name, value in json.loads(body).items() if name != "id"}
+        error = [(name, WORDS if own_words(response.status, name) else value) for name, value in fields.items()]
     only_message = len(error) == 1 or (response.status >= 400 and media.startswith("text/html"))
     if only_message and response.status in (400, 413, 415):
         return Seen(response.status, None, "of the parser", [])

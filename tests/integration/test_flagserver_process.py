@@ -16,33 +16,77 @@ import pytest
 
 import needs
 import processes
-from flagservers import GIVEN, USER_SECRET, our_flag_server
-from processes import ask
+from flagservers import USER_SECRET, our_flag_server
+from flagsvc.version import SLOWER
+from processes import LISTENING, ask
 from waiting import wait_until
 
 TOKEN = re.compile(r"FLAGSVC_ADMIN_TOKEN=(user:[0-9a-f]{20,})")
+
+
+def without_warning(program: processes.Program) -> str:
+    """Return what a program has written, without the warning that it is interpreted."""
+    return "".join(line for line in program.output().splitlines(keepends=True) if SLOWER not in line)
 
 
 def test_a_first_start_prints_a_token_and_a_second_does_not(tmp_path: Path) -> None:
     """The token is one of an administrator; it is shown once, not stored, and works after a restart. SIGTERM ends with 0."""
     with our_flag_server(seeded=False, folder=tmp_path) as server:
         server.program.wait(lambda: "docs/openapi" in server.program.output(), "greeting")
-        text = server.program.output()
-        assert text.startswith(
-            f"flagsvc listening on {server.root}\nflagsvc ready: 0 feature flags in {tmp_path}/flags.db\n"
-        )
+        text = without_warning(server.program)
+        assert text.startswith(f"{LISTENING} {server.root}\nflagsvc ready: 0 feature flags in {tmp_path}/flags.db\n")
         (secret,) = TOKEN.findall(text)
         assert f"{server.root}/api/admin/api-tokens" in text
         assert server.ask("GET", "/admin/maintenance", token=secret).status == 200
         assert processes.ask(server.root + "/health").json() == {"health": "GOOD"}
         assert server.program.stop() == 0
-        assert server.program.output() == text
+        assert without_warning(server.program) == f"{text}flagsvc stopping: waits up to 10 s for answers under way\n"
     kept = b"".join(path.read_bytes() for path in tmp_path.glob("flags.db*"))
     assert secret.removeprefix("user:").encode() not in kept
     with our_flag_server(seeded=False, folder=tmp_path) as server:
         server.program.wait(lambda: "ready" in server.program.output(), "ready")
         assert "FLAGSVC_ADMIN_TOKEN" not in server.program.output()
         assert server.ask("GET", "/admin/maintenance", token=secret).status == 200
+
+
+def test_every_line_is_json(tmp_path: Path) -> None:
+    """With JSON_LOGGER all lines are, and the first token stands in a field of its own, for programs to take."""
+    env = {"JSON_LOGGER": "true", "FLAGSVC_NO_SUCH_OPTION": "1"}
+    with our_flag_server(seeded=False, folder=tmp_path, **env) as server:
+        server.program.wait(lambda: "first start" in server.program.output(), "greeting")
+        assert server.program.stop() == 0
+        said = [json.loads(line) for line in server.program.output().splitlines()]
+    listening, ready, first, stopping = (line for line in said if line["level"] == "info")
+    assert listening["message"] == f"{LISTENING} {server.root}"
+    assert ready["message"] == f"flagsvc ready: 0 feature flags in {tmp_path}/flags.db"
+    assert first["message"] == "flagsvc first start: `token` is the token of an administrator, shown only this once"
+    assert re.fullmatch("user:[0-9a-f]{20,}", first["token"])
+    assert first["documentation"] == f"{server.root}/docs/openapi"
+    assert stopping["message"] == "flagsvc stopping: waits up to 10 s for answers under way"
+    assert any("FLAGSVC_NO_SUCH_OPTION" in line["message"] for line in said if line["level"] == "warn")
+
+
+def test_all_addresses_are_told(tmp_path: Path) -> None:
+    """A server that listens on all addresses says so, and how to listen on this machine alone."""
+    port = processes.free_port()
+    command = [*processes.flagsvc(), "server", "--port", str(port), "--database", tmp_path / "flags.db"]
+    with processes.running("server", command, env={}, folder=tmp_path) as program:
+        program.wait(lambda: "flagsvc ready" in program.output(), "ready")
+        assert without_warning(program).splitlines()[0] == (
+            f"{LISTENING} http://localhost:{port} (all addresses, IPv6 and IPv4;"
+            " with --host 127.0.0.1 on this machine alone)"
+        )
+
+
+def test_mistakes_are_json_too(tmp_path: Path) -> None:
+    """A start that fails says so in a line of JSON, with the exit code it has without."""
+    command = [*map(str, processes.flagsvc()), "server", "--database", str(tmp_path / "flags.db"), "--use-json-logger"]
+    for more, code in ((["--seed", str(tmp_path / "nosuch")], 2), (["--port", "x"], 2), (["--host", "192.0.2.1"], 1)):
+        env = processes.clean_environment(tmp_path)
+        run = [*command, *more]
+        done = subprocess.run(run, env=env, capture_output=True, text=True, timeout=60, check=False)
+        said = [line for line in map(json.loads, done.stderr.splitlines()) if line["level"] != "warn"]
+        assert (done.returncode, [line["level"] for line in said]) == (code, ["fatal"])
 
 
 def test_the_lines_to_go_on_with_work() -> None:
@@ -61,7 +105,7 @@ def test_the_lines_to_go_on_with_work() -> None:
 
 
 def test_a_seed_is_planted_once(tmp_path: Path) -> None:
-    """What it holds is there; a restart with the same file is fine, another file is refused, and nothing is lost."""
+    """What it holds is there; a restart with the same file changes nothing."""
     given = {"features": [{"name": "a"}, {"name": "b"}]}
     for _ in range(2):
         with our_flag_server(given=given, folder=tmp_path) as server:
@@ -69,16 +113,36 @@ def test_a_seed_is_planted_once(tmp_path: Path) -> None:
             assert "ready: 2 feature flags in" in server.program.output()
             assert "FLAGSVC_ADMIN_TOKEN" not in server.program.output()
             assert server.ask("GET", "/admin/maintenance", token=USER_SECRET).status == 200
-    code, text = run(tmp_path, "--seed", write_seed(tmp_path, {"features": [{"name": "c"}]}))
-    assert code == 2
-    assert "the database is not empty, it holds 2 features" in text
 
 
-def write_seed(folder: Path, more: dict[str, object]) -> str:
-    """Return the path of a seed file."""
-    path = folder / "other.json"
-    path.write_text(json.dumps(GIVEN | more))
-    return str(path)
+def test_a_changed_seed_is_left_out_and_can_be_added(tmp_path: Path) -> None:
+    """The server starts with what is there and says how to add the seed. Then it says how much it added, once."""
+    with our_flag_server(given={"features": [{"name": "a"}]}, folder=tmp_path) as server:
+        server.program.wait(lambda: "flagsvc ready: 1 feature flag in" in server.program.output(), "ready")
+    changed = {"features": [{"name": "a"}, {"name": "b"}], "tokens": [{"type": "admin", "secret": "*:*.changed"}]}
+    with our_flag_server(given=changed, folder=tmp_path) as server:
+        server.program.wait(lambda: "flagsvc ready: 1 feature flag in" in server.program.output(), "ready")
+        assert "warn  the seed is not applied" in server.program.output()
+        assert "--seed-mode add" in server.program.output()
+        assert server.ask("GET", "/admin/maintenance", token="*:*.changed").status == 401
+    for told in (True, False):
+        with our_flag_server("--seed-mode", "add", given=changed, folder=tmp_path) as server:
+            server.program.wait(lambda: "flagsvc ready: 2 feature flags in" in server.program.output(), "ready")
+            assert ("flagsvc seed: added features 1, tokens 1\n" in server.program.output()) is told
+            assert "the seed is not applied" not in server.program.output()
+            assert server.ask("GET", "/admin/maintenance", token="*:*.changed").status == 200
+            assert server.ask("GET", "/admin/maintenance", token=USER_SECRET).status == 200
+
+
+def test_a_seed_after_a_plain_first_start(tmp_path: Path) -> None:
+    """What the guide shows first rules no seed out: all of it is there afterwards, and the first token still opens."""
+    with our_flag_server(seeded=False, folder=tmp_path) as server:
+        server.program.wait(lambda: "docs/openapi" in server.program.output(), "greeting")
+        (secret,) = TOKEN.findall(server.program.output())
+    with our_flag_server(given={"features": [{"name": "a"}]}, folder=tmp_path) as server:
+        server.program.wait(lambda: "flagsvc ready: 1 feature flag in" in server.program.output(), "ready")
+        for token in (secret, USER_SECRET):
+            assert server.ask("GET", "/admin/maintenance", token=token).status == 200
 
 
 def run(folder: Path, *arguments: str, **env: str) -> tuple[int, str]:

@@ -37,7 +37,7 @@ def script(old: str, new: str) -> str:
 
 
 def test_the_page(tmp_path: Path) -> None:
-    """Flags move from the real server to ours, then from one environment to the next, then from a file."""
+    """A whole server goes from the real one to ours, then a project, then flags to the next environment, then from a file."""
     with (
         processes.postgresql() as database,
         processes.unleash_server(database) as real,
@@ -60,7 +60,8 @@ def test_the_page(tmp_path: Path) -> None:
         query = {"project": "default", "environment": "production"}
         found = ours.admin("/features-batch/export", query)
 
-    assert "imported: 2 new\n" in done.stdout and done.stdout.endswith("imported: 1 changed\n")
+    assert "moved: 2 flags into project `default`, environment `production`\n" in done.stdout
+    assert "imported: 2 same\n" in done.stdout and done.stdout.endswith("imported: 1 changed\n")
     assert [(item["name"], item["description"]) for item in found["features"]] == [
         ("dark-mode", "On for everybody"),
         ("new-checkout", None),

@@ -19,7 +19,7 @@ WORLDS: dict[str, dict[str, Any]] = {
         "variant_feature_state": True,
     },
 }
-LIVE, READY = ("/proxy/live", "/livez"), ("/proxy/ready", "/readyz")
+LIVE, READY = ("/", "/proxy/live", "/livez"), ("/proxy/ready", "/readyz")
 OPEN = (
     *LIVE,
     *READY,

@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 
 from fake_upstream import FEATURES, METRICS, FakeUpstream, fake_upstream
+from flagsvc.version import SLOWER
 from processes import (
+    LISTENING,
     Proxy,
     answers,
     ask,
@@ -33,7 +35,7 @@ DOCUMENT: dict[str, Any] = {
     "version": 2,
     "features": [{"name": name, "enabled": True, "strategies": [{"name": "default"}]} for name in ("first", "second")],
 }
-QUICK = {"FLAGSVC_FETCH_INTERVAL": "100"}
+QUICK = {"FLAGSVC_FETCH_INTERVAL": "1000"}
 
 
 @pytest.fixture
@@ -44,23 +46,80 @@ def upstream() -> Iterator[FakeUpstream]:
 
 
 def lines(proxy: Proxy) -> list[str]:
-    """What the proxy has printed."""
-    return proxy.program.output().splitlines()
+    """What the proxy has printed, without the warning that it is interpreted."""
+    return [line for line in proxy.program.output().splitlines() if SLOWER not in line]
 
 
 def listening(port: int) -> str:
     """The line a proxy prints when it listens on all addresses."""
-    return f"flagsvc listening on http://localhost:{port}/proxy (all addresses, IPv6 and IPv4)"
+    return f"{LISTENING} http://localhost:{port}/proxy (all addresses, IPv6 and IPv4)"
+
+
+STOPPING = "flagsvc stopping: waits up to 10 s for answers under way"
 
 
 def test_what_it_prints(upstream: FakeUpstream) -> None:
-    """Two lines, one when it listens and one when it is ready, and nothing else until its end, which is 0."""
+    """A line when it listens, one when it is ready, and one when it is told to stop; the exit code is 0."""
     with our_proxy(upstream.url, **QUICK) as proxy:
         proxy.program.wait(lambda: len(lines(proxy)) == 2, "telling that it is ready")
         assert lines(proxy) == [listening(proxy.port), f"flagsvc ready: 2 toggles from {upstream.url}"]
         assert list(proxy.toggles()) == ["first", "second"]
         assert proxy.program.stop() == 0
-        assert len(lines(proxy)) == 2
+        assert lines(proxy)[2:] == [STOPPING]
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_it_says_that_it_stops(upstream: FakeUpstream, workers: str) -> None:
+    """At SIGTERM the time of grace is told too; a second signal, which cuts it short, adds nothing."""
+    env = {"FLAGSVC_WORKERS": workers, "FLAGSVC_SHUTDOWN_GRACE": "60"}
+    with our_proxy(upstream.url, **env) as proxy:
+        proxy.program.process.send_signal(signal.SIGTERM)
+        proxy.program.wait(lambda: "stopping" in proxy.program.output(), "saying that it stops")
+        assert proxy.program.stop() == 0
+        told = [line for line in lines(proxy) if "stopping" in line]
+        assert told == [
+            "flagsvc stopping: answers new requests for 60 s more (a second signal skips that),"
+            " then waits up to 10 s for answers under way"
+        ]
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_every_line_is_json(upstream: FakeUpstream, workers: str) -> None:
+    """With JSON_LOGGER all lines are: those of the start and the stop, of both processes, and warnings about the configuration."""
+    env = {"JSON_LOGGER": "true", "LOG_LEVEL": "info", "FLAGSVC_WORKERS": workers, "FLAGSVC_NO_SUCH_OPTION": "1"}
+    with our_proxy(upstream.url, FLAGSVC_ADMIN_ADDRESS="127.0.0.1:0", **env) as proxy:
+        proxy.program.wait(lambda: "flagsvc ready" in proxy.program.output(), "telling that it is ready")
+        assert proxy.program.stop() == 0
+        said = [json.loads(line) for line in lines(proxy)]
+    assert all({"time", "level", "message"} <= set(line) for line in said)
+    texts = [line["message"] for line in said]
+    assert [text for text in texts if text.startswith("flagsvc ")] == [
+        listening(proxy.port),
+        next(text for text in texts if text.startswith("flagsvc admin on http://127.0.0.1:")),
+        f"flagsvc ready: 2 toggles from {upstream.url}",
+        STOPPING,
+    ]
+    assert any("FLAGSVC_NO_SUCH_OPTION" in text for text in texts)
+
+
+MISTAKES = {
+    "no configuration": ({"UNLEASH_PROXY_CLIENT_KEYS": " ", "FLAGSVC_FETCH_INTERVAL": "x"}, 2, 2),
+    "an address that is not there": ({"FLAGSVC_HOST": "192.0.2.1"}, 1, 1),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_are_json_too(name: str, tmp_path: Path) -> None:
+    """What stops the start is one line of JSON for each problem; the exit code is the same as without."""
+    env, code, count = MISTAKES[name]
+    known = proxy_environment("http://127.0.0.1:9/api", free_port(), {"JSON_LOGGER": "true", **env})
+    command = [*map(str, flagsvc()), "proxy"]
+    done = subprocess.run(
+        command, env=clean_environment(tmp_path) | known, capture_output=True, text=True, timeout=60, check=False
+    )
+    said = [line for line in map(json.loads, done.stderr.splitlines()) if line["level"] == "fatal"]
+    assert (done.returncode, len(said), done.stdout) == (code, count, "")
+    assert all(line["message"].startswith("flagsvc proxy: ") for line in said)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -171,7 +230,7 @@ def test_wrong_extensions(upstream: FakeUpstream, tmp_path: Path) -> None:
 def test_one_address(upstream: FakeUpstream) -> None:
     """FLAGSVC_HOST is the only address that is listened on."""
     with our_proxy(upstream.url, FLAGSVC_HOST="127.0.0.1") as proxy:
-        assert lines(proxy)[0] == f"flagsvc listening on http://127.0.0.1:{proxy.port}/proxy"
+        assert lines(proxy)[0] == f"{LISTENING} http://127.0.0.1:{proxy.port}/proxy"
         with (
             contextlib.closing(socket.socket(socket.AF_INET6)) as client,
             pytest.raises(OSError, match=r"refused|assign"),

@@ -24,7 +24,7 @@ from flagsvc.settings.load import load
 async def live():
     async with create_app(load(os.environ, None, {}).options) as app:
         await app.ready(20)
-        assert "1 toggle" in app.greeting(), app.greeting()
+        assert "1 toggle" in str(app.greeting()), app.greeting()
 
 asyncio.run(live())
 print(" ".join(sorted({name.partition(".")[0] for name in sys.modules})))

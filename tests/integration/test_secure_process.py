@@ -19,7 +19,7 @@ from crews import document, workers
 from fake_upstream import FakeUpstream, Reply, fake_upstream
 from flagsvc.cli.probing import Place, status_of
 from pki import HOST, Authority, serial, written
-from processes import KEY, Program, Proxy, answers, ask, flagsvc, free_port, proxy_environment, running
+from processes import KEY, LISTENING, Program, Proxy, answers, ask, flagsvc, free_port, proxy_environment, running
 from waiting import wait_until
 
 AUTHORITY = Authority()
@@ -41,7 +41,7 @@ def proxy(upstream: FakeUpstream, folder: Path, port: int, number: int = 1, **en
     given = {"FLAGSVC_WORKERS": str(number), "FLAGSVC_WATCH_INTERVAL": "1", "FLAGSVC_SHUTDOWN_GRACE": "0", **env}
     variables = proxy_environment(upstream.url, port, given)
     with running("proxy", [*flagsvc(), "proxy"], env=variables, folder=folder) as program:
-        program.wait(lambda: "flagsvc listening on" in program.output(), "listening")
+        program.wait(lambda: "listening on" in program.output(), "listening")
         yield program
 
 
@@ -87,7 +87,7 @@ def test_a_new_certificate_without_a_restart(upstream: FakeUpstream, tmp_path: P
     env = {"FLAGSVC_TLS_CERT": pair, "LOG_LEVEL": "info"}
     with proxy(upstream, tmp_path, port, number, **env) as program:
         ready(program)
-        assert f"flagsvc listening on https://localhost:{port}/proxy" in program.output()
+        assert f"{LISTENING} https://localhost:{port}/proxy" in program.output()
         assert probe(tmp_path, port, env) == (0, f"ready: https://127.0.0.1:{port}/proxy/health\n")
         first = shown(port, caller)
         with line(port, caller) as kept:
@@ -142,7 +142,7 @@ def test_a_unix_socket(upstream: FakeUpstream, tmp_path: Path, number: int) -> N
     place = Place(host, 0, "/proxy/health")
     with proxy(upstream, tmp_path, 3000, number, **env) as program:
         ready(program)
-        assert f"flagsvc listening on http://{host}:/proxy\n" in program.output()
+        assert f"{LISTENING} http://{host}:/proxy\n" in program.output()
         assert [status_of(place, 10) for _ in range(8)] == [200] * 8
         assert probe(tmp_path, 3000, env) == (0, f"ready: http://{host}:/proxy/health\n")
         os.kill(program.process.pid, signal.SIGKILL)
@@ -177,7 +177,7 @@ def test_operators_have_their_own_address(upstream: FakeUpstream, tmp_path: Path
     env = {"FLAGSVC_ADMIN_ADDRESS": f"{HOST}:{admin}", "FLAGSVC_SHUTDOWN_GRACE": "60", "FLAGSVC_STORAGE": "none"}
     with proxy(upstream, tmp_path, port, number, **env) as program:
         said = [each for each in program.output().splitlines() if each.startswith("flagsvc ")]
-        assert said[0].startswith(f"flagsvc listening on http://localhost:{port}/proxy (all addresses, ")
+        assert said[0].startswith(f"{LISTENING} http://localhost:{port}/proxy (all addresses, ")
         assert said[1] == f"flagsvc admin on {there}"
         statuses = {"/metrics": 200, METRICS: 200, "/livez": 200, "/proxy/live": 200, "/readyz": 503}
         assert {path: answers(f"{there}{path}", code) for path, code in statuses.items()} == dict.fromkeys(
@@ -215,7 +215,7 @@ def test_certificates_that_cannot_be_used_stop_the_start(tmp_path: Path, command
 def test_certificates_towards_the_upstream_are_looked_at_before_the_start(tmp_path: Path) -> None:
     """As with those to serve with."""
     gone = str(tmp_path / "gone.pem")
-    env = proxy_environment("https://127.0.0.1:1", free_port(), {"FLAGSVC_UPSTREAM_CA": gone})
+    env = proxy_environment("https://127.0.0.1:1/api", free_port(), {"FLAGSVC_UPSTREAM_CA": gone})
     with running("proxy", [*flagsvc(), "proxy"], env=env, folder=tmp_path) as program:
         assert program.process.wait(30) == 2
     assert program.output() == f"flagsvc proxy: upstreamCa: cannot read `{gone}`: no such file or directory\n"

@@ -260,6 +260,19 @@ async def test_a_403_beside_the_api_is_a_refusal_with_a_hint() -> None:
 
 
 @asynchronous
+async def test_a_refusal_tells_the_kind_of_token() -> None:
+    """401 and 403 say by its form what was given and what is needed; so it is with the token that came later."""
+    for status in (401, 403):
+        async with session(token="user:very-hidden-token") as (server, upstream):
+            server.script(reply(status), reply(status), reply(500))
+            assert "form of a personal access token" in str(await fault(upstream))
+            upstream.renew("*:*.very-hidden-token")
+            error = str(await fault(upstream))
+            assert "form of an admin token" in error and "a backend token is needed" in error
+            assert "the form of" not in str(await fault(upstream))
+
+
+@asynchronous
 async def test_posts_search_for_the_api_as_well() -> None:
     """A restored proxy may report before its first poll went well."""
     async with session("") as (server, upstream):

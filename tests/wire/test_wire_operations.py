@@ -14,7 +14,7 @@ from wirekit import DOCUMENT, TOKEN, Opener, asking
 from flagsvc.engine.canonical import Canon
 from flagsvc.engine.context import Context
 from flagsvc.engine.reads import Reads
-from flagsvc.version import VERSION
+from flagsvc.version import VERSION, form
 
 PROMETHEUS = "/proxy/internal-backstage/prometheus"
 TYPES = {
@@ -68,7 +68,7 @@ def test_other_metrics(opened: Opener) -> None:
     wire.ask("OPTIONS", "/proxy")
     lines = wire.get(PROMETHEUS).body.decode().splitlines()
     for line in (
-        f'flagsvc_build_info{{version="{VERSION}"}} 1.0',
+        f'flagsvc_build_info{{engine="{form()}",version="{VERSION}"}} 1.0',
         "flagsvc_config_problems 1.0",
         "flagsvc_config_age_seconds 2.5",
         'flagsvc_config_state{state="fresh"} 1.0',

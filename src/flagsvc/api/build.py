@@ -24,6 +24,7 @@ from flagsvc.api.routes import ROUTES, Auth, Limit, Row
 from flagsvc.api.samples import Fleet, Loops, Sources, no_loops
 from flagsvc.api.settings import ServiceSettings
 from flagsvc.api.standing import AgeField, Standing
+from flagsvc.api.welcome import Welcome
 from flagsvc.clock import Clock
 from flagsvc.extensions import ContextEnricher
 from flagsvc.log import Logger
@@ -94,6 +95,7 @@ def build(
     standing = ports.standing or Standing(ports.holder, ports.clock, settings.max_staleness)
     handlers = make_handlers(settings, ports, answers, sources, make_enrichment(settings, ports, enrichers, reached))
     handlers["ready"] = Ready(standing, answers)
+    handlers["welcome"] = Welcome(settings, rows, answers)
     keys = Keys(settings.client_keys, settings.server_tokens)
     return Parts(
         cors=cors,
@@ -162,10 +164,12 @@ def make_resources(
     for row in rows:
         if not row.on(settings) and row.condition is not None and row.condition.status == 404:
             continue
-        resource = resources.setdefault(row.place(settings.base_path).encode(), Resource(row.always))
         for method in ("GET", "HEAD") if row.method == "GET" else (row.method,):
             tallies.append(Tally(method, row.template))
-            resource.endpoints[method.encode()] = make_endpoint(row, settings, handlers, rings, tallies[-1])
+            endpoint = make_endpoint(row, settings, handlers, rings, tallies[-1])
+            for place in row.places(settings.base_path):
+                resource = resources.setdefault(place.encode(), Resource(row.always))
+                resource.endpoints[method.encode()] = endpoint
     for resource in resources.values():
         resource.allow = b", ".join([*resource.endpoints, b"OPTIONS"])
     return {path.lower(): resource for path, resource in resources.items()} | resources

@@ -23,6 +23,7 @@ TRANSFER_ENCODING: Final = 9
 REQUESTED_HEADERS: Final = 10
 CLIENT_SPEC: Final = 11
 """Only the flag server reads it."""
+ACCEPT: Final = 12
 
 LONGEST_READ: Final = 512
 """Bytes of an Accept-Encoding that are looked at: no longer one is real, and reading 64 kB of it takes 20 ms."""
@@ -34,6 +35,7 @@ HEADERS: Final[dict[bytes, int]] = {
     b"origin": ORIGIN,
     b"if-none-match": IF_NONE_MATCH,
     b"accept-encoding": ACCEPT_ENCODING,
+    b"accept": ACCEPT,
     b"x-forwarded-for": FORWARDED_FOR,
     b"content-type": CONTENT_TYPE,
     b"content-length": CONTENT_LENGTH,
@@ -88,6 +90,7 @@ class Call:
         self.transfer_coding: bytes | None = None
         self.requested_headers: bytes | None = None
         self.client_spec: bytes | None = None
+        self.accept: bytes | None = None
         self.found: object | None = None
 
     def read(self, table: dict[bytes, int]) -> None:
@@ -121,13 +124,15 @@ class Call:
             self.put_content(kind, value)
 
     def put_content(self, kind: i64, value: bytes) -> None:
-        """Take one header that describes the body."""
+        """Take one header that describes a body, the request's or the wanted one."""
         if kind == CONTENT_TYPE:
             self.content_type = value if self.content_type is None else self.content_type
         elif kind == CONTENT_LENGTH:
             self.content_length = value
         elif kind == CONTENT_ENCODING:
             self.content_encoding = joined(self.content_encoding, value)
+        elif kind == ACCEPT:
+            self.accept = value if self.accept is None else self.accept
         elif kind == CLIENT_SPEC:
             self.client_spec = value if self.client_spec is None else self.client_spec
         else:

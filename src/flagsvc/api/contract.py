@@ -68,6 +68,10 @@ class Contract(ABC):
         The room is that for connections or, where it is `crowded`, for the bytes of requests under way.
         """
 
+    def tls_refusal(self) -> Response:
+        """Return the answer (400) to a caller that speaks TLS where plain HTTP is spoken."""
+        return self.early_refusal(400)
+
     @abstractmethod
     def fail(self, call: Call, error: Exception) -> Response:
         """Log an unexpected exception and return the 500."""

@@ -87,13 +87,16 @@ def operation(row: Row) -> Json:
 
 def identifier(row: Row) -> str:
     """Return a name for an operation that stays the same: `get_proxy_all`."""
-    return "_".join([row.method.lower(), *row.path.replace("-", "/").replace(".", "/").strip("/").split("/")])
+    words = row.path.replace("-", "/").replace(".", "/").strip("/") or row.handler
+    return "_".join([row.method.lower(), *words.split("/")])
 
 
 def success(row: Row) -> Json:
     """Return the description of a 200."""
-    schema = ref(row.schema) if row.schema else TEXT
-    return {"description": "OK", "headers": headers(200), "content": {row.media: {"schema": schema}}}
+    content = {row.media: {"schema": ref(row.schema) if row.schema else TEXT}}
+    if row.as_json:
+        content["application/json"] = {"schema": ref(row.as_json)}
+    return {"description": "OK", "headers": headers(200), "content": content}
 
 
 def failure(answer: Documented) -> Json:

@@ -75,6 +75,11 @@ def no_http() -> Refused:
     return Refused(400, "this is not an HTTP request, or its Host or the length of its body is in doubt", [])
 
 
+def no_tls() -> Refused:
+    """Return the 400 for a TLS handshake on a port of plain HTTP."""
+    return Refused(400, "this port speaks plain HTTP, and this is a TLS handshake: use http:// here", [])
+
+
 def unexpected() -> Refused:
     """Return the 500 that tells nothing of its cause."""
     return Refused(500, "an unexpected error occurred", [])

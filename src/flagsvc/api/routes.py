@@ -56,7 +56,8 @@ class Row:
 
     `handler` names who answers, `query` tells that a context is read from the query string, `body` the schema of the JSON body
     and `body_needed` that it may not be missing, `media` and `schema` the type and the schema of a 200. `always` marks what
-    answers before the first configuration is there, `listed` what the OpenAPI document tells.
+    answers before the first configuration is there, `listed` what the OpenAPI document tells. `as_json` is the schema of a 200
+    where it is JSON for who asks for that.
     """
 
     path: str
@@ -71,6 +72,7 @@ class Row:
     limit: Limit = Limit.NONE
     media: str = "application/json"
     schema: str = ""
+    as_json: str = ""
     condition: Condition | None = None
     always: bool = False
     rooted: bool = False
@@ -84,6 +86,11 @@ class Row:
     def place(self, base: str) -> str:
         """Return the path where the base path is `base`."""
         return self.path if self.rooted else base + self.path
+
+    def places(self, base: str) -> tuple[str, ...]:
+        """Return every path it answers at, without a slash at the end; the first page is at the root and at the base path."""
+        place = self.place(base).rstrip("/")
+        return tuple({"": None, place: None}) if self.path == "/" else (place,)
 
     @property
     def for_operators(self) -> bool:
@@ -110,6 +117,14 @@ PROBES = (
 """Liveness and readiness where Kubernetes and the Rust successor have them: path, who answers, which other route that is."""
 
 ROUTES: tuple[Row, ...] = (
+    Row(
+        path="/",
+        handler="welcome",
+        summary="Say what this is and where to go, as text or JSON",
+        media="text/plain",
+        as_json="Welcome",
+        always=True,
+    ),
     Row(
         path="/proxy",
         handler="enabled",
@@ -242,7 +257,7 @@ ROUTES: tuple[Row, ...] = (
     Row(
         path="/docs/openapi.json",
         handler="openapi",
-        summary="Read this document",
+        summary="Read the OpenAPI document of these endpoints",
         schema="Document",
         condition=DOCS,
         tag="documentation",

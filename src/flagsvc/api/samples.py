@@ -18,7 +18,7 @@ from flagsvc.api.cache import AnswerCache
 from flagsvc.api.call import Tally
 from flagsvc.api.ports import Holder, Usage
 from flagsvc.clock import Clock
-from flagsvc.version import VERSION
+from flagsvc.version import VERSION, form
 
 STATES = ("cold", "restored", "bootstrapped", "fresh", "stale", "rejected")
 ROLES = ("alone", "follower", "leader")
@@ -196,7 +196,13 @@ def collected(what: str) -> Callable[[Sources], Mapping[Labels, float]]:
 
 
 KEPT = (
-    Row("flagsvc_build_info", "gauge", "The running version.", lambda _: {(VERSION,): 1}, ("version",)),
+    Row(
+        "flagsvc_build_info",
+        "gauge",
+        "The running version, and whether its engine is `compiled` or `interpreted` (slower).",
+        lambda _: {(VERSION, form()): 1},
+        ("version", "engine"),
+    ),
     Row("flagsvc_config_problems", "gauge", "Malformed toggles left out.", lambda of: {(): of.holder.problems}),
     Row("flagsvc_config_age_seconds", "gauge", "Time since the last check that went well.", lambda of: {(): age(of)}),
     Row("flagsvc_config_state", "gauge", "1 for the state of the configuration.", states, ("state",)),

@@ -94,6 +94,16 @@ SCHEMAS: dict[str, dict[str, object]] = {
         "strategies",
     ),
     "Features": record({"version": {"type": "integer"}, "features": {"type": "array"}}, "features"),
+    "Place": record(
+        {"method": TEXT, "path": TEXT, "description": TEXT, "key": TEXT},
+        *("method", "path", "description", "key"),
+        closed=True,
+    ),
+    "Welcome": record(
+        {"name": TEXT, "description": TEXT, "endpoints": {"type": "array", "items": ref("Place")}},
+        *("name", "description", "endpoints"),
+        closed=True,
+    ),
     "Document": record({"openapi": TEXT, "info": {"type": "object"}, "paths": {"type": "object"}}, "openapi"),
     "Problem": record({"instancePath": TEXT, "message": TEXT}, "instancePath", "message", closed=True),
     "Error": record({"error": TEXT, "validation": {"type": "array", "items": ref("Problem")}}, "error", closed=True),

@@ -215,14 +215,23 @@ class Service(Contract):
 
     def early_refusal(self, status: int, crowded: bool = False) -> Response:
         """Return the answer to what is refused before it is a request, as the contract says."""
-        call = Call(Request(GET, b"", b"", []))
-        if self.access_log:
-            call.started = self.clock.monotonic()
+        call = self.unread()
         if status == 431:
             return self.refuse(call, refusals.headers_too_large(self.header_limit))
         if status == 503:
             return self.refuse(call, refusals.crowded() if crowded else refusals.no_room())
         return self.refuse(call, refusals.no_http())
+
+    def tls_refusal(self) -> Response:
+        """Return the answer to a caller that speaks TLS where plain HTTP is spoken."""
+        return self.refuse(self.unread(), refusals.no_tls())
+
+    def unread(self) -> Call:
+        """Return what stands for a request that could not be read."""
+        call = Call(Request(GET, b"", b"", []))
+        if self.access_log:
+            call.started = self.clock.monotonic()
+        return call
 
     def fail(self, call: Call, error: Exception) -> Response:
         """Return the 500 for an exception nobody expected, and log where it came from."""

@@ -15,10 +15,12 @@ from typing import Any, Self
 
 from flagsvc.api.service import Service
 from flagsvc.apps.listen import listen, scope, take, url
+from flagsvc.apps.notices import Notice
 from flagsvc.errors import ListenError
 from flagsvc.front import Limits, front
 from flagsvc.settings.network import split_address
 from flagsvc.settings.options import ProxyOptions
+from flagsvc.version import build
 
 TICK_S = 1.0
 MOST = 256
@@ -111,6 +113,7 @@ def make_desk(options: ProxyOptions, provide: Callable[[], Service], opened: Ite
         raise
 
 
-def announced(address: str, desk: Desk | None) -> str:
+def announced(address: str, desk: Desk | None) -> list[Notice]:
     """Return what to print when callers are taken at `address`."""
-    return f"flagsvc listening on {address}" + ("" if desk is None else f"\n{desk.line}")
+    lines = [f"flagsvc {build()} listening on {address}"] + ([] if desk is None else [desk.line])
+    return [Notice(line) for line in lines]

@@ -17,10 +17,14 @@ from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Protocol
 
+from flagsvc.apps.notices import Notice, Say
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 """The signals to end."""
 HANGUP = signal.SIGHUP
 """The signal to read files again."""
+GRACE_S = 10
+"""Seconds that answers under way get to finish when the process is asked to end."""
 TURNS = 3
 """Turns of the loop after which a server has closed its sockets."""
 
@@ -31,12 +35,16 @@ class Grace:
     That is what a second signal does, and SIGINT, which comes from a person at a terminal.
     """
 
-    def __init__(self, seconds: float, drain: Callable[[], None]) -> None:
-        """Take how long it is, and what tells callers that it has begun; that is done once, also where it is no time at all."""
+    def __init__(self, seconds: float, drain: Callable[[], None], say: Say | None = None) -> None:
+        """Take how long it is, and what tells callers that it has begun; that is done once, also where it is no time at all.
+
+        `say` prints what happens now; a worker has none, its parent tells it.
+        """
         self.hurried = False
         self._told = False
         self._seconds = seconds
         self._drain = drain
+        self._say = say
         self._until: float | None = None
 
     def tell(self, number: int) -> None:
@@ -50,7 +58,15 @@ class Grace:
         if self._until is None:
             self._until = now + self._seconds
             self._drain()
+            if self._say is not None:
+                self._say(stopping(0 if self.hurried else self._seconds))
         return self.hurried or now >= self._until
+
+
+def stopping(seconds: float) -> Notice:
+    """Return what to print when the end begins: how long new requests are answered, and those under way waited for."""
+    more = f"answers new requests for {seconds:g} s more (a second signal skips that), then " if seconds else ""
+    return Notice(f"flagsvc stopping: {more}waits up to {GRACE_S} s for answers under way")
 
 
 class Stoppable(Protocol):

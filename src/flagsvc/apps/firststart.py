@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from flagsvc.flagstore.beginning import count_features, plant
+from collections.abc import Mapping
+
+from flagsvc.apps.notices import Notice
+from flagsvc.flagstore.beginning import Outcome, count_features, plant
 from flagsvc.flagstore.first_start import first_start
 from flagsvc.flagstore.seed import Seed
 from flagsvc.flagstore.store import Store, database_url
+from flagsvc.log import Logger
 from flagsvc.settings.server import ServerOptions
+from flagsvc.settings.server_table import ADD
 
-HOW_TO_GO_ON = """\
-
+HOW_TO_GO_ON = """
 First start: this is the token of an administrator. It is shown only this once.
 
   export FLAGSVC_ADMIN_TOKEN={secret}
@@ -33,17 +37,44 @@ Start a proxy on it, with the secret that was answered:
 Every endpoint, to read and to try: {url}/docs/openapi"""
 
 
-def begin(store: Store, options: ServerOptions, url: str, seed: Seed | None) -> str:
-    """Plant the seed, make sure that somebody can come in, and return what to tell whoever started the server.
+SEED_LEFT = (
+    "the seed is not applied: the database is in use, and this seed is new to it. --seed-mode add (FLAGSVC_SEED_MODE=add) adds "
+    "what is missing and changes nothing that is there"
+)
 
-    Raises SeedError where the database is not empty.
+
+def begin(store: Store, options: ServerOptions, url: str, seed: Seed | None, log: Logger) -> list[Notice]:
+    """Write the seed, make sure that somebody can come in, and return what to tell whoever started the server.
+
+    A seed that a database in use does not have is left out, with a warning, unless `seedMode` says to add it.
     """
-    if seed is not None:
-        plant(store, seed)
+    sown = [] if seed is None else sow(store, options, seed, log)
     secret = first_start(store)
     count = count_features(store)
     line = f"flagsvc ready: {count} feature flag{'' if count == 1 else 's'} in {place(options.database)}"
-    return line if secret is None else line + "\n" + HOW_TO_GO_ON.format(secret=secret, url=url)
+    return [Notice(line), *sown] + ([] if secret is None else [how_to_go_on(secret, url)])
+
+
+def sow(store: Store, options: ServerOptions, seed: Seed, log: Logger) -> list[Notice]:
+    """Write the seed where it belongs, and return what to tell of it; a warning goes to the log."""
+    sowing = plant(store, seed, add=options.seed_mode == ADD)
+    if sowing.outcome is Outcome.LEFT:
+        log.warn(SEED_LEFT, seed=options.seed, database=listed(sowing.there))
+    if sowing.outcome not in (Outcome.PLANTED, Outcome.ADDED):
+        return []
+    return [Notice(f"flagsvc seed: added {listed(sowing.written) or 'nothing, all of it is there'}", sowing.written)]
+
+
+def listed(counts: Mapping[str, int]) -> str:
+    """Return counts in words: `features 2, tokens 1`."""
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
+
+
+def how_to_go_on(secret: str, url: str) -> Notice:
+    """Return what to tell after a first start: the token, for a program in a field, for a person with what to do with it."""
+    fields = {"token": secret, "documentation": f"{url}/docs/openapi"}
+    event = "flagsvc first start: `token` is the token of an administrator, shown only this once"
+    return Notice(event, fields, HOW_TO_GO_ON.format(secret=secret, url=url))
 
 
 def place(database: str) -> str:

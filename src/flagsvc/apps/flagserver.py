@@ -18,6 +18,7 @@ from flagsvc.api.contract import Contract
 from flagsvc.api.http import Response
 from flagsvc.api.limits import Reached
 from flagsvc.apps.flagworld import FlagWorld, open_world
+from flagsvc.apps.notices import Notice
 from flagsvc.clock import SystemClock
 from flagsvc.errors import DatabaseError
 from flagsvc.flagserver.answers import JSON
@@ -121,9 +122,9 @@ class FlagServer:
         """Start if need be, and return when it can answer."""
         await self.start()
 
-    def greeting(self) -> str:
+    def greeting(self) -> list[Notice]:
         """Return what to tell when it is ready: how much it holds and, after a first start and only once, how to go on."""
-        return "" if self._world is None else self._world.greet()
+        return [] if self._world is None else self._world.greet()
 
     @property
     def contract(self) -> Contract:

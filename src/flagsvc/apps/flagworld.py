@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flagsvc.apps.firststart import begin
+from flagsvc.apps.notices import Notice
 from flagsvc.clock import Clock
 from flagsvc.errors import DatabaseError
 from flagsvc.flagserver.asgi import FlagServerContract
@@ -36,12 +37,12 @@ class FlagWorld:
 
     server: Server
     contract: FlagServerContract
-    greeting: str = field(repr=False)
+    greeting: list[Notice] = field(repr=False)
     parts: ExitStack
 
-    def greet(self) -> str:
+    def greet(self) -> list[Notice]:
         """Return what to tell whoever started it; from then on that is one line, without the first token."""
-        greeting, self.greeting = self.greeting, self.greeting.partition("\n")[0]
+        greeting, self.greeting = self.greeting, self.greeting[:1]
         return greeting
 
     def close(self) -> None:
@@ -81,7 +82,7 @@ def open_world(options: ServerOptions, clock: Clock, log: Logger, url: str = "")
         prepare_folder(options.database)
         store = open_store(options.database, clock, log)
         parts.callback(store.close)
-        greeting = begin(store, options, url, seed)
+        greeting = begin(store, options, url, seed, log)
         documents = Documents(store, clock, log)  # told of a change before the keyring, which then asks the database
         keyring = load_keyring(store, clock, log)
         parts.callback(Noting(keyring, Tidying(store, clock, log)).close)

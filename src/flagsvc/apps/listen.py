@@ -166,12 +166,12 @@ def url(sockets: Sequence[socket.socket], host: str | None, path: str, *, tls: b
     return url_at(host or "localhost", port, path, tls=tls)
 
 
-def scope(sockets: Sequence[socket.socket], host: str | None) -> str:
-    """Return in words which addresses are listened on, nothing where the address of `url` says it."""
+def scope(sockets: Sequence[socket.socket], host: str | None, more: str = "") -> str:
+    """Return in words which addresses are listened on, with `more` behind it; nothing where the address of `url` says it."""
     if host:
         return ""
     both = any(each.family == socket.AF_INET6 for each in sockets)
-    return f" (all addresses, {'IPv6 and IPv4' if both else 'IPv4 only'})"
+    return f" (all addresses, {'IPv6 and IPv4' if both else 'IPv4 only'}{more})"
 
 
 def _everywhere(port: int, shared: bool) -> list[socket.socket]:

@@ -1,7 +1,7 @@
 """A process that serves one application under uvicorn: signals, lines on standard output, the libraries' logs.
 
-Prints one line when it listens and what the application has to say when it is ready. SIGTERM and SIGINT end it in order: first the
-time of grace (`ending`), then no new connections, answers on their way are finished, and the application stops.
+Prints a line when it listens, what the application has to say when it is ready, and a line when it stops. SIGTERM and SIGINT end it
+in order: first the time of grace (`ending`), then no new connections, answers on their way are finished, and the application stops.
 """
 
 from __future__ import annotations
@@ -9,11 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import signal
 import socket
 import ssl
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from types import FrameType
@@ -23,14 +21,13 @@ import uvicorn
 
 from flagsvc.api.asgi import Receive, Scope, Send
 from flagsvc.apps.collector import sparing_collector
-from flagsvc.apps.ending import Grace, Stoppable, close_doors, stopped_by_signals
+from flagsvc.apps.ending import GRACE_S, Grace, Stoppable, close_doors, stopped_by_signals
 from flagsvc.apps.listen import take
+from flagsvc.apps.notices import Notice, Say, say, say_all
 from flagsvc.apps.secure import take_secured
 from flagsvc.apps.tls import Tls
 from flagsvc.log import Logger, where
 
-GRACE_S = 10
-"""Seconds that answers on their way get to finish when the process is asked to end."""
 Beside: TypeAlias = AbstractAsyncContextManager[object]
 """Something that runs as long as it is entered."""
 MakeProtocol: TypeAlias = Callable[..., object]
@@ -54,7 +51,7 @@ class App(Asgi, Protocol):
     def log(self) -> Logger:
         """The logger."""
 
-    def greeting(self) -> str:
+    def greeting(self) -> Sequence[Notice]:
         """Return what to print when it is ready."""
 
     async def ready(self) -> None:
@@ -105,29 +102,29 @@ async def tell_ready(app: App, server: Server) -> None:
     """Print what the application has to say as soon as it is ready."""
     await server.listening.wait()
     await app.ready()
-    say(app.greeting())
-
-
-def say(line: str) -> None:
-    """Print a line; that nobody reads it (any more) is no reason to end."""
-    try:
-        print(line, flush=True)
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    say_all(app.greeting(), server.say)
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server; it tells when it listens, and prints a line then if it has one.
+    """uvicorn's server; it tells when it listens, and prints its `lines` then.
 
     Told to end it takes its time of `grace` first. `hangups` are called at SIGHUP. With `tls` that is what it speaks.
     """
 
-    def __init__(self, config: uvicorn.Config, grace: Grace, tls: Tls | None = None, line: str = "") -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        grace: Grace,
+        tls: Tls | None = None,
+        lines: Sequence[Notice] = (),
+        say: Say = say,
+    ) -> None:
         super().__init__(config)
+        self.say = say
         self.listening = asyncio.Event()
         self.grace = grace
         self.hangups: list[Callable[[], object]] = []
-        self._line = line
+        self._lines = lines
         self._hung_up = False
         self._secured: tuple[ssl.SSLContext | None, float | None] = (None, None)
         if tls is not None:
@@ -168,8 +165,7 @@ class Server(uvicorn.Server):
         if self.started:
             for each in sockets or []:
                 self.servers.append(await self.take(each))
-            if self._line:
-                say(self._line)
+            say_all(self._lines, self.say)
             self.listening.set()
 
     async def take(self, sock: socket.socket) -> asyncio.Server:

@@ -15,6 +15,7 @@ from typing import Self
 
 from flagsvc.api.asgi import AsgiApp, Receive, Scope, Send
 from flagsvc.api.service import Service
+from flagsvc.apps.notices import Notice
 from flagsvc.apps.plan import Plan, make_plan, renewed
 from flagsvc.apps.world import World
 from flagsvc.clock import Clock
@@ -112,9 +113,9 @@ class ProxyApp:
         """Return how many toggles there are and where they came from, in words."""
         return self._world.summary()
 
-    def greeting(self) -> str:
+    def greeting(self) -> list[Notice]:
         """Return the line that tells it is ready."""
-        return f"flagsvc ready: {self.summary()}"
+        return [Notice(f"flagsvc ready: {self.summary()}")]
 
     @property
     def service(self) -> Service:

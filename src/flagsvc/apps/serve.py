@@ -1,8 +1,8 @@
 """`flagsvc proxy`: the proxy as a process of its own, under uvicorn (specification: Configuration, PORT; behaviour: Drop-in).
 
-Prints one line when it listens and one when it is ready. SIGTERM and SIGINT end it in order: after SIGTERM readiness fails first
-and requests are answered for a while longer; then no new connections, answers on their way are finished, the last usage metrics
-leave, exit code 0. SIGHUP has keys, tokens and certificates read again, and the upstream asked.
+Prints one line when it listens, one when it is ready and one when it stops. SIGTERM and SIGINT end it in order: after SIGTERM
+readiness fails first and requests are answered for a while longer; then no new connections, answers on their way are finished, the
+last usage metrics leave, exit code 0. SIGHUP has keys, tokens and certificates read again, and the upstream asked.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from flagsvc.apps.admin import announced, make_desk
 from flagsvc.apps.ending import Grace
 from flagsvc.apps.limits import front_limits
 from flagsvc.apps.listen import listen, scope, url
+from flagsvc.apps.notices import make_say
 from flagsvc.apps.plan import make_plan
 from flagsvc.apps.process import Server, run_process, server_config
 from flagsvc.apps.proxy import ProxyApp
@@ -49,7 +50,8 @@ def serve(options: ProxyOptions, again: Again | None = None) -> int:
         app.renew(fresh)
 
     config = server_config(app, protocol, options.keep_alive_timeout)
-    server = Server(config, Grace(options.shutdown_grace, drain), tls, announced(address, desk))
+    say = make_say(as_json=options.use_json_logger)
+    server = Server(config, Grace(options.shutdown_grace, drain, say), tls, announced(address, desk), say)
     server.hangups.append(app.look_again)
     reload = None if again is None else Reload(options, again, take, clock=app.clock, log=app.log, draw=random)
     if reload is not None:

@@ -1,7 +1,7 @@
 """`flagsvc server`: the flag server as a process of its own, under uvicorn.
 
-Prints one line when it listens and one when it is ready; after a first start also the token it made, and how to go on. SIGTERM and
-SIGINT end it in order, after SIGTERM with a time of grace; exit code 0.
+Prints one line when it listens and one when it is ready; after a first start also the token it made, and how to go on; one when it
+stops. SIGTERM and SIGINT end it in order, after SIGTERM with a time of grace; exit code 0.
 """
 
 from __future__ import annotations
@@ -10,10 +10,15 @@ from flagsvc.apps.ending import Grace
 from flagsvc.apps.flagserver import create_flag_server
 from flagsvc.apps.limits import front_limits
 from flagsvc.apps.listen import listen, scope, url
+from flagsvc.apps.notices import Notice, make_say
 from flagsvc.apps.process import Server, run_process, server_config
 from flagsvc.apps.tls import make_tls
 from flagsvc.front import front
 from flagsvc.settings.server import ServerOptions
+from flagsvc.version import build
+
+ALONE = "; with --host 127.0.0.1 on this machine alone"
+"""What to do about listening on all addresses; containers and other machines need it, a first try does not."""
 
 
 def serve_flags(options: ServerOptions) -> int:
@@ -26,7 +31,7 @@ def serve_flags(options: ServerOptions) -> int:
     address = url(sockets, options.host, options.base_path, tls=options.tls_cert is not None)
     server = create_flag_server(options, address)
     tls = make_tls(options, server.log)
-    where = address + scope(sockets, options.host)
+    say = make_say(as_json=options.use_json_logger)
     protocol = front(lambda: server.contract, front_limits(options, server.log))
 
     def drain() -> None:
@@ -34,6 +39,7 @@ def serve_flags(options: ServerOptions) -> int:
         protocol.drain()
 
     config = server_config(server, protocol, options.keep_alive_timeout)
-    listening = Server(config, Grace(options.shutdown_grace, drain), tls, f"flagsvc listening on {where}")
+    where = f"flagsvc {build()} listening on {address}{scope(sockets, options.host, ALONE)}"
+    listening = Server(config, Grace(options.shutdown_grace, drain, say), tls, [Notice(where)], say)
     run_process(server, listening, sockets, [] if tls is None else [tls])
     return 0

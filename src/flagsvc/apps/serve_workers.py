@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from itertools import chain
 from random import Random
@@ -26,6 +26,7 @@ from flagsvc.apps.admin import Desk, announced, make_desk
 from flagsvc.apps.ending import Grace
 from flagsvc.apps.handover import portable, start_worker
 from flagsvc.apps.listen import listen_in_groups, scope, url
+from flagsvc.apps.notices import Notice, make_say, say_all
 from flagsvc.apps.plan import Plan, make_plan, renewed, survived
 from flagsvc.apps.reload import Again, Reload
 from flagsvc.apps.supply import Supply, make_wanted
@@ -64,7 +65,8 @@ class Parent:
             timeout_s=options.worker_timeout / 1000,
         )
         self.standing = Standing(self.holder, plan.clock, options.max_staleness, lambda: self.crew.answering)
-        self.grace = Grace(options.shutdown_grace, self.drain)
+        self.say = make_say(as_json=options.use_json_logger)
+        self.grace = Grace(options.shutdown_grace, self.drain, self.say)
         self.hangups: list[Callable[[], object]] = [self.crew.look_again]
         self.holder.rollout = self.crew.rollout
         prepare = SharedPreparer(Compiler(plan.compiling), make_wanted(options), self.crew.rollout)
@@ -125,12 +127,12 @@ class Parent:
         self.supply.renew_token(fresh)
         await self.crew.reload({row.field: getattr(fresh, row.field) for row in OPTIONS if row.reloads})
 
-    async def run(self, line: str, desk: Desk | None) -> None:
-        """Work until told to exit, then end in order; `line` is printed when the workers take connections."""
+    async def run(self, lines: Sequence[Notice], desk: Desk | None) -> None:
+        """Work until told to exit, then end in order; `lines` are printed when the workers take connections."""
         async with desk or contextlib.nullcontext(), self.reload or contextlib.nullcontext():
             self.crew.start()
             self.supply.start()
-            telling = asyncio.create_task(self.tell(line))
+            telling = asyncio.create_task(self.tell(lines))
             try:
                 while not self.over():  # noqa: ASYNC110 - signals set what it looks at, which wakes no loop for certain
                     await asyncio.sleep(TICK_S)
@@ -150,13 +152,13 @@ class Parent:
                 call()
         return self.should_exit and self.grace.over()
 
-    async def tell(self, line: str) -> None:
+    async def tell(self, lines: Sequence[Notice]) -> None:
         """Print that connections are taken, and that there is a configuration once every worker has it."""
         await self.crew.started()
-        process.say(line)
+        say_all(lines, self.say)
         await self.holder.wait_ready()
         await self.crew.rollout.settled()
-        process.say(f"flagsvc ready: {self.supply.summary()}")
+        self.say(Notice(f"flagsvc ready: {self.supply.summary()}"))
 
 
 def serve_workers(options: ProxyOptions, again: Again | None) -> int:

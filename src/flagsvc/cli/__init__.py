@@ -11,14 +11,13 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from typing import NoReturn
 
 from flagsvc.cli.commands import BY_NAME, Command
-from flagsvc.cli.parser import Parser, UsageError, overview
+from flagsvc.cli.complaints import JsonError, complain, complain_as_json
+from flagsvc.cli.parser import UsageError, command_named, opened, overview
 from flagsvc.errors import ConfigurationError, ExtensionError, FlagsvcError, SeedError
-from flagsvc.settings.parse import nearest, printable
-from flagsvc.version import VERSION
+from flagsvc.version import build
 
 __all__ = ["main", "process"]
 
@@ -49,8 +48,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _run(arguments)
         sys.stdout.flush()
         return code
+    except JsonError as error:
+        complain_as_json(program, str(error).splitlines())
+        return _exit_code(error.cause)
     except FlagsvcError as error:
-        return _complain(program, str(error).splitlines(), EXIT_CODES.get(type(error), 1))
+        complain(program, str(error).splitlines())
+        return _exit_code(error)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
@@ -62,7 +65,7 @@ def _run(arguments: list[str]) -> int:
     """Run the command that the first argument names."""
     first, rest = (arguments or [""])[0], arguments[1:]
     if first in ("--version", "-V"):
-        print(f"flagsvc {VERSION}")
+        print(f"flagsvc {build()}")
         return 0
     if first in ("--help", "-h"):
         print(overview())
@@ -70,22 +73,12 @@ def _run(arguments: list[str]) -> int:
     if not first:
         print(overview(), file=sys.stderr)
         return 2
-    command = BY_NAME.get(first)
-    if command is None:
-        raise UsageError(f"unknown command `{printable(first)}`; {_hint(first)}")
-    return _dispatch(command, rest)
-
-
-def _hint(word: str) -> str:
-    """Return the nearest command, or all of them."""
-    return nearest(word, list(BY_NAME)) or f"the commands are {', '.join(BY_NAME)}"
+    return _dispatch(command_named(first), rest)
 
 
 def _dispatch(command: Command, arguments: list[str]) -> int:
     """Import the module of a command, parse its arguments and run it."""
-    module = import_module(command.module)
-    parser = Parser(prog=f"flagsvc {command.name}", description=module.__doc__)
-    module.add_arguments(parser)
+    module, parser = opened(command)
     try:
         parsed = parser.parse_args(arguments)
     except SystemExit as helped:  # after --help
@@ -94,14 +87,9 @@ def _dispatch(command: Command, arguments: list[str]) -> int:
     return code
 
 
-def _complain(program: str, problems: Sequence[str], code: int) -> int:
-    """Print what is wrong to standard error: one problem in a line, several as a list."""
-    if len(problems) == 1:
-        print(f"{program}: {problems[0]}", file=sys.stderr)
-    else:
-        lines = [f"{program}: {len(problems)} problems", *(f"  - {problem}" for problem in problems)]
-        print("\n".join(lines), file=sys.stderr)
-    return code
+def _exit_code(error: FlagsvcError) -> int:
+    """Return the exit code that an error ends with."""
+    return EXIT_CODES.get(type(error), 1)
 
 
 def _take_any_character() -> None:

@@ -23,9 +23,9 @@ AUTHORITIES = ("tlsClientCa", "upstreamCa", "storageCa")
 
 
 def check_certificates(resolved: Resolved) -> None:
-    """Read the files as the proxy would, and note what is wrong with them. What they need is imported only where one is given."""
+    """Read the files as the program would, and note what is wrong with them. What they need is imported only where one is given."""
     named = [names[0] for names in PAIRS] + list(AUTHORITIES)
-    if not any(resolved.values[name] for name in named):
+    if not any(resolved.values.get(name) for name in named):
         return
     import ssl
 
@@ -50,8 +50,8 @@ def _loads(resolved: Resolved) -> Iterator[tuple[str, Callable[[ssl.SSLContext],
 
 
 def opened(name: str, values: Mapping[str, Any]) -> bool:
-    """Return whether the proxy reads the file of an option: one is given, and one for the storage is for a server with TLS."""
+    """Return whether a program reads the file of an option: one is given, and one for the storage is for a server with TLS."""
     if not name.startswith("storage"):
-        return bool(values[name])
+        return bool(values.get(name))
     server = server_at(values.get("storage") or "none")
-    return bool(values[name]) and server is not None and server.tls
+    return bool(values.get(name)) and server is not None and server.tls

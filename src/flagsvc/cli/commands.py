@@ -16,12 +16,15 @@ class Command(NamedTuple):
 COMMANDS = (
     Command("proxy", "flagsvc.cli.proxy", "run the proxy"),
     Command("server", "flagsvc.cli.server", "run the flag server"),
-    Command("config", "flagsvc.cli.config", "show the configuration in effect and where each value came from"),
+    Command("config", "flagsvc.cli.config", "show what is set, where each value came from, and what is odd"),
     Command("evaluate", "flagsvc.cli.evaluate", "evaluate a document of flags without a server"),
     Command("validate", "flagsvc.cli.validate", "ask a flag server whether a file of flags can be imported"),
     Command("import", "flagsvc.cli.import_", "import a file of flags into a flag server"),
     Command("export", "flagsvc.cli.export", "write flags of a flag server into a file"),
-    Command("health", "flagsvc.cli.health", "tell by exit code whether the proxy of this configuration is ready"),
+    Command("move", "flagsvc.cli.move", "move the flags of a flag server to another, with all that they need"),
+    Command("health", "flagsvc.cli.health", "tell by exit code whether the proxy, or the flag server, is ready"),
+    Command("completion", "flagsvc.cli.completion", "print what completes commands and options in bash, zsh or fish"),
+    Command("help", "flagsvc.cli.help", "tell the options of a command"),
 )
 
 BY_NAME = {command.name: command for command in COMMANDS}

@@ -1,26 +1,34 @@
-"""Show the configuration in effect, each value with where it came from, secrets masked.
+"""Show the configuration in effect: what is set, where it came from, and what is odd or wrong. Secrets are masked.
 
-Takes the same options as `flagsvc proxy`. Lists every problem there is and then exits with 2.
+Takes the same options as `flagsvc proxy`, with --server those of `flagsvc server`. Lists every problem there is and then exits
+with 2.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from argparse import ArgumentParser, Namespace
 
 from flagsvc.cli.certificates import check_certificates
 from flagsvc.cli.extensions import check_extensions
 from flagsvc.cli.parser import add_config_argument
+from flagsvc.cli.programs import add_server_argument, check_database, flags_of
 from flagsvc.errors import ConfigurationError
-from flagsvc.settings.load import resolve
-from flagsvc.settings.render import add_options, as_json, given_flags, in_effect, reference
+from flagsvc.settings.load import Resolved, resolve
+from flagsvc.settings.render import add_options, as_json, folded, in_effect, reference, what_is_set
+from flagsvc.settings.server import resolve_server, server_reference
+from flagsvc.settings.server_table import SERVER_OPTIONS
+from flagsvc.settings.table import OPTIONS
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the choice of output, `--config` and the flag of every option."""
+    """Add the choice of program and output, `--config` and the flag of every option."""
+    add_server_argument(parser)
+    parser.add_argument("--all", action="store_true", help="show every option, also those at their defaults")
     parser.add_argument("--docs", action="store_true", help="print the reference page of the options (Markdown)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--json", action="store_true", help="print every option as JSON")
     add_config_argument(parser)
     add_options(parser)
 
@@ -28,16 +36,36 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Print what is in effect and return 0; raises `ConfigurationError` with every problem at once."""
     if args.docs:
-        print(reference(), end="")
+        print(server_reference() if args.server else reference(), end="")
         return 0
-    resolved = resolve(os.environ, args.config, given_flags(vars(args)))
-    check_extensions(resolved)
-    check_certificates(resolved)
-    print(as_json(resolved) if args.json else in_effect(resolved))
-    if not args.json:
-        for text in resolved.warnings:
-            print(f"\nwarning: {text}")
+    resolved = found(args)
+    show(args, resolved)
     if resolved.problems:
         sys.stdout.flush()
         raise ConfigurationError(tuple(resolved.problems.values()))
     return 0
+
+
+def found(args: Namespace) -> Resolved:
+    """Return the configuration of the program that the arguments choose, its files tried."""
+    flags = flags_of(args)
+    if args.server:
+        resolved = resolve_server(os.environ, args.config, flags)
+        check_database(resolved)
+    else:
+        resolved = resolve(os.environ, args.config, flags)
+        check_extensions(resolved)
+    check_certificates(resolved)
+    return resolved
+
+
+def show(args: Namespace, resolved: Resolved) -> None:
+    """Print a configuration in the form that the arguments choose."""
+    rows = SERVER_OPTIONS if args.server else OPTIONS
+    if args.json:
+        print(as_json(resolved, rows))
+        return
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    print((in_effect if args.all else what_is_set)(resolved, rows, width))
+    if resolved.warnings:
+        print("", *(folded(f"warning: {text}", width) for text in resolved.warnings), sep="\n")

@@ -1,7 +1,7 @@
 """Write flags of a flag server into a file, or to standard output, that `flagsvc validate` and `flagsvc import` take.
 
-The file holds the flags with their metadata, and of one environment the strategies and whether they are on; with them the
-context fields, segments (by name), tags, dependencies and links they use.
+The file holds the flags with their metadata, and of one environment the strategies in their order and whether they are on; with
+them the context fields, segments (by name), tags, dependencies and links they use.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import Any
 
-from flagsvc.cli.batch import files, session, tables
+from flagsvc.cli.batch import files, order, session, tables
 from flagsvc.cli.batch.client import AdminClient
 from flagsvc.cli.batch.target import NOTES, add_target_arguments
 from flagsvc.settings.parse import printable
@@ -61,23 +61,34 @@ def export(args: Namespace) -> int:
     if path:
         files.refuse_existing(path, force=args.force)
     with session.connected(args, "export") as client, tables.progress("asking the server"):
-        data = exported(client, args)
+        data, unknown = exported(client, args)
     missing = [name for name in args.features or () if name not in names_of(data)]
     if missing:
         return tell_missing(missing)
     kind = args.format or files.FORMATS.get(Path(path or "").suffix.lower(), "json")
     give(files.written(data, kind), path, force=args.force)
+    if unknown:
+        print(f"flagsvc export: warning: {without_order(unknown)}", file=sys.stderr)
     print(f"flagsvc export: {summary(data, path)}", file=sys.stderr)
     return 0
 
 
-def exported(client: AdminClient, args: Namespace) -> dict[str, Any]:
-    """Return the data set that the arguments ask for (import validation, 7)."""
+def exported(client: AdminClient, args: Namespace) -> order.Ordered:
+    """Return the data set that the arguments ask for (import validation, 7), with the order of strategies."""
     named = {"project": args.project} if args.project is not None else {}
     client.check_named(environment=args.environment, **named)
     chosen = {"project": args.project, "features": args.features, "tag": args.tag}
     query = {key: value for key, value in chosen.items() if value is not None}
-    return client.export({"environment": args.environment, **query})
+    return order.exported(client, {"environment": args.environment, **query})
+
+
+def without_order(count: int) -> str:
+    """Return the warning about flags whose strategies have no place in the file."""
+    flags = tables.number(count, "flag")
+    return (
+        f"the server does not tell the order of strategies of {flags}, and the file does not hold it: "
+        "the first strategy that matches decides the variant"
+    )
 
 
 def names_of(data: dict[str, Any]) -> list[str]:

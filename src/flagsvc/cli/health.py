@@ -1,6 +1,7 @@
 """Tell by exit code whether the proxy of this configuration is ready: 0 when it is, 1 when it is not.
 
-Made for container probes: asks the proxy on this machine, and needs none of the options but those that say where it listens.
+With --server it asks the flag server. Made for container probes: asks the program on this machine, and needs none of the options
+but those that say where it listens.
 """
 
 from __future__ import annotations
@@ -8,20 +9,24 @@ from __future__ import annotations
 import os
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from flagsvc.cli.certificates import TLS
 from flagsvc.cli.parser import add_config_argument
 from flagsvc.cli.probing import Place, status_of
+from flagsvc.cli.programs import add_server_argument, flags_of
 from flagsvc.errors import ConfigurationError
 from flagsvc.settings.load import UNREADABLE, Resolved, resolve
 from flagsvc.settings.network import socket_path, split_address
-from flagsvc.settings.render import add_options, given_flags
+from flagsvc.settings.render import add_options
+from flagsvc.settings.server import resolve_server
 
 if TYPE_CHECKING:
     from flagsvc.certificates import Pair
 
 NEEDED = ("host", "port", "proxyBasePath", "adminAddress", *TLS)
+NEEDED_BY_SERVER = ("host", "port", "basePath", *TLS)
 LOOPBACK = {None: "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not bound to
 PAUSE_S = 0.1
 PATIENCE_S = 3.0
@@ -40,9 +45,10 @@ def seconds(text: str) -> float:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add `--wait`, `--config` and the flags of the options that say where the proxy listens."""
+    """Add `--wait`, `--server`, `--config` and the flags of the options that say where the program listens."""
     text = "go on asking for so long until it is ready [default: ask once]"
     parser.add_argument("--wait", metavar="SECONDS", type=seconds, default=0.0, help=text)
+    add_server_argument(parser, NEEDED_BY_SERVER)
     add_config_argument(parser)
     add_options(parser, NEEDED)
 
@@ -50,32 +56,48 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Ask until the answer is yes or the time is over; print one line, return 0 or 1.
 
-    Raises `ConfigurationError` where the configuration does not say where the proxy listens.
+    Raises `ConfigurationError` where the configuration does not say where the program listens.
     """
-    place = _target(args)
+    place = _server(args) if args.server else _proxy(args)
     ready, answer = _ask_for(args.wait, place)
     print(f"ready: {place.url}" if ready else f"not ready: {place.url}: {answer}")
     return 0 if ready else 1
 
 
-def _target(args: Namespace) -> Place:
+def _proxy(args: Namespace) -> Place:
     """Return what to ask: the operators' own address where there is one, for it asks for no certificate, else the callers'."""
-    resolved = resolve(os.environ, args.config, given_flags(vars(args)))
-    problems = [text for name, text in resolved.problems.items() if name in (*NEEDED, UNREADABLE)]
+    resolved = resolve(os.environ, args.config, flags_of(args))
     admin = resolved.values["adminAddress"]
     host, port = (resolved.values["host"], resolved.values["port"]) if admin is None else split_address(admin)
+    _check(resolved, NEEDED, "port" if admin is None else "adminAddress", host, port)
+    path = f"{resolved.values['proxyBasePath']}/proxy/health"
+    return _place(host, port, path, _own(resolved) if admin is None else None)
+
+
+def _server(args: Namespace) -> Place:
+    """Return what to ask of the flag server."""
+    resolved = resolve_server(os.environ, args.config, flags_of(args))
+    host, port = resolved.values["host"], resolved.values["port"]
+    _check(resolved, NEEDED_BY_SERVER, "port", host, port)
+    return _place(host, port, f"{resolved.values['basePath']}/ready", _own(resolved))
+
+
+def _check(resolved: Resolved, needed: Sequence[str], name: str, host: str | None, port: int) -> None:
+    """Raise `ConfigurationError` where the options of `needed`, of which `name` holds the port, do not say where to ask."""
+    problems = [text for option, text in resolved.problems.items() if option in (*needed, UNREADABLE)]
     if not problems and port == 0 and socket_path(host) is None:
-        name = "port" if admin is None else "adminAddress"
         problems = [f"{name} ({resolved.sources[name]}): 0 is any free port, so nothing says which one to ask"]
     if problems:
         raise ConfigurationError(problems)
-    path = f"{resolved.values['proxyBasePath']}/proxy/health"
-    own = _own(resolved) if admin is None else None
+
+
+def _place(host: str | None, port: int, path: str, own: Pair | None) -> Place:
+    """Return the place on this machine where a program answers that listens on `host`."""
     return Place(LOOPBACK.get(host, host or ""), port, path, tls=own is not None, own=own)
 
 
 def _own(resolved: Resolved) -> Pair | None:
-    """Return the certificate that the proxy serves with, None where it speaks plain HTTP: it may be one for both sides."""
+    """Return the certificate that the program serves with, None where it speaks plain HTTP: it may be one for both sides."""
     from flagsvc.certificates import Names, Pair
 
     cert, key, password = (resolved.values[name] for name in TLS)
@@ -83,7 +105,7 @@ def _own(resolved: Resolved) -> Pair | None:
 
 
 def _ask_for(patience: float, target: Place) -> tuple[bool, str]:
-    """Return whether the proxy is ready, asking again for `patience` seconds while it is not, and the last answer."""
+    """Return whether the program is ready, asking again for `patience` seconds while it is not, and the last answer."""
     end = time.monotonic() + patience
     while True:
         left = end - time.monotonic()
@@ -94,7 +116,7 @@ def _ask_for(patience: float, target: Place) -> tuple[bool, str]:
 
 
 def _ask(target: Place, *, timeout: float) -> tuple[bool, str]:
-    """Return whether the proxy answers 200, and what it answers else."""
+    """Return whether the program answers 200, and what it answers else."""
     from http.client import HTTPException
 
     try:

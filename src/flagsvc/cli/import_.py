@@ -14,10 +14,11 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from flagsvc.cli.batch import session, tables
+from flagsvc.cli.batch import order, session, tables
 from flagsvc.cli.batch.changes import KINDS, Changes, compare, named_in
 from flagsvc.cli.batch.checking import coerced, findings, show
 from flagsvc.cli.batch.client import AdminClient
+from flagsvc.cli.batch.consent import consent
 from flagsvc.cli.batch.files import FlagFile
 from flagsvc.cli.batch.refusals import CannotAskError
 from flagsvc.cli.batch.target import NOTES
@@ -40,7 +41,7 @@ server could not be asked, or there was nobody to ask whether to go on
 """
 NO_USER = (
     "this is an admin token, which belongs to no user, and a flag server imports only for a user: give a personal access "
-    "token of a user with --token-file, FLAGSVC_ADMIN_TOKEN or --token"
+    "token of a user with {tokens}"
 )
 UNCLEAR = "it may have been imported or not: --dry-run shows what is there now"
 SOURCES = {
@@ -73,7 +74,7 @@ def import_(args: Namespace) -> int:
         if args.dry_run:
             print("nothing was imported: this was a dry run")
             return 0
-        code = consent(args)
+        code = consent("import", "Import this?", "nothing was imported", yes=args.yes, listening=args.file != "-")
         return imported(client, request, found) if code is None else code
 
 
@@ -87,7 +88,9 @@ def looked_at(client: AdminClient, file: FlagFile, request: dict[str, Any]) -> C
         print("nothing was imported: the server would refuse it")
         return None
     if no_user:
-        print(f"flagsvc import: nothing was imported: {NO_USER}", file=sys.stderr)
+        print(
+            f"flagsvc import: nothing was imported: {NO_USER.format(tokens=client.target.side.tokens)}", file=sys.stderr
+        )
         return None
     with tables.progress("comparing with what is there"):
         found = compared(client, request)
@@ -101,32 +104,19 @@ def compared(client: AdminClient, request: dict[str, Any]) -> Changes:
     names = named_in(data)
     query = {"environment": request["environment"], "features": names}
     known = {key: client.names(*source) for key, source in SOURCES.items()}
-    return compare(data, client.export(query) if names else {}, **known)
+    return compare(data, there(client, query, data) if names else {}, **known)
+
+
+def there(client: AdminClient, query: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+    """Return what the target exports, with the order of strategies where the data set says one."""
+    ordered = any("sortOrder" in item for item in data.get("featureStrategies") or ())
+    return order.exported(client, query).data if ordered else client.export(query)
 
 
 def counted(found: Changes) -> str:
     """Return how many flags each thing happens to."""
     words = {kind: found.count(kind) for kind in KINDS}
     return ", ".join(f"{count} {kind}" for kind, count in words.items() if count) or "no flags"
-
-
-def consent(args: Namespace) -> int | None:
-    """Return None where the import is wanted, else the exit code."""
-    if args.yes:
-        return None
-    if args.file == "-" or not sys.stdin.isatty():
-        text = "nobody is there to ask whether to go on: --yes imports without asking, --dry-run only shows"
-        print(f"flagsvc import: nothing was imported: {text}", file=sys.stderr)
-        return 2
-    sys.stdout.flush()
-    try:
-        answer = input("Import this? [y/N] ")
-    except EOFError:
-        answer = ""
-    if answer.strip().lower() in ("y", "yes"):
-        return None
-    print("nothing was imported")
-    return 1
 
 
 def imported(client: AdminClient, request: dict[str, Any], found: Changes) -> int:

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
-from argparse import ArgumentParser, HelpFormatter
+from argparse import SUPPRESS, Action, ArgumentParser, HelpFormatter
 from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
 from typing import Any, NoReturn
 
-from flagsvc.cli.commands import COMMANDS
+from flagsvc.cli.commands import BY_NAME, COMMANDS, Command
 from flagsvc.errors import FlagsvcError
+from flagsvc.settings.option import FILE_NAME
 from flagsvc.settings.parse import nearest, printable
+from flagsvc.settings.server_table import SERVER_OPTIONS
+from flagsvc.settings.table import MOST_USED, OPTIONS
+
+SHORT = (*MOST_USED, "database", "seed")
+"""The options of both programs that the short help tells."""
 
 WORDING = (
     (r"^argument (--?[\w-]+)[^:]*: expected .*arguments?$", r"`\1` needs a value"),
@@ -30,17 +38,58 @@ class Formatter(HelpFormatter):
         super().__init__(prog, **{"max_help_position": 34, **given})
 
 
+class ShortHelp(Action):
+    """Prints the short help and ends."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **given: Any) -> None:
+        super().__init__(option_strings, SUPPRESS, **{**given, "default": SUPPRESS})
+
+    def __call__(self, parser: ArgumentParser, *given: object) -> None:
+        """Print it."""
+        print(parser.format_short_help() if isinstance(parser, Parser) else parser.format_help(), end="")
+        parser.exit()
+
+
+def is_used_most(name: str) -> bool:
+    """Return whether an argument is in the short help: all are but the rarely used among the options of both programs."""
+    rows = (*OPTIONS, *SERVER_OPTIONS)
+    return name in SHORT or name not in {each for row in rows for each in (row.name, row.name + FILE_NAME)}
+
+
 class Parser(ArgumentParser):
     """An argument parser that raises `UsageError` where the standard library's prints and exits."""
 
     def __init__(self, **given: Any) -> None:
-        super().__init__(**{"formatter_class": Formatter, "allow_abbrev": False, **given})
+        super().__init__(**{"formatter_class": Formatter, "allow_abbrev": False, "add_help": False, **given})
+        self.add_argument("-h", action=ShortHelp, nargs=0, help="tell the most used options")
+        self.add_argument("--help", action="help", help="tell all options")
 
     def format_help(self) -> str:
         """Return the help; its usage line does not repeat every flag."""
+        self._shorten_usage()
+        return super().format_help()
+
+    def format_short_help(self) -> str:
+        """Return the help without the options that are rarely used, and without what else there is to say."""
+        self._shorten_usage()
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
+        formatter.add_text((self.description or "").partition("\n\n")[0])
+        shown = [action for action in self._actions if is_used_most(action.dest)]
+        formatter.start_section("arguments")
+        formatter.add_arguments([action for action in shown if not action.option_strings])
+        formatter.end_section()
+        formatter.start_section("options")
+        formatter.add_arguments([action for action in shown if action.option_strings])
+        formatter.end_section()
+        if len(shown) < len(self._actions):
+            formatter.add_text(f"{self.prog} --help tells all options.")
+        return formatter.format_help()
+
+    def _shorten_usage(self) -> None:
+        """Name the positional arguments alone in the usage line."""
         positional = [str(action.metavar or action.dest) for action in self._get_positional_actions()]
         self.usage = " ".join(["%(prog)s", *positional, "[options]"])
-        return super().format_help()
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Return the parsed arguments; raise `UsageError` for one that is not known."""
@@ -78,9 +127,26 @@ def overview() -> str:
             "commands",
             *lines,
             "",
-            "flagsvc COMMAND --help tells the options of a command; flagsvc --version the version.",
+            "flagsvc COMMAND -h tells the most used options of a command, flagsvc help COMMAND all of them;",
+            "flagsvc --version tells the version.",
         ]
     )
+
+
+def command_named(word: str) -> Command:
+    """Return the row of a command; raise `UsageError` with the nearest one where there is none."""
+    if word not in BY_NAME:
+        hint = nearest(word, list(BY_NAME)) or f"the commands are {', '.join(BY_NAME)}"
+        raise UsageError(f"unknown command `{printable(word)}`; {hint}")
+    return BY_NAME[word]
+
+
+def opened(command: Command) -> tuple[ModuleType, Parser]:
+    """Import the module of a command; return it with the parser of its arguments."""
+    module = import_module(command.module)
+    parser = Parser(prog=f"flagsvc {command.name}", description=module.__doc__)
+    module.add_arguments(parser)
+    return module, parser
 
 
 def add_config_argument(parser: ArgumentParser) -> None:

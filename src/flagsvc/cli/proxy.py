@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 from functools import partial
 
 from flagsvc.cli.certificates import check_certificates
 from flagsvc.cli.extensions import check_extensions
 from flagsvc.cli.parser import add_config_argument
-from flagsvc.log import build_logger
-from flagsvc.settings.load import Loaded, accepted, resolve
+from flagsvc.cli.starting import errors_as_json, warn
+from flagsvc.settings.load import Resolved, accepted, resolve
 from flagsvc.settings.render import add_options, given_flags
 
 
@@ -31,20 +32,18 @@ def run(args: Namespace) -> int:
     """
     read = partial(resolve, os.environ, args.config, given_flags(vars(args)))
     resolved = read()
+    with errors_as_json(bool(resolved.values["useJsonLogger"])):
+        return _serve(resolved, read)
+
+
+def _serve(resolved: Resolved, read: Callable[[], Resolved]) -> int:
+    """Serve with what was found; `read` finds it again."""
     if resolved.problems:  # else the files are loaded where they are used, and once
         check_extensions(resolved)
         check_certificates(resolved)
+    warn(resolved)
     loaded = accepted(resolved)
-    _warn(loaded)
     from flagsvc.apps.reload import Again
     from flagsvc.apps.serve import serve
 
     return serve(loaded.options, Again(read, loaded.files))
-
-
-def _warn(loaded: Loaded) -> None:
-    """Log the warnings as the options want it."""
-    options = loaded.options
-    logger = build_logger(level=options.log_level, as_json=options.use_json_logger)
-    for text in loaded.warnings:
-        logger.warn(f"configuration: {text}")

@@ -1,7 +1,7 @@
 """Run the flag server: it holds feature flags in a database and serves them to proxies and server-side SDKs.
 
-An option comes from its flag, else from its variable, else it has its default. Every variable that starts with FLAGSVC_ also
-answers with UNLEASH_ in its place.
+An option comes from its flag, else from its variable, else from the table [server] of the file of --config, else it has its
+default. Every variable that starts with FLAGSVC_ also answers with UNLEASH_ in its place.
 """
 
 from __future__ import annotations
@@ -9,15 +9,18 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser, Namespace
 
-from flagsvc.errors import ConfigurationError, DatabaseError
-from flagsvc.log import build_logger
+from flagsvc.cli.parser import add_config_argument
+from flagsvc.cli.programs import check_database
+from flagsvc.cli.starting import errors_as_json, warn
+from flagsvc.settings.load import Resolved
 from flagsvc.settings.render import add_options, given_flags
-from flagsvc.settings.server import LoadedServer, load_server
+from flagsvc.settings.server import accepted_server, resolve_server
 from flagsvc.settings.server_table import SERVER_OPTIONS
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add the flag of every option."""
+    """Add `--config` and the flag of every option."""
+    add_config_argument(parser)
     add_options(parser, rows=SERVER_OPTIONS)
 
 
@@ -26,27 +29,16 @@ def run(args: Namespace) -> int:
 
     Raises `ConfigurationError` with every problem at once.
     """
-    loaded = load_server(os.environ, given_flags(vars(args), SERVER_OPTIONS))
-    _check_database(loaded.options.database)
-    _warn(loaded)
+    resolved = resolve_server(os.environ, args.config, given_flags(vars(args), SERVER_OPTIONS))
+    with errors_as_json(bool(resolved.values["useJsonLogger"])):
+        return _serve(resolved)
+
+
+def _serve(resolved: Resolved) -> int:
+    """Serve with the options that were found."""
+    check_database(resolved)
+    warn(resolved)
+    loaded = accepted_server(resolved)
     from flagsvc.apps.serve_flags import serve_flags
 
     return serve_flags(loaded.options)
-
-
-def _check_database(database: str) -> None:
-    """Raise ConfigurationError for a text that names no database; the library that knows is loaded only here."""
-    from flagsvc.flagstore.store import database_url
-
-    try:
-        database_url(database)
-    except DatabaseError as error:
-        raise ConfigurationError([f"database: {error}"]) from None
-
-
-def _warn(loaded: LoadedServer) -> None:
-    """Log the warnings as the options want it."""
-    options = loaded.options
-    logger = build_logger(level=options.log_level, as_json=options.use_json_logger)
-    for text in loaded.warnings:
-        logger.warn(f"configuration: {text}")

@@ -18,7 +18,7 @@ from flagsvc.api.call import Call as Head
 from flagsvc.api.contract import Contract
 from flagsvc.api.http import GET, HEAD, OPTIONS, Response
 from flagsvc.api.limits import CONNECTIONS, MEMORY
-from flagsvc.flagserver.pipeline import QUERY_LIMIT, TABLE, Pipeline, Work
+from flagsvc.flagserver.pipeline import NO_TLS, QUERY_LIMIT, TABLE, Pipeline, Work
 from flagsvc.flagserver.route import Auth
 
 P = ParamSpec("P")
@@ -51,6 +51,10 @@ class FlagServerContract(Contract):
     def early_refusal(self, status: int, crowded: bool = False) -> Response:
         """Return the answer to what is no request. Raises nothing."""
         return self._pipeline.refuse_early(status, MEMORY if crowded else CONNECTIONS)
+
+    def tls_refusal(self) -> Response:
+        """Return the answer to a caller that speaks TLS where plain HTTP is spoken. Raises nothing."""
+        return self._pipeline.refuse_early(400, CONNECTIONS, NO_TLS)
 
     def fail(self, call: Head, error: Exception) -> Response:
         """Log an unexpected exception and return the 500. Raises nothing."""

@@ -1,7 +1,7 @@
 """Who asks, and whether they may: tokens by the part of the API, permissions by the route (import validation, 1, steps 2 and 3).
 
 `/api/client` is for backend tokens, everything else below `/api` for users and admin tokens. A token of the other kind is told so
-on every path, known or not.
+on every path, known or not. There is no `/api/frontend`: every caller is told what answers frontend SDKs.
 """
 
 from __future__ import annotations
@@ -11,11 +11,19 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from flagsvc.flagserver.call import Call
-from flagsvc.flagserver.errors import forbidden, log_in, token_required, two_tokens, unauthorized, wrong_token
+from flagsvc.flagserver.errors import (
+    forbidden,
+    no_frontend_api,
+    no_token,
+    token_required,
+    two_tokens,
+    unknown_token,
+    wrong_token,
+)
 from flagsvc.flagserver.route import Auth, Route
 from flagsvc.flagstore.access import Actor, ClientToken, Keyring
 
-API, ADMIN_API, CLIENT_API = "/api", "/api/admin", "/api/client"
+API, ADMIN_API, CLIENT_API, FRONTEND_API = "/api", "/api/admin", "/api/client", "/api/frontend"
 BEARER = re.compile(r"^bearer\s+", re.IGNORECASE)
 PERSONAL = "user:"
 BACKEND = ("client", "backend")
@@ -41,11 +49,13 @@ class Door:
     def caller(self, authorization: bytes | None, path: str, *, twice: bool = False) -> Caller:
         """Return who asks for a path; `twice` tells that the header came in several lines.
 
-        Raises Failure: 400 for that, 401 for nobody and an unknown token, 403 for one of the wrong type.
+        Raises Failure: 400 for that, 401 for nobody and an unknown token, 403 for one of the wrong type, 404 for the frontend API.
         """
         part = area(path)
         if not part:
             return NOBODY
+        if part == FRONTEND_API:
+            raise no_frontend_api()
         if twice:
             raise two_tokens()
         secret = secret_of(authorization)
@@ -55,13 +65,13 @@ class Door:
         if isinstance(found, ClientToken):
             raise wrong_token()
         if found is None:
-            raise unauthorized() if secret else log_in(self._base)
+            raise unknown_token() if secret else no_token(self._base)
         return Caller(actor=found)
 
     def _client(self, secret: str, found: Actor | ClientToken | None) -> Caller:
         """Return the backend token that asks."""
         if found is None:
-            raise unauthorized() if secret.startswith(PERSONAL) else token_required()
+            raise unknown_token("Send a backend token") if secret.startswith(PERSONAL) else token_required()
         if not isinstance(found, ClientToken) or found.kind not in BACKEND:
             raise wrong_token()
         return Caller(token=found)
@@ -88,9 +98,9 @@ def may(call: Call, needed: Iterable[str], project: str | None) -> bool:
 
 
 def area(path: str) -> str:
-    """Return which part of the API a path lies in: CLIENT_API, ADMIN_API, API; empty for what needs no token."""
+    """Return which part of the API a path lies in: CLIENT_API, ADMIN_API, FRONTEND_API, API; empty for what needs no token."""
     lower = f"{path.lower().rstrip('/')}/"
-    return next((part for part in (CLIENT_API, ADMIN_API, API) if lower.startswith(f"{part}/")), "")
+    return next((part for part in (CLIENT_API, ADMIN_API, FRONTEND_API, API) if lower.startswith(f"{part}/")), "")
 
 
 def secret_of(authorization: bytes | None) -> str:

@@ -33,7 +33,8 @@ SQLITE_AWAY = frozenset(
     }
 )
 """What SQLite fails with when the file cannot be used, not when a statement is wrong."""
-LOGIN = "/auth/simple/login"
+DOCUMENTATION = "/docs/openapi"
+ADMIN_TOKENS = "Send the token of a user, or an admin token"
 
 
 class Failure(Exception):  # noqa: N818  (what was asked is at fault, not the program)
@@ -69,22 +70,18 @@ def invalid(details: Sequence[Any]) -> Failure:
     return named(400, "BadDataError", INVALID, details)
 
 
-def log_in(base: str) -> Failure:
-    """Return the 401 for no token on the admin API (import validation, 1.2)."""
-    place = f"{base}{LOGIN}"
+def no_token(base: str) -> Failure:
+    """Return the 401 for no token on the admin API (import validation, 1.2); its `path` is the documentation's."""
     failure = named(
-        401,
-        "AuthenticationRequired",
-        "You must log in to use Unleash. Your request had no authorization header, so we could not authorize you. "
-        f"Try logging in at {place}",
+        401, "AuthenticationRequired", f"This request has no token. {ADMIN_TOKENS}, in the Authorization header."
     )
-    failure.body |= {"path": place, "type": "password", "defaultHidden": False}
+    failure.body |= {"path": f"{base}{DOCUMENTATION}", "type": "password", "defaultHidden": False}
     return failure
 
 
-def unauthorized() -> Failure:
-    """Return the 401 for a token that nobody knows on the admin API, or a personal one on the client API."""
-    return named(401, "UnauthorizedError", "You must log in to use Unleash.")
+def unknown_token(wanted: str = ADMIN_TOKENS) -> Failure:
+    """Return the 401 for a token that is not known; `wanted` says which kind to send."""
+    return named(401, "UnauthorizedError", f"This server does not know this token, or it has expired. {wanted}.")
 
 
 def token_required() -> Failure:
@@ -107,12 +104,21 @@ def wrong_token() -> Failure:
 
 def maintenance() -> Failure:
     """Return the 503 of maintenance mode."""
-    return bare(503, "Unleash is currently in maintenance mode.")
+    return bare(503, "The server is in maintenance mode: it takes no changes until that is switched off.")
 
 
 def unknown_path(path: str) -> Failure:
     """Return the 404 for a path that is no route."""
     return named(404, "NotFoundError", f"The path you were looking for ({path}) is not available.")
+
+
+def no_frontend_api() -> Failure:
+    """Return the 404 of the frontend API (ours: the real server has one), which says what answers frontend SDKs."""
+    return named(
+        404,
+        "NotFoundError",
+        "This server does not evaluate flags. Start `flagsvc proxy` on it: frontend SDKs use /proxy there, with a client key.",
+    )
 
 
 def wrong_method(path: str, method: str, allowed: str) -> Failure:

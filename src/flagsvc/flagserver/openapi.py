@@ -115,13 +115,15 @@ def parameter(row: Parameter) -> Json:
 
 def success(route: Route) -> Json:
     """Return the description of the answer when all is well."""
-    content: Json = {"description": "Done."}
     media = route.media.partition(";")[0]
+    content: Json = {}
     if route.result is not None:
-        content["content"] = {media: {"schema": json_schema(route.result)}}
+        content[media] = {"schema": json_schema(route.result)}
     elif media != "application/json":
-        content["content"] = {media: {"schema": TEXT}}
-    return content
+        content[media] = {"schema": TEXT}
+    if route.as_json is not None:
+        content["application/json"] = {"schema": json_schema(route.as_json)}
+    return {"description": "Done."} | ({"content": content} if content else {})
 
 
 def failures(route: Route) -> list[int]:

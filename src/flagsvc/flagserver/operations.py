@@ -14,6 +14,7 @@ from sqlalchemy import func, select
 from flagsvc.api import docs
 from flagsvc.api.http import Headers
 from flagsvc.api.limits import FRONT
+from flagsvc.api.welcome import Place, as_json, as_text, prefers_json
 from flagsvc.errors import DatabaseError
 from flagsvc.flagserver.call import Answer, Call, Server
 from flagsvc.flagserver.errors import RETRY_S
@@ -21,14 +22,37 @@ from flagsvc.flagserver.route import Auth, Route
 from flagsvc.flagstore.schema import features
 from flagsvc.flagstore.store import read_revision
 from flagsvc.log import in_brief
+from flagsvc.shapes import Array, Object, String
 from flagsvc.version import VERSION
 
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 HTML = "text/html; charset=utf-8"
 GOOD = Answer({"health": "GOOD"})
 BAD = Answer({"health": "BAD"}, 503, ((b"retry-after", str(RETRY_S).encode()),))
+PLAIN = "text/plain; charset=utf-8"
+NAME = "flagsvc server"
+ABOUT = "holds feature flags, and gives them to proxies and server-side SDKs"
+PLACES = (
+    Place("GET", "/docs/openapi", "Every endpoint, to read and to try"),
+    Place("GET", "/api/client/features", "The flags, for proxies and server-side SDKs", "backend token"),
+    Place("GET", "/api/admin/projects", "The admin API begins here", "token of a user, or admin token"),
+    Place("GET", "/health", "Tell that the server runs"),
+    Place("GET", "/ready", "Tell whether the server and its database answer"),
+    Place("GET", "/internal-backstage/prometheus", "Metrics of the server in Prometheus text format"),
+)
+"""What the first page names. Frontend SDKs are told of the proxy where they ask."""
 LASTING: tuple[tuple[bytes, bytes], ...] = ((b"cache-control", b"no-cache"),)
+FIRST_PAGE = (*LASTING, (b"vary", b"Accept"))
 SAFE: Headers = [*docs.SAFE, *LASTING]
+
+
+def welcome(call: Call) -> Answer:
+    """Return what this is and where to go, as JSON to who asks for that."""
+    root = quote(call.request.root.decode("latin-1")) + call.server.base
+    places = [each._replace(path=root + each.path) for each in PLACES]
+    if prefers_json(call.head.accept):
+        return Answer(as_json(NAME, ABOUT, places), headers=FIRST_PAGE)
+    return Answer(as_text(NAME, ABOUT, places).encode(), headers=(*FIRST_PAGE, (b"content-type", PLAIN.encode())))
 
 
 def health(call: Call) -> Answer:
@@ -126,7 +150,31 @@ FILES = tuple(
     for number, name in enumerate((*docs.BUNDLED, *docs.WRITTEN))
 )
 
+FIRST = Object(
+    {
+        "name": String(),
+        "description": String(),
+        "endpoints": Array(
+            Object(
+                {"method": String(), "path": String(), "description": String(), "key": String()},
+                required=("method", "path", "description", "key"),
+            )
+        ),
+    },
+    required=("name", "description", "endpoints"),
+)
 ROUTES = (
+    Route(
+        path="/",
+        handler=welcome,
+        operation="getFirstPage",
+        summary="Say what this is and where to go, as text or JSON.",
+        tag="Operational",
+        auth=Auth.NONE,
+        media=PLAIN,
+        as_json=FIRST,
+        in_memory=True,
+    ),
     Route(
         path="/health",
         handler=health,

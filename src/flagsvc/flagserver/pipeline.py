@@ -44,6 +44,7 @@ WORDS = {
     503: "too many connections, or too many requests under way",
 }
 """What is told to whom no request could be read from, by status."""
+NO_TLS = "this port speaks plain HTTP, and this is a TLS handshake: use http:// here"
 LIMITS = {413: BODY, 414: QUERY, 431: HEADERS_SIZE}
 """The limit that was reached, by the status that says so."""
 HEADER_LIMIT = 16_384
@@ -104,12 +105,15 @@ class Pipeline:
         """Log an unexpected exception before the route is known, and return the 500."""
         return self._break(head, error, None)
 
-    def refuse_early(self, status: int, limit: str) -> Response:
-        """Return the answer to what is no request (400, 431), or to what there is no room for (503) by that limit."""
+    def refuse_early(self, status: int, limit: str, words: str = "") -> Response:
+        """Return the answer to what is no request (400, 431), or to what there is no room for (503) by that limit.
+
+        `words` say more of it than the status does.
+        """
         headers = [(b"retry-after", b"1")] if status == 503 else []
         if status == 503:
             self.reached.add(limit)
-        return self._fail(Head(Request(GET, b"", b"", [])), errors.bare(status, WORDS[status], headers), None)
+        return self._fail(Head(Request(GET, b"", b"", [])), errors.bare(status, words or WORDS[status], headers), None)
 
     def route_of(self, head: Head) -> Route | None:
         """Return which route a request is for, by its head alone; None where there is none."""

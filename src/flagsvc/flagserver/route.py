@@ -43,7 +43,8 @@ class Route:
     `body` is the shape a JSON body must have; None where none is read. `in_memory` marks what is answered without the
     database, and so without a thread. `at_once`, where a route has it, is asked first, on the event loop: it answers what it can
     from memory, or gives None, and then `handler` is called in a thread. `reads` marks what changes nothing although
-    its method may: it waits for no change that is under way.
+    its method may: it waits for no change that is under way. `as_json` is the shape of the answer for who asks for JSON, where it
+    is usually something else.
     """
 
     path: str
@@ -61,6 +62,7 @@ class Route:
     status: int = 200
     result: Shape | None = None
     media: str = "application/json"
+    as_json: Shape | None = None
     in_memory: bool = False
     at_once: AtOnce | None = None
     reads: bool = False

@@ -29,6 +29,11 @@ def _has_tokens(tx: Tx) -> bool:
     return bool(tx.db.execute(select(func.count()).select_from(tokens)).scalar_one())
 
 
+def is_first_token(tx: Tx) -> bool:
+    """Return whether a token of a database, where it has just one, is that of a first start."""
+    return tx.db.execute(select(tokens.c.kind, tokens.c.name)).first() == ("personal", FIRST_TOKEN)
+
+
 def _first_token(tx: Tx) -> str:
     secret = new_personal_secret()
     row = {"hash": hash_of(secret), "hint": hint_of(secret), "kind": "personal", "name": FIRST_TOKEN, "projects": ["*"]}

@@ -73,7 +73,7 @@ state = Table(
     Column("key", String, primary_key=True),
     Column("value", Json),
 )
-"""One row a setting of the whole server: `maintenance`, `seed` (digest of the seed it began with), `changeRequests`."""
+"""One row a setting of the whole server: `maintenance`, `seed` (digests of the seeds it has had), `changeRequests`."""
 
 revision = Table(
     "revision", METADATA, Column("id", Integer, primary_key=True), Column("number", BigInteger, nullable=False)

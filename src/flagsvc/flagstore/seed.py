@@ -1,4 +1,4 @@
-"""Writing a seed into an empty database, in the one transaction of the caller (import validation, head: the `given` format)."""
+"""Writing a seed into a database, in the one transaction of the caller (import validation, head: the `given` format)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time
 from typing import Any, TypeAlias
 
-from sqlalchemy import Table, delete, func, insert, select
+from sqlalchemy import Table, delete, insert, select
 
-from flagsvc.errors import SeedError
 from flagsvc.flagstore import schema
 from flagsvc.flagstore.access import hash_of
 from flagsvc.flagstore.maintenance import set_maintenance
@@ -22,13 +21,10 @@ __all__ = ["Seed", "apply_seed", "parse_seed", "read_seed"]
 
 Entry: TypeAlias = Mapping[str, Any]
 CHANGE_REQUESTS = "changeRequests"
-EMPTY = (schema.features, schema.segments, schema.users, schema.tokens)
-"""The tables that hold something as soon as a server was used."""
 
 
 def apply_seed(tx: Tx, seed: Seed) -> None:
-    """Write a seed. Raises `SeedError` where the database is not empty."""
-    _check_empty(tx)
+    """Write a seed; none of its features, segments, users and tokens is there, other entries replace what is there."""
     _write_world(tx, seed)
     _write_words(tx, seed)
     _write_people(tx, seed)
@@ -37,14 +33,7 @@ def apply_seed(tx: Tx, seed: Seed) -> None:
     if seed.maintenance:
         set_maintenance(tx, True)
     if seed[CHANGE_REQUESTS]:
-        tx.db.execute(insert(schema.state).values(key=CHANGE_REQUESTS, value=seed[CHANGE_REQUESTS]))
-
-
-def _check_empty(tx: Tx) -> None:
-    counts = {table.name: tx.db.execute(select(func.count()).select_from(table)).scalar_one() for table in EMPTY}
-    found = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-    if found:
-        raise SeedError([f"the database is not empty, it holds {found}: a seed file is only for an empty one"])
+        upsert(tx, schema.state, [{"key": CHANGE_REQUESTS, "value": seed[CHANGE_REQUESTS]}], ["value"])
 
 
 def _write(tx: Tx, table: Table, rows: list[dict[str, Any]]) -> None:
@@ -124,7 +113,9 @@ def _segment(each: Entry) -> dict[str, Any]:
 
 def _write_people(tx: Tx, seed: Seed) -> None:
     """Write users, their roles and every token."""
-    numbers = {each["name"]: _write_user(tx, each) for each in seed["users"]}
+    for each in seed["users"]:
+        _write_user(tx, each)
+    numbers = {row.username: row.id for row in tx.db.execute(select(schema.users.c.username, schema.users.c.id))}
     roles = [
         {"user_id": numbers[each["name"]], "project": role["project"], "role": role["role"]}
         for each in seed["users"]
@@ -136,10 +127,10 @@ def _write_people(tx: Tx, seed: Seed) -> None:
         tx.db.execute(insert(schema.tokens), rows)
 
 
-def _write_user(tx: Tx, each: Entry) -> int:
+def _write_user(tx: Tx, each: Entry) -> None:
     row = {"username": each["name"], "name": each["name"], "email": each.get("email")}
     row |= {"root_role": each.get("rootRole", "viewer"), "created_at": tx.now}
-    return int(tx.db.execute(insert(schema.users).values(row).returning(schema.users.c.id)).scalar_one())
+    tx.db.execute(insert(schema.users).values(row))
 
 
 def _token(each: Entry, users: Mapping[str, int], now: datetime) -> dict[str, Any]:

@@ -303,6 +303,14 @@ class Connection(Ending):
         elif self.stage == OPEN:
             self.refuse(400)
 
+    def on_tls(self) -> None:
+        """Refuse a caller that speaks TLS here, and have the log say so."""
+        if self.stage == OPEN:
+            self.site.meet_tls(self.service.log)
+            self.keep = False
+            self.astray = True
+            self.reply(self.service.tls_refusal())
+
     def whole(self) -> bytes:
         """Return the body."""
         return self.body if self.parts is None else bytes(self.parts)

@@ -20,6 +20,8 @@ from flagsvc.front.target import is_host, origin_form
 HEAD_END: Final = b"\r\n\r\n"
 """What ends a head, and a chunked body."""
 CHUNKED: Final = b"chunked"
+TLS: Final = b"\x16\x03"
+"""What a TLS handshake begins with."""
 SLACK: Final = 4096
 """Bytes of a head, beyond its headers and query, that may come in pieces: method and path."""
 NO_HEADERS: Final[Headers] = []
@@ -88,7 +90,10 @@ class Intake(Watched):
         except httptools.HttpParserUpgrade as upgrade:
             return self.upgraded(upgrade.args[0])
         except httptools.HttpParserError as error:
-            self.on_broken(error)
+            if self.idle == size and piece.startswith(TLS):
+                self.on_tls()
+            else:
+                self.on_broken(error)
         return size
 
     def mark(self, data: bytes) -> None:
@@ -257,6 +262,9 @@ class Intake(Watched):
 
     def on_broken(self, error: Exception | None) -> None:
         """Tell that this is no HTTP, or that something went wrong in what was told."""
+
+    def on_tls(self) -> None:
+        """Tell that a TLS handshake begins where plain HTTP is spoken."""
 
 
 class Quiet:

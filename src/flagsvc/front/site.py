@@ -12,6 +12,10 @@ from flagsvc.front.budget import Budget, Charged
 from flagsvc.front.encode import Encoder
 from flagsvc.front.limits import Limits
 from flagsvc.front.outbox import Outbox
+from flagsvc.log import Logger
+
+QUIET_S: Final = 60.0
+"""Seconds in which the log says once that callers speak TLS to a port of plain HTTP."""
 
 
 class State(Protocol):
@@ -36,7 +40,8 @@ class Site:
     One timer ticks for all of them, as long as there are any; a connection notes the tick at which something began, and compares
     when it is swept. `answered` counts the requests that were answered, `ending` tells that every answer is the
     last of its connection, `stopping` that the server ends. `opening` are the connections in their TLS handshake; `turned` counts
-    those that there was no room for, as long as they are there.
+    those that there was no room for, as long as they are there. `strangers` counts the callers that spoke TLS since the log said
+    so; it says so again at the moment `quiet`.
     """
 
     def __init__(self, state: State, limits: Limits, loop: asyncio.AbstractEventLoop) -> None:
@@ -63,6 +68,8 @@ class Site:
         self.half: i64 = self.ticks(limits.half_s)
         self.most: i64 = limits.connections
         self.turned: i64 = 0
+        self.strangers: i64 = 0
+        self.quiet: float = 0.0
 
     def ticks(self, seconds: float) -> int:
         """Return how many ticks it takes until so many seconds have passed for sure."""
@@ -108,6 +115,16 @@ class Site:
             self.loop.call_later(self.limits.tick_s, self.tick)
         else:
             self.ticking = False
+
+    def meet_tls(self, log: Logger) -> None:
+        """Count a caller that speaks TLS where plain HTTP is spoken; say so in the log, once in a while."""
+        self.strangers += 1
+        moment = self.loop.time()
+        if moment >= self.quiet:
+            told = "callers speak TLS to a port of plain HTTP; call http:// here, or give tlsCert to serve https://"
+            log.warn(told, connections=int(self.strangers))
+            self.strangers = 0
+            self.quiet = moment + QUIET_S
 
     def attend(self, task: asyncio.Task[object]) -> None:
         """Have the server wait for a task when it ends."""

@@ -27,10 +27,11 @@ ADDED: tuple[Option, ...] = (
     Option(
         name="workers",
         reads=("FLAGSVC_WORKERS",),
-        kind=of.integer(1, 256),
+        kind=of.WORKERS,
         section=Section.LISTENING,
         default=1,
-        help="processes that answer requests on the port; with more than one another keeps the configuration for all",
+        help="processes that answer requests on the port; with more than one another keeps the configuration for all; auto is as"
+        " many as there are processors for this process",
     ),
     Option(
         name="workerTimeout",

@@ -20,6 +20,7 @@ from flagsvc.settings.network import (
     parse_file_url,
     parse_host,
     safe_url,
+    url_in,
     url_parts,
 )
 from flagsvc.settings.option import Option, Section
@@ -151,6 +152,7 @@ STORAGE = Kind(
     parse_storage,
     safe_url,
     echo=echo_storage,
+    beside=url_in,
 )
 PREFIX = Kind("at most 100 letters, digits and `._:/{}-`", "PREFIX", parse_prefix)
 

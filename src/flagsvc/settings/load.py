@@ -7,19 +7,20 @@ blanks is not given.
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flagsvc.errors import ConfigurationError
+from flagsvc.settings.advice import advice_on, quotation
 from flagsvc.settings.files import Files, read_file
-from flagsvc.settings.names import SETTABLE, flatten
-from flagsvc.settings.option import ALIAS, FILE_FLAG, FILE_NAME, PREFIX, Option
+from flagsvc.settings.foreign import foreign
+from flagsvc.settings.names import SERVER_SETTABLE, SERVER_TABLE, SETTABLE, flatten, settable
+from flagsvc.settings.option import ALIAS, FILE_FLAG, FILE_NAME, PREFIX, Option, is_injected
 from flagsvc.settings.options import ProxyOptions
-from flagsvc.settings.parse import is_blank, nearest, printable, quoted
+from flagsvc.settings.parse import is_blank, nearest, path_in, printable, quoted
 from flagsvc.settings.server_table import SERVER_OPTIONS
-from flagsvc.settings.settle import Given, advice_on, settle
+from flagsvc.settings.settle import Given, settle
 from flagsvc.settings.table import BY_NAME, OPTIONS
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 CONFIG_VARIABLES = (f"{PREFIX}CONFIG", f"{ALIAS}CONFIG")
 """The variables that name the configuration file where no --config does."""
 
-COMMAND_VARIABLES = (f"{PREFIX}ADMIN_TOKEN", f"{PREFIX}ADMIN_TOKEN_FILE")
+COMMAND_VARIABLES = tuple(f"{PREFIX}{side}_TOKEN{end}" for side in ("ADMIN", "FROM", "TO") for end in ("", "_FILE"))
 """Variables that only commands read which ask a flag server: no option's, and no mistake."""
 
 UNREADABLE = "<file>"
@@ -39,9 +40,6 @@ LONGEST_PATH = 4096
 
 LARGEST_SECRET = 65_536
 """The most bytes that a file may have that holds a secret."""
-
-INJECTED = re.compile(r".+_SERVICE_(HOST|PORT(_\w+)?)|.+_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?")
-"""Variables that Kubernetes sets for a service whose name starts with one of our prefixes: nobody meant an option."""
 
 
 class Loaded(NamedTuple):
@@ -76,6 +74,26 @@ class Candidate(NamedTuple):
     holds_path: bool
 
 
+class Tables(NamedTuple):
+    """What a configuration file holds: values by option name, how it is named as a source, the folder its paths go by."""
+
+    values: Mapping[str, object]
+    source: str
+    folder: str
+
+
+class Program(NamedTuple):
+    """What one of the two programs reads: its options, whether they stand in `[server]`, and what else is odd."""
+
+    rows: tuple[Option, ...]
+    serves_flags: bool
+    odd: Callable[[Mapping[str, str], Mapping[str, Any]], Iterable[str]]
+
+
+PROXY = Program(OPTIONS, False, lambda environment, values: chain(foreign(environment), advice_on(values)))
+SERVER = Program(SERVER_OPTIONS, True, lambda environment, values: ())
+
+
 def load(environment: Mapping[str, str], file: PathLike[str] | str | None, flags: Mapping[str, str]) -> Loaded:
     """Return the options of `flags` (by option name), `environment` and a TOML `file` (specification: Configuration).
 
@@ -86,27 +104,40 @@ def load(environment: Mapping[str, str], file: PathLike[str] | str | None, flags
 
 def accepted(resolved: Resolved) -> Loaded:
     """Return the options of what was found; raise `ConfigurationError` with every problem at once."""
-    if resolved.problems:
-        raise ConfigurationError(tuple(resolved.problems.values()))
+    refuse(resolved)
     options = ProxyOptions(**{BY_NAME[name].field: value for name, value in resolved.values.items()})
     return Loaded(options, resolved.sources, resolved.warnings, resolved.files)
 
 
-def resolve(environment: Mapping[str, str], file: PathLike[str] | str | None, flags: Mapping[str, str]) -> Resolved:
+def refuse(resolved: Resolved) -> None:
+    """Raise `ConfigurationError` with every problem at once, where there is any."""
+    if resolved.problems:
+        raise ConfigurationError(tuple(resolved.problems.values()))
+
+
+def resolve(
+    environment: Mapping[str, str],
+    file: PathLike[str] | str | None,
+    flags: Mapping[str, str],
+    program: Program = PROXY,
+) -> Resolved:
     """Return what flags, environment and file say, with the problems instead of an error."""
-    resolved = Resolved({}, {}, _unknown_flags(flags), [], {})
-    tables, source = _tables(environment, file, resolved)
+    rows = program.rows
+    resolved = Resolved({}, {}, _unknown_flags(flags, rows), [], {})
+    tables = _tables(environment, file, resolved, program)
     given = {}
     meant = not_injected(environment)
-    for option in OPTIONS:
-        entry = choose(option, candidates(option, meant, flags, (tables, source)), resolved)
+    for option in rows:
+        entry = choose(option, candidates(option, meant, flags, tables), resolved)
         if entry is not None:
             given[option.name] = entry
-    settled = settle(given, environment)
+    settled = settle(given, environment, rows)
     resolved.values.update(settled.values)
     resolved.problems.update({name: text for name, text in settled.problems.items() if name not in resolved.problems})
-    resolved.sources.update({option.name: _source(option, given) for option in OPTIONS if not option.in_code_only})
-    resolved.warnings.extend(chain(settled.deprecations, unread(environment), advice_on(settled.values)))
+    resolved.sources.update({option.name: _source(option, given) for option in rows if not option.in_code_only})
+    quoted_values = quotation({option.name: option for option in rows}, given, resolved.problems)
+    odd = program.odd(environment, settled.values)
+    resolved.warnings.extend(chain(settled.deprecations, unread(environment), quoted_values, odd))
     return resolved
 
 
@@ -121,7 +152,7 @@ def candidates(
     option: Option,
     environment: Mapping[str, str],
     flags: Mapping[str, str],
-    file: tuple[Mapping[str, object], str],
+    file: Tables,
 ) -> Iterator[Candidate]:
     """Give the places of one option in their order of precedence."""
     file_name = option.name + FILE_NAME
@@ -129,9 +160,9 @@ def candidates(
     yield Candidate(flags.get(file_name), f"flag {option.flag}{FILE_FLAG}", "flag", True)
     for variable, holds_path in option.variables:
         yield Candidate(environment.get(variable), f"environment {variable}", "environment", holds_path)
-    tables, source = file
-    yield Candidate(tables.get(option.name), source, "file", False)
-    yield Candidate(tables.get(file_name), f"{source}, {file_name}", "file", True)
+    value, path = file.values.get(option.name), file.values.get(file_name)
+    yield Candidate(option.kind.beside(value, file.folder), file.source, "file", False)
+    yield Candidate(path_in(path, file.folder), f"{file.source}, {file_name}", "file", True)
 
 
 def choose(option: Option, places: Iterable[Candidate], resolved: Resolved) -> Given | None:
@@ -183,21 +214,40 @@ def _reason(error: Exception) -> str:
 
 
 def _tables(
-    environment: Mapping[str, str], file: PathLike[str] | str | None, resolved: Resolved
-) -> tuple[Mapping[str, object], str]:
-    """Return the values of the configuration file by option name, and how it is named as a source."""
+    environment: Mapping[str, str], file: PathLike[str] | str | None, resolved: Resolved, program: Program
+) -> Tables:
+    """Return what the configuration file holds for a program."""
     named = (environment.get(variable, "").strip() for variable in CONFIG_VARIABLES)
     path = str(file or next((name for name in named if name), ""))
     if not path:
-        return {}, ""
+        return Tables({}, "", "")
     source = f"file {printable(path, LONGEST_PATH)}"
     try:
-        found, problems = flatten(_parse_toml(path, resolved.files), source)
+        tree = _parse_toml(path, resolved.files)
+        if program.serves_flags:
+            tree, source = _servers(tree, needed=bool(file)), f"{source} [{SERVER_TABLE}]"
     except ValueError as error:
         resolved.problems[UNREADABLE] = f"configuration {source}: {error}"
-        return {}, source
+        return Tables({}, source, "")
+    others = {key: value for key, value in tree.items() if key != SERVER_TABLE or not isinstance(value, dict)}
+    found, problems = flatten(others, source, SERVER_SETTABLE if program.serves_flags else SETTABLE)
     resolved.problems.update({f"<key {number}>": text for number, text in enumerate(problems)})
-    return found, source
+    return Tables(found, source, _folder(path))
+
+
+def _servers(tree: dict[str, object], *, needed: bool) -> dict[str, object]:
+    """Return the table of the flag server's options; a file that both programs are told of need not have one."""
+    table = tree.get(SERVER_TABLE)
+    if table is None and not needed:
+        return {}
+    if not isinstance(table, dict):
+        raise ValueError(f"it has no table [{SERVER_TABLE}], in which the flag server's options stand")
+    return table
+
+
+def _folder(path: str) -> str:
+    """Return the folder that relative paths in a configuration file go by: its own, or none for a pipe."""
+    return os.path.dirname(os.path.abspath(path)) if os.path.isfile(path) else ""
 
 
 def _parse_toml(path: str, files: Files) -> dict[str, object]:
@@ -219,9 +269,10 @@ def _parse_toml(path: str, files: Files) -> dict[str, object]:
         raise ValueError("not TOML: a number is too long") from None
 
 
-def _unknown_flags(flags: Mapping[str, str]) -> dict[str, str]:
+def _unknown_flags(flags: Mapping[str, str], rows: Iterable[Option]) -> dict[str, str]:
     """Return a problem for each flag that is given under a name no option has."""
-    unknown = [name for name in flags if name not in SETTABLE]
+    known = set(settable(rows))
+    unknown = [name for name in flags if name not in known]
     return {f"<flag {name}>": f"unknown option {quoted(name)} (flag)" for name in unknown}
 
 
@@ -249,9 +300,3 @@ def unread(environment: Mapping[str, str]) -> Iterator[str]:
 def not_injected(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the environment without what Kubernetes sets for services: one named `proxy` makes PROXY_PORT=tcp://…."""
     return {name: value for name, value in environment.items() if not is_injected(name, value)}
-
-
-def is_injected(name: str, value: str) -> bool:
-    """Return whether Kubernetes set this variable for a service, such as UNLEASH_PORT=tcp://10.0.0.1:4242."""
-    link = name.endswith("_PORT") and re.match(r"(tcp|udp|sctp)://", value)
-    return bool(link or INJECTED.fullmatch(name))

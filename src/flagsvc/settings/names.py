@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from flagsvc.settings.option import ALIAS, FILE_NAME, PREFIX
+from flagsvc.settings.option import ALIAS, FILE_NAME, PREFIX, Option
 from flagsvc.settings.parse import nearest, quoted
+from flagsvc.settings.server_table import SERVER_OPTIONS
 from flagsvc.settings.table import BY_NAME, OPTIONS
 
+SERVER_TABLE = "server"
+"""The table of a file that holds the flag server's options: all else is the proxy's."""
 
-def _settable() -> Iterator[str]:
+
+def settable(rows: Iterable[Option]) -> Iterator[str]:
     """Give the names a table may hold: those of the options that are not for code only, and of files of secrets."""
-    for option in OPTIONS:
+    for option in rows:
         if not option.in_code_only:
             yield option.name
             if option.secret:
@@ -25,7 +29,8 @@ def _tables() -> Iterator[str]:
         yield from (".".join(parts[:depth]) for depth in range(1, len(parts)))
 
 
-SETTABLE = frozenset(_settable())
+SETTABLE = frozenset(settable(OPTIONS))
+SERVER_SETTABLE = frozenset(settable(SERVER_OPTIONS))
 TABLES = frozenset(_tables())
 
 
@@ -53,18 +58,27 @@ def flatten(
 
 def _wrong_key(name: str, source: str, names: Collection[str]) -> str:
     """Return what is wrong with a key that holds no option's value."""
+    if names is SERVER_SETTABLE:
+        elsewhere = f"it is the proxy's, and stands outside of [{SERVER_TABLE}]" if name in SETTABLE else ""
+        return _unknown(name, source, elsewhere or nearest(name, _spellings(SERVER_OPTIONS, names)))
     if name in TABLES:
         keys = sorted(known.removeprefix(f"{name}.") for known in names if known.startswith(f"{name}."))
         return f"{name} ({source}): expected a table with {', '.join(keys)}"
     if name in BY_NAME:
         return f"{name} ({source}) can be given in code only"
-    return f"unknown option {quoted(name)} ({source}); {nearest(name, _spellings(names))}".removesuffix("; ")
+    elsewhere = f"it is the flag server's, and stands in [{SERVER_TABLE}]" if name in SERVER_SETTABLE else ""
+    return _unknown(name, source, elsewhere or nearest(name, _spellings(OPTIONS, names)))
 
 
-def _spellings(names: Collection[str]) -> dict[str, str]:
+def _unknown(name: str, source: str, hint: str) -> str:
+    """Return that a key is no option, and what helps."""
+    return f"unknown option {quoted(name)} ({source}); {hint}".removesuffix("; ")
+
+
+def _spellings(rows: Iterable[Option], names: Collection[str]) -> dict[str, str]:
     """Return what a person may have written for an option: its last part, its variable or its name in code."""
     spellings: dict[str, str] = {}
-    for option in OPTIONS:
+    for option in rows:
         if not option.in_code_only:
             others = (option.name.rpartition(".")[2], option.field, *(variable.name for variable in option.variables))
             reference = option.name.replace(PREFIX[:-1].lower(), ALIAS[:-1].lower())

@@ -148,6 +148,14 @@ def parse_file_url(value: object) -> str:
     return file_url(unquote(path))
 
 
+def url_in(value: object, folder: str) -> object:
+    """Return a `file:` URL with a relative path as one whose path begins with `folder`; any other value as it is."""
+    text = value.strip() if isinstance(value, str) else ""
+    path = text[len("file:") :]
+    relative = text.lower().startswith("file:") and path and not path.startswith("/")
+    return f"file:{os.path.join(quote(folder), path)}" if relative else value
+
+
 def file_url(path: str) -> str:
     """Return the `file:` URL of a path; a relative one starts at the working directory."""
     path = parse_text(path)
@@ -358,7 +366,7 @@ def show_origin(origin: Origin) -> str:
     return f"{origin[0]}," if lone else as_text(origin)
 
 
-URL = Kind("an http://, https:// or file: URL", "URL", parse_url, safe_url, echo=echo_url)
+URL = Kind("an http://, https:// or file: URL", "URL", parse_url, safe_url, echo=echo_url, beside=url_in)
 BASE_URL = URL._replace(parse=parse_base_url)
 OUTBOUND_PROXY = Kind("an http:// or https:// URL", "URL", parse_outbound_proxy, safe_url, echo=echo_url)
 HOST = Kind("a host name, an IP address, or unix:/path", "HOST", parse_host)

@@ -16,6 +16,15 @@ PREFIX, ALIAS = "FLAGSVC_", "UNLEASH_"
 FILE_NAME, FILE_VARIABLE, FILE_FLAG = "File", "_FILE", "-file"
 """What is put behind a secret's name, variable and flag to give a file that holds it instead."""
 
+INJECTED = re.compile(r".+_SERVICE_(HOST|PORT(_\w+)?)|.+_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?")
+"""Variables that Kubernetes sets for a service whose name starts with one of our prefixes: they are no option."""
+
+
+def is_injected(name: str, value: str) -> bool:
+    """Return whether Kubernetes set this variable for a service, such as UNLEASH_PORT=tcp://10.0.0.1:4242."""
+    link = name.endswith("_PORT") and re.match(r"(tcp|udp|sctp)://", value)
+    return bool(link or INJECTED.fullmatch(name))
+
 
 class Section(StrEnum):
     """What an option is about: the headings of the help, the reference page and the masked dump, in their order."""

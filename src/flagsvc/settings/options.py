@@ -11,12 +11,13 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from flagsvc.errors import ConfigurationError
+from flagsvc.settings.advice import advice_on
 from flagsvc.settings.fleet import server_at
 from flagsvc.settings.names import flatten
 from flagsvc.settings.network import Origin, TrustProxy
 from flagsvc.settings.option import Option
 from flagsvc.settings.parse import is_blank, nearest
-from flagsvc.settings.settle import CODE, Given, advice_on, settle
+from flagsvc.settings.settle import CODE, Given, settle
 from flagsvc.settings.table import BY_FIELD, BY_NAME, OPTIONS
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class GivenOptions(TypedDict, total=False):
     exp_custom_enrichers: str | os.PathLike[str] | Iterable[object]
     host: str | None
     keep_alive_timeout: int
-    workers: int
+    workers: int | str
     worker_timeout: int
     body_limit: int | str
     metrics_body_limit: int | str

@@ -7,13 +7,14 @@ results unchanged, so a normalised value can be given again.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from os import PathLike
 from typing import Any, NamedTuple, TypeAlias
 
 Parser: TypeAlias = Callable[[object], Any]
 
+AUTO = "auto"
 LARGEST = 2**31 - 1
 """The largest number of milliseconds, seconds or bytes an option takes."""
 
@@ -54,11 +55,28 @@ def as_it_is(value: Any) -> object:
     return value
 
 
+def as_given(value: object, folder: str) -> object:
+    """Return a value that names no file as it was given."""
+    return value
+
+
+def path_in(value: object, folder: str) -> object:
+    """Return a relative path as one that begins with `folder`."""
+    return os.path.join(folder, value.strip()) if isinstance(value, str) and not is_blank(value) else value
+
+
+def paths_in(value: object, folder: str) -> object:
+    """Return several relative paths, as a list or with commas between, as paths that begin with `folder`."""
+    return [path_in(item, folder) for item in split(value)] if isinstance(value, str | list) else value
+
+
 class Kind(NamedTuple):
     """One shape of value.
 
     `expects` ends the sentence "expected …", `metavar` stands for the value in the help. `safe` takes what must not be
     seen out of a normalised value, `show` makes text of what `safe` left, `echo` quotes a refused text or declines to.
+    `beside` has a relative path in a value begin with the folder of the configuration file that the value stands in; `words` are
+    the values there are, where they can be listed.
     """
 
     expects: str
@@ -67,6 +85,8 @@ class Kind(NamedTuple):
     safe: Callable[[Any], object] = as_it_is
     show: Callable[[Any], str] = as_text
     echo: Callable[[str], str | None] = quoted
+    beside: Callable[[object, str], object] = as_given
+    words: tuple[str, ...] = ()
 
 
 def is_blank(value: object) -> bool:
@@ -142,6 +162,21 @@ def integer_or_none(low: int, high: int, metavar: str = "NUMBER") -> Kind:
     return Kind(f"0, or an integer from {low} to {high}", metavar, parse)
 
 
+MOST_WORKERS = 256
+
+
+def parse_workers(value: object) -> int:
+    """Return a number of processes; `auto` is as many as there are processors for this one."""
+    if isinstance(value, str) and value.strip().lower() == AUTO:
+        from flagsvc.settings.processors import processors
+
+        return min(processors(), MOST_WORKERS)
+    number = whole_number(value)
+    if not 1 <= number <= MOST_WORKERS:
+        raise RefusedError
+    return number
+
+
 UNITS = {"": 1, "b": 1, "kb": 1024, "mb": 1024 * 1024}
 
 
@@ -189,7 +224,7 @@ def choice(words: tuple[str, ...], aliases: Mapping[str, str]) -> Kind:
             raise RefusedError(nearest(word, words))
         return word
 
-    return Kind(f"one of {', '.join(words)}", "WORD", parse)
+    return Kind(f"one of {', '.join(words)}", "WORD", parse, words=words)
 
 
 def nearest(name: str, known: Iterable[str] | Mapping[str, str]) -> str:
@@ -272,7 +307,7 @@ def extension_files(exported: str, guide: str) -> Kind:
     def one(item: object) -> object:
         if isinstance(item, int | float | Mapping | list):
             raise RefusedError
-        if not isinstance(item, str | PathLike):
+        if not isinstance(item, str | os.PathLike):
             return item
         path = parse_text(str(item))
         if path.lower().endswith(JAVASCRIPT):
@@ -280,10 +315,10 @@ def extension_files(exported: str, guide: str) -> Kind:
         return path
 
     def parse(value: object) -> tuple[object, ...]:
-        items = [value] if isinstance(value, PathLike) else split(value)
+        items = [value] if isinstance(value, os.PathLike) else split(value)
         return tuple(one(item) for item in items if not is_blank(item))
 
-    return Kind("paths of Python files (.py)", "FILES", parse, name_types)
+    return Kind("paths of Python files (.py)", "FILES", parse, name_types, beside=paths_in)
 
 
 def name_types(items: tuple[object, ...]) -> tuple[str, ...]:
@@ -312,13 +347,14 @@ def parse_object(value: object) -> object:
     return value
 
 
-BOOLEAN = Kind("true or false", "BOOL", parse_boolean)
+BOOLEAN = Kind("true or false", "BOOL", parse_boolean, words=("true", "false"))
 TEXT = Kind("a text", "TEXT", parse_text)
 TEXTS = several(parse_text, "a list of texts, with commas between")
 SIZE = Kind("a number of bytes from 1, such as 65536 or 64 kB", "SIZE", parse_size, show=show_size)
 SIZE_OR_NONE = Kind("a number of bytes from 0, such as 65536 or 64 kB", "SIZE", parse_size_or_none, show=show_size)
 MILLISECONDS = integer(0, metavar="MS")
 SECONDS = integer(1, 86_400, metavar="SECONDS")
+WORKERS = Kind(f"`auto`, or an integer from 1 to {MOST_WORKERS}", "NUMBER", parse_workers, words=(AUTO,))
 PORT = integer(0, 65535, "PORT", "a port number")
 LOG_LEVEL = choice(("debug", "info", "warn", "error", "fatal"), {"warning": "warn", "critical": "fatal"})
 HASH_ENCODING = choice(("low-byte", "utf8"), {"utf-8": "utf8"})

@@ -17,6 +17,12 @@ NOTES = {
     Section.EXPERIMENTAL: "May change or vanish at any time, outside the semantic versioning.",
 }
 
+UNITS = {"MS": " ms", "SECONDS": " s"}
+"""What stands behind a number, by what stands for it in the help."""
+
+DEFAULT = "default"
+"""The source of a value that is not given."""
+
 WIDEST = 44
 """Values longer than this do not push the column of sources further to the right."""
 
@@ -30,33 +36,67 @@ def sections(options: Iterable[Option]) -> Iterator[tuple[Section, list[Option]]
             yield section, rows
 
 
-def in_effect(resolved: Resolved) -> str:
-    """Return every option with its value, secrets masked, and where the value came from, as aligned text."""
-    rows = [_row(option, resolved) for option in OPTIONS if _is_shown(option, resolved)]
-    name_width = max(len(name) for name, _, _ in rows)
-    value_width = max(len(value) for _, value, _ in rows if len(value) <= WIDEST)
-    lines = {name: f"  {name:{name_width}}  {value:{value_width}}  {source}".rstrip() for name, value, source in rows}
-    blocks = []
-    for section, options in sections(option for option in OPTIONS if option.name in lines):
-        blocks.append("\n".join([section.value, *(lines[option.name] for option in options)]))
+def in_effect(resolved: Resolved, options: Sequence[Option] = OPTIONS, width: int = 0) -> str:
+    """Return every option with its value, secrets masked, and where the value came from, as aligned text.
+
+    What is wider than a terminal of `width` columns has its source in a line of its own; 0 is no terminal.
+    """
+    rows = {option.name: _row(option, resolved) for option in options if _is_shown(option, resolved)}
+    lines = dict(zip(rows, _aligned(list(rows.values()), width), strict=True))
+    shown = [option for option in options if option.name in rows]
+    blocks = ("\n".join([section.value, *(lines[each.name] for each in group)]) for section, group in sections(shown))
     return "\n\n".join(blocks)
+
+
+def what_is_set(resolved: Resolved, options: Sequence[Option] = OPTIONS, width: int = 0) -> str:
+    """Return the same of the options that are not at their defaults or not right, and how many others there are."""
+    shown = [option for option in options if _is_shown(option, resolved)]
+    odd = [option for option in shown if resolved.sources[option.name] != DEFAULT or option.name in resolved.problems]
+    rest = len(shown) - len(odd)
+    lines = [*_aligned([_row(option, resolved) for option in odd], width), ""] if odd else []
+    return "\n".join([*lines, f"{rest} {'other ' * bool(odd)}options have their defaults: --all shows them"])
+
+
+def _aligned(rows: Sequence[tuple[str, str, str]], width: int) -> list[str]:
+    """Return names, values and sources as lines in columns; in a narrow terminal a source has a line of its own."""
+    names = max(len(name) for name, _, _ in rows)
+    values = max((len(value) for _, value, _ in rows if len(value) <= WIDEST), default=0)
+    lines = [f"  {name:{names}}  {value:{values}}  {source}".rstrip() for name, value, source in rows]
+    if not width or max(map(len, lines)) <= width:
+        return lines
+    gap = " " * (names + 4)
+    return [f"  {name:{names}}  {value}" + (f"\n{gap}{source}" if source else "") for name, value, source in rows]
+
+
+def folded(text: str, width: int) -> str:
+    """Return a text in lines that fit a terminal of `width` columns, those behind the first indented; 0 is no terminal."""
+    import textwrap
+
+    if not width:
+        return text
+    return textwrap.fill(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def _is_shown(option: Option, resolved: Resolved) -> bool:
     """Return whether an option is part of the dump: one for code only, or deprecated and not given, is not."""
-    return not option.in_code_only and not (option.deprecated and resolved.sources[option.name] == "default")
+    return not option.in_code_only and not (option.deprecated and resolved.sources[option.name] == DEFAULT)
 
 
 def _row(option: Option, resolved: Resolved) -> tuple[str, str, str]:
     """Return the name, the value as text and the source of one option."""
     source = resolved.sources[option.name]
     if option.name in resolved.problems:
-        return (option.name, "(missing)", "") if source == "default" else (option.name, "(refused)", source)
-    value = option.render(resolved.values[option.name])
+        return (option.name, "(missing)", "") if source == DEFAULT else (option.name, "(refused)", source)
+    value = with_unit(option, option.render(resolved.values[option.name]))
     return option.name, f"({option.default_text})" if value == "-" and option.default_text else value, source
 
 
-def as_json(resolved: Resolved) -> str:
+def with_unit(option: Option, text: str) -> str:
+    """Return a number as text with its unit behind it: `5000 ms`, `75 s`; any other text as it is."""
+    return f"{text}{UNITS.get(option.kind.metavar, '')}" if text.lstrip("-").isdigit() else text
+
+
+def as_json(resolved: Resolved, rows: Sequence[Option] = OPTIONS) -> str:
     """Return the same as one JSON object: options with value and source, warnings, problems."""
     import json
 
@@ -65,7 +105,7 @@ def as_json(resolved: Resolved) -> str:
             "value": None if option.name in resolved.problems else option.masked(resolved.values[option.name]),
             "source": resolved.sources[option.name],
         }
-        for option in OPTIONS
+        for option in rows
         if _is_shown(option, resolved)
     }
     found = {"options": options, "warnings": resolved.warnings, "problems": list(resolved.problems.values())}
@@ -111,7 +151,7 @@ def _facts(option: Option) -> Iterator[str]:
     if option.required:
         yield "required"
     elif default != "unset":
-        yield f"default: {default}"
+        yield f"default: {with_unit(option, default)}"
 
 
 def given_flags(arguments: Mapping[str, object], rows: Sequence[Option] = OPTIONS) -> dict[str, str]:
@@ -177,7 +217,8 @@ nothing but blanks is not given. `flagsvc config` shows what is in effect, and w
   (`{EXAMPLE.reads[0]}_FILE`); so it is with flags (`{EXAMPLE.flag}{FILE_FLAG}`) and names in the file
   (`{EXAMPLE.name}{FILE_NAME}`). The value itself wins over the file.
 - **File.** TOML, under the option's name; a dot in a name is a table. `{CONFIG_VARIABLES[0]}` names the file where
-  `--config` does not.
+  `--config` does not. Relative paths go by the folder of the file. Its table `[server]` holds [the flag server's
+  options](server-options.md), which the proxy does not read.
 - **In code.** `flagsvc.ProxyOptions` takes the same names in snake_case: `{EXAMPLE.field}`, `cors_max_age`.
 - **Lists** are cut at commas; blanks around an item do not count. In the file and in code a list is a list.
 - **Booleans** are `true`/`false`, `1`/`0`, `t`/`f`, `yes`/`no` or `on`/`off`, any letter case; a flag alone is `true`.

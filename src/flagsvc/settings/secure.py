@@ -6,7 +6,7 @@ from flagsvc.settings import network as net
 from flagsvc.settings import parse as of
 from flagsvc.settings.option import Option, Section
 
-PATH = of.TEXT._replace(expects="the path of a file", metavar="FILE")
+PATH = of.TEXT._replace(expects="the path of a file", metavar="FILE", beside=of.path_in)
 PASSWORD = of.secret(of.TEXT._replace(metavar="PASSWORD"))
 TLS_VERSION = of.choice(("1.2", "1.3"), {"tls1.2": "1.2", "tlsv1.2": "1.2", "tls1.3": "1.3", "tlsv1.3": "1.3"})
 

@@ -1,4 +1,4 @@
-"""The options of the flag server: `ServerOptions`, from flags, environment and defaults by the rows of SERVER_OPTIONS.
+"""The options of the flag server: `ServerOptions`, from flags, environment, file and defaults by the rows of SERVER_OPTIONS.
 
 Precedence, files of secrets, every problem at once: as with the proxy's, whose machinery this is (`load.py`, `settle.py`).
 """
@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from flagsvc.errors import ConfigurationError
-from flagsvc.settings.load import Resolved, candidates, choose, not_injected, unread
-from flagsvc.settings.option import Option
+from flagsvc.settings.load import SERVER, Resolved, refuse, resolve
 from flagsvc.settings.render import page
 from flagsvc.settings.server_table import SERVER_OPTIONS
-from flagsvc.settings.settle import Given, Settled, refuse_alone, take
+
+if TYPE_CHECKING:
+    from os import PathLike
 
 BY_FIELD = {option.field: option for option in SERVER_OPTIONS}
 
@@ -47,6 +47,7 @@ class ServerOptions:
     header_limit: int = 16 * 1024
     body_limit: int = 500 * 1024
     seed: str | None = None
+    seed_mode: str = "once"
     use_json_logger: bool = False
     log_level: str = "warn"
 
@@ -64,35 +65,31 @@ class LoadedServer(NamedTuple):
     warnings: list[str]
 
 
-def load_server(environment: Mapping[str, str], flags: Mapping[str, str]) -> LoadedServer:
-    """Return the options of `flags` (by option name) and `environment`.
+def load_server(
+    environment: Mapping[str, str], flags: Mapping[str, str], file: PathLike[str] | str | None = None
+) -> LoadedServer:
+    """Return the options of `flags` (by option name), `environment` and the table `[server]` of a TOML `file`.
 
-    What Kubernetes sets for a service named `flagsvc-server`, such as FLAGSVC_SERVER_PORT=tcp://…, is nobody's option.
     Raises `ConfigurationError` with every problem at once: none holds a secret.
     """
-    environment = not_injected(environment)
-    resolved = Resolved({}, {}, {}, [], {})
-    settled = Settled({}, resolved.problems, [])
-    given: dict[str, Given] = {}
-    for option in SERVER_OPTIONS:
-        entry = choose(option, candidates(option, environment, flags, ({}, "")), resolved)
-        resolved.sources[option.name] = "default" if entry is None else entry.source
-        _take(option, entry, environment, settled)
-        if entry is not None:
-            given[option.name] = entry
-    refuse_alone(SERVER_OPTIONS, given, settled)
-    if resolved.problems:
-        raise ConfigurationError(tuple(resolved.problems.values()))
-    options = ServerOptions(**{option.field: settled.values[option.name] for option in SERVER_OPTIONS})
-    return LoadedServer(options, resolved.sources, [*resolved.warnings, *unread(environment)])
+    return accepted_server(resolve_server(environment, file, flags))
 
 
-def _take(option: Option, entry: Given | None, environment: Mapping[str, str], settled: Settled) -> None:
-    """Read what was given for an option, or take its default."""
-    if entry is None:
-        settled.values[option.name] = option.default_for(environment)
-    else:
-        take(option, entry, environment, settled)
+def resolve_server(
+    environment: Mapping[str, str], file: PathLike[str] | str | None, flags: Mapping[str, str]
+) -> Resolved:
+    """Return what flags, environment and file say, with the problems instead of an error.
+
+    What Kubernetes sets for a service named `flagsvc-server`, such as FLAGSVC_SERVER_PORT=tcp://…, is no option.
+    """
+    return resolve(environment, file, flags, SERVER)
+
+
+def accepted_server(resolved: Resolved) -> LoadedServer:
+    """Return the options of what was found; raise `ConfigurationError` with every problem at once."""
+    refuse(resolved)
+    options = ServerOptions(**{option.field: resolved.values[option.name] for option in SERVER_OPTIONS})
+    return LoadedServer(options, resolved.sources, resolved.warnings)
 
 
 def server_reference() -> str:
@@ -104,7 +101,20 @@ INTRODUCTION = """# Options of the flag server
 
 Every option of `flagsvc server`, one row each. This page is written by `make docs`.
 
-A value is looked for in this order: the flag, the environment variable, the default. A value of nothing but blanks is not given.
+A value is looked for in this order: the flag, the environment variable, the file of `--config`, the default. A value of nothing
+but blanks is not given. `flagsvc config --server` shows what is in effect, and where each value came from.
+
+In the file the options stand in a table `[server]`, so that one file, named by `FLAGSVC_CONFIG`, may hold those of both programs:
+
+```toml
+[server]
+port = 4242
+database = "state/flags.db"
+seed = "seed.yaml"
+```
+
+Relative paths go by the file that they stand in.
+
 What holds for [the proxy's options](options.md) holds here: variables that start with `FLAGSVC_` also answer with `UNLEASH_` in
 its place, beside a secret's variable stands one that ends in `_FILE`, and a value that does not parse stops the start with exit
 code 2 and a list of every problem.

@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+import os
+
 from flagsvc.settings import defaults
 from flagsvc.settings import network as net
 from flagsvc.settings import parse as of
 from flagsvc.settings.option import Option, Section
+from flagsvc.settings.parse import is_blank
 from flagsvc.settings.secure import PATH, SERVING
 from flagsvc.settings.table import BY_NAME
+
+LOCAL = "sqlite:///"
+"""What a URL begins with whose path is relative: an absolute one has a slash more."""
+
+
+def database_in(value: object, folder: str) -> object:
+    """Return a relative path of an SQLite file, alone or in a URL, as one that begins with `folder`."""
+    if not isinstance(value, str) or is_blank(value):
+        return value
+    text = value.strip()
+    head = LOCAL if text.startswith(LOCAL) else ""
+    path = text[len(head) :]
+    if not path or path.startswith(("~", ":")) or "://" in path:
+        return value
+    return f"{head}{os.path.join(folder, path)}"
+
 
 DATABASE = of.Kind(
     "postgresql://user:password@host/name, sqlite:///path, or the path of an SQLite file",
@@ -15,7 +34,11 @@ DATABASE = of.Kind(
     of.parse_text,
     net.safe_url,
     echo=of.unquoted,
+    beside=database_in,
 )
+
+ONCE, ADD = "once", "add"
+"""What becomes of a seed that a database in use does not have."""
 
 SERVER_OPTIONS: tuple[Option, ...] = (
     Option(
@@ -71,7 +94,17 @@ SERVER_OPTIONS: tuple[Option, ...] = (
         reads=("FLAGSVC_SEED",),
         kind=PATH,
         section=Section.STORAGE,
-        help="JSON or YAML file with what an empty database starts with: flags, users, tokens and the rest",
+        help="JSON or YAML file with what a new database starts with: flags, users, tokens and the rest",
+    ),
+    Option(
+        name="seedMode",
+        reads=("FLAGSVC_SEED_MODE",),
+        kind=of.choice((ONCE, ADD), {}),
+        section=Section.STORAGE,
+        default=ONCE,
+        needs="seed",
+        help="what becomes of a changed seed on a database in use: once warns and leaves it out, add adds what is missing, by name,"
+        " and changes nothing that is there",
     ),
     Option(
         name="useJsonLogger",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from flagsvc.settings.option import Option
 from flagsvc.settings.parse import RefusedError, as_text, is_blank
@@ -23,6 +22,9 @@ TYPE_NAMES = {
     str: "a text",
 }
 
+QUOTES = "the quotes around it are part of the value, as env files keep them: leave them out"
+"""What to do about a value in quotes."""
+
 
 class Given(NamedTuple):
     """A value as it was given and where: `environment PORT`, `file flagsvc.toml`, `flag --port`; CODE in code."""
@@ -39,20 +41,26 @@ class Settled(NamedTuple):
     deprecations: list[str]
 
 
-def settle(given: Mapping[str, Given], environment: Mapping[str, str], *, in_code: bool = False) -> Settled:
-    """Return the values of every option, from those given (by option name) and the defaults for `environment`."""
+def settle(
+    given: Mapping[str, Given],
+    environment: Mapping[str, str],
+    rows: Sequence[Option] = OPTIONS,
+    *,
+    in_code: bool = False,
+) -> Settled:
+    """Return the values of every option of `rows`, from those given (by option name) and the defaults for `environment`."""
     settled = Settled({}, {}, [])
-    for option in OPTIONS:
+    for option in rows:
         entry = given.get(option.name)
         if entry is None or is_blank(entry.value):
             settled.values[option.name] = option.default_for(environment)
         else:
             take(option, entry, environment, settled)
     _replace_deprecated(given, settled)
-    for option in OPTIONS:
+    for option in rows:
         if option.name not in settled.problems and _is_missing(option, settled.values):
             settled.problems[option.name] = required_text(option, in_code=in_code)
-    refuse_alone(OPTIONS, given, settled)
+    refuse_alone(rows, given, settled)
     return settled
 
 
@@ -67,10 +75,10 @@ def take(option: Option, entry: Given, environment: Mapping[str, str], settled: 
 
 def _replace_deprecated(given: Mapping[str, Given], settled: Settled) -> None:
     """Let proxySecrets stand for clientKeys where those are not given (behaviour: Drop-in)."""
-    secrets = settled.values["proxySecrets"]
-    settled.values["proxySecrets"] = ()
+    secrets = settled.values.get("proxySecrets")
     if not secrets:
         return
+    settled.values["proxySecrets"] = ()
     text = f"{label(BY_NAME['proxySecrets'], given['proxySecrets'].source)} is deprecated"
     if "clientKeys" in given:
         settled.deprecations.append(f"{text} and ignored: clientKeys is given")
@@ -107,7 +115,14 @@ def refused_text(option: Option, entry: Given, hint: str) -> str:
         f"{label(option, entry.source)}: expected {option.kind.expects}"
         + (f", got {got}" if got else "")
         + (f"; {hint}" if hint else "")
+        + (f"; {QUOTES}" if in_quotes(entry.value) else "")
     )
+
+
+def in_quotes(value: object) -> bool:
+    """Return whether a value is a text with the same quotation mark at both ends."""
+    text = value.strip() if isinstance(value, str) else ""
+    return len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
 
 
 def describe(option: Option, value: object) -> str:
@@ -128,35 +143,5 @@ def required_text(option: Option, *, in_code: bool = False) -> str:
 
 def alone_text(option: Option, entry: Given) -> str:
     """Return the problem of an option that was given without the one that it needs."""
-    other = BY_NAME[option.needs]
-    name = other.name if entry.source else other.field
+    name = option.needs if entry.source else BY_NAME[option.needs].field
     return f"{label(option, entry.source)}: has no effect without {name}; give both, or neither"
-
-
-ADVICE: tuple[tuple[Callable[[Mapping[str, Any]], bool], str], ...] = (
-    (
-        lambda values: values["cors.credentials"] and values["cors.origin"] == "*",
-        "cors.credentials with cors.origin `*`: browsers refuse that, name the origins",
-    ),
-    (
-        lambda values: 0 < values["metricsInterval"] < values["metricsJitter"],
-        "metricsJitter is longer than metricsInterval: posts may follow one another at once",
-    ),
-    (
-        lambda values: 0 < 1000 * values["maxStaleness"] < 2 * values["refreshInterval"],
-        "maxStaleness is shorter than two refreshIntervals: a single failure makes the proxy say that it is not ready",
-    ),
-    (
-        lambda values: values["refreshInterval"] == 0 < values["maxStaleness"],
-        "maxStaleness with refreshInterval 0: upstream is asked once only, so the proxy will say that it is not ready",
-    ),
-    (
-        lambda values: "@" in urlsplit(values["flagsvcUrl"] or "").netloc,
-        "flagsvcUrl holds a user name or password, which are not sent: upstream is asked with flagsvcApiToken alone",
-    ),
-)
-
-
-def advice_on(values: Mapping[str, Any]) -> list[str]:
-    """Return a warning for each combination of values that is valid and hardly meant (behaviour: CORS)."""
-    return [text for applies, text in ADVICE if applies(values)]

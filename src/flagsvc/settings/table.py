@@ -16,3 +16,9 @@ OPTIONS: tuple[Option, ...] = tuple(option for section in Section for option in 
 
 BY_NAME = {option.name: option for option in OPTIONS}
 BY_FIELD = {option.field: option for option in OPTIONS}
+
+MOST_USED = (
+    *("flagsvcUrl", "flagsvcApiToken", "clientKeys", "refreshInterval", "storage", "port", "trustProxy", "cors.origin"),
+    *("workers", "logLevel"),
+)
+"""The options that most deployments look at: README.md and the short help show them."""

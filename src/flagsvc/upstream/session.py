@@ -21,6 +21,7 @@ from flagsvc.upstream.answers import Answer, Fetched, Limits, failure
 from flagsvc.upstream.identity import SDK, SPEC_VERSION, Identity
 from flagsvc.upstream.outbound import Outbound
 from flagsvc.upstream.sealing import sealed
+from flagsvc.upstream.tokens import refused_token
 from flagsvc.upstream.transport import Transport
 from flagsvc.upstream.trust import Trust
 from flagsvc.version import VERSION
@@ -28,6 +29,8 @@ from flagsvc.version import VERSION
 FEATURES = "/client/features"
 REGISTER = "/client/register"
 METRICS = "/client/metrics"
+REFUSING = (401, 403)
+"""The statuses that refuse a token."""
 Header = tuple[str, bytes]
 USER_AGENT = f"flagsvc/{VERSION}"
 
@@ -75,6 +78,7 @@ class Upstream:
         self._given = base_of(options.url)
         self._base: str | None = None
         self._proxy = options.outbound.proxy_for(self._given)
+        self._token = options.token
         self._headers = common_headers(options.token, options.identity)
         self._transport: asyncio.Task[Transport] | None = None
         self._files = Watched(options.trust.paths)
@@ -114,6 +118,7 @@ class Upstream:
     def renew(self, token: str) -> bool:
         """Use this token from the next request on; return whether it is another one than before."""
         headers = common_headers(token, self._options.identity)
+        self._token = token
         before, self._headers = self._headers, headers
         return headers != before
 
@@ -127,7 +132,8 @@ class Upstream:
     def _failure(self, answer: Answer, url: str) -> UpstreamError:
         """Return the error of an answer; some flag servers answer 403 beside their API, so an address without `/api` is doubted."""
         doubted = answer.status == 403 and len(self._bases()) > 1
-        hint = "; if the token is right, the address may lack `/api`" if doubted else ""
+        hint = f"; {refused_token(self._token)}" if answer.status in REFUSING else ""
+        hint += "; if the token is right, the address may lack `/api`" if doubted else ""
         error = failure(answer, shown(url), self._clock.now(), hint)
         if error.retry_after is not None:  # a page for maintenance must not stop updates for as long as it likes
             error.retry_after = min(error.retry_after, self._options.retry_after_limit_s)

@@ -58,6 +58,9 @@ def test_what_is_at_the_root() -> None:
         "/internal-backstage/ready",
     }
     assert all(row.always and row.auth is Auth.NONE for row in ROUTES if row.rooted)
+    several = {row.path: row.places("/base") for row in ROUTES if row.places("/base") != (row.place("/base"),)}
+    assert several == {"/": ("", "/base")}, "the first page is at both"
+    assert {row.places("") for row in ROUTES if row.path == "/"} == {("",)}
 
 
 def test_what_operators_are_answered_at_an_address_of_their_own() -> None:

@@ -13,11 +13,13 @@ from apps_options import options
 
 from aio import asynchronous
 from flagsvc.apps.admin import announced, make_desk
+from flagsvc.apps.notices import Notice
 from flagsvc.apps.plan import Plan, make_plan
 from flagsvc.apps.proxy import create_app
 from flagsvc.apps.world import World
 from flagsvc.cli.probing import Place, status_of
 from flagsvc.errors import ListenError
+from flagsvc.version import build
 
 HOST = "127.0.0.1"
 METRICS = "/proxy/internal-backstage/prometheus"
@@ -127,8 +129,8 @@ def test_none_is_the_default() -> None:
     """And there is one line to print, or two."""
     made = plan()
     assert make_desk(made.options, lambda: World(made).operators, ()) is None
-    assert announced("http://a", None) == "flagsvc listening on http://a"
+    assert announced("http://a", None) == [Notice(f"flagsvc {build()} listening on http://a")]
     other = make_desk(plan(admin_address=f"{HOST}:0").options, lambda: World(made).operators, ())
     assert other is not None
-    assert announced("http://a", other) == f"flagsvc listening on http://a\n{other.line}"
+    assert announced("http://a", other) == [Notice(f"flagsvc {build()} listening on http://a"), Notice(other.line)]
     other.close()

@@ -51,6 +51,26 @@ def test_the_time_of_grace(time: list[float]) -> None:
     assert grace.over() and told == [True]
 
 
+ENDINGS = {
+    (signal.SIGTERM, 5): "flagsvc stopping: answers new requests for 5 s more (a second signal skips that),"
+    " then waits up to 10 s for answers under way",
+    (signal.SIGTERM, 0): "flagsvc stopping: waits up to 10 s for answers under way",
+    (signal.SIGINT, 5): "flagsvc stopping: waits up to 10 s for answers under way",
+}
+
+
+@pytest.mark.parametrize("case", ENDINGS)
+def test_it_says_how_long_it_takes(case: tuple[signal.Signals, int]) -> None:
+    """One line when the end begins: how long requests are answered, if they are, and how long those under way have."""
+    said: list[str] = []
+    grace = Grace(case[1], lambda: None, lambda notice: said.append(notice.event))
+    grace.tell(case[0])
+    grace.over()
+    grace.tell(signal.SIGTERM)
+    grace.over()
+    assert said == [ENDINGS[case]]
+
+
 def test_no_time_of_grace(time: list[float]) -> None:
     """It is over at once, and callers are told all the same."""
     told: list[bool] = []

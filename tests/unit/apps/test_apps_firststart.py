@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from flagsvc.apps.firststart import begin, place
+from flagsvc.apps.notices import Notice
 from flagsvc.flagstore.seed import parse_seed
 from flagsvc.flagstore.store import open_store
 from flagsvc.settings.server import ServerOptions
@@ -31,22 +33,34 @@ def test_a_first_start_and_the_next(tmp_path: Path) -> None:
     options = ServerOptions(database=str(tmp_path / "flags.db"))
     store = open_store(options.database, FakeClock(), RecordingLog())
     try:
-        first = begin(store, options, "http://flags.test", None)
-        assert "export FLAGSVC_ADMIN_TOKEN=user:" in first
-        assert "curl http://flags.test/api/admin/" in first
-        again = begin(store, options, "http://flags.test", None)
-        assert again == f"flagsvc ready: 0 feature flags in {tmp_path}/flags.db"
+        first = begin(store, options, "http://flags.test", None, RecordingLog())
+        assert "export FLAGSVC_ADMIN_TOKEN=user:" in first[1].text
+        assert "curl http://flags.test/api/admin/" in first[1].text
+        assert str(first[1].fields["token"]).startswith("user:")
+        again = begin(store, options, "http://flags.test", None, RecordingLog())
+        assert again == [Notice(f"flagsvc ready: 0 feature flags in {tmp_path}/flags.db")]
     finally:
         store.close()
 
 
-def test_a_seed_is_planted(tmp_path: Path) -> None:
-    """What it holds counts at once."""
-    options = ServerOptions(database=str(tmp_path / "flags.db"))
-    store = open_store(options.database, FakeClock(), RecordingLog())
+def test_what_is_told_of_a_seed(tmp_path: Path) -> None:
+    """What it holds counts at once. A changed one is left out with a warning that says what to do, or added, with counts."""
+    options = ServerOptions(database=str(tmp_path / "flags.db"), seed="seed.yaml")
+    store, log = open_store(options.database, FakeClock(), RecordingLog()), RecordingLog()
+    one, two = ({"features": [{"name": name} for name in names]} for names in ("a", "ab"))
     try:
-        assert begin(store, options, "", parse_seed({"features": [{"name": "a"}]})).startswith(
-            "flagsvc ready: 1 feature flag in"
-        )
+        first = begin(store, options, "", parse_seed(one), log)
+        assert first[0].event.startswith("flagsvc ready: 1 feature flag in")
+        assert first[1] == Notice("flagsvc seed: added features 1", {"features": 1})
+        assert [notice.event for notice in begin(store, options, "", parse_seed(one), log)[1:]] == []
+        assert not log.lines
+        assert len(begin(store, options, "", parse_seed(two), log)) == 1
+        [line] = log.lines
+        assert line.level == "warn" and "--seed-mode add" in line.event
+        assert line.fields == {"seed": "seed.yaml", "database": "features 1, users 1, tokens 1"}
+        adding = replace(options, seed_mode="add")
+        assert begin(store, adding, "", parse_seed(two), log)[1].event == "flagsvc seed: added features 1"
+        again = begin(store, adding, "", parse_seed({"features": [{"name": "b"}]}), log)
+        assert again[1].event == "flagsvc seed: added nothing, all of it is there"
     finally:
         store.close()

@@ -14,6 +14,7 @@ from starlette.routing import Mount
 
 from flagsvc.apps.flagserver import FlagServer, create_flag_server, secrets_of
 from flagsvc.apps.flagworld import FlagWorld
+from flagsvc.apps.notices import Notice
 from flagsvc.errors import DatabaseError
 from flagsvc.settings.server import ServerOptions
 from flagsvc.testing import FakeClock
@@ -50,7 +51,7 @@ def test_the_first_request_starts_it(tmp_path: Path) -> None:
         await server.aclose()
         await server.aclose()
         await server.start()
-        assert server.greeting() == f"flagsvc ready: 0 feature flags in {tmp_path}/flags.db"
+        assert server.greeting() == [Notice(f"flagsvc ready: 0 feature flags in {tmp_path}/flags.db")]
         await server.aclose()
 
     asyncio.run(live())
@@ -207,10 +208,10 @@ def test_the_first_token_is_told_once(tmp_path: Path) -> None:
     async def live() -> None:
         async with server_in(tmp_path) as server:
             world = server._world
-            assert world is not None and "user:" in world.greeting
+            assert world is not None and "user:" in str(world.greeting)
             assert "user:" not in repr(world) + repr(server)
-            assert "FLAGSVC_ADMIN_TOKEN=user:" in server.greeting()
-            assert "user:" not in world.greeting + server.greeting()
+            assert "FLAGSVC_ADMIN_TOKEN=user:" in server.greeting()[1].text
+            assert "user:" not in str(world.greeting + server.greeting())
 
     asyncio.run(live())
 
@@ -220,10 +221,13 @@ def test_what_is_refused_before_it_is_a_request(tmp_path: Path) -> None:
 
     async def live() -> None:
         assert server_in(tmp_path).contract.early_refusal(400).status == 503, "there is no database yet"
+        assert server_in(tmp_path).contract.tls_refusal().status == 503
         async with server_in(tmp_path) as server:
             for status in (400, 431, 503):
                 answer = server.contract.early_refusal(status)
                 assert (answer.status, answer.body[:12]) == (status, b'{"message":"')
+            answer = server.contract.tls_refusal()
+            assert answer.status == 400 and b"speaks plain HTTP" in answer.body
 
     asyncio.run(live())
 

@@ -16,7 +16,7 @@ import uvicorn
 from apps_options import options
 
 from flagsvc.apps.ending import Grace, stopped_by_signals
-from flagsvc.apps.process import Forward, Server, forwarded_logs, loop_factory, say
+from flagsvc.apps.process import Forward, Server, forwarded_logs, loop_factory
 from flagsvc.apps.tls import Tls
 from flagsvc.testing import RecordingLog
 from pki import Authority, written
@@ -120,12 +120,6 @@ def test_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     assert loop_factory() is None
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         assert runner.run(asyncio.sleep(0, 7)) == 7
-
-
-def test_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """A line is written at once."""
-    say("flagsvc ready")
-    assert capsys.readouterr().out == "flagsvc ready\n"
 
 
 class Hello(asyncio.Protocol):

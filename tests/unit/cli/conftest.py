@@ -12,18 +12,28 @@ from fake_admin import FakeAdmin, fake_admin
 
 @pytest.fixture
 def flagsvc(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Flagsvc:
-    """Return a function that calls `flagsvc` with arguments and, as `env`, the only options in the environment."""
+    """Return a function that calls `flagsvc` with arguments and, as `env`, the only options in the environment.
 
-    from flagsvc.cli import main  # not above: this file is read before the sources are on the path
+    A start does not warn of an interpreted engine, so that both forms of the package print the same.
+    """
+
+    from flagsvc.cli import main, starting  # not above: this file is read before the sources are on the path
+    from flagsvc.settings.foreign import FOREIGN
+    from flagsvc.settings.server_table import SERVER_OPTIONS
     from flagsvc.settings.table import OPTIONS
 
+    monkeypatch.setattr(starting, "form", lambda: "compiled")
+
     def call(*arguments: str, env: Mapping[str, str] | None = None) -> Called:
-        read = {variable.name for option in OPTIONS for variable in option.variables}
+        read = {variable.name for option in (*OPTIONS, *SERVER_OPTIONS) for variable in option.variables} | set(FOREIGN)
         for name in os.environ:
             if name in read or name.startswith(("FLAGSVC_", "UNLEASH_")):
                 monkeypatch.delenv(name)
         for name, value in (env or {}).items():
             monkeypatch.setenv(name, value)
+        monkeypatch.setattr(
+            "flagsvc.cli.starting.form", lambda: "compiled"
+        )  # else a start says which form runs the tests
         code = main(list(arguments))
         return Called(code, *capsys.readouterr())
 

@@ -89,6 +89,37 @@ def entry(**more: Any) -> dict[str, Any]:
     return {"name": "a", "featureName": "a", **more}
 
 
+ORDERS: list[tuple[list[float | None], list[float | None], bool]] = [
+    ([0, 1], [0, 1], False),
+    ([0, 1], [1, 0], True),
+    ([3, 7], [0, 9999], False),
+    ([None, None], [1, 0], False),
+    ([0, 1], [None, None], False),
+    ([0, 0], [1, 0], False),
+]
+
+
+@pytest.mark.parametrize(("wanted", "there", "differs"), ORDERS)
+def test_order(wanted: list[float | None], there: list[float | None], differs: bool) -> None:
+    """Strategies that are alike but in another order are a change, where both orders are known."""
+
+    def of(places: list[float | None]) -> dict[str, Any]:
+        named = zip(("one", "two"), places, strict=True)
+        items = [{"name": name, "featureName": "a"} | ({} if p is None else {"sortOrder": p}) for name, p in named]
+        return data(features=[A], featureStrategies=items)
+
+    found = change(of(wanted), of(there))
+    assert found.details == (("strategies: in another order",) if differs else ())
+
+
+def test_order_with_the_strategy_that_is_added() -> None:
+    """What a server adds to a flag that is on with none but disabled strategies comes last, and is no other order."""
+    off = {"name": "default", "featureName": "a", "disabled": True, "sortOrder": 4}
+    rest = {"features": [A], "featureEnvironments": [{"name": "a", "featureName": "a", "enabled": True}]}
+    added = {"name": "flexibleRollout", "featureName": "a", "sortOrder": 5}
+    assert change(data(featureStrategies=[off], **rest), data(featureStrategies=[off, added], **rest)).kind == "same"
+
+
 def test_on_and_off() -> None:
     """Only an entry switches; on without a strategy that is not disabled, the server adds one of its own."""
     there = data(features=[A], featureEnvironments=[entry(enabled=True)])

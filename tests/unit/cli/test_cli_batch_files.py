@@ -64,7 +64,7 @@ def test_a_whole_request(tmp_path: Path) -> None:
     [
         (
             "a.json",
-            '{"features": [\n  {"name": "a",}]}',
+            '{"features": [\n  {name: "a"}]}',
             "is not JSON: expecting property name enclosed in double quotes at line 2",
         ),
         ("a.json", "", "is empty"),

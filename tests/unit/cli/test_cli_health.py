@@ -92,6 +92,35 @@ def test_not_ready(flagsvc: Flagsvc, proxy: Proxy) -> None:
     assert len(proxy.paths) == 1
 
 
+def test_the_flag_server(flagsvc: Flagsvc, proxy: Proxy, tmp_path: Path) -> None:
+    """With --server the flag server of this configuration is asked, by its own variables, flags and table."""
+    place = f"http://127.0.0.1:{proxy.port}"
+    own = {"FLAGSVC_SERVER_PORT": proxy.port, "FLAGSVC_SERVER_BASE_PATH": "flags", "PROXY_PORT": "1"}
+    assert flagsvc("health", "--server", env=own) == (0, f"ready: {place}/flags/ready\n", "")
+    given = ["--server", "--port", proxy.port, "--base-path", "f"]
+    assert flagsvc("health", *given, env=own) == (0, f"ready: {place}/f/ready\n", "")
+    file = tmp_path / "flagsvc.toml"
+    file.write_text(f"port = 1\n[server]\nport = {proxy.port}\n")
+    assert flagsvc("health", "--server", env={"FLAGSVC_CONFIG": str(file)}).code == 0
+    proxy.script = [503]
+    called = flagsvc("health", "--server", "--config", str(file))
+    assert called == (1, f"not ready: {place}/ready: it answers 503\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--server", "--port", "0"], "port (flag --port): 0 is any free port, so nothing says which one to ask"),
+        (["--server", "--port", "x"], "port (flag --port): expected a port number from 0 to 65535, got `x`"),
+        (["--server", "--admin-address", ":1"], "`--admin-address` is an option of the proxy: leave out `--server`"),
+        (["--base-path", "x"], "`--base-path` is an option of the flag server: add `--server`"),
+    ],
+)
+def test_what_does_not_say_where_the_flag_server_listens(arguments: list[str], problem: str, flagsvc: Flagsvc) -> None:
+    """It is a wrong configuration or usage, as with the proxy."""
+    assert flagsvc("health", *arguments) == (2, "", f"flagsvc health: {problem}\n")
+
+
 def test_waiting(flagsvc: Flagsvc, proxy: Proxy) -> None:
     """With --wait it asks until the proxy is ready."""
     proxy.script = [503, 503, 200]

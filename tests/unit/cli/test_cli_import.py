@@ -104,8 +104,8 @@ def test_nobody_to_ask(run: Flagsvc, admin: FakeAdmin, monkeypatch: pytest.Monke
     called = run()
     assert called.code == 2 and called.out == SHOWN.format(url=admin.url)
     assert called.err == (
-        "flagsvc import: nothing was imported: nobody is there to ask whether to go on: "
-        "--yes imports without asking, --dry-run only shows\n"
+        "flagsvc import: nothing was imported: there is no terminal to ask at: "
+        "--yes goes on without asking, --dry-run only shows\n"
     )
     assert admin.sent("import") == []
 
@@ -204,3 +204,20 @@ def test_a_data_set_without_flags(run: Flagsvc, admin: FakeAdmin, tmp_path: Path
     called = run("--yes", "--project", "shop", "--environment", "production", file=str(path))
     assert called.code == 0 and called.out.endswith("no flags\nimported: no flags\n")
     assert admin.sent("export") == [] and len(admin.sent("import")) == 1
+
+
+def test_another_order_is_a_change(run: Flagsvc, admin: FakeAdmin, tmp_path: Path) -> None:
+    """Where the file says the order of strategies, that of the target is asked for, and what differs is shown."""
+    items = [{"name": name, "featureName": "same", "id": name} for name in ("one", "two")]
+    said = [item | {"sortOrder": place} for place, item in enumerate(items)]
+    for number, there in enumerate(([0, 1], [1, 0])):
+        data = EMPTY | {"features": [{"name": "same"}], "featureStrategies": said}
+        path = tmp_path / "ordered.json"
+        path.write_text(json.dumps(REQUEST | {"data": data}))
+        flags = [{"name": "same", "type": "release", "project": "shop"}]
+        admin.say("export", 200, EMPTY | {"features": flags, "featureStrategies": items})
+        rows = [{"id": item["id"], "sortOrder": place} for item, place in zip(items, there, strict=True)]
+        where = "/api/admin/projects/shop/features/same/environments/production/strategies"
+        admin.answers[where] = Answer(200, rows)
+        called = run("--dry-run", file=str(path))
+        assert ("strategies: in another order" in called.out) == bool(number), called.out

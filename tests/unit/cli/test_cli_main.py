@@ -6,14 +6,20 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_helpers import Flagsvc
 
+import forms
+import needs
 from flagsvc import cli
+from flagsvc.cli import starting
 from flagsvc.cli.commands import COMMANDS
 from flagsvc.errors import ConfigurationError, ExtensionError, ListenError
-from flagsvc.version import VERSION
+from flagsvc.settings.load import resolve
+from flagsvc.version import VERSION, form
 
 HEAVY = {
     "asyncio",
@@ -40,8 +46,36 @@ def raising(error: BaseException) -> object:
 
 
 def test_version(flagsvc: Flagsvc) -> None:
-    """The version is one line."""
-    assert flagsvc("--version") == (0, f"flagsvc {VERSION}\n", "")
+    """The version is one line, which tells in which form the program runs."""
+    assert flagsvc("--version") == (0, f"flagsvc {VERSION} ({form()})\n", "")
+
+
+FORMS = {
+    "interpreted": "import sys, forms; sys.meta_path.insert(0, forms.InterpretedOnly('flagsvc', forms.SOURCES))",
+    "compiled": "",
+}
+
+
+@pytest.mark.parametrize("expected", FORMS)
+def test_the_form_is_that_of_the_modules_that_are_imported(expected: str) -> None:
+    """Compiled modules beside their sources count where they are what Python imports."""
+    if expected == "compiled" and not forms.form().startswith("compiled"):
+        needs.missing(f"this run is {forms.form()}")
+    script = f"{FORMS[expected]}\nfrom flagsvc.cli import main; main(['--version'])"
+    paths = os.pathsep.join([str(forms.SOURCES), str(Path(forms.__file__).parent)])
+    ran = subprocess.run(
+        [sys.executable, "-c", script], env={"PYTHONPATH": paths}, capture_output=True, text=True, timeout=30
+    )
+    assert (ran.stdout, ran.stderr) == (f"flagsvc {VERSION} ({expected})\n", "")
+
+
+@pytest.mark.parametrize(("runs", "said"), [("compiled", ""), ("interpreted", "about ten times slower")])
+def test_a_start_that_is_interpreted_warns(runs: str, said: str, monkeypatch: Any, capsys: Any) -> None:
+    """One line on standard error that says what to do; none where all is as it should be."""
+    monkeypatch.setattr(starting, "form", lambda: runs)
+    starting.warn(resolve({}, None, {"flagsvcUrl": "file:///x", "clientKeys": "k"}))
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == bool(said) and all(said in line and "C compiler" in line for line in lines)
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("-h",), ()])

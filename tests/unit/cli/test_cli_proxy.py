@@ -49,6 +49,18 @@ def test_nothing_is_served_with_problems(flagsvc: Flagsvc, served: list[ProxyOpt
     ]
 
 
+def test_the_names_of_another_program_are_told_before_the_problems(
+    flagsvc: Flagsvc, served: list[ProxyOptions]
+) -> None:
+    """A newcomer from Edge sees what the variables are called here beside what is missing."""
+    called = flagsvc("proxy", env={"UPSTREAM_URL": "http://h", "TOKENS": "s3cret"})
+    assert called.code == 2 and served == [] and "s3cret" not in called.err
+    first, second, third, *_ = called.err.splitlines()
+    assert "environment TOKENS: flagsvc does not read it; here it is FLAGSVC_API_TOKEN" in first
+    assert "environment UPSTREAM_URL: flagsvc does not read it; here it is FLAGSVC_URL, with /api behind it" in second
+    assert third == "flagsvc proxy: 3 problems"
+
+
 @pytest.mark.parametrize("variable", ["FLAGSVC_CUSTOM_STRATEGIES_FILE", "EXP_CUSTOM_ENRICHERS_FILE"])
 def test_files_of_code_are_told_with_the_other_problems(
     variable: str, flagsvc: Flagsvc, served: list[ProxyOptions], tmp_path: Path

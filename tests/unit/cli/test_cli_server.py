@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from cli_helpers import Flagsvc
 
@@ -29,6 +31,15 @@ def test_it_serves_what_was_given(flagsvc: Flagsvc, served: list[ServerOptions])
     )
     assert called == (7, "", "")
     assert served == [ServerOptions(database="some.db", port=2, body_limit=2 * 1024 * 1024, seed="a")]
+
+
+def test_it_serves_what_its_table_of_a_file_says(flagsvc: Flagsvc, served: list[ServerOptions], tmp_path: Path) -> None:
+    """--config and FLAGSVC_CONFIG name a TOML file, of which [server] counts."""
+    file = tmp_path / "flagsvc.toml"
+    file.write_text("port = 1\n[server]\nport = 2\ndatabase = 'some.db'\n")
+    assert flagsvc("server", "--config", str(file)).code == 7
+    assert flagsvc("server", env={"FLAGSVC_CONFIG": str(file)}).code == 7
+    assert served == [ServerOptions(database=str(tmp_path / "some.db"), port=2)] * 2
 
 
 def test_nothing_is_served_with_problems(flagsvc: Flagsvc, served: list[ServerOptions]) -> None:

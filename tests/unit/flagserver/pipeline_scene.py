@@ -18,10 +18,8 @@ ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 THING = Object({"name": String(), "tags": Array(String())}, required=("name",), closed=True)
 PATH = "/api/admin/projects/:projectId/environments/:environment/things"
 THINGS = "/api/admin/projects/default/environments/development/things"
-LOG_IN = (
-    "You must log in to use Unleash. Your request had no authorization header, so we could not authorize you. "
-    "Try logging in at /auth/simple/login"
-)
+NO_TOKEN = "This request has no token. Send the token of a user, or an admin token, in the Authorization header."
+UNKNOWN_TOKEN = "This server does not know this token, or it has expired. Send the token of a user, or an admin token."
 
 
 def told(call: Call) -> Answer:

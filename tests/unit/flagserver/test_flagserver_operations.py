@@ -49,3 +49,24 @@ def test_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         text = client.get("/internal-backstage/prometheus", token=None).body.decode()
         assert "flagsvc_http_requests_total" in text
         assert "flagsvc_features" not in text
+
+
+@pytest.mark.parametrize("base", ["", "/flags"])
+def test_the_first_page(tmp_path: Path, base: str) -> None:
+    """It says what this is and where to go, without a token, as text or JSON by `Accept`; HEAD, 304 and 405 as elsewhere."""
+    with app_client(str(tmp_path / "flags.db"), base=base) as client:
+        text = client.get(f"{base}/", token=None)
+        assert (text.status, text.headers["content-type"]) == (200, "text/plain; charset=utf-8")
+        assert text.body.startswith(b"flagsvc server holds feature flags")
+        assert f" {base}/api/client/features " in text.body.decode()
+        asked = client.get(f"{base}/", token=None, headers={"accept": "application/json"})
+        assert asked.headers["content-type"] == "application/json; charset=utf-8"
+        assert asked.json()["name"] == "flagsvc server"
+        places = [(place["method"], place["path"]) for place in asked.json()["endpoints"]]
+        for method, path in places:
+            assert client.ask(method, path).status == (403 if "/client/" in path else 200), "each is there"
+        assert client.get(f"{base}/", token=None, headers={"if-none-match": text.headers["etag"]}).status == 304
+        assert client.ask("HEAD", f"{base}/", token=None).body == b""
+        assert client.ask("POST", f"{base}/", token=None).headers["allow"] == "GET,HEAD"
+        counts = client.server.counts.read()
+        assert counts["/", "GET", 200] >= 2

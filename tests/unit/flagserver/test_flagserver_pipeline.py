@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pipeline_scene import LOG_IN, ROUTES, THINGS, message
+from pipeline_scene import NO_TOKEN, ROUTES, THINGS, UNKNOWN_TOKEN, message
 
 from flagservers import (
     ADMIN_SECRET,
@@ -57,19 +57,19 @@ STEPS: list[tuple[str, dict[str, Any], int, str]] = [
         "request entity too large",
     ),
     ("an unknown charset", {"body": b"{}", "charset": "x-y"}, 415, 'unsupported charset "X-Y"'),
-    ("no token", {"body": {}, "token": None}, 401, LOG_IN),
-    ("no token, a broken body", {"body": b"{", "token": None}, 401, LOG_IN),
-    ("no token, too large a body", {"body": b"x" * 600_000, "token": None}, 401, LOG_IN),
-    ("no token, an unknown charset", {"body": b"{}", "token": None, "charset": "x-y"}, 401, LOG_IN),
+    ("no token", {"body": {}, "token": None}, 401, NO_TOKEN),
+    ("no token, a broken body", {"body": b"{", "token": None}, 401, NO_TOKEN),
+    ("no token, too large a body", {"body": b"x" * 600_000, "token": None}, 401, NO_TOKEN),
+    ("no token, an unknown charset", {"body": b"{}", "token": None, "charset": "x-y"}, 401, NO_TOKEN),
     (
         "a backend token, a broken body",
         {"body": b"{", "token": BACKEND_SECRET},
         403,
         "invalid token: expected a different",
     ),
-    ("an empty token", {"body": {}, "token": " "}, 401, LOG_IN),
-    ("an unknown token", {"body": {}, "token": "*:*.unknown"}, 401, "You must log in to use Unleash."),
-    ("Basic", {"body": {}, "token": "Basic eDp5"}, 401, "You must log in to use Unleash."),
+    ("an empty token", {"body": {}, "token": " "}, 401, NO_TOKEN),
+    ("an unknown token", {"body": {}, "token": "*:*.unknown"}, 401, UNKNOWN_TOKEN),
+    ("Basic", {"body": {}, "token": "Basic eDp5"}, 401, UNKNOWN_TOKEN),
     ("a backend token", {"body": {}, "token": BACKEND_SECRET}, 403, "invalid token: expected a different token type"),
     ("a frontend token", {"body": {}, "token": FRONTEND_SECRET}, 403, "invalid token: expected a different token type"),
     (
@@ -138,9 +138,9 @@ def test_the_error_objects_in_full(client: AppClient) -> None:
     assert nobody == {
         "id": nobody["id"],
         "name": "AuthenticationRequired",
-        "message": LOG_IN,
-        "details": [{"message": LOG_IN}],
-        "path": "/auth/simple/login",
+        "message": NO_TOKEN,
+        "details": [{"message": NO_TOKEN}],
+        "path": "/docs/openapi",
         "type": "password",
         "defaultHidden": False,
     }
@@ -188,7 +188,7 @@ def test_head_is_get_without_the_body(client: AppClient) -> None:
 
 def test_maintenance_stops_changes_of_the_admin_api(client: AppClient) -> None:
     """POST, PUT and DELETE, after the token and before the path; all else goes on, and it can be switched off again."""
-    stopped = "Unleash is currently in maintenance mode."
+    stopped = "The server is in maintenance mode: it takes no changes until that is switched off."
     assert client.post("/api/admin/maintenance", {"enabled": True}).status == 204
     try:
         for method, path in (("POST", THINGS), ("PUT", "/api/admin/nosuch"), ("DELETE", "/API/admin//things/x")):
@@ -263,12 +263,12 @@ def test_requests_are_counted_by_route_and_status(client: AppClient) -> None:
 
 
 def test_a_base_path_stands_before_everything(tmp_path: Path) -> None:
-    """Nothing answers elsewhere, and the 401 names the place below it."""
+    """Nothing answers elsewhere, and the 401 names the documentation below it."""
     with app_client(str(tmp_path / "flags.db"), routes=ROUTES, base="/Flags") as client:
         assert client.get("/flags/open", token=None).status == 200
         assert client.get("/open", token=None).status == 404
         assert client.get("/flagship/open", token=None).status == 404
-        assert client.get(f"/flags{THINGS}", token=None).json()["path"] == "/Flags/auth/simple/login"
+        assert client.get(f"/flags{THINGS}", token=None).json()["path"] == "/Flags/docs/openapi"
 
 
 def test_too_large_a_head_is_refused(client: AppClient) -> None:

@@ -1,48 +1,182 @@
-"""A seed is planted once, in an empty database; the same seed at a restart is no mistake, another one is."""
+"""A seed is written once, into a new database; into one in use what is missing is added where that is asked for."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
+from sqlalchemy import delete, select, update
 
-from flagsvc.errors import SeedError
-from flagsvc.flagstore.beginning import count_features, plant
+from flagsvc.errors import DatabaseError
+from flagsvc.flagstore import schema, seed
+from flagsvc.flagstore.access import Actor, Keyring
+from flagsvc.flagstore.beginning import Outcome, Sowing, count_features, digest_of, plant
+from flagsvc.flagstore.first_start import first_start
 from flagsvc.flagstore.maintenance import in_maintenance, set_maintenance
 from flagsvc.flagstore.seed import parse_seed
-from flagsvc.flagstore.store import open_store
+from flagsvc.flagstore.store import Store, open_store
 from flagsvc.testing import FakeClock, RecordingLog
 
-SEED = parse_seed({"features": [{"name": "a"}, {"name": "b"}, {"name": "c", "archived": True}], "maintenance": True})
+FIRST: dict[str, Any] = {
+    "features": [{"name": "a"}, {"name": "b"}, {"name": "c", "archived": True}],
+    "tokens": [{"type": "admin", "secret": "*:*.first"}],
+    "maintenance": True,
+}
+SEED = parse_seed(FIRST)
+CHANGED = parse_seed(
+    {
+        "environments": [{"name": "staging"}],
+        "projects": [{"id": "default", "name": "Renamed"}, {"id": "shop"}],
+        "features": [{"name": "a", "description": "new"}, {"name": "d", "enabled": ["development"]}],
+        "strategies": [
+            {"feature": "a", "environment": "development", "name": "default"},
+            {"feature": "d", "environment": "development", "name": "default"},
+        ],
+        "users": [{"name": "ada", "rootRole": "editor"}],
+        "tokens": [
+            {"type": "admin", "secret": "*:*.first"},
+            {"type": "personal", "user": "ada", "secret": "user:of-ada"},
+        ],
+    }
+)
+ADDED = {"environments": 1, "projects": 1, "features": 1, "strategies": 1, "users": 1, "tokens": 1}
 
 
-def test_a_seed_is_planted_once(database_url: str) -> None:
-    """A second time, and after changes, it is left alone; another one is refused and changes nothing."""
-    store = open_store(database_url, FakeClock(), RecordingLog())
-    try:
-        assert plant(store, SEED) is True
-        assert count_features(store) == 2
-        with store.writing(None) as tx:
-            assert in_maintenance(tx)
-            set_maintenance(tx, False)
-        assert plant(store, SEED) is False
-        with pytest.raises(SeedError, match="the database is not empty, it holds 3 features"):
-            plant(store, parse_seed({"features": [{"name": "d"}]}))
-        assert count_features(store) == 2
-        with store.reading() as tx:
-            assert not in_maintenance(tx)
-    finally:
-        store.close()
+@pytest.fixture
+def store(database_url: str) -> Iterator[Store]:
+    """Give a new database."""
+    made = open_store(database_url, FakeClock(), RecordingLog())
+    yield made
+    made.close()
 
 
-def test_several_servers_plant_one_seed_once(database_url: str) -> None:
-    """However many start at once: one of them plants it, and none fails."""
+def rows(store: Store, *columns: Any) -> list[tuple[Any, ...]]:
+    """Return columns of a table in the order of the first."""
+    with store.reading() as tx:
+        return [tuple(row) for row in tx.db.execute(select(*columns).order_by(columns[0]))]
+
+
+def holder(store: Store, secret: str) -> Actor:
+    """Return whom a secret stands for."""
+    keyring = Keyring(store, FakeClock(), RecordingLog())
+    keyring.load()
+    found = keyring.find(secret)
+    assert isinstance(found, Actor)
+    return found
+
+
+def test_a_seed_is_planted_once(store: Store) -> None:
+    """A second time, and after changes, it is left alone."""
+    assert plant(store, SEED).outcome is Outcome.PLANTED
+    assert count_features(store) == 2
+    with store.writing(None) as tx:
+        assert in_maintenance(tx)
+        set_maintenance(tx, False)
+    assert plant(store, SEED) == Sowing(Outcome.KNOWN)
+    with store.reading() as tx:
+        assert not in_maintenance(tx)
+
+
+def test_another_seed_is_left_out(store: Store) -> None:
+    """On a database in use nothing of it is written, and it is told what is there."""
+    plant(store, SEED)
+    before = store.revision()
+    assert plant(store, CHANGED) == Sowing(Outcome.LEFT, there={"features": 3, "tokens": 1})
+    assert (rows(store, schema.users.c.id), store.revision()) == ([], before)
+
+
+def test_what_is_missing_is_added(store: Store) -> None:
+    """By name; what is there stays as it is, the strategies of its features too. The new token opens."""
+    plant(store, SEED)
+    assert plant(store, CHANGED, add=True) == Sowing(Outcome.ADDED, ADDED, {"features": 3, "tokens": 1})
+    assert rows(store, schema.features.c.name, schema.features.c.description) == [
+        ("a", None),
+        ("b", None),
+        ("c", None),
+        ("d", None),
+    ]
+    assert rows(store, schema.strategies.c.feature) == [("d",)]
+    assert rows(store, schema.projects.c.id, schema.projects.c.name) == [("default", "Default"), ("shop", "shop")]
+    assert holder(store, "user:of-ada").name == "ada"
+    with store.reading() as tx:
+        assert in_maintenance(tx)
+
+
+def test_each_seed_is_written_once(store: Store) -> None:
+    """What people delete does not come back, be it with the last seed or with an earlier one."""
+    plant(store, SEED)
+    plant(store, CHANGED, add=True)
+    with store.writing(None) as tx:
+        tx.db.execute(delete(schema.features).where(schema.features.c.name.in_(["b", "d"])))
+    for each in (CHANGED, SEED):
+        assert plant(store, each, add=True) == Sowing(Outcome.KNOWN)
+    assert count_features(store) == 1
+
+
+def test_the_digest_of_an_older_version_counts(store: Store) -> None:
+    """It stands alone, not in a list."""
+    plant(store, SEED)
+    with store.writing(None) as tx:
+        tx.db.execute(update(schema.state).where(schema.state.c.key == "seed").values(value=digest_of(SEED)))
+    assert plant(store, SEED) == Sowing(Outcome.KNOWN)
+    assert plant(store, CHANGED, add=True).outcome is Outcome.ADDED
+    assert plant(store, SEED, add=True) == Sowing(Outcome.KNOWN)
+
+
+def test_a_plain_first_start_rules_no_seed_out(store: Store) -> None:
+    """A database with nothing but its administrator and the first token is new; both stay, and the seed is whole."""
+    secret = first_start(store) or ""
+    users = [{"name": "admin", "rootRole": "viewer"}, {"name": "ada"}]
+    tokens = [{"type": "personal", "user": "admin", "secret": "user:of-the-seed"}]
+    given = parse_seed(FIRST | {"users": users, "tokens": tokens, "projects": [{"id": "default", "name": "Renamed"}]})
+    sowing = plant(store, given)
+    assert (sowing.outcome, sowing.written["users"]) == (Outcome.PLANTED, 1)
+    assert holder(store, secret) == holder(store, "user:of-the-seed")
+    assert rows(store, schema.users.c.username, schema.users.c.root_role) == [("ada", "viewer"), ("admin", "admin")]
+    assert rows(store, schema.projects.c.name) == [("Renamed",)]
+    assert count_features(store) == 2
+
+
+@pytest.mark.parametrize("made", ["token", "feature"])
+def test_a_database_in_use_is_not_new(store: Store, made: str) -> None:
+    """One token or one flag that a person made is enough."""
+    first_start(store)
+    row = {"type": "admin", "secret": "*:*.of-a-person"} if made == "token" else {"name": "first-flag"}
+    with store.writing(None) as tx:
+        seed.apply_seed(tx, parse_seed({f"{made}s": [row]}))
+    assert plant(store, SEED).outcome is Outcome.LEFT
+
+
+@pytest.mark.parametrize("add", [False, True])
+def test_what_breaks_off_has_not_begun(store: Store, add: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start that dies half way leaves nothing of the seed; the next one writes all of it."""
+    if add:
+        plant(store, SEED)
+    before = rows(store, schema.features.c.name)
+
+    def die(*given: object) -> None:
+        raise DatabaseError("the database is gone")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(seed, "_write_strategies", die)
+        with pytest.raises(DatabaseError):
+            plant(store, CHANGED, add=add)
+    assert rows(store, schema.features.c.name) == before and rows(store, schema.users.c.id) == []
+    assert plant(store, CHANGED, add=add).outcome is (Outcome.ADDED if add else Outcome.PLANTED)
+
+
+@pytest.mark.parametrize("add", [False, True])
+def test_several_servers_write_one_seed_once(database_url: str, add: bool) -> None:
+    """However many start at once: one of them writes it, and none fails or calls it left out."""
     stores = [open_store(database_url, FakeClock(), RecordingLog()) for _ in range(4)]
     try:
+        if add:
+            plant(stores[0], SEED)
         with ThreadPoolExecutor(len(stores)) as pool:
-            planted = list(pool.map(lambda store: plant(store, SEED), stores))
-        assert sorted(planted) == [False, False, False, True]
-        assert count_features(stores[0]) == 2
+            found = list(pool.map(lambda each: plant(each, CHANGED, add=add).outcome, stores))
+        assert sorted(each.name for each in found) == sorted(["KNOWN"] * 3 + ["ADDED" if add else "PLANTED"])
     finally:
-        for store in stores:
-            store.close()
+        for each in stores:
+            each.close()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from typing import Any
 
 import pytest
 
 from aio import asynchronous
 from flagsvc.front import Limits
-from frontkit import KEYED, FakeTransport, dial, get, head, parse_answer, parse_answers, serving
+from frontkit import KEYED, FakeTransport, crowd, dial, get, head, parse_answer, parse_answers, serving
 
 BIG: dict[str, Any] = {
     "version": 2,
@@ -224,6 +225,39 @@ async def test_no_http() -> None:
     assert body.answers("PUT") == [405] and body.transport.ended
     authority = dial(serving()).send(b"CONNECT proxy:443 HTTP/1.1\r\n\r\n" + HEALTH)
     assert authority.answers() == [400] and authority.transport.ended
+
+
+def client_hello() -> bytes:
+    """Return the first bytes of a TLS client."""
+    sent = ssl.MemoryBIO()
+    client = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), sent, server_hostname="proxy")
+    with pytest.raises(ssl.SSLWantReadError):
+        client.do_handshake()
+    return sent.read()
+
+
+@asynchronous
+async def test_tls_on_a_port_of_plain_http() -> None:
+    """The caller gets a plain 400 that names it; the log says so once in a while, with how many there were."""
+    given, hello = serving(), client_hello()
+    line, other, third = crowd(given, 3)
+    assert line.send(hello).answers() == [400] and line.transport.ended
+    assert b"speaks plain HTTP" in bytes(line.transport.data) and b"TLS" in bytes(line.transport.data)
+    other.send(hello)
+    [said] = given.log.lines
+    assert said.level == "warn" and "speak TLS" in said.event and said.fields == {"connections": 1}
+    line.connection.site.quiet = 0.0
+    third.send(hello)
+    assert [line.fields["connections"] for line in given.log.lines] == [1, 2]
+
+
+@asynchronous
+@pytest.mark.parametrize("sent", [b"\x16", b"\x00\x16\x03\x01", b"SSH-2.0-x\r\n"])
+async def test_what_is_no_tls_either(sent: bytes) -> None:
+    """Other bytes that are no HTTP are refused as before, and the log is silent."""
+    given = serving()
+    line = dial(given).send(sent)
+    assert line.answers() == [400] and given.log.lines == [] and b"not an HTTP request" in bytes(line.transport.data)
 
 
 @asynchronous

@@ -20,6 +20,9 @@ FILE_VARIABLES = [
     (name, variable.name) for name in SECRETS for variable in BY_NAME[name].variables if variable.holds_path
 ]
 
+OF_FILES: dict[str, Any] = {name: SAMPLES[name][1] for name in ("customStrategies", "expCustomEnrichers")}
+"""The options whose sample is a relative path."""
+
 every_sample = pytest.mark.parametrize("name", SAMPLES)
 
 
@@ -61,7 +64,12 @@ def test_every_option_by_every_variable(name: str, variable: str) -> None:
 def test_every_option_by_file(name: str, native: bool, file: Path) -> None:
     """The file gives the option under the specification's name, as text or as TOML's own value."""
     file.write_text(toml(name, SAMPLES[name][native]))
-    check(load(base_without(name), file, {}), name, f"file {file}")
+    loaded = load(base_without(name), file, {})
+    if name in OF_FILES:  # relative paths go by the file
+        paths = tuple(str(file.parent / path) for path in OF_FILES[name])
+        assert (getattr(loaded.options, BY_NAME[name].field), loaded.sources[name]) == (paths, f"file {file}")
+    else:
+        check(loaded, name, f"file {file}")
 
 
 @pytest.mark.parametrize(("name", "variable"), FILE_VARIABLES)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from flagsvc.cli.batch.target import TOKEN_VARIABLE
+from flagsvc.cli.batch.target import FROM, ONE, TO
 from flagsvc.settings.load import unread
 
+TOKENS = [f"{side.variable}{end}" for side in (ONE, FROM, TO) for end in ("", "_FILE")]
 
-@pytest.mark.parametrize(
-    "name", [TOKEN_VARIABLE, f"{TOKEN_VARIABLE}_FILE", "FLAGSVC_SEED", "FLAGSVC_URL", "UNLEASH_URL"]
-)
+
+@pytest.mark.parametrize("name", [*TOKENS, "FLAGSVC_SEED", "FLAGSVC_URL", "UNLEASH_URL"])
 def test_what_another_command_reads_is_no_mistake(name: str) -> None:
     """Who exports what the first start of a server tells is not warned by the proxy, nor the other way round."""
     assert list(unread({name: "x"})) == []

@@ -192,14 +192,14 @@ def test_advice() -> None:
     assert advice(options(refresh_interval=5000, max_staleness=10)) == advice(options(refresh_interval=0)) == []
 
 
-@pytest.mark.parametrize("url", ["https://someone:hidden@h/api", "https://someone@h"])
+@pytest.mark.parametrize("url", ["https://someone:hidden@h/api", "https://someone@h/api"])
 def test_advice_on_a_user_that_is_not_sent(url: str) -> None:
     """Who writes a user and password into the URL means them to be sent; they are not, and no message repeats them."""
     (text,) = advice(options(flagsvc_url=url))
     assert text.startswith("flagsvcUrl ") and "hidden" not in text and "someone" not in text
 
 
-@pytest.mark.parametrize("url", ["https://h/api@2", "file:///a@b/document.json"])
+@pytest.mark.parametrize("url", ["https://h/a@2/api", "file:///a@b/document.json"])
 def test_no_advice_on_an_at_sign_in_a_path(url: str) -> None:
     """A path may hold the sign as well."""
     assert advice(options(flagsvc_url=url)) == []

@@ -29,7 +29,7 @@ def test_the_dump_names_every_option() -> None:
     shown = lines(dump)
     assert set(shown) == {option.name for option in SETTABLE} - {"proxySecrets"}
     assert shown["port"].split() == ["port", "8080", "flag", "--port"]
-    assert shown["cors.maxAge"].split() == ["cors.maxAge", "172800", "default"]
+    assert shown["cors.maxAge"].split() == ["cors.maxAge", "172800", "s", "default"]
     assert shown["host"].split("  ")[-1] == "default" and "(all addresses, IPv4 and IPv6)" in shown["host"]
     assert [line for line in dump.splitlines() if line and line[0] != " "] == [section.value for section in Section]
 

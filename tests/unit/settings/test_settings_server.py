@@ -11,6 +11,7 @@ from settings_samples import SAMPLES
 
 from flagsvc.errors import ConfigurationError
 from flagsvc.settings.load import load
+from flagsvc.settings.option import Option
 from flagsvc.settings.render import default_text
 from flagsvc.settings.server import BY_FIELD, ServerOptions, load_server, server_reference
 from flagsvc.settings.server_table import SERVER_OPTIONS
@@ -20,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 HOME = {"XDG_STATE_HOME": "/state"}
 
 THE_PROXYS = {row.name for row in SERVER_OPTIONS if row is BY_NAME.get(row.name)}
+NAMED = {row.name: row for row in SERVER_OPTIONS}
 VALID: dict[str, tuple[str, object]] = {
     **{name: SAMPLES[name] for name in THE_PROXYS},
     "port": ("8080", 8080),
@@ -28,6 +30,7 @@ VALID: dict[str, tuple[str, object]] = {
     "bodyLimit": ("2 MB", 2 * 1024 * 1024),
     "database": ("postgresql://me:word@db/flags", "postgresql://me:word@db/flags"),
     "seed": ("/etc/seed.yaml", "/etc/seed.yaml"),
+    "seedMode": ("ADD", "add"),
     "useJsonLogger": ("true", True),
 }
 REFUSED = {
@@ -52,9 +55,17 @@ REFUSED = {
     "bodyLimit": "much",
     "database": "with\tcontrol",
     "seed": "with\tcontrol",
+    "seedMode": "replace",
     "useJsonLogger": "perhaps",
     "logLevel": "loud",
 }
+
+
+@pytest.mark.parametrize("option", [row for row in SERVER_OPTIONS if row.needs], ids=lambda option: option.name)
+def test_an_option_without_the_one_it_needs_is_refused(option: Option) -> None:
+    """It would have no effect; the problem names both."""
+    with pytest.raises(ConfigurationError, match=f"has no effect without {option.needs}; give both, or neither"):
+        load_server(HOME, {option.name: VALID[option.name][0]})
 
 
 def test_every_row_is_an_option_in_code_and_has_a_sample() -> None:
@@ -76,7 +87,7 @@ def test_no_two_rows_share_a_name_a_flag_or_a_variable() -> None:
 def test_an_option_is_read_from_its_variables_and_its_flag(option) -> None:
     """Each way gives the value; the flag wins over the variable, and the source is told."""
     text, value = VALID[option.name]
-    around = HOME | ({BY_NAME[option.needs].reads[0]: VALID[option.needs][0]} if option.needs else {})
+    around = HOME | ({NAMED[option.needs].reads[0]: VALID[option.needs][0]} if option.needs else {})
     for variable in option.variables:
         if not variable.holds_path:
             loaded = load_server(around | {variable.name: text}, {})
@@ -129,7 +140,7 @@ def test_the_options_show_no_password() -> None:
 
 def test_neither_program_warns_of_the_others_variables() -> None:
     """Both may share a file of variables; one that nobody reads is named, with the nearest one that is."""
-    shared = {"FLAGSVC_URL": "http://x", "FLAGSVC_API_TOKEN": "t", "FLAGSVC_PROXY_CLIENT_KEYS": "k"}
+    shared = {"FLAGSVC_URL": "http://x/api", "FLAGSVC_API_TOKEN": "t", "FLAGSVC_PROXY_CLIENT_KEYS": "k"}
     assert load_server(HOME | shared, {}).warnings == []
     loaded = load(HOME | shared | {"FLAGSVC_DATABASE_URL": "x", "UNLEASH_SERVER_PORT": "1"}, None, {})
     assert loaded.warnings == []

@@ -40,10 +40,11 @@ class Changes(NamedTuple):
 
 @dataclass
 class Flag:
-    """All that a data set says of one flag; None where it says nothing."""
+    """All that a data set says of one flag; None where it says nothing. `places` are the sort orders of its strategies."""
 
     fields: dict[str, Any] | None = None
     strategies: list[dict[str, Any]] = field(default_factory=list)
+    places: list[float | None] = field(default_factory=list)
     enabled: bool | None = None
     variants: list[Any] | None = None
     tags: set[str] = field(default_factory=set)
@@ -64,7 +65,9 @@ def flags_of(data: Mapping[str, Any]) -> dict[str, Flag]:
         flags.setdefault(item["name"], Flag()).fields = item
     for item in rows(data, "featureStrategies"):
         if item.get("featureName"):
-            flags.setdefault(item["featureName"], Flag()).strategies.append(strategy(item, segments))
+            flag = flags.setdefault(item["featureName"], Flag())
+            flag.strategies.append(strategy(item, segments))
+            flag.places.append(place if isinstance(place := item.get("sortOrder"), int | float) else None)
     for item in rows(data, "featureEnvironments"):
         if item.get("featureName"):
             flag = flags.setdefault(item["name"], Flag())
@@ -184,6 +187,23 @@ def strategies(name: str, wanted: Flag, there: Flag) -> Iterable[str]:
         coming.append(strategy({"name": "flexibleRollout", "featureName": name}, {}))
     before, after = Counter(texts(there.strategies)), Counter(texts(coming))
     yield from signed("strategies", names_of(before - after), names_of(after - before))
+    if before == after and in_another_order(in_order(coming, wanted.places), in_order(there.strategies, there.places)):
+        yield "strategies: in another order"
+
+
+def in_order(items: Iterable[dict[str, Any]], places: list[float | None]) -> list[str] | None:
+    """Return strategies as texts in their order, None where a place is not known; one that the server adds comes last."""
+    known = [place for place in places if place is not None]
+    found = texts(items)
+    if len(known) < len(places) or len(set(known)) < len(known):
+        return None
+    known += [max(known, default=0) + 1] * (len(found) - len(known))
+    return [text for _, text in sorted(zip(known, found, strict=True))]
+
+
+def in_another_order(wanted: list[str] | None, there: list[str] | None) -> bool:
+    """Return whether two orders are known and differ."""
+    return None not in (wanted, there) and wanted != there
 
 
 def names_of(found: Counter[str]) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from flagsvc.cli.batch.refusals import CannotAskError, Reply, refusal
 from flagsvc.cli.batch.target import Target
@@ -80,7 +81,7 @@ class AdminClient:
             return False
         if reply.status == 200:
             return True
-        raise refusal(reply, self.target.shown, token=bool(self.target.token))
+        raise self._refusal(reply)
 
     def export(self, query: Mapping[str, Any]) -> dict[str, Any]:
         """Return a data set (import validation, 7). Raises CannotAskError."""
@@ -122,11 +123,30 @@ class AdminClient:
             return user.get("type") == "admin"
         return re.fullmatch(r"(?!user:)[^:]*:[^.]*\..+", re.sub(r"(?i)^bearer\s+", "", self.target.token)) is not None
 
+    def send(self, method: str, path: str, value: object = None) -> Any:
+        """Send a request and return the JSON value of its answer. Raises CannotAskError for all but success."""
+        reply = self._ask(method, path, None if value is None else encoded(value))
+        if 200 <= reply.status < 300:
+            return reply.value
+        raise self._refusal(reply)
+
+    def rows(self, path: str, key: str) -> list[dict[str, Any]]:
+        """Return a list of the admin API, which stands under a key of the answer or is the answer. Raises CannotAskError."""
+        value = self.send("GET", path)
+        rows = value.get(key) if isinstance(value, dict) else value
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise self._no_flag_server()
+        return rows
+
+    def takes(self, method: str, path: str, value: object) -> bool:
+        """Return whether the server has an operation at all, by a request that changes nothing."""
+        return self._ask(method, path, encoded(value)).status not in (404, 405)
+
     def _post(self, path: str, value: Mapping[str, Any]) -> Reply:
         reply = self._ask("POST", path, encoded(value))
         if reply.status == 200:
             return reply
-        raise refusal(reply, self.target.shown, token=bool(self.target.token))
+        raise self._refusal(reply)
 
     def _ask(self, method: str, path: str, content: bytes | None = None) -> Reply:
         import httpx
@@ -139,14 +159,21 @@ class AdminClient:
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
             reason = in_words(error)
             before = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.ProxyError | httpx.InvalidURL)
-            hint = "; --ca-file names an authority to trust" if "certificate verify failed" in reason else ""
+            hint = (
+                f"; {self.target.side.option('ca-file')} names an authority to trust"
+                if "certificate verify failed" in reason
+                else ""
+            )
             text = f"cannot reach `{self.target.shown}`: {reason}{hint}"
             raise CannotAskError("network" if before else "unclear", text) from None
         location = answer.headers.get("location", "")
         return Reply(answer.status_code, answer.content, path, len(content or b""), location)
 
+    def _refusal(self, reply: Reply) -> CannotAskError:
+        return refusal(reply, self.target.shown, token=bool(self.target.token), side=self.target.side)
+
     def _no_flag_server(self) -> CannotAskError:
-        text = f"`{self.target.shown}` answers, but not as a flag server does: check --url"
+        text = f"`{self.target.shown}` answers, but not as a flag server does: check {self.target.side.address}"
         return CannotAskError("no-flag-server", text, status=200)
 
 
@@ -156,6 +183,11 @@ def is_list_of_items(value: object) -> bool:
         isinstance(item, dict) and isinstance(item.get("message"), str) and isinstance(item.get("affectedItems"), list)
         for item in value
     )
+
+
+def in_path(text: str) -> str:
+    """Return a name as a part of a path; half of a surrogate pair, which no path can hold, becomes a question mark."""
+    return quote(text, safe="", errors="replace")
 
 
 def encoded(value: object) -> bytes:

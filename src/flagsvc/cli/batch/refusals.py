@@ -9,6 +9,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from flagsvc.cli.batch.target import ONE, Side
 from flagsvc.errors import FlagsvcError
 from flagsvc.settings.parse import printable
 
@@ -76,7 +77,10 @@ class Reply:
 
 
 class Row(NamedTuple):
-    """What a status means: the first row that fits counts. `text` may use {url}, {message}, {size}, {status}, {location}."""
+    """What a status means: the first row that fits counts.
+
+    `text` may use {url}, {message}, {size}, {status}, {location}; {tokens} and {address}, what gives the token and the address.
+    """
 
     lowest: int
     highest: int
@@ -86,14 +90,14 @@ class Row(NamedTuple):
     """What the message must contain, in any letter case, for the row to fit."""
 
 
-TOKENS = "give another with --token-file, FLAGSVC_ADMIN_TOKEN or --token"
 ROWS = (
-    Row(300, 399, "redirect", "`{url}` redirects to `{location}`, where the token is not sent: give that address as --url"),
+    Row(300, 399, "redirect", "`{url}` redirects to `{location}`, where the token is not sent: give that address as {address}"),
     Row(400, 400, "refused", "the server refused the request: {message}"),
-    Row(401, 401, "unauthorized", f"the server does not know the token: {TOKENS}"),
+    Row(401, 401, "unauthorized", "the server does not know the token: give another with {tokens}"),
     Row(
         403, 403, "token-type",
-        f"the token is one for SDKs and proxies, which the admin API does not take: {TOKENS} (a personal access token)",
+        "the token is one for SDKs and proxies, which the admin API does not take: give another with {tokens} "
+        "(a personal access token)",
         says="token type",
     ),
     Row(403, 403, "forbidden", "the user of the token may not do this: {message}"),
@@ -104,7 +108,7 @@ ROWS = (
         "the data set is too large: {size} bytes were sent, and a flag server takes 512000 where its limit was not raised; "
         "export fewer flags into each file (--features, --tag)",
     ),
-    Row(415, 415, "media-type", "the server does not take JSON at `{url}`: is --url the address of a flag server?"),
+    Row(415, 415, "media-type", "the server does not take JSON at `{url}`: is {address} the address of a flag server?"),
     Row(429, 429, "throttled", "the server asks for fewer requests: try again later"),
     Row(503, 503, "maintenance", "the server is in maintenance mode: try again when it is over", says="maintenance"),
     Row(500, 599, "server", "the server failed with status {status}{colon}: try again, and see its log if it stays so"),
@@ -112,21 +116,22 @@ ROWS = (
 OTHER = Row(
     0, 999, "unexpected", "`{url}` answered with status {status}, which means nothing here: is it a flag server?"
 )
-NOWHERE = Row(404, 404, "no-flag-server", "no flag server's admin API is at `{url}`: check --url")
-NO_TOKEN = Row(
-    401, 401, "unauthorized", "the server wants a token: give one with --token-file, FLAGSVC_ADMIN_TOKEN or --token"
-)
+NOWHERE = Row(404, 404, "no-flag-server", "no flag server's admin API is at `{url}`: check {address}")
+NO_TOKEN = Row(401, 401, "unauthorized", "the server wants a token: give one with {tokens}")
 
 
-def refusal(reply: Reply, url: str, *, token: bool) -> CannotAskError:
+def refusal(reply: Reply, url: str, *, token: bool, side: Side = ONE) -> CannotAskError:
     """Return the error of an answer that is no success.
 
-    `url` is the address to name (no password in it), `token` whether one was sent. The message repeats no header.
+    `url` is the address to name (no password in it), `token` whether one was sent, `side` how the command line names the server.
+    The message repeats no header.
     """
     row = row_of(reply, token=token)
     colon = f": {reply.message.rstrip('.')}" if reply.message else ""
     text = row.text.format(
         url=url,
+        tokens=side.tokens,
+        address=side.address,
         message=reply.message or f"status {reply.status}",
         size=reply.sent,
         status=reply.status,

@@ -94,7 +94,7 @@ def show(heads: Sequence[str], rows: Sequence[Row]) -> None:
 
 
 def table(heads: Sequence[str], rows: Sequence[Row]) -> None:
-    """Print rows as a table of rich's; nothing in them is taken for markup."""
+    """Print rows as a table of rich's, without items where only two columns have a head; nothing in them is taken for markup."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -105,7 +105,7 @@ def table(heads: Sequence[str], rows: Sequence[Row]) -> None:
     for colour, kind, text, items in rows:
         more = [f"… and {len(items) - MOST_ITEMS} more"] if len(items) > MOST_ITEMS else []
         below = "\n".join([*items[:MOST_ITEMS], *more])
-        shown.add_row(Text(kind, style=colour), Text(text), Text(below))
+        shown.add_row(*(Text(kind, style=colour), Text(text), Text(below))[: len(heads)])
     Console().print(shown)
 
 

@@ -1,0 +1,230 @@
+"""Print what has a shell complete the commands of flagsvc, their options, and the values and files that these take.
+
+bash  source <(flagsvc completion bash)      in ~/.bashrc
+zsh   source <(flagsvc completion zsh)       in ~/.zshrc, behind compinit
+fish  flagsvc completion fish | source       in ~/.config/fish/config.fish
+"""
+
+from __future__ import annotations
+
+from argparse import SUPPRESS, Action, ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from flagsvc.cli.commands import BY_NAME, COMMANDS, Command
+from flagsvc.cli.parser import Formatter, opened
+from flagsvc.settings.server_table import SERVER_OPTIONS
+from flagsvc.settings.table import OPTIONS
+
+FILES = ("FILE", "FILES", "DOCUMENT")
+"""What stands in the help for a value that is a file."""
+
+
+class Flag(NamedTuple):
+    """A flag: what it means, what stands for its value in the help, the values there are, whether it takes any, or must."""
+
+    name: str
+    text: str
+    metavar: str = ""
+    words: tuple[str, ...] = ()
+    takes: bool = False
+    must: bool = False
+
+    @property
+    def files(self) -> bool:
+        """Whether its value is a file."""
+        return self.metavar in FILES
+
+
+class Page(NamedTuple):
+    """A command: its row, its flags, what its positional arguments may be, and whether these are files."""
+
+    command: Command
+    flags: tuple[Flag, ...]
+    words: tuple[str, ...]
+    files: bool
+
+
+class Columns(Formatter, RawDescriptionHelpFormatter):
+    """Help whose description keeps its lines."""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the name of the shell."""
+    parser.formatter_class = Columns
+    parser.add_argument("shell", metavar="SHELL", choices=tuple(WRITERS), help=f"one of {', '.join(WRITERS)}")
+
+
+def run(args: Namespace) -> int:
+    """Print the script of a shell and return 0."""
+    print(WRITERS[args.shell]([page(command) for command in COMMANDS]))
+    return 0
+
+
+def page(command: Command) -> Page:
+    """Return what is there to complete behind a command, from the arguments that it takes."""
+    _, parser = opened(command)
+    actions = [action for action in parser._actions if action.help != SUPPRESS]
+    flags = tuple(flag(action) for action in actions if action.option_strings)
+    positional = [action for action in actions if not action.option_strings]
+    words = tuple(str(word) for action in positional for word in action.choices or ())
+    if command.name == "help":
+        words = tuple(BY_NAME)
+    return Page(command, flags, words, any(action.metavar in FILES for action in positional))
+
+
+def flag(action: Action) -> Flag:
+    """Return the flag that an argument is."""
+    kinds = {option.name: option.kind for option in (*SERVER_OPTIONS, *OPTIONS)}
+    words = tuple(map(str, action.choices or ()))
+    if action.dest in kinds and not words:
+        words = kinds[action.dest].words
+    text = (action.help or "").replace("%%", "%").partition(" [")[0].partition("; ")[0]
+    takes = action.nargs != 0
+    return Flag(action.option_strings[-1], text, str(action.metavar or ""), words, takes, takes and action.nargs != "?")
+
+
+# ---- bash
+
+
+def bash(pages: list[Page]) -> str:
+    """Return the script for bash."""
+    cases = "\n".join(line for each in pages for line in _bash_values(each))
+    commands = "\n".join(
+        f'    {each.command.name}) words="{" ".join((*each.words, *(flag.name for flag in each.flags)))}"'
+        f"{' files=1' if each.files else ''} ;;"
+        for each in pages
+    )
+    return f"""\
+# Completion of flagsvc in bash: source <(flagsvc completion bash)
+_flagsvc() {{
+  local cur=${{COMP_WORDS[COMP_CWORD]}} prev=${{COMP_WORDS[COMP_CWORD-1]}} words= files=
+  COMPREPLY=()
+  if [[ $COMP_CWORD -eq 1 ]]; then
+    COMPREPLY=($(compgen -W "{" ".join((*BY_NAME, "--help", "--version"))}" -- "$cur"))
+    return
+  fi
+  if [[ $cur == = ]]; then cur=
+  elif [[ $prev == = ]]; then prev=${{COMP_WORDS[COMP_CWORD-2]}}; fi
+  case "${{COMP_WORDS[1]}} $prev" in
+{cases}
+  esac
+  case "${{COMP_WORDS[1]}}" in
+{commands}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$cur"))
+  if [[ $files && $cur != -* ]]; then _flagsvc_files "$cur"; fi
+}}
+_flagsvc_files() {{
+  local IFS=$'\\n'
+  compopt -o filenames 2> /dev/null
+  COMPREPLY+=($(compgen -f -- "$1"))
+}}
+complete -F _flagsvc flagsvc"""
+
+
+def _bash_values(page: Page) -> Iterator[str]:
+    """Give the cases of the flags that take a value: the words there are, files, or nothing to offer."""
+    ways: dict[str, list[str]] = {}
+    for each in page.flags:
+        if each.words:
+            rest = "return" if each.must else "[[ $COMPREPLY ]] && return"
+            way = f'COMPREPLY=($(compgen -W "{" ".join(each.words)}" -- "$cur")); {rest}'
+        else:
+            way = '_flagsvc_files "$cur"; return' if each.files else "return"
+        if each.takes:
+            ways.setdefault(way, []).append(f'"{page.command.name} {each.name}"')
+    for way, names in ways.items():
+        yield f"    {'|'.join(names)}) {way} ;;"
+
+
+# ---- zsh
+
+
+def zsh(pages: list[Page]) -> str:
+    """Return the script for zsh."""
+    commands = "\n".join(f"      {_single(f'{each.command.name}:{each.command.summary}')}" for each in pages)
+    cases = "\n".join(_zsh_case(each) for each in pages)
+    return f"""\
+#compdef flagsvc
+# Completion of flagsvc in zsh: source <(flagsvc completion zsh), behind compinit
+_flagsvc() {{
+  if (( CURRENT == 2 )); then
+    local -a commands=(
+{commands}
+    )
+    _describe command commands
+    return
+  fi
+  local name=$words[2]
+  shift words
+  (( CURRENT-- ))
+  case $name in
+{cases}
+  esac
+}}
+if [[ $funcstack[1] == _flagsvc ]]; then _flagsvc "$@"; else compdef _flagsvc flagsvc; fi"""
+
+
+def _zsh_case(page: Page) -> str:
+    """Return what a command takes, as zsh's _arguments reads it."""
+    lines = [_single(_zsh_flag(each)) for each in page.flags]
+    if page.files:
+        lines.append("'*:file:_files'")
+    elif page.words:
+        lines.append(_single(f"1:name:({' '.join(page.words)})"))
+    return f"    {page.command.name}) _arguments \\\n      " + " \\\n      ".join(lines) + " ;;"
+
+
+def _zsh_flag(flag: Flag) -> str:
+    """Return a flag as _arguments reads it."""
+    text = "".join(f"\\{char}" if char in "[]:\\" else char for char in flag.text)
+    action = f"({' '.join(flag.words)})" if flag.words else "_files" if flag.files else " "
+    value = f"{':' if flag.must else '::'}{flag.metavar or 'value'}:{action}" if flag.takes else ""
+    return f"{flag.name}{'=' if flag.takes else ''}[{text}]{value}"
+
+
+# ---- fish
+
+
+def fish(pages: list[Page]) -> str:
+    """Return the script for fish."""
+    lines = [
+        "# Completion of flagsvc in fish: flagsvc completion fish | source",
+        "complete -c flagsvc -f",
+        *(
+            f"complete -c flagsvc -n __fish_use_subcommand -a {each.command.name} -d {_fish(each.command.summary)}"
+            for each in pages
+        ),
+    ]
+    return "\n".join([*lines, *(line for each in pages for line in _fish_lines(each))])
+
+
+def _fish_lines(page: Page) -> Iterator[str]:
+    """Give the lines of a command."""
+    head = f"complete -c flagsvc -n '__fish_seen_subcommand_from {page.command.name}'"
+    if page.files:
+        yield f"{head} -F"
+    if page.words:
+        yield f"{head} -a {_fish(' '.join(page.words))}"
+    for each in page.flags:
+        name = f"-l {each.name[2:]}" if each.name.startswith("--") else f"-s {each.name[1:]}"
+        value = " -r -F" if each.files else " -x" if each.must else ""
+        words = f" -a {_fish(' '.join(each.words))}" if each.words else ""
+        yield f"{head} {name}{value}{words} -d {_fish(each.text)}"
+
+
+def _single(text: str) -> str:
+    """Return a text as one word of a POSIX shell."""
+    quoted = text.replace("'", "'\\''")
+    return f"'{quoted}'"
+
+
+def _fish(text: str) -> str:
+    """Return a text as one word of fish, in whose single quotes a backslash stands for itself but before a quote."""
+    quoted = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{quoted}'"
+
+
+WRITERS: dict[str, Callable[[list[Page]], str]] = {"bash": bash, "zsh": zsh, "fish": fish}
+"""Shell → what writes its script."""

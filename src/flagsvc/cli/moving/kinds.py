@@ -1,0 +1,123 @@
+"""What flags use and an import does not bring along: strategy types, context fields, tag types and segments. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from flagsvc.cli.batch.changes import CONSTRAINT
+from flagsvc.cli.batch.client import in_path
+from flagsvc.cli.moving.steps import Json, Request, Step
+
+
+def as_there(theirs: Json, _: Json) -> Json:
+    """Return what the other server has."""
+    return theirs
+
+
+def with_legal_values(theirs: Json, own: Json) -> Json:
+    """Return an own context field with the legal values that only the other server has."""
+    values = list(own.get("legalValues") or ())
+    known = {item["value"] for item in values}
+    return {
+        **own,
+        "legalValues": [*values, *(each for each in theirs.get("legalValues") or () if each["value"] not in known)],
+    }
+
+
+def as_it_is(_: Json, own: Json) -> Json:
+    """Return what the own server has."""
+    return own
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of thing: what it is called, where the admin API has it, what of it is written, what becomes of one that is there.
+
+    `key` is where its list stands in the answer, none where the answer is the list; `wanted` says of the other server's and the
+    own what the own is to be; `by` is the field that its path names.
+    """
+
+    title: str
+    path: str
+    key: str
+    fields: tuple[str, ...]
+    wanted: Callable[[Json, Json], Json]
+    by: str = "name"
+
+    def body(self, row: Mapping[str, Any], *, new: bool) -> Json:
+        """Return what is sent of a thing; where its path has the name, and it is there already, the body has not."""
+        fields = [name for name in self.fields if new or name not in ("project", self.by) or self.by == "id"]
+        return {name: row[name] for name in fields if row.get(name) is not None}
+
+
+KINDS = (
+    Kind("strategy type", "/api/admin/strategies", "strategies", ("name", "description", "parameters"), as_there),
+    Kind(
+        "context field",
+        "/api/admin/context",
+        "",
+        ("name", "description", "stickiness", "sortOrder", "legalValues", "project"),
+        with_legal_values,
+    ),
+    Kind("tag type", "/api/admin/tag-types", "tagTypes", ("name", "description", "icon", "color"), as_it_is),
+    Kind(
+        "segment",
+        "/api/admin/segments",
+        "segments",
+        ("name", "description", "constraints", "project"),
+        as_there,
+        by="id",
+    ),
+)
+"""In the order in which they are moved: a segment's constraints have context fields with their legal values."""
+
+
+def steps(kind: Kind, source: Iterable[Json], target: Iterable[Json], projects: Mapping[str, str]) -> Iterator[Step]:
+    """Give what makes a server have the things of another, from the lists of both.
+
+    `projects` has the projects that are moved, and the project that each becomes; a thing of another project stays behind.
+    """
+    there = {row["name"]: row for row in target}
+    for row in moved(source, projects):
+        own = there.get(row["name"])
+        wanted = row if own is None else kind.wanted(row, own)
+        later = deprecation(kind, row, own or {})
+        if own is None:
+            made = Request("POST", kind.path, kind.body(wanted, new=True))
+            yield Step(kind.title, row["name"], "new", (made, *later))
+        elif form(kind, wanted) != form(kind, own):
+            where = f"{kind.path}/{in_path(str(own[kind.by]))}"
+            yield Step(
+                kind.title, row["name"], "changed", (Request("PUT", where, kind.body(wanted, new=False)), *later)
+            )
+        elif later:
+            yield Step(kind.title, row["name"], "changed", later)
+
+
+def moved(rows: Iterable[Json], projects: Mapping[str, str]) -> Iterator[Json]:
+    """Give the rows that are not built in, of no project or of one that is moved, with the project that they become part of."""
+    for row in rows:
+        project = row.get("project")
+        if not row.get("editable", True):
+            continue
+        if not project:
+            yield {**row, "project": None}
+        elif project in projects:
+            yield {**row, "project": projects[project]}
+
+
+def deprecation(kind: Kind, row: Json, own: Json) -> tuple[Request, ...]:
+    """Return the request that marks a strategy type as deprecated, where only the other server has it so."""
+    if not row.get("deprecated") or own.get("deprecated"):
+        return ()
+    return (Request("POST", f"{kind.path}/{in_path(row['name'])}/deprecate"),)
+
+
+def form(kind: Kind, row: Mapping[str, Any]) -> str:
+    """Return what is written of a thing as a text that is equal where the thing is; what is empty and what is missing are."""
+    parts = {name: row.get(name) or None for name in kind.fields}
+    parts["constraints"] = [CONSTRAINT | each for each in row.get("constraints") or ()]
+    return json.dumps(parts, sort_keys=True)

@@ -1,0 +1,55 @@
+"""What commands share that look at either program: the flags of both, and the check of the flag server's database."""
+
+from __future__ import annotations
+
+from argparse import SUPPRESS, ArgumentParser, Namespace
+from collections.abc import Collection
+
+from flagsvc.cli.parser import UsageError
+from flagsvc.settings.load import Resolved
+from flagsvc.settings.names import settable
+from flagsvc.settings.option import FILE_FLAG, FILE_NAME
+from flagsvc.settings.render import given_flags
+from flagsvc.settings.server_table import SERVER_OPTIONS
+from flagsvc.settings.table import OPTIONS
+
+SERVERS_OWN = tuple(row for row in SERVER_OPTIONS if row.flag not in {option.flag for option in OPTIONS})
+"""The options that only the flag server has."""
+
+
+def add_server_argument(parser: ArgumentParser, names: Collection[str] | None = None) -> None:
+    """Add `--server`, and the flags that only the flag server has: of `names`, or all."""
+    text = "look at the flag server in place of the proxy; takes the flags of flagsvc server"
+    parser.add_argument("--server", action="store_true", help=text)
+    for option in SERVERS_OWN:
+        if names is None or option.name in names:
+            parser.add_argument(option.flag, dest=option.name, metavar=option.kind.metavar, help=SUPPRESS)
+            if option.secret:
+                parser.add_argument(
+                    option.flag + FILE_FLAG, dest=option.name + FILE_NAME, metavar="FILE", help=SUPPRESS
+                )
+
+
+def flags_of(args: Namespace) -> dict[str, str]:
+    """Return the flags that were given, by option name. Raises UsageError for one of the other program's."""
+    rows, way = (SERVER_OPTIONS, "leave out") if args.server else (OPTIONS, "add")
+    given = given_flags(vars(args), (*OPTIONS, *SERVER_OPTIONS))
+    known = set(settable(rows))
+    for option in (*OPTIONS, *SERVER_OPTIONS):
+        if option.name not in known and {option.name, option.name + FILE_NAME} & given.keys():
+            other = "proxy" if args.server else "flag server"
+            raise UsageError(f"`{option.flag}` is an option of the {other}: {way} `--server`")
+    return given
+
+
+def check_database(resolved: Resolved) -> None:
+    """Note a text that names no database; the library that knows is loaded only here."""
+    if "database" in resolved.problems:
+        return
+    from flagsvc.errors import DatabaseError
+    from flagsvc.flagstore.store import database_url
+
+    try:
+        database_url(resolved.values["database"])
+    except DatabaseError as error:
+        resolved.problems["database"] = f"database: {error}"

@@ -1,0 +1,57 @@
+"""What of a seed a database does not have yet, by name: that much of it can be written without changing what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from sqlalchemy import Column, select
+
+from flagsvc.flagstore import schema
+from flagsvc.flagstore.access import hash_of
+from flagsvc.flagstore.seed_file import Seed
+from flagsvc.flagstore.seed_keys import IDENTITY
+from flagsvc.flagstore.store import Tx
+
+COLUMNS: Mapping[str, Column[Any]] = {
+    "environments": schema.environments.c.name,
+    "projects": schema.projects.c.id,
+    "contextFields": schema.context_fields.c.name,
+    "segments": schema.segments.c.name,
+    "strategyTypes": schema.strategy_types.c.name,
+    "tagTypes": schema.tag_types.c.name,
+    "features": schema.features.c.name,
+    "users": schema.users.c.username,
+    "tokens": schema.tokens.c.hash,
+}
+"""Section → the column that tells whether an entry is there."""
+PEOPLE = ("users", "tokens")
+
+
+def missing(tx: Tx, seed: Seed, sections: Collection[str] = tuple(COLUMNS)) -> Seed:
+    """Return a seed without those entries of some sections that are there.
+
+    The strategies of a feature that is there go with it, and so do settings of the whole server.
+    """
+    found = dict(seed.sections) | {name: _missing(tx, name, seed[name]) for name in sections}
+    if "features" not in sections:
+        return Seed(found, seed.maintenance)
+    features = {each["name"] for each in found["features"]}
+    strategies = [each for each in seed["strategies"] if each["feature"] in features]
+    return Seed(found | {"strategies": strategies, "changeRequests": []})
+
+
+def _missing(tx: Tx, section: str, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    there = set(tx.db.execute(select(COLUMNS[section])).scalars()) if entries else set()
+    return [each for each in entries if _name(section, each) not in there]
+
+
+def _name(section: str, entry: Mapping[str, Any]) -> str:
+    """Return what an entry is known by; of a token the hash of its secret."""
+    name = str(entry[IDENTITY[section]])
+    return hash_of(name) if section == "tokens" else name
+
+
+def counted(seed: Seed) -> dict[str, int]:
+    """Return how many entries of each section there are, without empty sections."""
+    return {name: len(entries) for name, entries in seed.sections.items() if entries}

@@ -1,0 +1,89 @@
+"""What is valid and hardly meant: a warning for each combination of values, each value in quotes, each odd address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from flagsvc.settings.network import safe_url
+from flagsvc.settings.option import Option
+from flagsvc.settings.settle import QUOTES, Given, in_quotes, label
+
+ADVICE: tuple[tuple[Callable[[Mapping[str, Any]], bool], str], ...] = (
+    (
+        lambda values: values["cors.credentials"] and values["cors.origin"] == "*",
+        "cors.credentials with cors.origin `*`: browsers refuse that, name the origins",
+    ),
+    (
+        lambda values: 0 < values["metricsInterval"] < values["metricsJitter"],
+        "metricsJitter is longer than metricsInterval: posts may follow one another at once",
+    ),
+    (
+        lambda values: 0 < 1000 * values["maxStaleness"] < 2 * values["refreshInterval"],
+        "maxStaleness is shorter than two refreshIntervals: a single failure makes the proxy say that it is not ready",
+    ),
+    (
+        lambda values: values["refreshInterval"] == 0 < values["maxStaleness"],
+        "maxStaleness with refreshInterval 0: upstream is asked once only, so the proxy will say that it is not ready",
+    ),
+    (
+        lambda values: "@" in urlsplit(values["flagsvcUrl"] or "").netloc,
+        "flagsvcUrl holds a user name or password, which are not sent: upstream is asked with flagsvcApiToken alone",
+    ),
+)
+
+HASTY = {"refreshInterval": 1000, "metricsInterval": 1000, "upstreamTimeout": 100, "storageTimeout": 100}
+"""Option in milliseconds → what it hardly is shorter than: who writes less means seconds."""
+
+LIKELY_SECONDS = 300
+"""A number of milliseconds up to this may be one of seconds."""
+
+APIS = ("api", "proxy")
+"""What the path of a flag server's API, or of another proxy, ends in."""
+
+BELOW = ("client", "admin", "frontend")
+"""What comes behind that in the path of a single endpoint."""
+
+
+def advice_on(values: Mapping[str, Any]) -> list[str]:
+    """Return a warning for each value and each combination of values that is valid and hardly meant (behaviour: CORS)."""
+    return [*(text for applies, text in ADVICE if applies(values)), *_hasty(values), *_address(values)]
+
+
+def _hasty(values: Mapping[str, Any]) -> Iterator[str]:
+    """Give a warning for each time that is so short that seconds were meant."""
+    for name, least in HASTY.items():
+        number = values[name]
+        if 0 < number < least:
+            meant = f"; write {number * 1000} for {number} s" if number <= LIKELY_SECONDS else ""
+            yield f"{name}: {number} is milliseconds{meant}"
+
+
+def _address(values: Mapping[str, Any]) -> Iterator[str]:
+    """Give a warning for an upstream address that is not that of an API."""
+    url = values["flagsvcUrl"] or ""
+    right = api_url(url)
+    if right != url:
+        yield f"flagsvcUrl `{safe_url(url)}`: its path does not end in `/api`; write `{safe_url(right)}`"
+
+
+def api_url(url: str) -> str:
+    """Return the address of the API that a URL most likely means: that of an endpoint is cut, to another `/api` is added."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https"):
+        return url
+    steps = parts.path.rstrip("/").split("/")
+    if steps[-1] in APIS:
+        return url
+    cuts = [place for place in range(1, len(steps)) if steps[place - 1] in APIS and steps[place] in BELOW]
+    path = "/".join(steps[: cuts[-1]] if cuts else [*steps, "api"])
+    return urlunsplit(parts._replace(path=path))
+
+
+def quotation(rows: Mapping[str, Option], given: Mapping[str, Given], problems: Mapping[str, str]) -> Iterator[str]:
+    """Give a warning for each value that was taken with the quotes around it; the value is shown where it is no secret."""
+    for name, entry in given.items():
+        if name not in problems and in_quotes(entry.value):
+            shown = rows[name].kind.echo(str(entry.value).strip())
+            yield f"{label(rows[name], entry.source)}: {f'{shown} is taken as it is; ' if shown else ''}{QUOTES}"

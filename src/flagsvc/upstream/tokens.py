@@ -1,0 +1,25 @@
+"""What the form of a refused token tells of its kind. Nothing of the token itself is repeated. No I/O in here."""
+
+from __future__ import annotations
+
+import re
+
+NEEDED = "a backend token is needed (also called client token), `project:environment.secret`"
+
+FORMS: tuple[tuple[str, str], ...] = (
+    (r"([\"']).*\1", f"the token stands in quotes, which are sent with it: leave them out; {NEEDED}"),
+    (r"user:.*", f"the token has the form of a personal access token, `user:secret`; {NEEDED}"),
+    (r"\*:\*\..*", f"the token has the form of an admin token, `*:*.secret`; {NEEDED}"),
+    (
+        r"[^:]+:[^.:]+\..+",
+        "the token has the form of a backend or frontend token: a frontend token does not open this, a backend token does while it"
+        " exists on that server",
+    ),
+    (r".*", f"the token has the form of no API token, perhaps of a client key; {NEEDED}"),
+)
+"""Form → what to say of a token that has it; the first that fits counts."""
+
+
+def refused_token(token: str) -> str:
+    """Return what a token is by its form, and which kind the upstream's client API takes."""
+    return next(text for form, text in FORMS if re.fullmatch(form, token.strip(), re.DOTALL))

@@ -1,0 +1,108 @@
+"""`flagsvc move`: a whole server goes to another, and every SDK answers there as it does here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import flagservers
+import moving
+import processes
+from flagsvc.cli.moving.people import step
+from moving import ENVIRONMENTS, Server
+
+ALL_THERE = "0 changes: "
+
+
+def moved_whole(source: Server, target: Server, folder: Path) -> str:
+    """Move a server of 24 flags, one of them archived, into an empty one; the second run has nothing to do, and says so."""
+    code, out, err = moving.move(source, target, folder=folder)
+    assert code == 0, (out, err)
+    assert "environment `production`: 24 new\n" in out and "moved: 1 archived flag of" in out, out
+    code, out, err = moving.move(source, target, folder=folder)
+    assert code == 0 and ALL_THERE in out and "moved:" not in out, (out, err)
+    [segment] = target.admin("/segments")["segments"]
+    assert segment["constraints"][0]["values"] == ["eu"]
+    assert [row["name"] for row in target.admin("/search/features?archived=IS:true")["features"]] == ["flag-10"]
+    return out
+
+
+def test_there_and_back(tmp_path: Path) -> None:
+    """From the real server to ours, and back when it is empty: each move is whole, and 1,200 evaluations are the same."""
+    with (
+        processes.postgresql() as database,
+        processes.unleash_server(database) as first,
+        flagservers.our_flag_server() as second,
+    ):
+        real, ours = moving.real(first), moving.ours(second)
+        names = moving.filled(real, 24)
+        real.admin("/projects/default/features/flag-10", method="DELETE")
+        user = step({"id": 7, "username": "anna", "email": "anna@example.com", "name": "Anna"}, 2).requests[0]
+        real.admin(user.path.removeprefix("/api/admin"), user.body)
+        asked = moving.contexts(25)
+        before = moving.evaluated(real, names, asked)
+        assert "! stays behind: user anna\n" in moved_whole(real, ours, tmp_path)
+        between = moving.evaluated(ours, names, asked)
+        moving.emptied(real, names)
+        moved_whole(ours, real, tmp_path)
+        after = moving.evaluated(real, names, asked)
+    assert len(before) == 1200 and len({answer[1] for answer in before}) > 50, "the order makes a difference"
+    assert [moving.differing(before, between), moving.differing(before, after)] == [0, 0]
+
+
+GIVEN: dict[str, Any] = {
+    "projects": [{"id": "shop", "name": "Shop"}, {"id": "small", "name": "Small", "featureLimit": 1}],
+    "features": [{"name": f"shop-{number}", "project": "shop"} for number in range(3)],
+}
+
+
+def test_from_ours_to_ours(tmp_path: Path) -> None:
+    """All projects; a part of it first; what only the target has stays; what changes here changes there by the next run."""
+    own = [{"name": "only-there", "project": "default"}]
+    there = {"projects": GIVEN["projects"][:1], "features": own, "segments": [{"name": "own", "constraints": []}]}
+    with flagservers.our_flag_server(given=GIVEN) as first, flagservers.our_flag_server(given=there) as second:
+        source, target = moving.ours(first), moving.ours(second)
+        moving.filled(source, 12)
+
+        code, _, err = moving.move(source, target, folder=tmp_path)
+        assert code == 2 and f"`{target.root}` has no project `small` and makes none over its API" in err
+        chosen = ("--project", "default,shop")
+        code, out, _ = moving.move(
+            source, target, *chosen, "--environment", "development", "--dry-run", folder=tmp_path
+        )
+        assert code == 0 and out.endswith("nothing was moved: this was a dry run\n")
+        assert [row["name"] for row in target.admin("/projects/default/features")["features"]] == ["only-there"]
+
+        code, out, _ = moving.move(source, target, *chosen, "--environment", "production", folder=tmp_path)
+        assert code == 0 and "production" in out and "development" not in out
+        code, out, _ = moving.move(source, target, *chosen, folder=tmp_path)
+        assert code == 0 and "moved: 12 flags into project `default`, environment `development`" in out, out
+        assert "project `shop`, environment `development`: 3 same\n" in out
+        code, out, _ = moving.move(source, target, *chosen, folder=tmp_path)
+        assert code == 0 and ALL_THERE in out
+        for environment in ENVIRONMENTS:
+            flags = {item["name"]: without_numbers(item) for item in source.document(environment)["features"]}
+            found = {item["name"]: without_numbers(item) for item in target.document(environment)["features"]}
+            assert found.pop("only-there") and found == flags
+        assert [row["name"] for row in target.admin("/segments")["segments"]] == ["beta testers", "own"]
+
+        turn_around(source, "flag-1")
+        code, out, _ = moving.move(source, target, *chosen, folder=tmp_path)
+        assert code == 0 and "environment `development`: 1 changed, 11 same\n" in out, out
+
+
+def turn_around(server: Server, name: str) -> None:
+    """Let the strategies of a flag in development come in another order."""
+    where = f"/projects/default/features/{name}/environments/development/strategies"
+    rows = server.admin(where)
+    if len(rows) == 1:
+        server.admin(where, {"name": "default"})
+        return
+    body = [{"id": row["id"], "sortOrder": place} for place, row in enumerate(reversed(rows))]
+    server.admin(f"{where}/set-sort-order", body)
+
+
+def without_numbers(flag: dict[str, Any]) -> dict[str, Any]:
+    """Return a flag of a document without the numbers of segments, which are each server's own."""
+    strategies = [item | {"segments": len(item.get("segments") or ())} for item in flag["strategies"]]
+    return flag | {"strategies": strategies}

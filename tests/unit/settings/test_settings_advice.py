@@ -1,0 +1,102 @@
+"""What is valid and hardly meant: seconds given as milliseconds, values in quotes, an address that is not the API's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flagsvc.settings.load import resolve
+from flagsvc.settings.server import load_server
+
+GOOD = {"FLAGSVC_URL": "http://h/api", "FLAGSVC_API_TOKEN": "t0ken-t0ken", "FLAGSVC_PROXY_CLIENT_KEYS": "k3y"}
+
+
+def warnings(**given: str) -> list[str]:
+    """Return the warnings of a good configuration with these variables."""
+    resolved = resolve(GOOD | given, None, {})
+    assert not resolved.problems
+    return resolved.warnings
+
+
+@pytest.mark.parametrize(
+    ("variable", "name"),
+    [("FLAGSVC_FETCH_INTERVAL", "refreshInterval"), ("FLAGSVC_METRICS_INTERVAL", "metricsInterval")],
+)
+def test_an_interval_below_a_second_is_hardly_meant(variable: str, name: str) -> None:
+    """15 is milliseconds; the value is taken, and the warning says how 15 seconds are written."""
+    (line,) = warnings(**{variable: "15"})
+    assert line.startswith(f"{name}: 15 is milliseconds") and "15000" in line
+    (line,) = warnings(**{variable: "999"})
+    assert "999 is milliseconds" in line and "999000" not in line
+    assert warnings(**{variable: "1000"}) == warnings(**{variable: "0"}) == []
+
+
+def test_a_timeout_below_a_tenth_of_a_second_is_hardly_meant() -> None:
+    """Edge counts time-outs in seconds: 5 is milliseconds here."""
+    (line,) = warnings(FLAGSVC_UPSTREAM_TIMEOUT="5")
+    assert line.startswith("upstreamTimeout: 5 is milliseconds")
+    assert warnings(FLAGSVC_UPSTREAM_TIMEOUT="100") == []
+
+
+@pytest.mark.parametrize("value", ['"production"', "'production'", ' "production" '])
+def test_a_value_in_quotes_is_named(value: str) -> None:
+    """Docker's env files keep quotes: the value is shown where it is no secret."""
+    (line,) = warnings(FLAGSVC_ENVIRONMENT=value)
+    assert line.startswith("environment (environment FLAGSVC_ENVIRONMENT): ")
+    assert f"`{value.strip()}`" in line and "quotes" in line
+
+
+def test_a_secret_in_quotes_is_named_without_its_value(tmp_path: Path) -> None:
+    """Keys and tokens are named by option and source alone, also where they stand in a file."""
+    (line,) = warnings(FLAGSVC_PROXY_CLIENT_KEYS='"s3cret, s3cret2"')
+    assert line.startswith("clientKeys (environment FLAGSVC_PROXY_CLIENT_KEYS): ") and "quotes" in line
+    assert "s3cret" not in line
+    (tmp_path / "token").write_text('"s3cret"\n')
+    (line,) = warnings(FLAGSVC_API_TOKEN="", FLAGSVC_API_TOKEN_FILE=str(tmp_path / "token"))
+    assert line.startswith("flagsvcApiToken (environment FLAGSVC_API_TOKEN_FILE): ") and "s3cret" not in line
+
+
+def test_a_refused_value_in_quotes_says_so() -> None:
+    """A port in quotes is no number, and the reason is told."""
+    problem = resolve(GOOD | {"PORT": '"3000"'}, None, {}).problems["port"]
+    assert 'got `"3000"`' in problem and "quotes" in problem
+    problem = resolve(GOOD | {"FLAGSVC_URL": '"http://me:s3cret@h/api"'}, None, {}).problems["flagsvcUrl"]
+    assert "quotes" in problem and "s3cret" not in problem
+
+
+@pytest.mark.parametrize("value", ["it's", '"', '"a', 'a"', '"a" or "b', "\"a'"])
+def test_what_is_not_in_quotes(value: str) -> None:
+    """A quotation mark within a value, or at one end alone, says nothing."""
+    assert warnings(FLAGSVC_ENVIRONMENT=value) == []
+
+
+def test_the_server_names_values_in_quotes() -> None:
+    """The flag server's options obey the same rule."""
+    (line,) = load_server({"FLAGSVC_SEED": '"seed.yaml"', "HOME": "/"}, {}).warnings
+    assert line.startswith("seed (environment FLAGSVC_SEED): ") and '`"seed.yaml"`' in line
+
+
+@pytest.mark.parametrize(
+    ("given", "right"),
+    [
+        ("https://flags.example.com", "https://flags.example.com/api"),
+        ("https://flags.example.com/", "https://flags.example.com/api"),
+        ("https://h/demo", "https://h/demo/api"),
+        ("https://h/api/flags", "https://h/api/flags/api"),
+        ("https://h:4242/api/client", "https://h:4242/api"),
+        ("https://h/demo/api/client/features", "https://h/demo/api"),
+        ("https://h/proxy/client/features", "https://h/proxy"),
+        ("https://me:word@h", "https://***@h/api"),
+    ],
+)
+def test_an_address_that_is_not_the_apis_is_named_with_the_right_one(given: str, right: str) -> None:
+    """The warning shows the URL to write, without credentials."""
+    line = warnings(FLAGSVC_URL=given)[-1]
+    assert line.startswith("flagsvcUrl ") and f"write `{right}`" in line and "word" not in line
+
+
+@pytest.mark.parametrize("given", ["https://h/api", "https://h/demo/api/", "http://h/proxy", "file:///flags.json"])
+def test_an_address_of_an_api_is_no_reason_to_warn(given: str) -> None:
+    """A flag server's API, another proxy, and a document."""
+    assert warnings(FLAGSVC_URL=given) == []

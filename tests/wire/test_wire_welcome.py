@@ -1,0 +1,93 @@
+"""`GET /` of the proxy says what it is and where to go, to everybody and from the start, and nothing of its configuration."""
+
+from __future__ import annotations
+
+import pytest
+from wirekit import KEY, TOKEN, Opener
+
+BEGINNING = "flagsvc proxy evaluates feature flags for applications"
+
+
+def test_text_for_a_person(opened: Opener) -> None:
+    """Without a key and without a configuration: a line for each endpoint, with the kind of key that opens it."""
+    wire = opened(document=None)
+    answer = wire.get("/", key=None)
+    assert (answer.status, answer.header("content-type")) == (200, "text/plain; charset=utf-8")
+    text = answer.body.decode()
+    assert text.startswith(BEGINNING)
+    lines = [line.split() for line in text.splitlines()[2:]]
+    assert ["GET", "/proxy"] in [line[:2] for line in lines]
+    assert next(line for line in lines if line[:2] == ["POST", "/proxy"])[-2:] == ["(client", "key)"]
+    assert ["GET", "/proxy/ready"] in [line[:2] for line in lines]
+
+
+def test_json_for_a_program(opened: Opener) -> None:
+    """The same by `Accept`; both say in `Vary` what decides it."""
+    wire = opened()
+    text, json = (wire.get("/", key=None, headers=fields) for fields in ({}, {"accept": "application/json"}))
+    assert json.header("content-type") == "application/json; charset=utf-8"
+    content = json.json()
+    assert content["name"] == "flagsvc proxy" and content["description"] in text.body.decode()
+    assert {"method": "GET", "path": "/proxy", "key": "client key"}.items() <= content["endpoints"][0].items()
+    assert all("Accept" in (each.header("vary") or "").split(", ") for each in (text, json))
+
+
+ACCEPTS = {
+    "*/*": False,
+    "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8": False,
+    "application/json, text/plain, */*": True,
+    "application/json;q=0.5, text/html": False,
+    "text/*;q=0.3, Application/JSON; q=0.4": True,
+    "application/json;q=0": False,
+    "application/json;q=much": False,
+    ",;,": False,
+    "": False,
+}
+
+
+@pytest.mark.parametrize("accept", ACCEPTS)
+def test_what_is_asked_for(opened: Opener, accept: str) -> None:
+    """JSON where it is wanted at least as much as text; a browser and curl get text."""
+    answer = opened().get("/", key=None, headers={"accept": accept})
+    assert (answer.header("content-type") or "").startswith("application/json") is ACCEPTS[accept]
+
+
+@pytest.mark.parametrize("path", ["/", "/base", "/base/", "/BASE/", "/?userId=7"])
+def test_a_base_path(opened: Opener, path: str) -> None:
+    """At the root and below the base path it is the same, with the paths as they are."""
+    answer = opened(base_path="/base").get(path, key=None)
+    assert answer.status == 200
+    assert " /base/proxy " in answer.body.decode() and " /livez " in answer.body.decode()
+
+
+def test_where_it_is_mounted(over_asgi: Opener) -> None:
+    """The paths have the mount in them."""
+    wire = over_asgi(base_path="/base")
+    for path in ("", "/", "/base"):
+        text = wire.get(path, key=None, root="/mounted").body.decode()
+        assert " /mounted/base/proxy " in text and " /mounted/livez " in text
+
+
+def test_it_is_a_route_like_the_others(opened: Opener) -> None:
+    """HEAD, entity tag, 304, CORS, preflight, 405, and its own label in the metrics."""
+    wire = opened()
+    answer = wire.get("/", key=None, headers={"origin": "https://shop.example"})
+    assert answer.header("access-control-allow-origin") == "*"
+    assert wire.get("/", key=None, headers={"if-none-match": answer.header("etag") or ""}).status == 304
+    head = wire.ask("HEAD", "/", key=None)
+    assert (head.status, head.body, head.header("content-length")) == (200, b"", str(len(answer.body)))
+    assert wire.ask("OPTIONS", "/", key=None).status == 204
+    other = wire.ask("POST", "/", key=None)
+    assert (other.status, other.header("allow")) == (405, "GET, HEAD, OPTIONS")
+    metrics = wire.get("/proxy/internal-backstage/prometheus").body.decode()
+    assert 'flagsvc_http_requests_total{method="GET",route="/",status="200"} 1.0' in metrics
+
+
+def test_it_tells_nothing_of_the_configuration(opened: Opener) -> None:
+    """No key, token, name or version is in it, and whether /proxy/all is on is for holders of a key to know."""
+    off, on = (opened(enable_all_endpoint=each, app_name="my-app").get("/", key=None).body for each in (False, True))
+    assert off == on
+    for secret in (KEY, TOKEN, "my-app", "on", "varied"):
+        assert f" {secret} " not in off.decode()
+    docs, none = (opened(enable_oas=each).get("/", key=None).body for each in (True, False))
+    assert b"/docs/openapi" in docs and b"/docs/openapi" not in none
