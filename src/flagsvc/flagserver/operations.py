@@ -16,6 +16,7 @@ from flagsvc.api.http import Headers
 from flagsvc.api.limits import FRONT
 from flagsvc.api.welcome import Place, as_json, as_text, prefers_json
 from flagsvc.errors import DatabaseError
+from flagsvc.flagserver.answers import JSON
 from flagsvc.flagserver.call import Answer, Call, Server
 from flagsvc.flagserver.errors import RETRY_S
 from flagsvc.flagserver.route import Auth, Route
@@ -51,7 +52,7 @@ def welcome(call: Call) -> Answer:
     root = quote(call.request.root.decode("latin-1")) + call.server.base
     places = [each._replace(path=root + each.path) for each in PLACES]
     if prefers_json(call.head.accept):
-        return Answer(as_json(NAME, ABOUT, places), headers=FIRST_PAGE)
+        return Answer(as_json(NAME, ABOUT, places), headers=(*FIRST_PAGE, (b"content-type", JSON)))
     return Answer(as_text(NAME, ABOUT, places).encode(), headers=(*FIRST_PAGE, (b"content-type", PLAIN.encode())))
 
 
