@@ -25,10 +25,8 @@ def quotas(groups: Path, own: Path) -> Iterator[float]:
             continue
         root = groups / "cpu" if kinds else groups
         place = root / path.strip("/")
-        for folder in (place, *place.parents):
+        for folder in (place, *place.parents[: len(place.parts) - len(root.parts)]):
             yield from quota_in(folder, old=bool(kinds))
-            if folder == root:
-                break
 
 
 def quota_in(folder: Path, *, old: bool) -> Iterator[float]:

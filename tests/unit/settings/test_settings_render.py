@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from argparse import ArgumentParser
 from pathlib import Path
 
@@ -11,7 +12,18 @@ from settings_samples import BASE, SAMPLES
 
 from flagsvc.settings.load import load, resolve
 from flagsvc.settings.option import Option, Section
-from flagsvc.settings.render import add_options, as_json, default_text, given_flags, in_effect, reference
+from flagsvc.settings.render import (
+    add_options,
+    as_json,
+    default_text,
+    folded,
+    given_flags,
+    in_effect,
+    reference,
+    what_is_set,
+)
+from flagsvc.settings.server import resolve_server
+from flagsvc.settings.server_table import SERVER_OPTIONS
 from flagsvc.settings.table import BY_NAME, OPTIONS
 
 SETTABLE = [option for option in OPTIONS if not option.in_code_only]
@@ -40,6 +52,25 @@ def test_the_dump_is_aligned() -> None:
     assert len({line.index(line.split()[1]) for line in shown.values()}) == 1
     assert len({line.rindex("  default") for line in shown.values() if line.endswith("  default")}) == 1
     assert shown["flagsvcAppName"].endswith(f"{'x' * 200}  environment FLAGSVC_APP_NAME")
+
+
+def test_what_is_set_leaves_out_the_defaults() -> None:
+    """Only what was given or is wrong, with how many options have their defaults."""
+    shown = what_is_set(resolve(BASE | {"PORT": "x"}, None, {"logLevel": "info"}))
+    assert set(lines(shown)) >= {"flagsvcUrl", "clientKeys", "port", "logLevel"} and "host" not in lines(shown)
+    assert re.search(r"^\d+ other options have their defaults: --all shows them$", shown, re.MULTILINE)
+    flag_server = what_is_set(resolve_server({}, None, {}), SERVER_OPTIONS)
+    assert re.fullmatch(r"\d+ options have their defaults: --all shows them", flag_server)
+
+
+def test_a_narrow_terminal_has_sources_in_lines_of_their_own() -> None:
+    """What fits stays in its columns; a long warning is folded, and nothing is where there is no terminal."""
+    resolved = resolve(BASE, None, {})
+    wide, narrow = what_is_set(resolved), what_is_set(resolved, width=40)
+    assert what_is_set(resolved, width=200) == wide
+    assert "environment FLAGSVC_URL" in wide and narrow.count("\n") > wide.count("\n")
+    assert any(line.strip() == "environment FLAGSVC_URL" for line in narrow.splitlines())
+    assert folded("one two three", 0) == "one two three" and folded("one two three", 8) == "one two\n  three"
 
 
 def test_the_dump_masks() -> None:
