@@ -10,12 +10,14 @@ export PYTHONDONTWRITEBYTECODE =
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
-# An environment is whole when .created is there: where `python -m venv` breaks off (Debian without python3-venv, Ctrl-C), it leaves
-# a python without pip. What was not made whole is made again from nothing.
+# An environment is whole when .created is there, or when its pip runs. Where `python -m venv` breaks off (Debian without python3-venv,
+# Ctrl-C), it leaves a python without pip: such a one is made again from nothing.
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit("flagsvc needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
-	@echo "creating $(VENV)"
-	@$(PYTHON) -m venv --clear $(VENV) || { rm -rf $(VENV); exit 1; }
+	@if ! $(BIN)/python -m pip --version > /dev/null 2>&1; then \
+	  echo "creating $(VENV)"; \
+	  $(PYTHON) -m venv --clear $(VENV) || { rm -rf $(VENV); exit 1; }; \
+	fi
 	@touch $@
 
 $(VENV)/.installed: requirements/dev.txt pyproject.toml $(VENV)/.created

@@ -35,10 +35,12 @@ TRASHCAN = """
 is given back just now, and writes into a header that acyclic classes do not have."""
 OWN_HEADER = re.compile(r'#include "__native_internal_\w+\.h"\n')
 
-LINK = re.compile(r"\]\((?!https?:|#)([^)]+)\)")
-"""A link of README.md to something in the repository."""
+LINK = re.compile(r"(!?)(\[[^\]]*\])\((?!https?:|#)([^)]+)\)")
+"""A link of README.md to something in the repository, or a picture of it (!)."""
 WORDS_ONLY = {"egg_info", "dist_info", "sdist"}
-"""The commands that tell about the package or pack its source: they compile nothing."""
+"""The commands that tell about the package or pack its source: by themselves they need nothing compiled."""
+BUILDS = {"build", "build_ext", "bdist_wheel", "install", "develop", "editable_wheel"}
+"""The commands that do."""
 BEAT_S = 10
 """Seconds between two lines that say that the compilation goes on."""
 
@@ -96,8 +98,13 @@ def hindrance() -> str:
 
 def readme() -> str:
     """Return README.md as it reads outside the repository: its relative links point to the repository's address."""
-    urls = tomllib.loads(Path("pyproject.toml").read_text())["project"]["urls"]
-    return LINK.sub(rf"]({urls['Source']}/blob/main/\1)", Path("README.md").read_text())
+    source = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Source"]
+
+    def whole(found: re.Match[str]) -> str:
+        sign, text, path = found.groups()
+        return f"{sign}{text}({source}/{'raw' if sign else 'blob'}/main/{path})"
+
+    return LINK.sub(whole, Path("README.md").read_text(encoding="utf-8"))
 
 
 def tell(text: str) -> None:
@@ -154,7 +161,7 @@ def extensions() -> list[object]:
 
 
 setup(
-    ext_modules=[] if WORDS_ONLY & set(sys.argv) else extensions(),
+    ext_modules=[] if WORDS_ONLY & set(sys.argv) and not BUILDS & set(sys.argv) else extensions(),
     cmdclass={"build_ext": Build},
     long_description=readme(),
     long_description_content_type="text/markdown",

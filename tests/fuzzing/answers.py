@@ -12,7 +12,8 @@ KEPT_BRIEFLY = ("public, max-age=2", "private, max-age=2")
 TEXT_STATUSES = {401, 501, 503}
 STATUSES = {200, 204, 304, 400, 401, 404, 405, 413, 414, 415, 431, 501}
 EVALUATION = re.compile(r"(/proxy|/proxy/all)/*", re.IGNORECASE)
-LIVENESS = re.compile(r"(/proxy/live|/livez|/internal-backstage/health)/*", re.IGNORECASE)
+ALWAYS = re.compile(r"(|/proxy/live|/livez|/internal-backstage/health)/*", re.IGNORECASE)
+"""What is answered without a configuration, beside OPTIONS: the first page and liveness."""
 TOGGLE = {"name": str, "enabled": bool, "variant": dict, "impressionData": bool}
 VARIANT = {"name": str, "enabled": bool}
 REPEATED_STATE = {"feature_enabled", "featureEnabled"}
@@ -87,7 +88,7 @@ def check_unready(sent: Sent, got: Got) -> None:
         check_error(sent, got)
     if sent.method == "OPTIONS":
         assert got.status in {204, 431, 414}
-    elif LIVENESS.fullmatch(sent.path.decode("latin-1")):
+    elif ALWAYS.fullmatch(sent.path.decode("latin-1")):
         assert got.status in {200, 304, 405, 431, 414}
     else:
         assert got.status in {503, 431, 414}

@@ -156,6 +156,17 @@ def test_make_recovers_once_python_can_make_environments(tree: Path) -> None:
     assert "-m pip install" in (tree / "calls").read_text()
 
 
+def test_make_keeps_an_environment_that_works(tree: Path) -> None:
+    """One whose pip runs is used as it is."""
+    folder = whole_environment(tree, 'echo "python $*" >> calls')
+    for mark in (".created", ".installed"):
+        (folder / mark).unlink()
+    (folder / "mine").touch()
+    made = call(tree, program("make"), "compile", f"PYTHON={sys.executable}")
+    assert made.returncode == 0, made.stderr
+    assert (folder / "mine").exists() and "-m pip install" in (tree / "calls").read_text()
+
+
 SLOW = """echo noise
 echo 'flagsvc: step 1 of 2'
 for _ in $(seq 200); do [ -e seen ] && exit 0; sleep 0.05; done
@@ -176,3 +187,11 @@ def test_make_shows_that_it_compiles(tree: Path) -> None:
         shown += made.stdout.readlines()
     assert made.returncode == 0 and shown[0] == "flagsvc: step 1 of 2\n" and "noise\n" not in shown
     assert "noise" in (folder / "compile.log").read_text()
+
+
+@pytest.mark.parametrize(("commands", "told"), [(("sdist",), False), (("sdist", "bdist_wheel"), True)])
+def test_a_command_that_builds_is_told_what_it_builds(tree: Path, commands: tuple[str, ...], told: bool) -> None:
+    """Packing the source compiles nothing; a wheel beside it does, or says why not."""
+    built = call(tree, sys.executable, "setup.py", "--quiet", *commands, FLAGSVC_PURE="1")
+    assert built.returncode == 0, built.stderr
+    assert ("stays interpreted" in built.stderr) is told

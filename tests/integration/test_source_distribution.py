@@ -19,7 +19,8 @@ from processes import ROOT, clean_environment, scratch
 SECONDS = 900
 """For a command: compiling takes a minute, and five where the machine is busy."""
 SPECIFICATION = "tests/conformance/test_client_specification.py"
-LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")
+LINK = re.compile(r"(!?)\[[^\]]*\]\(([^)#]+)[^)]*\)")
+OURS = "https://github.com/flagsvc/flagsvc/"
 
 
 def call(folder: Path, *command: str, **env: str) -> str:
@@ -78,7 +79,7 @@ def test_it_holds_what_a_build_reads_and_nothing_that_was_built(archive: Path) -
 
 
 def test_the_page_of_the_package_has_links_that_work_anywhere(archive: Path) -> None:
-    """A package index shows the README without the repository around it."""
+    """A package index shows the README without the repository around it: files by their pages, pictures as they are."""
     with tarfile.open(archive) as tar:
         found = tar.extractfile(
             next(name for name in tar.getnames() if name.count("/") == 1 and name.endswith("/PKG-INFO"))
@@ -87,7 +88,12 @@ def test_the_page_of_the_package_has_links_that_work_anywhere(archive: Path) -> 
         text = found.read().decode()
     links = LINK.findall(text)
     assert len(links) > 20
-    assert [link for link in links if not link.startswith("https://")] == []
+    for sign, link in links:
+        assert link.startswith("https://"), link
+        if link.startswith(OURS):
+            kind, _, path = link.removeprefix(OURS).partition("/main/")
+            assert kind == ("raw" if sign else "blob"), "a page that shows a picture is none"
+            assert (ROOT / path).is_file(), path
 
 
 @pytest.mark.parametrize("form", ["interpreted", "compiled"])
