@@ -1,4 +1,4 @@
-"""Two flag servers in the same state for calls about segments, context fields, strategy types and tags: ours and the real one."""
+"""Two flag servers in the same state for calls about nouns, from segments to users: ours and the real one."""
 
 from __future__ import annotations
 
@@ -108,6 +108,7 @@ class RealTwin:
     def __init__(self, url: str, database: psycopg.Connection[Any]) -> None:
         self.url = url.removesuffix("/api")
         self.database = database
+        self._run("DELETE FROM users WHERE username = 'admin'")
         for number, (name, roles) in enumerate(ROLES.items(), 101):
             self._run("INSERT INTO users (id, username, name) VALUES (%s, %s, %s)", number, name, name)
             token = (

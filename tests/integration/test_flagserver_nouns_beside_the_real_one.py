@@ -1,4 +1,4 @@
-"""Segments, context fields, strategy types and tags: the same calls to our server and the real one, answer by answer."""
+"""Segments, context fields, strategy types, tags and users: the same calls to our server and the real one, answer by answer."""
 
 from __future__ import annotations
 
@@ -11,19 +11,23 @@ import pytest
 import noun_calls_context
 import noun_calls_segments
 import noun_calls_tags
+import noun_calls_users
 from databases import KINDS
 from noun_calls import Step
 from noun_twins import our_twin, play, real_twin
 from processes import Answer
 
-TABLES = noun_calls_segments.TABLES | noun_calls_context.TABLES | noun_calls_tags.TABLES
+TABLES = noun_calls_segments.TABLES | noun_calls_context.TABLES | noun_calls_tags.TABLES | noun_calls_users.TABLES
 
 IGNORED = ("createdAt",)
 """Members that no two servers have alike."""
 OWN_WORDS = ("description", "displayName")
 """Members of built-in strategy types that each server says in its own words."""
+OF_USERS = ("id", "imageUrl", "inviteLink")
+"""Members of users that each server has for itself: its number, a picture, a link to set a password."""
 NEWER = '"SEMVER_GTE", "SEMVER_LTE", '
 """Operators of version 8.2.0, which ours follows, that 7.5.1 does not name."""
+UNORDERED = ("tags", "tagTypes", "segments", "users")
 IDENTITY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 Play = Callable[[str], list[Answer]]
@@ -81,14 +85,20 @@ def plain(answer: Answer) -> Any:
 def comparable(value: Any) -> Any:
     """Return a value without what may differ: moments, ids of errors, own words, the order in which a database has its rows."""
     if isinstance(value, dict):
-        left = IGNORED + (OWN_WORDS if value.get("editable") is False else ())
+        left = IGNORED + own_members(value)
         kept = {key: comparable(each) for key, each in value.items() if key not in left and not is_identity(key, each)}
         if value.get("editable") is False:
             kept["parameters"] = [{**each, "description": ""} for each in kept["parameters"]]
-        return kept | {name: in_order(kept[name]) for name in ("tags", "tagTypes", "segments") if name in kept}
+        return kept | {name: in_order(kept[name]) for name in UNORDERED if name in kept}
     if isinstance(value, list):
         return [comparable(each) for each in value]
     return value.replace(NEWER, "") if isinstance(value, str) else value
+
+
+def own_members(value: dict[str, Any]) -> tuple[str, ...]:
+    """Return the members of an object that each server has for itself."""
+    words = value.get("editable") is False or value.get("type") == "root"
+    return (OWN_WORDS if words else ()) + (OF_USERS if "accountType" in value else ())
 
 
 def is_identity(key: str, value: Any) -> bool:

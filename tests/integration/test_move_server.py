@@ -28,7 +28,7 @@ def moved_whole(source: Server, target: Server, folder: Path) -> str:
 
 
 def test_there_and_back(tmp_path: Path) -> None:
-    """From the real server to ours, and back when it is empty: each move is whole, and 1,200 evaluations are the same."""
+    """From the real server to ours, and back when it is empty: each move is whole, users too, and 1,200 evaluations agree."""
     with (
         processes.postgresql() as database,
         processes.unleash_server(database) as first,
@@ -37,17 +37,30 @@ def test_there_and_back(tmp_path: Path) -> None:
         real, ours = moving.real(first), moving.ours(second)
         names = moving.filled(real, 24)
         real.admin("/projects/default/features/flag-10", method="DELETE")
-        user = step({"id": 7, "username": "anna", "email": "anna@example.com", "name": "Anna"}, 2).requests[0]
-        real.admin(user.path.removeprefix("/api/admin"), user.body)
+        for user in (
+            step({"username": "anna", "email": "anna@example.com"}, 2),
+            step({"email": "carl@example.com"}, 3),
+        ):
+            real.admin("/user-admin", user.requests[0].body)
         asked = moving.contexts(25)
         before = moving.evaluated(real, names, asked)
-        assert "! stays behind: user anna\n" in moved_whole(real, ours, tmp_path)
+        assert "stays behind" not in moved_whole(real, ours, tmp_path)
+        there = roles_of(ours)
+        assert (there["anna"], there["carl@example.com"]) == ("Editor", "Viewer")
         between = moving.evaluated(ours, names, asked)
         moving.emptied(real, names)
         moved_whole(ours, real, tmp_path)
+        assert roles_of(real) == roles_of(ours)
         after = moving.evaluated(real, names, asked)
     assert len(before) == 1200 and len({answer[1] for answer in before}) > 50, "the order makes a difference"
     assert [moving.differing(before, between), moving.differing(before, after)] == [0, 0]
+
+
+def roles_of(server: Server) -> dict[str, str]:
+    """Return the root role of each user."""
+    answer = server.admin("/user-admin")
+    roles = {role["id"]: role["name"] for role in answer["rootRoles"]}
+    return {user.get("username") or user["email"]: roles[user["rootRole"]] for user in answer["users"]}
 
 
 GIVEN: dict[str, Any] = {

@@ -126,7 +126,7 @@ users = Table(
     Column("seen_at", Moment),
     sqlite_autoincrement=True,
 )
-"""`root_role` is admin, editor or viewer."""
+"""`root_role` is admin, editor or viewer. A user has a `username`, an `email`, or both."""
 
 project_roles = Table(
     "project_roles",

@@ -16,6 +16,7 @@ from flagsvc.flagstore.secrets import hint_of
 from flagsvc.flagstore.seed_file import Seed, parse_seed, read_seed, scope_of
 from flagsvc.flagstore.store import Tx
 from flagsvc.flagstore.upsert import upsert
+from flagsvc.flagstore.users import CALLED
 
 __all__ = ["Seed", "apply_seed", "parse_seed", "read_seed"]
 
@@ -115,7 +116,7 @@ def _write_people(tx: Tx, seed: Seed) -> None:
     """Write users, their roles and every token."""
     for each in seed["users"]:
         _write_user(tx, each)
-    numbers = {row.username: row.id for row in tx.db.execute(select(schema.users.c.username, schema.users.c.id))}
+    numbers = _numbers_of_users(tx)
     roles = [
         {"user_id": numbers[each["name"]], "project": role["project"], "role": role["role"]}
         for each in seed["users"]
@@ -125,6 +126,12 @@ def _write_people(tx: Tx, seed: Seed) -> None:
     rows = [_token(each, numbers, tx.now) for each in seed["tokens"]]
     if rows:
         tx.db.execute(insert(schema.tokens), rows)
+
+
+def _numbers_of_users(tx: Tx) -> dict[str, int]:
+    """Return the number of each user by user name; by mail address for one who has no user name."""
+    query = select(CALLED, schema.users.c.id).order_by(schema.users.c.username.is_not(None))
+    return {row[0]: row[1] for row in tx.db.execute(query)}
 
 
 def _write_user(tx: Tx, each: Entry) -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from sqlalchemy import Column, select
+from sqlalchemy import ColumnElement, select
 
 from flagsvc.flagstore import schema
 from flagsvc.flagstore.access import hash_of
 from flagsvc.flagstore.seed_file import Seed
 from flagsvc.flagstore.seed_keys import IDENTITY
 from flagsvc.flagstore.store import Tx
+from flagsvc.flagstore.users import CALLED
 
-COLUMNS: Mapping[str, Column[Any]] = {
+COLUMNS: Mapping[str, ColumnElement[Any]] = {
     "environments": schema.environments.c.name,
     "projects": schema.projects.c.id,
     "contextFields": schema.context_fields.c.name,
@@ -21,10 +22,10 @@ COLUMNS: Mapping[str, Column[Any]] = {
     "strategyTypes": schema.strategy_types.c.name,
     "tagTypes": schema.tag_types.c.name,
     "features": schema.features.c.name,
-    "users": schema.users.c.username,
+    "users": CALLED,
     "tokens": schema.tokens.c.hash,
 }
-"""Section → the column that tells whether an entry is there."""
+"""Section → what tells whether an entry is there."""
 PEOPLE = ("users", "tokens")
 
 
