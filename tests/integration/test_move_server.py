@@ -94,14 +94,44 @@ def test_from_ours_to_ours(tmp_path: Path) -> None:
         code, out, _ = moving.move(source, target, *chosen, folder=tmp_path)
         assert code == 0 and ALL_THERE in out
         for environment in ENVIRONMENTS:
-            flags = {item["name"]: without_numbers(item) for item in source.document(environment)["features"]}
-            found = {item["name"]: without_numbers(item) for item in target.document(environment)["features"]}
+            flags, found = by_name(source, environment), by_name(target, environment)
             assert found.pop("only-there") and found == flags
         assert [row["name"] for row in target.admin("/segments")["segments"]] == ["beta testers", "own"]
 
         turn_around(source, "flag-1")
         code, out, _ = moving.move(source, target, *chosen, folder=tmp_path)
         assert code == 0 and "environment `development`: 1 changed, 11 same\n" in out, out
+
+
+def test_archived_and_revived(tmp_path: Path) -> None:
+    """What is archived here is archived there, what lives here lives there: after each change on either server and a run."""
+    archive, revive = "/projects/default/archive", "/projects/default/revive"
+    with flagservers.our_flag_server() as first, flagservers.our_flag_server() as second:
+        source, target = moving.ours(first), moving.ours(second)
+        moving.filled(source, 6)
+        source.admin(archive, {"features": ["flag-3"]})
+        moved_again(source, target, tmp_path, {"flag-3"})
+        source.admin(revive, {"features": ["flag-3"]})
+        out = moved_again(source, target, tmp_path, set())
+        assert "moved: 1 revived flag of project `default`\n" in out
+        target.admin(archive, {"features": ["flag-0", "flag-2"]})
+        moved_again(source, target, tmp_path, set())
+        source.admin(archive, {"features": ["flag-0", "flag-2"]})
+        target.admin(archive, {"features": ["flag-2"]})
+        moved_again(source, target, tmp_path, {"flag-0", "flag-2"})
+
+
+def moved_again(source: Server, target: Server, folder: Path, archived: set[str]) -> str:
+    """Move twice: SDKs get the same of both then, these flags are archived, and the second run has nothing to do."""
+    code, out, err = moving.move(source, target, folder=folder)
+    assert code == 0, (out, err)
+    code, again, _ = moving.move(source, target, folder=folder)
+    assert (code, again.splitlines()[-1]) == (0, f"0 changes: {target.root} has all of it"), again
+    rows = target.admin("/search/features?archived=IS:true")["features"]
+    assert {row["name"] for row in rows} == archived
+    for environment in ENVIRONMENTS:
+        assert by_name(target, environment) == by_name(source, environment)
+    return out
 
 
 def turn_around(server: Server, name: str) -> None:
@@ -113,6 +143,11 @@ def turn_around(server: Server, name: str) -> None:
         return
     body = [{"id": row["id"], "sortOrder": place} for place, row in enumerate(reversed(rows))]
     server.admin(f"{where}/set-sort-order", body)
+
+
+def by_name(server: Server, environment: str) -> dict[str, Any]:
+    """Return what SDKs read of each flag."""
+    return {item["name"]: without_numbers(item) for item in server.document(environment)["features"]}
 
 
 def without_numbers(flag: dict[str, Any]) -> dict[str, Any]:

@@ -95,14 +95,40 @@ def test_yes(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
 
 
 def test_again(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
-    """Where the second server has all of it, nothing is sent, and it is said."""
+    """Where the second server has all of it, nothing is sent, and it is said; it is not said where something stays behind."""
     target.answers["/api/admin/segments"] = source.answers["/api/admin/segments"]
     target.say("export", 200, FLAGS)
+    same = "environment `production`: 2 same\n0 changes: "
+    assert run("--yes", "--environment", "production").out.endswith(f"{same}{target.url} has all of it\n")
     called = run("--yes")
-    assert called.code == 0 and called.out.endswith(
-        f"environment `production`: 2 same\n0 changes: {target.url} has all of it\n"
-    )
+    assert called.code == 0 and called.out.startswith("! stays behind: environment development, which ")
+    assert called.out.endswith(f"{same}nothing to move, 1 thing stays behind\n")
+    source.answers["/api/admin/user-admin"] = Answer(403, {"message": "no"})
+    called = run("--yes", "--environment", "production")
+    assert called.out.endswith(f"{same}nothing to move, as far as the warnings allow to say\n")
     assert writes(target) == []
+
+
+def test_revived_flags(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
+    """A flag that is archived there and not here is revived there before the import; a dry run says so."""
+    target.answers["/api/admin/segments"] = source.answers["/api/admin/segments"]
+    old = [flag | {"archived": flag["name"] == "fresh"} for flag in FLAGS["features"]]
+    target.say("export", 200, FLAGS | {"features": old})
+    called = run("--dry-run")
+    assert "1 changed, 1 same\n~ changed: fresh\n  archived: yes → no\n" in called.out and writes(target) == []
+    target.answers["/api/admin/projects/default/revive"] = Answer(403, {"message": "no rights"})
+    called = run("--yes")
+    assert (
+        called.code == 1 and "stopped: archived flags of project `default`: the user of the token may not" in called.err
+    )
+    target.answers["/api/admin/projects/default/revive"] = Answer(200)
+    target.asked.clear()
+    called = run("--yes")
+    assert called.code == 0 and "moved: 1 revived flag of project `default`\nmoved: 1 flag into" in called.out
+    assert writes(target) == [("POST", "/api/admin/projects/default/revive"), ("POST", f"{BATCH}/import")]
+    [revived] = [asked.body for asked in target.asked if asked.path.endswith("/revive")]
+    assert revived == {"features": ["fresh"]}
+    assert [item["name"] for item in target.sent("import")[0]["data"]["features"]] == ["fresh"]
 
 
 def test_dry_run(run: Flagsvc, target: FakeAdmin) -> None:
@@ -179,7 +205,7 @@ def test_archived_flags(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> N
         "moved: 1 archived flag of project `default`\n"
     )
     target.say("export", 200, old)
-    assert run("--yes").out.endswith("1 same\n0 changes: " + f"{target.url} has all of it\n")
+    assert run("--yes", "--environment", "production").out.endswith(f"1 same\n0 changes: {target.url} has all of it\n")
 
 
 def test_projects(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
