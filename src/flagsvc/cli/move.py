@@ -35,10 +35,11 @@ from flagsvc.settings.parse import printable
 
 EPILOG = f"""\
 what is moved, in this order
-  projects that are missing, where TO makes projects over its API; custom strategy types; context fields, of those that are
-  there only the legal values that are missing; tag types that are missing; segments with their constraints; of each
-  environment the flags with their strategies in their order, variants, tags, links and parents, in pieces of fewer than
-  512000 bytes; archived flags (one that only TO has archived is revived); users that are missing, without a password and without a mail.
+  projects that are missing, where TO makes projects over its API; environments that a project of TO lacks; custom strategy
+  types; context fields, of those that are there only the legal values that are missing; tag types that are missing;
+  segments with their constraints; of each environment the flags with their strategies in their order, variants, tags, links
+  and parents, in pieces of fewer than 512000 bytes; archived flags (one that only TO has archived is revived); users that
+  are missing, without a password and without a mail.
 
 what is not moved
   Secrets of API tokens, passwords, roles in projects, favourites, metrics, events, change requests, release plans.
@@ -53,8 +54,8 @@ examples
   flagsvc move https://old.example.com https://new.example.com --from-token-file old.token --to-token-file new.token --yes
   flagsvc move OLD NEW --project shop,billing --to-project default --environment production …
 
-exit code: 0 moved, nothing to move, or with --dry-run nothing found in the way of it; 1 TO refused a part of it; 2 a server
-could not be asked, or there was no terminal to ask whether to go on
+exit code: 0 moved, or nothing to move; with --dry-run: shown, and TO has not checked the flags yet, which it does piece by piece
+as they are moved; 1 TO refused a part of it; 2 a server could not be asked, or there was no terminal to ask whether to go on
 """
 GO_ON = "what was moved before this stays; the next run goes on from there"
 

@@ -21,6 +21,7 @@ NOTHING: dict[str, Any] = {
     "/api/admin/user-admin": {"users": [], "rootRoles": []},
     "/api/admin/projects": {"projects": [{"id": "default"}]},
     "/api/admin/environments": {"environments": [{"name": "production"}, {"name": "qa"}]},
+    "/api/admin/environments/project/default": {"environments": [{"name": "production"}]},
 }
 """What the admin API of a server with nothing in it answers."""
 FLAGS = EMPTY | {
@@ -225,6 +226,31 @@ def test_projects(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
     assert made.body == {"id": "shop", "name": "Shop", "description": "s"} and "+ new: project shop\n" in called.out
 
 
+def test_environments_of_a_project(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
+    """A project gets the environment that it has on the other server alone; without any, its flags stay behind, and it is said."""
+    where = "/api/admin/environments/project/default"
+    linked, not_linked = (
+        Answer(200, {"environments": [{"name": "production", "visible": visible}]}) for visible in (True, False)
+    )
+    source.answers[where], target.answers[where] = linked, not_linked
+    called = run("--dry-run")
+    assert called.code == 0 and "+ new: project environment production of default\n" in called.out
+    target.answers["/api/admin/segments"] = source.answers["/api/admin/segments"]
+    target.answers["/api/admin/projects/default/environments"] = Answer(403, {"message": "no rights"})
+    called = run("--yes")
+    assert called.code == 1 and called.err.startswith(
+        "flagsvc move: stopped: project environment `production of default`: the user of the token may not do this: no rights"
+    )
+    target.answers["/api/admin/projects/default/environments"] = Answer(200)
+    target.asked.clear()
+    assert "moved: 1 project environment\n" in run("--yes").out
+    made = next(asked for asked in target.asked if asked.method == "POST" and "export" not in asked.path)
+    assert (made.path, made.body) == ("/api/admin/projects/default/environments", {"environment": "production"})
+    source.answers[where] = not_linked
+    called = run("--dry-run")
+    assert called.code == 0 and "! stays behind: project default, which has none of these environments\n" in called.out
+
+
 def test_a_flag_elsewhere(run: Flagsvc, target: FakeAdmin) -> None:
     """A flag that the other server has in another project is named before anything is done."""
     there = [{"name": "fresh", "project": "shop"}]
@@ -297,7 +323,7 @@ def test_users_that_cannot_be_read(run: Flagsvc, source: FakeAdmin) -> None:
     source.answers["/api/admin/user-admin"] = Answer(403, {"message": "no"})
     called = run("--dry-run")
     assert called.code == 0 and called.err == (
-        f"flagsvc move: warning: `{source.url}` does not tell this token its users: they are not moved\n"
+        f"flagsvc move: warning: users are not moved: `{source.url}` does not list them over its API, or not for this token\n"
     )
 
 

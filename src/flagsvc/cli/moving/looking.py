@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from flagsvc.cli.batch import order
 from flagsvc.cli.batch.changes import Change, Changes, compare
 from flagsvc.cli.batch.client import AdminClient, in_path
+from flagsvc.cli.batch.facts import read_environments
 from flagsvc.cli.batch.pieces import OF_A_FLAG, Piece, pieces
 from flagsvc.cli.moving.kinds import KINDS, steps
 from flagsvc.cli.moving.people import people
@@ -74,9 +75,12 @@ def look(source: AdminClient, target: AdminClient, asked: Asked) -> Plan:
     plan.users += found.steps
     plan.left += [f"user {name}" for name in found.left or ()]
     if found.left is None:
-        plan.warnings.append(f"`{source.target.shown}` does not tell this token its users: they are not moved")
+        plan.warnings.append(
+            f"users are not moved: `{source.target.shown}` does not list them over its API, or not for this token"
+        )
     for project, becomes in projects.items():
-        Flags(source, target, project, becomes, environments, plan).look()
+        here = environments_in(source, target, (project, becomes), environments, plan)
+        Flags(source, target, project, becomes, here, plan).look()
     return plan
 
 
@@ -127,6 +131,30 @@ def environments_of(source: AdminClient, target: AdminClient, asked: Asked, plan
     if not both:
         raise ConfigurationError(["the servers have no environment in common"])
     return list(asked.environments) or both
+
+
+def environments_in(
+    source: AdminClient, target: AdminClient, projects: tuple[str, str], environments: list[str], plan: Plan
+) -> list[str]:
+    """Return the environments of a project that are moved: without those that neither server's project has.
+
+    `projects` are its name on each server. One that only the other server's project lacks is to be added to it.
+    """
+    theirs, own = read_environments(source, projects[0]), read_environments(target, projects[1])
+    if own is None:
+        return environments
+    wanted = [name for name in environments if theirs is None or name in theirs or name in own]
+    steps = (project_environment(projects[1], name) for name in wanted if name not in own)
+    plan.steps += (step for step in steps if step not in plan.steps)
+    if not wanted:
+        plan.left.append(f"project {projects[0]}, which has none of these environments")
+    return wanted
+
+
+def project_environment(project: str, name: str) -> Step:
+    """Return what gives a project an environment."""
+    request = Request("POST", f"{PROJECTS}/{in_path(project)}/environments", {"environment": name})
+    return Step("project environment", f"{name} of {project}", "new", (request,))
 
 
 @dataclass
