@@ -47,7 +47,7 @@ what is not moved
 again
   A second run moves what changed meanwhile, and says so where nothing did. After a run that stopped, the next goes on.
 
-{ABOUT_TOKENS.format(file="files", variable="variables")}
+{ABOUT_TOKENS.format(file="--from-token-file, --to-token-file", variable="the variables")}
 {ABOUT_CONNECTIONS.format(ca="each --…-ca-file")}
 examples
   flagsvc move https://old.example.com https://new.example.com --from-token-file old.token --to-token-file new.token --dry-run

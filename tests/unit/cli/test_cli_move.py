@@ -267,7 +267,7 @@ def test_a_flag_too_large(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) ->
     )
     called = run("--yes")
     assert (called.code, writes(target)) == (1, [])
-    assert called.err.startswith("flagsvc move: the flag `big` alone is a request of 512") and len(called.err) < 200
+    assert called.err.startswith("flagsvc move: the request for flag `big` has 512") and len(called.err) < 200
 
 
 @pytest.mark.parametrize(

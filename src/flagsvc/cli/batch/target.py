@@ -34,8 +34,8 @@ BELOW = re.compile(r"(/api(/admin(/features-batch)?)?)?/*$")
 
 ABOUT_TOKENS = """\
 token
-  A personal access token of a user. Anybody on this machine can see a token on the command line: {file} or
-  {variable} keep it to yourself. It is never printed.
+  A personal access token of a user. Anybody on this machine can see a token on the command line:
+  {file} or {variable} keep it to yourself. It is never printed.
 """
 ABOUT_CONNECTIONS = """\
 connection
