@@ -150,7 +150,7 @@ def bad_url(random: Random, data: Json, state: Json) -> None:
     add(data, "links", {"feature": name, "links": links})
 
 
-def environment_of_nobody(random: Random, data: Json, state: Json) -> None:
+def environment_of_unknown_flag(random: Random, data: Json, state: Json) -> None:
     """An environment of a feature that is not there, is archived, or lives elsewhere."""
     names = ["ghost", *(row["name"] for row in state["features"])]
     name = random.choice(names)
@@ -159,7 +159,7 @@ def environment_of_nobody(random: Random, data: Json, state: Json) -> None:
     add(data, "featureEnvironments", entry | ({"variants": variants} if random.random() < 0.4 else {}))
 
 
-def strategy_of_nobody(random: Random, data: Json, state: Json) -> None:
+def strategy_of_unknown_flag(random: Random, data: Json, state: Json) -> None:
     """A strategy of a feature that is not there, or not in the data set."""
     name = random.choice(["ghost", *(row["name"] for row in state["features"])])
     data["featureStrategies"].append({"name": "default", "featureName": name})
@@ -229,8 +229,8 @@ TROUBLES: tuple[Spoil, ...] = (
     odd_constraint,
     undeclared_segment,
     bad_url,
-    environment_of_nobody,
-    strategy_of_nobody,
+    environment_of_unknown_flag,
+    strategy_of_unknown_flag,
     odd_parent,
     archived_here,
     half_a_pair,

@@ -28,7 +28,10 @@ def moved_whole(source: Server, target: Server, folder: Path) -> str:
 
 
 def test_there_and_back(tmp_path: Path) -> None:
-    """From the real server to ours, and back when it is empty: each move is whole, users too, and 1,200 evaluations agree."""
+    """From the real server to ours, and back when it is empty: each move is whole, users too, and 1,200 evaluations agree.
+
+    On the way back the project lacks an environment; then a flag is archived there, and a description goes here.
+    """
     with (
         processes.postgresql() as database,
         processes.unleash_server(database) as first,
@@ -49,8 +52,14 @@ def test_there_and_back(tmp_path: Path) -> None:
         assert (there["anna"], there["carl@example.com"]) == ("Editor", "Viewer")
         between = moving.evaluated(ours, names, asked)
         moving.emptied(real, names)
+        real.admin("/projects/default/environments/production", method="DELETE")
         moved_whole(ours, real, tmp_path)
         assert roles_of(real) == roles_of(ours)
+        real.admin("/projects/default/archive", {"features": ["flag-11"]})
+        [segment] = ours.admin("/segments")["segments"]
+        ours.admin(f"/segments/{segment['id']}", {**moving.SEGMENT, "description": None}, "PUT")
+        out = moved_again(ours, real, tmp_path, {"flag-10"})
+        assert "moved: 1 segment\nmoved: 1 revived flag of project `default`\n" in out, out
         after = moving.evaluated(real, names, asked)
     assert len(before) == 1200 and len({answer[1] for answer in before}) > 50, "the order makes a difference"
     assert [moving.differing(before, between), moving.differing(before, after)] == [0, 0]
@@ -94,14 +103,50 @@ def test_from_ours_to_ours(tmp_path: Path) -> None:
         code, out, _ = moving.move(source, target, *chosen, folder=tmp_path)
         assert code == 0 and ALL_THERE in out
         for environment in ENVIRONMENTS:
-            flags = {item["name"]: without_numbers(item) for item in source.document(environment)["features"]}
-            found = {item["name"]: without_numbers(item) for item in target.document(environment)["features"]}
+            flags, found = by_name(source, environment), by_name(target, environment)
             assert found.pop("only-there") and found == flags
         assert [row["name"] for row in target.admin("/segments")["segments"]] == ["beta testers", "own"]
 
         turn_around(source, "flag-1")
         code, out, _ = moving.move(source, target, *chosen, folder=tmp_path)
         assert code == 0 and "environment `development`: 1 changed, 11 same\n" in out, out
+
+
+def test_archived_and_revived(tmp_path: Path) -> None:
+    """What is archived here is archived there, what lives here lives there: after each change on either server and a run.
+
+    So it is for a project that lacks an environment, and a description that goes.
+    """
+    archive, revive = "/projects/default/archive", "/projects/default/revive"
+    with flagservers.our_flag_server() as first, flagservers.our_flag_server() as second:
+        source, target = moving.ours(first), moving.ours(second)
+        moving.filled(source, 6)
+        target.admin("/projects/default/environments/production", method="DELETE")
+        source.admin(archive, {"features": ["flag-3"]})
+        moved_again(source, target, tmp_path, {"flag-3"})
+        source.admin(revive, {"features": ["flag-3"]})
+        out = moved_again(source, target, tmp_path, set())
+        assert "moved: 1 revived flag of project `default`\n" in out
+        assert [by_name(target, each) == by_name(source, each) for each in ENVIRONMENTS] == [True, True]
+        target.admin(archive, {"features": ["flag-0", "flag-2"]})
+        moved_again(source, target, tmp_path, set())
+        target.admin("/strategies/opening", {"description": "x", "parameters": []}, "PUT")
+        source.admin("/strategies/opening", {"description": "", "parameters": []}, "PUT")
+        source.admin(archive, {"features": ["flag-0", "flag-2"]})
+        target.admin(archive, {"features": ["flag-2"]})
+        moved_again(source, target, tmp_path, {"flag-0", "flag-2"})
+        assert [by_name(target, each) == by_name(source, each) for each in ENVIRONMENTS] == [True, True]
+
+
+def moved_again(source: Server, target: Server, folder: Path, archived: set[str]) -> str:
+    """Move twice and return what the first run said: these flags are archived then, and the second has nothing to do."""
+    code, out, err = moving.move(source, target, folder=folder)
+    assert code == 0, (out, err)
+    code, again, _ = moving.move(source, target, folder=folder)
+    assert (code, again.splitlines()[-1]) == (0, f"0 changes: {target.root} has all of it"), again
+    rows = target.admin("/search/features?archived=IS:true")["features"]
+    assert {row["name"] for row in rows} == archived
+    return out
 
 
 def turn_around(server: Server, name: str) -> None:
@@ -113,6 +158,11 @@ def turn_around(server: Server, name: str) -> None:
         return
     body = [{"id": row["id"], "sortOrder": place} for place, row in enumerate(reversed(rows))]
     server.admin(f"{where}/set-sort-order", body)
+
+
+def by_name(server: Server, environment: str) -> dict[str, Any]:
+    """Return what SDKs read of each flag."""
+    return {item["name"]: without_numbers(item) for item in server.document(environment)["features"]}
 
 
 def without_numbers(flag: dict[str, Any]) -> dict[str, Any]:

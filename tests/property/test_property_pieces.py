@@ -1,4 +1,4 @@
-"""A data set in pieces: whatever flags it holds, each piece is small enough, and together they are the data set."""
+"""A data set in pieces: for all data sets, each piece is small enough, and together they are the data set."""
 
 from __future__ import annotations
 

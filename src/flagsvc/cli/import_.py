@@ -3,9 +3,8 @@
 FILE is a data set, such as `flagsvc export` writes, or a whole request with `project`, `environment` and `data`; JSON or
 YAML, - for standard input. What --project and --environment say wins over the file.
 
-The server validates it first, and what its import would refuse besides is looked for as `flagsvc validate` does; with errors or
-missing permissions nothing is imported. An import is one transaction: all of
-it, or nothing.
+The server validates it first. What only the import would refuse is checked too, as by `flagsvc validate`. With errors or
+missing permissions nothing is imported. An import is one transaction: all of it, or nothing.
 """
 
 from __future__ import annotations

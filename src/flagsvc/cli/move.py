@@ -35,10 +35,11 @@ from flagsvc.settings.parse import printable
 
 EPILOG = f"""\
 what is moved, in this order
-  projects that are missing, where TO makes projects over its API; custom strategy types; context fields, of those that are
-  there only the legal values that are missing; tag types that are missing; segments with their constraints; of each
-  environment the flags with their strategies in their order, variants, tags, links and parents, in pieces of fewer than
-  512000 bytes; archived flags; users that are missing, without a password and without a mail.
+  projects that are missing, where TO makes projects over its API; environments that a project of TO lacks; custom strategy
+  types; context fields, of those that are there only the legal values that are missing; tag types that are missing;
+  segments with their constraints; of each environment the flags with their strategies in their order, variants, tags, links
+  and parents, in pieces of fewer than 512000 bytes; archived flags (one that only TO has archived is revived); users that
+  are missing, without a password and without a mail.
 
 what is not moved
   Secrets of API tokens, passwords, roles in projects, favourites, metrics, events, change requests, release plans.
@@ -46,15 +47,15 @@ what is not moved
 again
   A second run moves what changed meanwhile, and says so where nothing did. After a run that stopped, the next goes on.
 
-{ABOUT_TOKENS.format(file="files", variable="variables")}
+{ABOUT_TOKENS.format(file="--from-token-file, --to-token-file", variable="the variables")}
 {ABOUT_CONNECTIONS.format(ca="each --…-ca-file")}
 examples
   flagsvc move https://old.example.com https://new.example.com --from-token-file old.token --to-token-file new.token --dry-run
   flagsvc move https://old.example.com https://new.example.com --from-token-file old.token --to-token-file new.token --yes
   flagsvc move OLD NEW --project shop,billing --to-project default --environment production …
 
-exit code: 0 moved, nothing to move, or with --dry-run nothing found in the way of it; 1 TO refused a part of it; 2 a server
-could not be asked, or there was no terminal to ask whether to go on
+exit code: 0 moved, or nothing to move; with --dry-run: shown, and TO has not checked the flags yet, which it does piece by piece
+as they are moved; 1 TO refused a part of it; 2 a server could not be asked, or there was no terminal to ask whether to go on
 """
 GO_ON = "what was moved before this stays; the next run goes on from there"
 
@@ -96,7 +97,7 @@ def move(args: Namespace) -> int:
             plan = look(source, target, Asked(tuple(args.project), tuple(args.environment), args.to_project))
         show(plan, in_full=args.dry_run)
         if plan.empty:
-            print(f"0 changes: {target.target.shown} has all of it")
+            print(f"0 changes: {nothing(plan, target.target.shown)}")
             return 0
         if args.dry_run:
             print("nothing was moved: this was a dry run")
@@ -126,6 +127,13 @@ def show(plan: Plan, *, in_full: bool) -> None:
             tables.changes(place.found)
     for text in plan.warnings:
         print(f"flagsvc move: warning: {text}", file=sys.stderr)
+
+
+def nothing(plan: Plan, shown: str) -> str:
+    """Return why nothing is moved, without a promise that what was shown contradicts."""
+    if plan.left:
+        return f"nothing to move, {tables.number(len(plan.left), 'thing')} {'stays' if len(plan.left) == 1 else 'stay'} behind"
+    return "nothing to move, as far as the warnings allow to say" if plan.warnings else f"{shown} has all of it"
 
 
 def made(step: Step) -> tables.Row:

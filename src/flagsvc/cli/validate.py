@@ -24,7 +24,7 @@ examples
   flagsvc export … | flagsvc validate - --url … --project default --environment production --json
 
 --json prints `errors`, `warnings` and `permissions` as the server has them, `problems` (each with rule, flag, place and
-message) for what an import would refuse besides, and `unchecked` for what the server does not tell enough about
+message) for what an import would refuse besides, and `unchecked` for what could not be checked
 
 exit code: 0 it can be imported, perhaps with warnings; 1 it cannot (errors, missing permissions, violations of the schema);
 2 the server could not be asked

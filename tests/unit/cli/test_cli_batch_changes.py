@@ -136,6 +136,9 @@ def test_on_and_off() -> None:
         "strategies: + flexibleRollout",
     )
     assert change(on, {**there, "featureStrategies": [own]}).kind == "same"
+    off = data(features=[A], featureEnvironments=[entry(enabled=False)])
+    assert change(off, data(features=[A])).kind == "same", "a flag that is not in the environment is off there"
+    assert "off → on" in change(on, data(features=[A])).details
     dropped = data(features=[A], featureEnvironments=[{"name": "a", "enabled": False}])
     assert change(dropped, there).kind == "same", "an entry without featureName is dropped"
 

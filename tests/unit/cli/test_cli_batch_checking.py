@@ -33,7 +33,7 @@ KINDS: dict[str, tuple[dict[str, Any], str, str]] = {
     "an unknown tag type": (
         {"featureTags": [{"featureName": "new-checkout", "tagType": "team", "tagValue": "red"}]},
         "new-checkout: tag team:red",
-        "there is no tag type `team`",
+        "neither the server nor the data has a tag type `team`",
     ),
     "an illegal value": (
         constrained(contextName="region", operator="IN", values=["se"]),
@@ -53,7 +53,7 @@ KINDS: dict[str, tuple[dict[str, Any], str, str]] = {
     "environments of an unknown flag": (
         {"featureEnvironments": [{"name": "gone", "featureName": "gone", "enabled": True}]},
         "gone: environments",
-        "the project has no flag `gone`",
+        "neither the project nor the data has a flag `gone`",
     ),
     "itself as parent": (
         {"dependencies": [{"feature": "new-checkout", "dependencies": [{"feature": "new-checkout"}]}]},

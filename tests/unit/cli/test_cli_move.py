@@ -21,6 +21,7 @@ NOTHING: dict[str, Any] = {
     "/api/admin/user-admin": {"users": [], "rootRoles": []},
     "/api/admin/projects": {"projects": [{"id": "default"}]},
     "/api/admin/environments": {"environments": [{"name": "production"}, {"name": "qa"}]},
+    "/api/admin/environments/project/default": {"environments": [{"name": "production"}]},
 }
 """What the admin API of a server with nothing in it answers."""
 FLAGS = EMPTY | {
@@ -95,14 +96,40 @@ def test_yes(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
 
 
 def test_again(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
-    """Where the second server has all of it, nothing is sent, and it is said."""
+    """Where the second server has all of it, nothing is sent, and it is said; it is not said where something stays behind."""
     target.answers["/api/admin/segments"] = source.answers["/api/admin/segments"]
     target.say("export", 200, FLAGS)
+    same = "environment `production`: 2 same\n0 changes: "
+    assert run("--yes", "--environment", "production").out.endswith(f"{same}{target.url} has all of it\n")
     called = run("--yes")
-    assert called.code == 0 and called.out.endswith(
-        f"environment `production`: 2 same\n0 changes: {target.url} has all of it\n"
-    )
+    assert called.code == 0 and called.out.startswith("! stays behind: environment development, which ")
+    assert called.out.endswith(f"{same}nothing to move, 1 thing stays behind\n")
+    source.answers["/api/admin/user-admin"] = Answer(403, {"message": "no"})
+    called = run("--yes", "--environment", "production")
+    assert called.out.endswith(f"{same}nothing to move, as far as the warnings allow to say\n")
     assert writes(target) == []
+
+
+def test_revived_flags(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
+    """A flag that is archived there and not here is revived there before the import; a dry run says so."""
+    target.answers["/api/admin/segments"] = source.answers["/api/admin/segments"]
+    old = [flag | {"archived": flag["name"] == "fresh"} for flag in FLAGS["features"]]
+    target.say("export", 200, FLAGS | {"features": old})
+    called = run("--dry-run")
+    assert "1 changed, 1 same\n~ changed: fresh\n  archived: yes → no\n" in called.out and writes(target) == []
+    target.answers["/api/admin/projects/default/revive"] = Answer(403, {"message": "no rights"})
+    called = run("--yes")
+    assert (
+        called.code == 1 and "stopped: archived flags of project `default`: the user of the token may not" in called.err
+    )
+    target.answers["/api/admin/projects/default/revive"] = Answer(200)
+    target.asked.clear()
+    called = run("--yes")
+    assert called.code == 0 and "moved: 1 revived flag of project `default`\nmoved: 1 flag into" in called.out
+    assert writes(target) == [("POST", "/api/admin/projects/default/revive"), ("POST", f"{BATCH}/import")]
+    [revived] = [asked.body for asked in target.asked if asked.path.endswith("/revive")]
+    assert revived == {"features": ["fresh"]}
+    assert [item["name"] for item in target.sent("import")[0]["data"]["features"]] == ["fresh"]
 
 
 def test_dry_run(run: Flagsvc, target: FakeAdmin) -> None:
@@ -179,7 +206,7 @@ def test_archived_flags(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> N
         "moved: 1 archived flag of project `default`\n"
     )
     target.say("export", 200, old)
-    assert run("--yes").out.endswith("1 same\n0 changes: " + f"{target.url} has all of it\n")
+    assert run("--yes", "--environment", "production").out.endswith(f"1 same\n0 changes: {target.url} has all of it\n")
 
 
 def test_projects(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
@@ -199,6 +226,31 @@ def test_projects(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
     assert made.body == {"id": "shop", "name": "Shop", "description": "s"} and "+ new: project shop\n" in called.out
 
 
+def test_environments_of_a_project(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
+    """A project gets the environment that it has on the other server alone; without any, its flags stay behind, and it is said."""
+    where = "/api/admin/environments/project/default"
+    linked, not_linked = (
+        Answer(200, {"environments": [{"name": "production", "visible": visible}]}) for visible in (True, False)
+    )
+    source.answers[where], target.answers[where] = linked, not_linked
+    called = run("--dry-run")
+    assert called.code == 0 and "+ new: project environment production of default\n" in called.out
+    target.answers["/api/admin/segments"] = source.answers["/api/admin/segments"]
+    target.answers["/api/admin/projects/default/environments"] = Answer(403, {"message": "no rights"})
+    called = run("--yes")
+    assert called.code == 1 and called.err.startswith(
+        "flagsvc move: stopped: project environment `production of default`: the user of the token may not do this: no rights"
+    )
+    target.answers["/api/admin/projects/default/environments"] = Answer(200)
+    target.asked.clear()
+    assert "moved: 1 project environment\n" in run("--yes").out
+    made = next(asked for asked in target.asked if asked.method == "POST" and "export" not in asked.path)
+    assert (made.path, made.body) == ("/api/admin/projects/default/environments", {"environment": "production"})
+    source.answers[where] = not_linked
+    called = run("--dry-run")
+    assert called.code == 0 and "! stays behind: project default, which has none of these environments\n" in called.out
+
+
 def test_a_flag_elsewhere(run: Flagsvc, target: FakeAdmin) -> None:
     """A flag that the other server has in another project is named before anything is done."""
     there = [{"name": "fresh", "project": "shop"}]
@@ -215,7 +267,7 @@ def test_a_flag_too_large(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) ->
     )
     called = run("--yes")
     assert (called.code, writes(target)) == (1, [])
-    assert called.err.startswith("flagsvc move: the flag `big` alone is a request of 512") and len(called.err) < 200
+    assert called.err.startswith("flagsvc move: the request for flag `big` has 512") and len(called.err) < 200
 
 
 @pytest.mark.parametrize(
@@ -225,33 +277,48 @@ def test_a_flag_too_large(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) ->
             ("--environment", "prodction"),
             SECRETS,
             2,
-            "the server has no environment `prodction`; did you mean `production`?",
+            "`{source}` has no environment `prodction`; did you mean `production`?",
         ),
         (
             ("--environment", "development"),
             SECRETS,
             2,
-            "the server has no environment `development`; there are production, qa",
+            "`{target}` has no environment `development`; there are production, qa",
         ),
-        (("--project", "defalt"), SECRETS, 2, "the server has no project `defalt`; did you mean `default`?"),
+        (("--project", "defalt"), SECRETS, 2, "`{source}` has no project `defalt`; did you mean `default`?"),
         (("--from-token-file", "none"), SECRETS, 2, "--from-token-file: cannot read `none`: no such file or directory"),
-        (("--to-ca-file", "none"), SECRETS, 0, ""),
         ((), SECRETS | {"FLAGSVC_TO_TOKEN": "*:*.admin"}, 1, "with --to-token-file, FLAGSVC_TO_TOKEN or --to-token"),
         (("--url", "x"), SECRETS, 2, "unknown option `--url`"),
     ],
 )
 def test_usage(
-    arguments: tuple[str, ...], env: dict[str, str], code: int, text: str, run: Flagsvc, target: FakeAdmin
+    arguments: tuple[str, ...],
+    env: dict[str, str],
+    code: int,
+    text: str,
+    run: Flagsvc,
+    source: FakeAdmin,
+    target: FakeAdmin,
 ) -> None:
     """What is given wrong is one line, and nothing is changed."""
     target.answers["/api/admin/user"] = Answer(
         200, {"user": {"type": "admin"} if "*" in env["FLAGSVC_TO_TOKEN"] else {"id": 1}}
     )
     called = run("--dry-run", *arguments, env=env)
-    assert (
-        called.code == code and text in called.err and called.err.count("\n") == (1 if text else called.err.count("\n"))
-    )
+    assert (called.code, called.err.count("\n")) == (code, 1)
+    assert text.format(source=source.url, target=target.url) in called.err
     assert writes(target) == []
+
+
+def test_a_body_that_is_too_large(run: Flagsvc, target: FakeAdmin) -> None:
+    """The pieces are as small as they get: what helps is a limit, and no option of other commands is named."""
+    target.answers["/api/admin/segments"] = Answer(201, {"segments": []})
+    target.say("import", 413)
+    called = run("--yes")
+    assert (
+        called.code == 2 and "raise the limit of TO, or of a reverse proxy in front of it; what was moved" in called.err
+    )
+    assert "--features" not in called.err
 
 
 def test_users(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
@@ -271,7 +338,7 @@ def test_users_that_cannot_be_read(run: Flagsvc, source: FakeAdmin) -> None:
     source.answers["/api/admin/user-admin"] = Answer(403, {"message": "no"})
     called = run("--dry-run")
     assert called.code == 0 and called.err == (
-        f"flagsvc move: warning: `{source.url}` does not tell this token its users: they are not moved\n"
+        f"flagsvc move: warning: users are not moved: `{source.url}` does not list them over its API, or not for this token\n"
     )
 
 
@@ -281,6 +348,10 @@ def test_the_same_server(flagsvc: Flagsvc, source: FakeAdmin) -> None:
     assert called == (2, "", f"flagsvc move: FROM and TO are the same server: `{source.url}`\n")
     called = flagsvc("move", "nowhere", source.url, env=SECRETS)
     assert called.err == "flagsvc move: FROM: `nowhere` is not an http or https URL\n"
+    called = flagsvc("move", "", source.url, env=SECRETS)
+    assert called == (2, "", "flagsvc move: FROM: the address of the flag server is missing\n")
+    called = flagsvc("move", source.url, "https://localhost:9", "--to-ca-file", "none", env=SECRETS)
+    assert called == (2, "", "flagsvc move: --to-ca-file: cannot use `none`: no such file or directory\n")
 
 
 def test_a_server_that_wants_a_token(run: Flagsvc, source: FakeAdmin) -> None:

@@ -83,6 +83,23 @@ def test_segments() -> None:
     assert found("segment", [BETA], [{"id": 3, "name": "beta", "constraints": filled, "description": ""}]) == []
 
 
+@pytest.mark.parametrize("title", ["strategy type", "segment"])
+@pytest.mark.parametrize("empty", [{}, {"description": None}, {"description": ""}])
+def test_a_description_that_goes(title: str, empty: dict[str, Any]) -> None:
+    """One that only the other server has is emptied: a server keeps what a change leaves out, and each run would repeat it."""
+    thing = {"id": 3, "name": "beta", "parameters": [], "constraints": []}
+    [step] = found(title, [thing | empty], [thing | {"description": "old"}])
+    assert step.kind == "changed" and (step.requests[0].body or {})["description"] == ""
+    assert found(title, [thing | empty], [thing | (step.requests[0].body or {})]) == []
+    assert found(title, [thing | {"description": "new"}], [thing | {"description": "new"}]) == []
+
+
+def test_a_project_that_goes() -> None:
+    """A segment of a project becomes one of all projects."""
+    [step] = found("segment", [BETA], [BETA | {"project": "default"}])
+    assert step.requests[0].body == {"name": "beta", "constraints": BETA["constraints"], "project": None}
+
+
 @pytest.mark.parametrize(("project", "becomes"), [("shop", "default"), (None, None), ("", None)])
 def test_projects(project: str | None, becomes: str | None) -> None:
     """What belongs to a project belongs afterwards to the one that it becomes; what belongs to another stays behind."""

@@ -154,7 +154,7 @@ def differences(name: str, wanted: Flag, there: Flag) -> Iterable[str]:
     """Give what is different between what is wanted of a flag and what is there, a line each."""
     if wanted.fields is not None:
         yield from metadata(wanted.fields, there.fields or {})
-    if wanted.enabled is not None and wanted.enabled != there.enabled:
+    if wanted.enabled is not None and wanted.enabled != bool(there.enabled):
         yield "off → on" if wanted.enabled else "on → off"
     yield from strategies(name, wanted, there)
     if wanted.variants and texts(wanted.variants) != texts(there.variants or ()):

@@ -113,7 +113,8 @@ class AdminClient:
             if known is not None and name not in known:
                 near = get_close_matches(name, known, 1)
                 hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(sorted(known)) or 'none'}"
-                text = f"the server has no {kind} `{printable(name)}`; {printable(hint, 200)}"
+                server = f"`{self.target.shown}`" if self.target.side.word else "the server"
+                text = f"{server} has no {kind} `{printable(name)}`; {printable(hint, 200)}"
                 raise CannotAskError("not-found", text, status=404)
 
     def may_not_import(self) -> bool:

@@ -78,7 +78,7 @@ def pieces(request: Json, names: Iterable[str], limit: int = BODY_LIMIT) -> Iter
             shared = parts.size(parts.segments[id_] for id_ in parts.uses(name))
         size += own + shared
         if size >= limit:
-            raise TooLargeError(f"the flag `{name}` alone is a request of {size} bytes: fewer than {limit} are taken")
+            raise TooLargeError(f"the request for flag `{name}` has {size} bytes; the server takes fewer than {limit}")
         some.append(name)
         used |= parts.uses(name)
     if some:

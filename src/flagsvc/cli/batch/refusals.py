@@ -79,7 +79,8 @@ class Reply:
 class Row(NamedTuple):
     """What a status means: the first row that fits counts.
 
-    `text` may use {url}, {message}, {size}, {status}, {location}; {tokens} and {address}, what gives the token and the address.
+    `text` may use {url}, {message}, {size}, {status}, {location}; {tokens} and {address}, what gives the token and the address;
+    {smaller}, what helps where it is too large.
     """
 
     lowest: int
@@ -106,7 +107,7 @@ ROWS = (
     Row(
         413, 413, "too-large",
         "the data set is too large: {size} bytes were sent, and a flag server takes 512000 where its limit was not raised; "
-        "export fewer flags into each file (--features, --tag)",
+        "{smaller}",
     ),
     Row(415, 415, "media-type", "the server does not take JSON at `{url}`: is {address} the address of a flag server?"),
     Row(429, 429, "throttled", "the server asks for fewer requests: try again later"),
@@ -132,6 +133,7 @@ def refusal(reply: Reply, url: str, *, token: bool, side: Side = ONE) -> CannotA
         url=url,
         tokens=side.tokens,
         address=side.address,
+        smaller=side.smaller,
         message=reply.message or f"status {reply.status}",
         size=reply.sent,
         status=reply.status,

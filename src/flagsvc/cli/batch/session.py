@@ -1,4 +1,4 @@
-"""What the three commands do alike: arguments, connection, validation, and errors as lines or JSON with exit code 2."""
+"""What validate, import, export and move do alike: arguments, connection, validation, errors as lines or JSON (exit code 2)."""
 
 from __future__ import annotations
 

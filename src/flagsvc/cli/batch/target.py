@@ -34,8 +34,8 @@ BELOW = re.compile(r"(/api(/admin(/features-batch)?)?)?/*$")
 
 ABOUT_TOKENS = """\
 token
-  A personal access token of a user. Anybody on this machine can see a token on the command line: {file} or
-  {variable} keep it to yourself. It is never printed.
+  A personal access token of a user. Anybody on this machine can see a token on the command line:
+  {file} or {variable} keep it to yourself. It is never printed.
 """
 ABOUT_CONNECTIONS = """\
 connection
@@ -63,6 +63,13 @@ class Side(NamedTuple):
     def tokens(self) -> str:
         """What a token can be given with, as messages say it."""
         return f"{self.option('token-file')}, {self.variable} or {self.option('token')}"
+
+    @property
+    def smaller(self) -> str:
+        """What helps where a request is too large."""
+        if self.word:
+            return f"raise the limit of {self.address}, or of a reverse proxy in front of it"
+        return "export fewer flags into each file (--features, --tag)"
 
     def option(self, name: str) -> str:
         """Return an option as it is typed."""
@@ -204,7 +211,10 @@ def own_address(url: str, side: Side) -> str:
     """Return the address of a flag server itself, without `/api` and what may follow, user, password, query."""
     text = url.strip()
     if not text:
-        raise ConfigurationError(["the address of the flag server is missing: give --url or set FLAGSVC_URL"])
+        missing = "the address of the flag server is missing"
+        raise ConfigurationError(
+            [f"{side.address}: {missing}" if side.word else f"{missing}: give --url or set FLAGSVC_URL"]
+        )
     parts = web_parts(text)
     if parts is None or not text.isprintable():
         raise ConfigurationError([f"{side.address}: `{printable(shown(text))}` is not an http or https URL"])

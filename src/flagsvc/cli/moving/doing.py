@@ -23,11 +23,13 @@ class StoppedError(FlagsvcError):
 def do(plan: Plan, target: AdminClient) -> None:
     """Carry out a plan. Raises StoppedError, and CannotAskError where the server gives no answer to the point."""
     send_all(plan.steps, target)
+    for project, names in plan.revive.items():
+        send_names("revive", project, names, target)
     for place in plan.places:
         if place.pieces:
             import_all(place, target)
     for project, names in plan.archive.items():
-        archive(project, names, target)
+        send_names("archive", project, names, target)
     send_all(plan.users, target)
 
 
@@ -68,15 +70,15 @@ def import_(piece: Piece, place: Place, target: AdminClient) -> None:
         raise stopped(f"flags of {where(place)}", error) from None
 
 
-def archive(project: str, names: list[str], target: AdminClient) -> None:
-    """Archive flags, which are off by now."""
+def send_names(verb: str, project: str, names: list[str], target: AdminClient) -> None:
+    """Revive flags before they are imported, or archive those that are imported and off."""
     for first in range(0, len(names), NAMES_AT_ONCE):
         some = {"features": names[first : first + NAMES_AT_ONCE]}
         try:
-            target.send("POST", f"/api/admin/projects/{in_path(project)}/archive", some)
+            target.send("POST", f"/api/admin/projects/{in_path(project)}/{verb}", some)
         except CannotAskError as error:
             raise stopped(f"archived flags of project `{printable(project)}`", error) from None
-    print(f"moved: {tables.number(len(names), 'archived flag')} of project `{printable(project)}`")
+    print(f"moved: {tables.number(len(names), f'{verb}d flag')} of project `{printable(project)}`")
 
 
 def where(place: Place) -> str:

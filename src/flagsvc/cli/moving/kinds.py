@@ -11,6 +11,9 @@ from flagsvc.cli.batch.changes import CONSTRAINT
 from flagsvc.cli.batch.client import in_path
 from flagsvc.cli.moving.steps import Json, Request, Step
 
+LOST: Json = {"description": "", "project": None}
+"""Fields that may be emptied, and what is sent then."""
+
 
 def as_there(theirs: Json, _: Json) -> Json:
     """Return what the other server has."""
@@ -52,6 +55,11 @@ class Kind:
         fields = [name for name in self.fields if new or name not in ("project", self.by) or self.by == "id"]
         return {name: row[name] for name in fields if row.get(name) is not None}
 
+    def change(self, row: Json, own: Json) -> Json:
+        """Return what is sent of a thing that is there already; what it loses is sent empty, as a server keeps what is left out."""
+        lost = [name for name in LOST if own.get(name) and not row.get(name) and (name != "project" or self.by == "id")]
+        return {**self.body(row, new=False), **{name: LOST[name] for name in lost}}
+
 
 KINDS = (
     Kind("strategy type", "/api/admin/strategies", "strategies", ("name", "description", "parameters"), as_there),
@@ -90,9 +98,7 @@ def steps(kind: Kind, source: Iterable[Json], target: Iterable[Json], projects: 
             yield Step(kind.title, row["name"], "new", (made, *later))
         elif form(kind, wanted) != form(kind, own):
             where = f"{kind.path}/{in_path(str(own[kind.by]))}"
-            yield Step(
-                kind.title, row["name"], "changed", (Request("PUT", where, kind.body(wanted, new=False)), *later)
-            )
+            yield Step(kind.title, row["name"], "changed", (Request("PUT", where, kind.change(wanted, own)), *later))
         elif later:
             yield Step(kind.title, row["name"], "changed", later)
 
@@ -117,7 +123,7 @@ def deprecation(kind: Kind, row: Json, own: Json) -> tuple[Request, ...]:
 
 
 def form(kind: Kind, row: Mapping[str, Any]) -> str:
-    """Return what is written of a thing as a text that is equal where the thing is; what is empty and what is missing are."""
+    """Return the written fields as a text to compare by. Empty and missing fields count as equal."""
     parts = {name: row.get(name) or None for name in kind.fields}
     parts["constraints"] = [CONSTRAINT | each for each in row.get("constraints") or ()]
     return json.dumps(parts, sort_keys=True)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from flagsvc.cli.batch import order
 from flagsvc.cli.batch.changes import Change, Changes, compare
 from flagsvc.cli.batch.client import AdminClient, in_path
+from flagsvc.cli.batch.facts import read_environments
 from flagsvc.cli.batch.pieces import OF_A_FLAG, Piece, pieces
 from flagsvc.cli.moving.kinds import KINDS, steps
 from flagsvc.cli.moving.people import people
@@ -44,12 +45,13 @@ class Place(NamedTuple):
 
 @dataclass
 class Plan:
-    """All that is to be done, in order: single requests, imports by place, flags to archive by project, users.
+    """All that is to be done, in order: single requests, flags to revive by project, imports by place, flags to archive, users.
 
     `left` stays behind.
     """
 
     steps: list[Step] = field(default_factory=list)
+    revive: dict[str, list[str]] = field(default_factory=dict)
     places: list[Place] = field(default_factory=list)
     archive: dict[str, list[str]] = field(default_factory=dict)
     users: list[Step] = field(default_factory=list)
@@ -73,9 +75,12 @@ def look(source: AdminClient, target: AdminClient, asked: Asked) -> Plan:
     plan.users += found.steps
     plan.left += [f"user {name}" for name in found.left or ()]
     if found.left is None:
-        plan.warnings.append(f"`{source.target.shown}` does not tell this token its users: they are not moved")
+        plan.warnings.append(
+            f"users are not moved: `{source.target.shown}` does not list them over its API, or not for this token"
+        )
     for project, becomes in projects.items():
-        Flags(source, target, project, becomes, environments, plan).look()
+        here = environments_in(source, target, (project, becomes), environments, plan)
+        Flags(source, target, project, becomes, here, plan).look()
     return plan
 
 
@@ -128,6 +133,30 @@ def environments_of(source: AdminClient, target: AdminClient, asked: Asked, plan
     return list(asked.environments) or both
 
 
+def environments_in(
+    source: AdminClient, target: AdminClient, projects: tuple[str, str], environments: list[str], plan: Plan
+) -> list[str]:
+    """Return the environments of a project that are moved: without those that neither server's project has.
+
+    `projects` are its name on each server. One that only the other server's project lacks is to be added to it.
+    """
+    theirs, own = read_environments(source, projects[0]), read_environments(target, projects[1])
+    if own is None:
+        return environments
+    wanted = [name for name in environments if theirs is None or name in theirs or name in own]
+    steps = (project_environment(projects[1], name) for name in wanted if name not in own)
+    plan.steps += (step for step in steps if step not in plan.steps)
+    if not wanted:
+        plan.left.append(f"project {projects[0]}, which has none of these environments")
+    return wanted
+
+
+def project_environment(project: str, name: str) -> Step:
+    """Return what gives a project an environment."""
+    request = Request("POST", f"{PROJECTS}/{in_path(project)}/environments", {"environment": name})
+    return Step("project environment", f"{name} of {project}", "new", (request,))
+
+
 @dataclass
 class Flags:
     """The flags of one project, in all environments."""
@@ -147,8 +176,8 @@ class Flags:
             names = [item["name"] for item in data["features"]]
             there = merged(self.exports(self.target, environment, names))
             self.refuse_elsewhere(there)
-            gone = {item["name"] for item in there["features"] if item.get("archived")} & set(archived)
-            self.plan.places.append(self.place(environment, without(data, gone), there, gone))
+            gone = {item["name"] for item in there["features"] if item.get("archived")}
+            self.plan.places.append(self.place(environment, data, there, gone, set(archived)))
 
     def archived(self) -> Iterator[str]:
         """Give the names of the archived flags."""
@@ -186,18 +215,34 @@ class Flags:
             text = f"`{self.target.target.shown}` has flags of `{printable(self.project)}` in other projects: {names}"
             raise ConfigurationError([f"{text}{f', and {len(wrong) - 10} more' if len(wrong) > 10 else ''}"])
 
-    def place(self, environment: str, data: Json, there: Json, gone: set[str]) -> Place:
-        """Return what happens to the flags of an environment; `gone` are those that are archived on both servers."""
-        found = compare(data, there, None, None)
-        sent = [change.name for change in found.flags if change.kind in SENT]
-        old = {item["name"] for item in data["features"] if item.get("archived")}
-        if archive := [name for name in sent if name in old]:
-            known = self.plan.archive.setdefault(self.becomes, [])
-            known += [name for name in archive if name not in known]
-        features = [{**item, "archived": False} for item in data["features"]]
-        request = {"project": self.becomes, "environment": environment, "data": {**data, "features": features}}
-        changes = Changes((*found.flags, *(Change(name, "same") for name in sorted(gone))))
+    def place(self, environment: str, whole: Json, there: Json, gone: set[str], old: set[str]) -> Place:
+        """Return what happens to the flags of an environment: `gone` are archived on the other server, `old` here."""
+        data = without(whole, gone & old)
+        back = gone - old
+        found = compare(data, active(there), None, None)
+        flags = [revived(change) if change.name in back else change for change in found.flags]
+        sent = [change.name for change in flags if change.kind in SENT]
+        self.remember(self.plan.revive, (name for name in sent if name in back))
+        self.remember(self.plan.archive, (name for name in sent if name in old))
+        request = {"project": self.becomes, "environment": environment, "data": active(data)}
+        changes = Changes((*flags, *(Change(name, "same") for name in sorted(gone & old))))
         return Place(self.becomes, environment, changes, list(pieces(request, sent)))
+
+    def remember(self, flags: dict[str, list[str]], names: Iterable[str]) -> None:
+        """Put names of flags into a list of the plan, each once for all environments."""
+        for name in names:
+            if name not in (known := flags.setdefault(self.becomes, [])):
+                known.append(name)
+
+
+def active(data: Json) -> Json:
+    """Return a data set whose flags are not archived."""
+    return {**data, "features": [{**item, "archived": False} for item in data["features"]]}
+
+
+def revived(change: Change) -> Change:
+    """Return what happens to a flag that is revived: it comes back switched off, so that each environment is sent."""
+    return Change(change.name, "changed", ("archived: yes → no", *change.details))
 
 
 def without(data: Json, names: set[str]) -> Json:

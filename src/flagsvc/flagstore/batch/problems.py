@@ -1,6 +1,6 @@
 """What makes an import fail and a validation does not look at, found without a database (import validation, 6.3).
 
-The checks are the import's own; here each of them goes on behind what it finds. They work on a cleaned data set.
+The checks are the import's own; here each check continues after a problem. They work on a cleaned data set.
 """
 
 from __future__ import annotations
@@ -57,9 +57,7 @@ def places(look: Look) -> Iterator[Problem]:
         name = each["name"]
         flag = in_project(name, look)
         if flag is None:
-            yield Problem(
-                "unknown-flag", name, "environments", f"the project has no flag `{name}` and the data brings none"
-            )
+            yield Problem("unknown-flag", name, "environments", f"neither the project nor the data has a flag `{name}`")
         elif flag.archived:
             yield Problem("archived-flag", name, "environments", "an archived flag cannot be switched")
         elif not flag.here:
@@ -78,7 +76,7 @@ def variants(look: Look) -> Iterator[Problem]:
         flag = look.flags.get(name)
         if flag is None:
             yield Problem(
-                "unknown-flag", name, "environment variants", f"there is no flag `{name}`, and the data brings none"
+                "unknown-flag", name, "environment variants", f"neither the server nor the data has a flag `{name}`"
             )
         elif not flag.here:
             text = f"the flag is not in the environment `{look.data.environment}`"
@@ -89,13 +87,11 @@ def tags(look: Look) -> Iterator[Problem]:
     """Give the tags that cannot be."""
     for each in look.data.tags:
         if each.get("tagType"):
-            place = f"tag {each['tagType']}:{each['tagValue']}"
+            name, place = each["featureName"], f"tag {each['tagType']}:{each['tagValue']}"
             for detail in tag_problems(each["tagType"], each["tagValue"]):
-                yield Problem("tag", each["featureName"], place, detail["message"])
-            if look.flags.get(each["featureName"]) is None:
-                yield Problem(
-                    "unknown-flag", each["featureName"], place, "there is no such flag, and the data brings none"
-                )
+                yield Problem("tag", name, place, detail["message"])
+            if look.flags.get(name) is None:
+                yield Problem("unknown-flag", name, place, f"neither the server nor the data has a flag `{name}`")
 
 
 def tag_types(look: Look) -> Iterator[Problem]:
@@ -106,7 +102,7 @@ def tag_types(look: Look) -> Iterator[Problem]:
         if kind and kind not in known:
             place = f"tag {kind}:{each['tagValue']}"
             yield Problem(
-                "tag-type", each["featureName"], place, f"there is no tag type `{kind}`, and the data brings none"
+                "tag-type", each["featureName"], place, f"neither the server nor the data has a tag type `{kind}`"
             )
 
 
@@ -143,7 +139,7 @@ def links(look: Look) -> Iterator[Problem]:
             place = f"link {each['url']}"
             if flag is None or flag.archived:
                 yield Problem(
-                    "unknown-flag", name, place, f"there is no active flag `{name}`, and the data brings none"
+                    "unknown-flag", name, place, f"neither the server nor the data has an active flag `{name}`"
                 )
             message = said(kept, name, each["url"], each.get("title"), counts[name])
             if message:
@@ -182,7 +178,7 @@ def strategies(look: Look) -> Iterator[Problem]:
         counts[name] += 1
         place = f"strategy {counts[name]} ({each['name']})"
         if in_project(name, look) is None:
-            yield Problem("unknown-flag", name, place, f"the project has no flag `{name}` and the data brings none")
+            yield Problem("unknown-flag", name, place, f"neither the project nor the data has a flag `{name}`")
         yield from strategy_problems(each, place, look)
 
 
