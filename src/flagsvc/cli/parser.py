@@ -11,10 +11,9 @@ from typing import Any, NoReturn
 
 from flagsvc.cli.commands import BY_NAME, COMMANDS, Command
 from flagsvc.errors import FlagsvcError
-from flagsvc.settings.option import FILE_NAME
 from flagsvc.settings.parse import nearest, printable
-from flagsvc.settings.server_table import SERVER_OPTIONS
-from flagsvc.settings.table import MOST_USED, OPTIONS
+from flagsvc.settings.render import ROW
+from flagsvc.settings.table import MOST_USED
 
 SHORT = (*MOST_USED, "database", "seed")
 """The options of both programs that the short help tells."""
@@ -50,10 +49,9 @@ class ShortHelp(Action):
         parser.exit()
 
 
-def is_used_most(name: str) -> bool:
-    """Return whether an argument is in the short help: all are but the rarely used among the options of both programs."""
-    rows = (*OPTIONS, *SERVER_OPTIONS)
-    return name in SHORT or name not in {each for row in rows for each in (row.name, row.name + FILE_NAME)}
+def is_used_most(action: Action) -> bool:
+    """Return whether an argument is in the short help: a command's own always is, an option of the programs if in SHORT."""
+    return getattr(action, ROW, SHORT[0]) in SHORT
 
 
 class Parser(ArgumentParser):
@@ -75,7 +73,7 @@ class Parser(ArgumentParser):
         formatter = self._get_formatter()
         formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
         formatter.add_text((self.description or "").partition("\n\n")[0])
-        shown = [action for action in self._actions if is_used_most(action.dest)]
+        shown = [action for action in self._actions if is_used_most(action)]
         formatter.start_section("arguments")
         formatter.add_arguments([action for action in shown if not action.option_strings])
         formatter.end_section()

@@ -20,6 +20,9 @@ NOTES = {
 UNITS = {"MS": " ms", "SECONDS": " s"}
 """What stands behind a number, by what stands for it in the help."""
 
+ROW = "flagsvc_option"
+"""The attribute of a parser's argument that holds the name of the option it comes from."""
+
 DEFAULT = "default"
 """The source of a value that is not given."""
 
@@ -138,10 +141,12 @@ def _add_flags(group: _ArgumentGroup, option: Option) -> None:
     """Add the flag of one option, and for a secret the flag of the file that holds it."""
     extra: dict[str, Any] = {"nargs": "?", "const": "true"} if option.kind is BOOLEAN else {}
     text = f"{option.help} [{'; '.join(_facts(option))}]".replace("%", "%%")
-    group.add_argument(option.flag, dest=option.name, metavar=option.kind.metavar, help=text, **extra)
+    action = group.add_argument(option.flag, dest=option.name, metavar=option.kind.metavar, help=text, **extra)
+    setattr(action, ROW, action.dest)
     if option.secret:
         text = f"file that holds it [{option.reads[0]}{FILE_VARIABLE}]"
-        group.add_argument(option.flag + FILE_FLAG, dest=option.name + FILE_NAME, metavar="FILE", help=text)
+        action = group.add_argument(option.flag + FILE_FLAG, dest=option.name + FILE_NAME, metavar="FILE", help=text)
+        setattr(action, ROW, action.dest)
 
 
 def _facts(option: Option) -> Iterator[str]:

@@ -9,8 +9,9 @@ import pytest
 from cli_helpers import ENOUGH, Flagsvc
 
 import needs
-from flagsvc.cli.commands import COMMANDS
+from flagsvc.cli.commands import COMMANDS, Command
 from flagsvc.cli.completion import WRITERS
+from flagsvc.cli.parser import opened
 from flagsvc.settings.server_table import SERVER_OPTIONS
 from flagsvc.settings.table import OPTIONS
 
@@ -161,14 +162,30 @@ def test_help_of_a_command(flagsvc: Flagsvc) -> None:
     assert called == (2, "", "flagsvc help: unknown command `confg`; did you mean `config`?\n")
 
 
+OF_PROGRAMS = ("proxy", "server", "config", "health")
+"""The commands that take flags from the rows of options; all others have only flags of their own."""
+
+
+@pytest.mark.parametrize(
+    "command", [each for each in COMMANDS if each.name not in OF_PROGRAMS], ids=lambda each: each.name
+)
+def test_short_help_has_every_argument_of_the_command_itself(command: Command, flagsvc: Flagsvc) -> None:
+    """An argument is not left out because an option of the proxy has its name, such as `--environment`."""
+    _, parser = opened(command)
+    lines = flagsvc(command.name, "-h").out.splitlines()
+    for action in parser._actions:
+        word = action.option_strings[-1] if action.option_strings else str(action.metavar)
+        assert any(line.strip().startswith(word) for line in lines[1:]), word
+
+
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
-def test_short_help(command: object, flagsvc: Flagsvc) -> None:
-    """-h fits a screen: usage, what the command does, the options that are used most, and where the others are."""
-    name = command.name  # type: ignore[attr-defined]
+def test_short_help(command: Command, flagsvc: Flagsvc) -> None:
+    """-h has usage and what the command does; of the many flags of options those used most, and it fits a screen."""
+    name = command.name
     called = flagsvc(name, "-h")
     assert (called.code, called.err) == (0, "") and called.out.startswith(f"usage: flagsvc {name}")
     assert len(called.out) <= len(flagsvc(name, "--help").out)
-    if name in ("proxy", "server", "config", "health"):
+    if name in OF_PROGRAMS:
         lines = called.out.splitlines()
         assert len(lines) < 50 and lines[-1] == f"flagsvc {name} --help tells all options."
         assert "--config FILE" in called.out and "--port" in called.out and "--cors-max-age" not in called.out
