@@ -31,14 +31,23 @@ PEOPLE = ("users", "tokens")
 def missing(tx: Tx, seed: Seed, sections: Collection[str] = tuple(COLUMNS)) -> Seed:
     """Return a seed without those entries of some sections that are there.
 
-    The strategies of a feature that is there go with it, and so do settings of the whole server.
+    The strategies of a feature that is there go with it, and so do settings of the whole server. Projects that are there get
+    the new environments.
     """
     found = dict(seed.sections) | {name: _missing(tx, name, seed[name]) for name in sections}
     if "features" not in sections:
         return Seed(found, seed.maintenance)
     features = {each["name"] for each in found["features"]}
     strategies = [each for each in seed["strategies"] if each["feature"] in features]
-    return Seed(found | {"strategies": strategies, "changeRequests": []})
+    joins = _joins(found, seed["projects"])
+    return Seed(found | {"strategies": strategies, "changeRequests": []}, joins=joins)
+
+
+def _joins(found: Mapping[str, list[dict[str, Any]]], projects: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Return which of the new environments go to which projects that are there: to those that name them or name none."""
+    new = [each["name"] for each in found["environments"]]
+    there = [each for each in projects if each not in found["projects"]]
+    return [(each["id"], name) for each in there for name in new if name in each.get("environments", new)]
 
 
 def _missing(tx: Tx, section: str, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -29,10 +29,11 @@ CHANGED = parse_seed(
     {
         "environments": [{"name": "staging"}],
         "projects": [{"id": "default", "name": "Renamed"}, {"id": "shop"}],
-        "features": [{"name": "a", "description": "new"}, {"name": "d", "enabled": ["development"]}],
+        "features": [{"name": "a", "description": "new"}, {"name": "d", "enabled": ["development", "staging"]}],
         "strategies": [
             {"feature": "a", "environment": "development", "name": "default"},
             {"feature": "d", "environment": "development", "name": "default"},
+            {"feature": "d", "environment": "staging", "name": "default"},
         ],
         "users": [{"name": "ada", "rootRole": "editor"}],
         "tokens": [
@@ -41,7 +42,7 @@ CHANGED = parse_seed(
         ],
     }
 )
-ADDED = {"environments": 1, "projects": 1, "features": 1, "strategies": 1, "users": 1, "tokens": 1}
+ADDED = {"environments": 1, "projects": 1, "features": 1, "strategies": 2, "users": 1, "tokens": 1}
 
 
 @pytest.fixture
@@ -97,11 +98,39 @@ def test_what_is_missing_is_added(store: Store) -> None:
         ("c", None),
         ("d", None),
     ]
-    assert rows(store, schema.strategies.c.feature) == [("d",)]
+    assert rows(store, schema.strategies.c.feature) == [("d",), ("d",)]
     assert rows(store, schema.projects.c.id, schema.projects.c.name) == [("default", "Default"), ("shop", "shop")]
     assert holder(store, "user:of-ada").name == "ada"
     with store.reading() as tx:
         assert in_maintenance(tx)
+
+
+@pytest.mark.parametrize("before", ["a seed", "nothing"])
+def test_a_new_environment_is_in_the_projects_of_the_seed(store: Store, before: str) -> None:
+    """A flag that the seed switches on there is on, as in an empty database; flags that are there are off there."""
+    if before == "a seed":
+        plant(store, SEED)
+    plant(store, CHANGED, add=True)
+    links, states = schema.project_environments.c, schema.feature_environments.c
+    assert ("staging", "default") in rows(store, links.environment, links.project)
+    found = [row[1:] for row in rows(store, states.environment, states.feature, states.enabled) if row[0] == "staging"]
+    old = ["a", "b", "c"] if before == "a seed" else ["a"]
+    assert sorted(found) == [*((name, False) for name in old), ("d", True)]
+
+
+def test_a_project_that_names_its_environments_gets_no_other(store: Store) -> None:
+    """A new environment goes to the projects that name it or name none; one that was taken away does not come back."""
+    given = FIRST | {"projects": [{"id": "shop", "environments": ["production"]}, {"id": "open"}]}
+    plant(store, parse_seed(given))
+    links = schema.project_environments
+    with store.writing(None) as tx:
+        tx.db.execute(delete(links).where(links.c.project == "open", links.c.environment == "production"))
+    plant(store, parse_seed(given | {"environments": [{"name": "staging"}]}), add=True)
+    assert sorted(row for row in rows(store, links.c.project, links.c.environment) if row[0] != "default") == [
+        ("open", "development"),
+        ("open", "staging"),
+        ("shop", "production"),
+    ]
 
 
 def test_each_seed_is_written_once(store: Store) -> None:
