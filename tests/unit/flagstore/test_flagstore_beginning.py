@@ -168,6 +168,55 @@ def test_a_plain_first_start_rules_no_seed_out(store: Store) -> None:
     assert count_features(store) == 2
 
 
+BY_HAND = [
+    ("environments", {"name": "staging", "type": "mine"}, schema.environments.c.type),
+    ("projects", {"id": "shop", "description": "mine"}, schema.projects.c.description),
+    ("contextFields", {"name": "plan", "description": "mine"}, schema.context_fields.c.description),
+    ("strategyTypes", {"name": "hours", "description": "mine"}, schema.strategy_types.c.description),
+    ("tagTypes", {"name": "team", "description": "mine"}, schema.tag_types.c.description),
+]
+"""Section, what a person made in it, and the column that says so."""
+
+
+@pytest.mark.parametrize(("section", "entry", "column"), BY_HAND, ids=[row[0] for row in BY_HAND])
+def test_what_was_made_after_a_first_start_stays(store: Store, section: str, entry: Any, column: Any) -> None:
+    """A seed for a new database replaces nothing that a person made before; all else of it is written."""
+    first_start(store)
+    with store.writing(None) as tx:
+        seed.apply_seed(tx, parse_seed({section: [entry]}))
+    other = {name: "of the seed" if text == "mine" else text for name, text in entry.items()}
+    uses = {"changeRequests": [{"project": "default", "environment": "production"}]}
+    sowing = plant(store, parse_seed(FIRST | uses | {section: [other]}))
+    assert (sowing.outcome, sowing.written) == (Outcome.PLANTED, {"features": 3, "tokens": 1, "changeRequests": 1})
+    assert "mine" in [row[0] for row in rows(store, column)] and "of the seed" not in [
+        row[0] for row in rows(store, column)
+    ]
+    with store.reading() as tx:
+        assert in_maintenance(tx)
+
+
+def test_places_of_an_earlier_seed_that_held_no_more(store: Store) -> None:
+    """A database whose seed had projects alone is new; its projects get the new environments, and keep the others."""
+    places = {"environments": [{"name": "development"}], "projects": [{"id": "shop", "environments": ["development"]}]}
+    plant(store, parse_seed(places))
+    staging = {"environments": [*places["environments"], {"name": "staging"}], "projects": [{"id": "shop"}]}
+    assert plant(store, parse_seed(FIRST | staging)).outcome is Outcome.PLANTED
+    links = schema.project_environments.c
+    found = [row[1] for row in rows(store, links.project, links.environment) if row[0] == "shop"]
+    assert sorted(found) == ["development", "staging"]
+
+
+def test_what_every_database_holds_is_as_a_first_seed_has_it(store: Store) -> None:
+    """A context field that exists from the start is not made by a person: the seed gives it legal values."""
+    first_start(store)
+    given = {"name": "userId", "legalValues": [{"value": "ada"}]}
+    assert plant(store, parse_seed({"contextFields": [given]})) == Sowing(
+        Outcome.PLANTED, {"contextFields": 1}, {"users": 1, "tokens": 1}
+    )
+    fields = schema.context_fields.c
+    assert ("userId", [{"value": "ada"}]) in rows(store, fields.name, fields.legal_values)
+
+
 @pytest.mark.parametrize("made", ["token", "feature"])
 def test_a_database_in_use_is_not_new(store: Store, made: str) -> None:
     """One token or one flag that a person made is enough."""
