@@ -22,6 +22,8 @@ CASES: list[tuple[str, list[str]]] = [
     ("flagsvc completion z", ["zsh"]),
     ("flagsvc proxy --cors-orig", ["--cors-origin"]),
     ("flagsvc server --databa", ["--database", "--database-file"]),
+    ("flagsvc config --server --databa", ["--database", "--database-file"]),
+    ("flagsvc health --server --base", ["--base-path"]),
     ("flagsvc proxy --log-level ", LEVELS),
     ("flagsvc server --log-level d", ["debug"]),
     ("flagsvc proxy --enable-oas t", ["true"]),
@@ -189,6 +191,15 @@ def test_short_help(command: Command, flagsvc: Flagsvc) -> None:
         lines = called.out.splitlines()
         assert len(lines) < 50 and lines[-1] == f"flagsvc {name} --help tells all options."
         assert "--config FILE" in called.out and "--port" in called.out and "--cors-max-age" not in called.out
+
+
+def test_flags_of_the_flag_server(flagsvc: Flagsvc) -> None:
+    """`config` and `health` show the flags that --server adds in a group of their own; health has the few of the address."""
+    for name, flags in (("config", ("--database URL", "--seed-mode", "--base-path")), ("health", ("--base-path",))):
+        group = flagsvc("help", name).out.partition("with --server:\n")[2]
+        assert all(f"\n  {flag}" in f"\n{group}" for flag in flags), name
+    assert "--database" not in flagsvc("help", "health").out
+    assert "that say where it listens" in " ".join(flagsvc("health", "-h").out.split())
 
 
 def test_workers_as_many_as_there_are_processors(flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
