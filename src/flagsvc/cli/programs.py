@@ -11,6 +11,7 @@ from flagsvc.settings.names import settable
 from flagsvc.settings.option import FILE_NAME
 from flagsvc.settings.render import add_group, given_flags
 from flagsvc.settings.server_table import SERVER_OPTIONS
+from flagsvc.settings.settle import QUOTES, in_quotes
 from flagsvc.settings.table import OPTIONS
 
 SERVERS_OWN = tuple(row for row in SERVER_OPTIONS if row.flag not in {option.flag for option in OPTIONS})
@@ -51,4 +52,5 @@ def check_database(resolved: Resolved) -> None:
     try:
         database_url(resolved.values["database"])
     except DatabaseError as error:
-        resolved.problems["database"] = f"database: {error}"
+        hint = f"; {QUOTES}" if in_quotes(resolved.values["database"]) else ""
+        resolved.problems["database"] = f"database: {error}{hint}"
