@@ -59,8 +59,8 @@ class Parser(ArgumentParser):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**{"formatter_class": Formatter, "allow_abbrev": False, "add_help": False, **given})
-        self.add_argument("-h", action=ShortHelp, nargs=0, help="tell the most used options")
-        self.add_argument("--help", action="help", help="tell all options")
+        self.add_argument("-h", action=ShortHelp, nargs=0, help="show the most used options")
+        self.add_argument("--help", action="help", help="show all options")
 
     def format_help(self) -> str:
         """Return the help; its usage line does not repeat every flag."""
@@ -81,7 +81,7 @@ class Parser(ArgumentParser):
         formatter.add_arguments([action for action in shown if action.option_strings])
         formatter.end_section()
         if len(shown) < len(self._actions):
-            formatter.add_text(f"{self.prog} --help tells all options.")
+            formatter.add_text(f"{self.prog} --help shows all options.")
         return formatter.format_help()
 
     def _shorten_usage(self) -> None:
@@ -125,8 +125,8 @@ def overview() -> str:
             "commands",
             *lines,
             "",
-            "flagsvc COMMAND -h tells the most used options of a command, flagsvc help COMMAND all of them;",
-            "flagsvc --version tells the version.",
+            "flagsvc COMMAND -h shows the most used options of a command, flagsvc help COMMAND all of them;",
+            "flagsvc --version shows the version.",
         ]
     )
 

@@ -210,7 +210,7 @@ def test_short_help(command: Command, flagsvc: Flagsvc) -> None:
     assert len(called.out) <= len(flagsvc(name, "--help").out)
     if name in OF_PROGRAMS:
         lines = called.out.splitlines()
-        assert len(lines) < 50 and lines[-1] == f"flagsvc {name} --help tells all options."
+        assert len(lines) < 50 and lines[-1] == f"flagsvc {name} --help shows all options."
         assert "--config FILE" in called.out and "--port" in called.out and "--cors-max-age" not in called.out
 
 
