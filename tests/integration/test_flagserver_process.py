@@ -74,7 +74,7 @@ def test_all_addresses_are_told(tmp_path: Path) -> None:
         program.wait(lambda: "flagsvc ready" in program.output(), "ready")
         assert without_warning(program).splitlines()[0] == (
             f"{LISTENING} http://localhost:{port} (all addresses, IPv6 and IPv4;"
-            " with --host 127.0.0.1 on this machine alone)"
+            " --host 127.0.0.1 limits it to this machine)"
         )
 
 
@@ -128,7 +128,7 @@ def test_a_changed_seed_is_left_out_and_can_be_added(tmp_path: Path) -> None:
     for told in (True, False):
         with our_flag_server("--seed-mode", "add", given=changed, folder=tmp_path) as server:
             server.program.wait(lambda: "flagsvc ready: 2 feature flags in" in server.program.output(), "ready")
-            assert ("flagsvc seed: added features 1, tokens 1\n" in server.program.output()) is told
+            assert ("flagsvc seed: added 1 feature, 1 token\n" in server.program.output()) is told
             assert "the seed is not applied" not in server.program.output()
             assert server.ask("GET", "/admin/maintenance", token="*:*.changed").status == 200
             assert server.ask("GET", "/admin/maintenance", token=USER_SECRET).status == 200

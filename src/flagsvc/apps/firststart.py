@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from flagsvc.apps.notices import Notice
@@ -38,13 +39,13 @@ Every endpoint, to read and to try: {url}/docs/openapi"""
 
 
 SEED_LEFT = (
-    "the seed is not applied: the database is in use, and this seed is new to it. --seed-mode add (FLAGSVC_SEED_MODE=add) adds "
+    "the seed is not applied: the database is in use and has not had this seed. --seed-mode add (FLAGSVC_SEED_MODE=add) adds "
     "what is missing and changes nothing that is there"
 )
 
 
 def begin(store: Store, options: ServerOptions, url: str, seed: Seed | None, log: Logger) -> list[Notice]:
-    """Write the seed, make sure that somebody can come in, and return what to tell whoever started the server.
+    """Write the seed, make sure that somebody can come in, and return what to tell the person who started the server.
 
     A seed that a database in use does not have is left out, with a warning, unless `seedMode` says to add it.
     """
@@ -62,12 +63,19 @@ def sow(store: Store, options: ServerOptions, seed: Seed, log: Logger) -> list[N
         log.warn(SEED_LEFT, seed=options.seed, database=listed(sowing.there))
     if sowing.outcome not in (Outcome.PLANTED, Outcome.ADDED):
         return []
-    return [Notice(f"flagsvc seed: added {listed(sowing.written) or 'nothing, all of it is there'}", sowing.written)]
+    added = f"added {listed(sowing.written)}" if sowing.written else "nothing to add"
+    return [Notice(f"flagsvc seed: {added}", sowing.written)]
 
 
 def listed(counts: Mapping[str, int]) -> str:
-    """Return counts in words: `features 2, tokens 1`."""
-    return ", ".join(f"{name} {count}" for name, count in counts.items())
+    """Return counts in words: `2 features, 1 token, 1 context field`."""
+    return ", ".join(f"{count} {_words(name, count)}" for name, count in counts.items())
+
+
+def _words(section: str, count: int) -> str:
+    """Return what the entries of a section are called, `count` of them."""
+    name = re.sub("[A-Z]", lambda found: f" {found[0].lower()}", section)
+    return name if count != 1 else "strategy" if name == "strategies" else name.removesuffix("s")
 
 
 def how_to_go_on(secret: str, url: str) -> Notice:

@@ -1,4 +1,4 @@
-"""The lines on standard output: that the process listens, is ready, stops. They are shown whatever logLevel is.
+"""The lines on standard output: that the process listens, is ready, stops. They are shown at any logLevel.
 
 They are text for a person, or JSON where the log is (useJsonLogger).
 """

@@ -17,7 +17,7 @@ from flagsvc.front import front
 from flagsvc.settings.server import ServerOptions
 from flagsvc.version import build
 
-ALONE = "; with --host 127.0.0.1 on this machine alone"
+ALONE = "; --host 127.0.0.1 limits it to this machine"
 """What to do about listening on all addresses; containers and other machines need it, a first try does not."""
 
 

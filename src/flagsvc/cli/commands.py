@@ -23,8 +23,8 @@ COMMANDS = (
     Command("export", "flagsvc.cli.export", "write flags of a flag server into a file"),
     Command("move", "flagsvc.cli.move", "move the flags of a flag server to another, with all that they need"),
     Command("health", "flagsvc.cli.health", "tell by exit code whether the proxy, or the flag server, is ready"),
-    Command("completion", "flagsvc.cli.completion", "print what completes commands and options in bash, zsh or fish"),
-    Command("help", "flagsvc.cli.help", "tell the options of a command"),
+    Command("completion", "flagsvc.cli.completion", "print the completion script for bash, zsh or fish"),
+    Command("help", "flagsvc.cli.help", "show the options of a command"),
 )
 
 BY_NAME = {command.name: command for command in COMMANDS}

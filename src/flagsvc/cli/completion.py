@@ -1,4 +1,4 @@
-"""Print what has a shell complete the commands of flagsvc, their options, and the values and files that these take.
+"""Print the completion script for a shell: commands, options, values and files.
 
 bash  source <(flagsvc completion bash)      in ~/.bashrc
 zsh   source <(flagsvc completion zsh)       in ~/.zshrc, behind compinit
@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from flagsvc.cli.commands import BY_NAME, COMMANDS, Command
-from flagsvc.cli.parser import Formatter, opened
+from flagsvc.cli.parser import Formatter, UsageError, opened
+from flagsvc.settings.parse import printable
 from flagsvc.settings.server_table import SERVER_OPTIONS
 from flagsvc.settings.table import OPTIONS
 
@@ -52,11 +53,13 @@ class Columns(Formatter, RawDescriptionHelpFormatter):
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the name of the shell."""
     parser.formatter_class = Columns
-    parser.add_argument("shell", metavar="SHELL", choices=tuple(WRITERS), help=f"one of {', '.join(WRITERS)}")
+    parser.add_argument("shell", metavar="SHELL", help=f"one of {', '.join(WRITERS)}")
 
 
 def run(args: Namespace) -> int:
-    """Print the script of a shell and return 0."""
+    """Print the script of a shell and return 0. Raises UsageError for a shell that has none."""
+    if args.shell not in WRITERS:
+        raise UsageError(f"unknown shell `{printable(args.shell)}`; expected one of {', '.join(WRITERS)}")
     print(WRITERS[args.shell]([page(command) for command in COMMANDS]))
     return 0
 
@@ -68,8 +71,7 @@ def page(command: Command) -> Page:
     flags = tuple(flag(action) for action in actions if action.option_strings)
     positional = [action for action in actions if not action.option_strings]
     words = tuple(str(word) for action in positional for word in action.choices or ())
-    if command.name == "help":
-        words = tuple(BY_NAME)
+    words = {"help": tuple(BY_NAME), "completion": tuple(WRITERS)}.get(command.name, words)
     return Page(command, flags, words, any(action.metavar in FILES for action in positional))
 
 

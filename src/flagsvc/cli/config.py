@@ -14,7 +14,7 @@ from argparse import ArgumentParser, Namespace
 from flagsvc.cli.certificates import check_certificates
 from flagsvc.cli.extensions import check_extensions
 from flagsvc.cli.parser import add_config_argument
-from flagsvc.cli.programs import add_server_argument, check_database, flags_of
+from flagsvc.cli.programs import add_server_argument, add_server_flags, check_database, flags_of
 from flagsvc.errors import ConfigurationError
 from flagsvc.settings.load import Resolved, resolve
 from flagsvc.settings.render import add_options, as_json, folded, in_effect, reference, what_is_set
@@ -31,6 +31,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print every option as JSON")
     add_config_argument(parser)
     add_options(parser)
+    add_server_flags(parser)
 
 
 def run(args: Namespace) -> int:

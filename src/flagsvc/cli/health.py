@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from flagsvc.cli.certificates import TLS
 from flagsvc.cli.parser import add_config_argument
 from flagsvc.cli.probing import Place, status_of
-from flagsvc.cli.programs import add_server_argument, flags_of
+from flagsvc.cli.programs import add_server_argument, add_server_flags, flags_of
 from flagsvc.errors import ConfigurationError
 from flagsvc.settings.load import UNREADABLE, Resolved, resolve
 from flagsvc.settings.network import socket_path, split_address
@@ -51,6 +51,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_server_argument(parser, NEEDED_BY_SERVER)
     add_config_argument(parser)
     add_options(parser, NEEDED)
+    add_server_flags(parser, NEEDED_BY_SERVER)
 
 
 def run(args: Namespace) -> int:

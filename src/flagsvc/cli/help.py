@@ -1,4 +1,4 @@
-"""Tell the options of a command, all of them: the same as `flagsvc COMMAND --help`."""
+"""Show the options of a command, all of them: the same as `flagsvc COMMAND --help`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from flagsvc.cli.parser import command_named, opened, overview
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the command's name."""
-    parser.add_argument("command", metavar="COMMAND", nargs="?", help="the command [default: tell which there are]")
+    parser.add_argument("command", metavar="COMMAND", nargs="?", help="the command [default: show which there are]")
 
 
 def run(args: Namespace) -> int:

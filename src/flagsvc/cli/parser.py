@@ -11,10 +11,9 @@ from typing import Any, NoReturn
 
 from flagsvc.cli.commands import BY_NAME, COMMANDS, Command
 from flagsvc.errors import FlagsvcError
-from flagsvc.settings.option import FILE_NAME
 from flagsvc.settings.parse import nearest, printable
-from flagsvc.settings.server_table import SERVER_OPTIONS
-from flagsvc.settings.table import MOST_USED, OPTIONS
+from flagsvc.settings.render import ROW
+from flagsvc.settings.table import MOST_USED
 
 SHORT = (*MOST_USED, "database", "seed")
 """The options of both programs that the short help tells."""
@@ -50,10 +49,9 @@ class ShortHelp(Action):
         parser.exit()
 
 
-def is_used_most(name: str) -> bool:
-    """Return whether an argument is in the short help: all are but the rarely used among the options of both programs."""
-    rows = (*OPTIONS, *SERVER_OPTIONS)
-    return name in SHORT or name not in {each for row in rows for each in (row.name, row.name + FILE_NAME)}
+def is_used_most(action: Action) -> bool:
+    """Return whether an argument is in the short help: a command's own always is, an option of the programs if in SHORT."""
+    return getattr(action, ROW, SHORT[0]) in SHORT
 
 
 class Parser(ArgumentParser):
@@ -61,8 +59,8 @@ class Parser(ArgumentParser):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**{"formatter_class": Formatter, "allow_abbrev": False, "add_help": False, **given})
-        self.add_argument("-h", action=ShortHelp, nargs=0, help="tell the most used options")
-        self.add_argument("--help", action="help", help="tell all options")
+        self.add_argument("-h", action=ShortHelp, nargs=0, help="show the most used options")
+        self.add_argument("--help", action="help", help="show all options")
 
     def format_help(self) -> str:
         """Return the help; its usage line does not repeat every flag."""
@@ -75,7 +73,7 @@ class Parser(ArgumentParser):
         formatter = self._get_formatter()
         formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
         formatter.add_text((self.description or "").partition("\n\n")[0])
-        shown = [action for action in self._actions if is_used_most(action.dest)]
+        shown = [action for action in self._actions if is_used_most(action)]
         formatter.start_section("arguments")
         formatter.add_arguments([action for action in shown if not action.option_strings])
         formatter.end_section()
@@ -83,7 +81,7 @@ class Parser(ArgumentParser):
         formatter.add_arguments([action for action in shown if action.option_strings])
         formatter.end_section()
         if len(shown) < len(self._actions):
-            formatter.add_text(f"{self.prog} --help tells all options.")
+            formatter.add_text(f"{self.prog} --help shows all options.")
         return formatter.format_help()
 
     def _shorten_usage(self) -> None:
@@ -127,8 +125,8 @@ def overview() -> str:
             "commands",
             *lines,
             "",
-            "flagsvc COMMAND -h tells the most used options of a command, flagsvc help COMMAND all of them;",
-            "flagsvc --version tells the version.",
+            "flagsvc COMMAND -h shows the most used options of a command, flagsvc help COMMAND all of them;",
+            "flagsvc --version shows the version.",
         ]
     )
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from argparse import SUPPRESS, ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Collection
 
 from flagsvc.cli.parser import UsageError
 from flagsvc.settings.load import Resolved
 from flagsvc.settings.names import settable
-from flagsvc.settings.option import FILE_FLAG, FILE_NAME
-from flagsvc.settings.render import given_flags
+from flagsvc.settings.option import FILE_NAME
+from flagsvc.settings.render import add_group, given_flags
 from flagsvc.settings.server_table import SERVER_OPTIONS
+from flagsvc.settings.settle import QUOTES, in_quotes
 from flagsvc.settings.table import OPTIONS
 
 SERVERS_OWN = tuple(row for row in SERVER_OPTIONS if row.flag not in {option.flag for option in OPTIONS})
@@ -18,16 +19,15 @@ SERVERS_OWN = tuple(row for row in SERVER_OPTIONS if row.flag not in {option.fla
 
 
 def add_server_argument(parser: ArgumentParser, names: Collection[str] | None = None) -> None:
-    """Add `--server`, and the flags that only the flag server has: of `names`, or all."""
-    text = "look at the flag server in place of the proxy; takes the flags of flagsvc server"
+    """Add `--server`; it takes the flags of `names`, or all."""
+    which = "" if names is None else " that say where it listens"
+    text = f"look at the flag server in place of the proxy; takes the flags of flagsvc server{which}"
     parser.add_argument("--server", action="store_true", help=text)
-    for option in SERVERS_OWN:
-        if names is None or option.name in names:
-            parser.add_argument(option.flag, dest=option.name, metavar=option.kind.metavar, help=SUPPRESS)
-            if option.secret:
-                parser.add_argument(
-                    option.flag + FILE_FLAG, dest=option.name + FILE_NAME, metavar="FILE", help=SUPPRESS
-                )
+
+
+def add_server_flags(parser: ArgumentParser, names: Collection[str] | None = None) -> None:
+    """Add the flags that only the flag server has in a group: of `names`, or all."""
+    add_group(parser, "with --server", [row for row in SERVERS_OWN if names is None or row.name in names])
 
 
 def flags_of(args: Namespace) -> dict[str, str]:
@@ -52,4 +52,5 @@ def check_database(resolved: Resolved) -> None:
     try:
         database_url(resolved.values["database"])
     except DatabaseError as error:
-        resolved.problems["database"] = f"database: {error}"
+        hint = f"; {QUOTES}" if in_quotes(resolved.values["database"]) else ""
+        resolved.problems["database"] = f"database: {error}{hint}"

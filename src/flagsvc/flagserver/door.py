@@ -49,7 +49,7 @@ class Door:
     def caller(self, authorization: bytes | None, path: str, *, twice: bool = False) -> Caller:
         """Return who asks for a path; `twice` tells that the header came in several lines.
 
-        Raises Failure: 400 for that, 401 for nobody and an unknown token, 403 for one of the wrong type, 404 for the frontend API.
+        Raises Failure: 400 for that, 401 for no token and an unknown one, 403 for one of the wrong type, 404 for the frontend API.
         """
         part = area(path)
         if not part:

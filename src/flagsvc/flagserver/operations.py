@@ -49,7 +49,7 @@ SAFE: Headers = [*docs.SAFE, *LASTING]
 
 def welcome(call: Call) -> Answer:
     """Return what this is and where to go, as JSON to who asks for that."""
-    root = quote(call.request.root.decode("latin-1")) + call.server.base
+    root = quote(call.request.root) + call.server.base
     places = [each._replace(path=root + each.path) for each in PLACES]
     if prefers_json(call.head.accept):
         return Answer(as_json(NAME, ABOUT, places), headers=(*FIRST_PAGE, (b"content-type", JSON)))
@@ -122,7 +122,7 @@ def describe(call: Call) -> Answer:
     from flagsvc.flagserver.openapi import document
     from flagsvc.flagserver.routes import ROUTES  # its rows name this function
 
-    place = quote(call.request.root.decode("latin-1")) + call.server.base
+    place = quote(call.request.root) + call.server.base
     return Answer(document(ROUTES, place), headers=LASTING)
 
 

@@ -1,7 +1,7 @@
 """The start of a server on a database with a seed (docs/decisions/0042-a-seed-that-changed.md).
 
 the database has had this seed                → KNOWN    nothing to do: a restart
-it is new: empty, or after a plain first start → PLANTED  all of the seed is written
+it is new: empty, or after a plain first start → PLANTED  all of the seed is written, but for what people made
 it is in use                                  → LEFT     nothing is written, or
                                                 ADDED    what is missing is, where that is asked for
 """
@@ -20,7 +20,7 @@ from sqlalchemy import func, select
 from flagsvc.flagstore.first_start import is_first_token
 from flagsvc.flagstore.schema import features, segments, state, tokens, users
 from flagsvc.flagstore.seed import Seed, apply_seed
-from flagsvc.flagstore.seed_missing import PEOPLE, counted, missing
+from flagsvc.flagstore.seed_missing import counted, missing, not_made
 from flagsvc.flagstore.store import Store, Tx
 from flagsvc.flagstore.upsert import upsert
 
@@ -85,7 +85,7 @@ def _write(tx: Tx, seed: Seed) -> Sowing:
     """Write all of a seed into a new database, or what is missing into one in use."""
     there = _there(tx)
     new = _is_new(tx, there)
-    rest = missing(tx, seed, PEOPLE) if new else missing(tx, seed)
+    rest = not_made(tx, seed) if new else missing(tx, seed)
     apply_seed(tx, rest)
     return Sowing(Outcome.PLANTED if new else Outcome.ADDED, counted(rest), there)
 

@@ -11,6 +11,7 @@ from sqlalchemy import Table, delete, insert, select
 
 from flagsvc.flagstore import schema
 from flagsvc.flagstore.access import hash_of
+from flagsvc.flagstore.environments import add_to
 from flagsvc.flagstore.maintenance import set_maintenance
 from flagsvc.flagstore.secrets import hint_of
 from flagsvc.flagstore.seed_file import Seed, parse_seed, read_seed, scope_of
@@ -54,6 +55,8 @@ def _write_world(tx: Tx, seed: Seed) -> None:
         names = dict.fromkeys(each.get("environments", everywhere))
         if names:
             tx.db.execute(insert(links), [{"project": each["id"], "environment": name} for name in names])
+    for project, name in seed.joins:
+        add_to(tx, project, name)
 
 
 def _environment(each: Entry, order: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ Every problem of the file is found at once: the shape first, then whether what e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,14 @@ LARGEST = 64 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Seed:
-    """A seed file that holds together: the entries of each section, as in the file."""
+    """A seed file that holds together: the entries of each section, as in the file.
+
+    `joins` are the environments that projects get which are in the database already: pairs of project and environment.
+    """
 
     sections: Mapping[str, list[dict[str, Any]]]
     maintenance: bool = False
+    joins: Sequence[tuple[str, str]] = ()
 
     def __getitem__(self, section: str) -> list[dict[str, Any]]:
         return self.sections.get(section, [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, select
@@ -10,7 +11,7 @@ from sqlalchemy import ColumnElement, select
 from flagsvc.flagstore import schema
 from flagsvc.flagstore.access import hash_of
 from flagsvc.flagstore.seed_file import Seed
-from flagsvc.flagstore.seed_keys import IDENTITY
+from flagsvc.flagstore.seed_keys import BUILT_IN, IDENTITY
 from flagsvc.flagstore.store import Tx
 from flagsvc.flagstore.users import CALLED
 
@@ -26,24 +27,42 @@ COLUMNS: Mapping[str, ColumnElement[Any]] = {
     "tokens": schema.tokens.c.hash,
 }
 """Section → what tells whether an entry is there."""
-PEOPLE = ("users", "tokens")
 
 
-def missing(tx: Tx, seed: Seed, sections: Collection[str] = tuple(COLUMNS)) -> Seed:
-    """Return a seed without those entries of some sections that are there.
+def not_made(tx: Tx, seed: Seed) -> Seed:
+    """Return a seed for a new database without the entries that people have made there.
 
-    The strategies of a feature that is there go with it, and so do settings of the whole server.
+    What every database holds from the start stays in it: a seed may change that.
     """
-    found = dict(seed.sections) | {name: _missing(tx, name, seed[name]) for name in sections}
-    if "features" not in sections:
-        return Seed(found, seed.maintenance)
+    found = {name: _missing(tx, name, seed[name], BUILT_IN.get(name, ())) for name in COLUMNS}
+    return replace(seed, sections={**seed.sections, **found}, joins=_joins(tx, seed, found["projects"]))
+
+
+def missing(tx: Tx, seed: Seed) -> Seed:
+    """Return a seed without the entries that are there.
+
+    The strategies of a feature that is there go with it, and so do settings of the whole server. Projects that are there get
+    the new environments.
+    """
+    found = dict(seed.sections) | {name: _missing(tx, name, seed[name]) for name in COLUMNS}
     features = {each["name"] for each in found["features"]}
     strategies = [each for each in seed["strategies"] if each["feature"] in features]
-    return Seed(found | {"strategies": strategies, "changeRequests": []})
+    joins = _joins(tx, seed, found["projects"])
+    return Seed(found | {"strategies": strategies, "changeRequests": []}, joins=joins)
 
 
-def _missing(tx: Tx, section: str, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    there = set(tx.db.execute(select(COLUMNS[section])).scalars()) if entries else set()
+def _joins(tx: Tx, seed: Seed, written: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Return which new environments go to which projects that are not `written`: to those that name them or name none."""
+    new = [each["name"] for each in _missing(tx, "environments", seed["environments"])]
+    there = [each for each in seed["projects"] if each not in written]
+    return [(each["id"], name) for each in there for name in new if name in each.get("environments", new)]
+
+
+def _missing(
+    tx: Tx, section: str, entries: list[dict[str, Any]], built_in: Collection[str] = ()
+) -> list[dict[str, Any]]:
+    """Return the entries of a section that are not there; those of `built_in` do not count as there."""
+    there = set(tx.db.execute(select(COLUMNS[section])).scalars()) - set(built_in) if entries else set()
     return [each for each in entries if _name(section, each) not in there]
 
 

@@ -30,8 +30,8 @@ ADDED: tuple[Option, ...] = (
         kind=of.WORKERS,
         section=Section.LISTENING,
         default=1,
-        help="processes that answer requests on the port; with more than one another keeps the configuration for all; auto is as"
-        " many as there are processors for this process",
+        help="processes that answer requests on the port; with more than one, a further process fetches the configuration"
+        " for all; `auto`: one for each processor available to this process",
     ),
     Option(
         name="workerTimeout",

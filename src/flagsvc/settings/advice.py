@@ -1,4 +1,4 @@
-"""What is valid and hardly meant: a warning for each combination of values, each value in quotes, each odd address."""
+"""Values that are valid but probably a mistake: a warning for each combination of values, value in quotes and odd address."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ADVICE: tuple[tuple[Callable[[Mapping[str, Any]], bool], str], ...] = (
 )
 
 HASTY = {"refreshInterval": 1000, "metricsInterval": 1000, "upstreamTimeout": 100, "storageTimeout": 100}
-"""Option in milliseconds → what it hardly is shorter than: who writes less means seconds."""
+"""Option in milliseconds → the shortest plausible value; a smaller number probably means seconds."""
 
 LIKELY_SECONDS = 300
 """A number of milliseconds up to this may be one of seconds."""
@@ -47,7 +47,7 @@ BELOW = ("client", "admin", "frontend")
 
 
 def advice_on(values: Mapping[str, Any]) -> list[str]:
-    """Return a warning for each value and each combination of values that is valid and hardly meant (behaviour: CORS)."""
+    """Return a warning for each value and each combination of values that is valid but probably a mistake (behaviour: CORS)."""
     return [*(text for applies, text in ADVICE if applies(values)), *_hasty(values), *_address(values)]
 
 

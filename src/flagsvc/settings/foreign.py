@@ -31,7 +31,7 @@ AUTHORITIES = ("FLAGSVC_UPSTREAM_CA", "UNLEASH_UPSTREAM_CA", "SSL_CERT_FILE")
 FOREIGN: dict[str, Foreign] = {
     "UPSTREAM_URL": Foreign("FLAGSVC_URL, with /api behind it"),
     "TOKENS": Foreign("FLAGSVC_API_TOKEN, one backend token"),
-    "PRETRUSTED_TOKENS": Foreign("FLAGSVC_PROXY_CLIENT_KEYS, what callers send: no @environment behind it"),
+    "PRETRUSTED_TOKENS": Foreign("FLAGSVC_PROXY_CLIENT_KEYS, the keys that callers send, without `@environment`"),
     "FRONTEND_TOKENS": Foreign("FLAGSVC_PROXY_CLIENT_KEYS"),
     "CLIENT_TOKENS": Foreign("EXP_SERVER_SIDE_SDK_CONFIG_TOKENS"),
     "BOOTSTRAP_FILE": Foreign("FLAGSVC_URL=file:///path/to/document.json", common=True),
@@ -103,4 +103,4 @@ def foreign(environment: Mapping[str, str]) -> Iterator[str]:
 
 def link(row: Foreign) -> str:
     """Return what a warning says of a row: our name, or that there is none."""
-    return row.here if row.here.startswith(NOTHING) else f"here it is {row.here}"
+    return row.here if row.here.startswith(NOTHING) else f"use {row.here}"

@@ -20,6 +20,9 @@ NOTES = {
 UNITS = {"MS": " ms", "SECONDS": " s"}
 """What stands behind a number, by what stands for it in the help."""
 
+ROW = "flagsvc_option"
+"""The attribute of an argument that comes from an option: the option's name, or the title of a group beside the sections."""
+
 DEFAULT = "default"
 """The source of a value that is not given."""
 
@@ -131,17 +134,26 @@ def add_options(parser: ArgumentParser, names: Collection[str] | None = None, ro
     for section, options in sections(chosen):
         group = parser.add_argument_group(section.value.lower(), NOTES.get(section))
         for option in options:
-            _add_flags(group, option)
+            _add_flags(group, option, option.name)
 
 
-def _add_flags(group: _ArgumentGroup, option: Option) -> None:
+def add_group(parser: ArgumentParser, title: str, options: Iterable[Option]) -> None:
+    """Add the flags of some options in one group; `given_flags` reads them from the result."""
+    group = parser.add_argument_group(title)
+    for option in options:
+        _add_flags(group, option, title)
+
+
+def _add_flags(group: _ArgumentGroup, option: Option, mark: str) -> None:
     """Add the flag of one option, and for a secret the flag of the file that holds it."""
     extra: dict[str, Any] = {"nargs": "?", "const": "true"} if option.kind is BOOLEAN else {}
     text = f"{option.help} [{'; '.join(_facts(option))}]".replace("%", "%%")
-    group.add_argument(option.flag, dest=option.name, metavar=option.kind.metavar, help=text, **extra)
+    action = group.add_argument(option.flag, dest=option.name, metavar=option.kind.metavar, help=text, **extra)
+    setattr(action, ROW, mark)
     if option.secret:
         text = f"file that holds it [{option.reads[0]}{FILE_VARIABLE}]"
-        group.add_argument(option.flag + FILE_FLAG, dest=option.name + FILE_NAME, metavar="FILE", help=text)
+        action = group.add_argument(option.flag + FILE_FLAG, dest=option.name + FILE_NAME, metavar="FILE", help=text)
+        setattr(action, ROW, mark + FILE_NAME)
 
 
 def _facts(option: Option) -> Iterator[str]:

@@ -103,8 +103,8 @@ SERVER_OPTIONS: tuple[Option, ...] = (
         section=Section.STORAGE,
         default=ONCE,
         needs="seed",
-        help="what becomes of a changed seed on a database in use: once warns and leaves it out, add adds what is missing, by name,"
-        " and changes nothing that is there",
+        help="what becomes of a changed seed on a database in use: `once`: warn and leave it out; `add`: add what is missing by"
+        " name, change nothing that is there",
     ),
     Option(
         name="useJsonLogger",

@@ -22,7 +22,7 @@ TYPE_NAMES = {
     str: "a text",
 }
 
-QUOTES = "the quotes around it are part of the value, as env files keep them: leave them out"
+QUOTES = "the quotes are part of the value (env files keep them): remove them"
 """What to do about a value in quotes."""
 
 

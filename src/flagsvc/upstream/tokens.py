@@ -12,10 +12,10 @@ FORMS: tuple[tuple[str, str], ...] = (
     (r"\*:\*\..*", f"the token has the form of an admin token, `*:*.secret`; {NEEDED}"),
     (
         r"[^:]+:[^.:]+\..+",
-        "the token has the form of a backend or frontend token: a frontend token does not open this, a backend token does while it"
-        " exists on that server",
+        "the token has the form of a backend or frontend token: frontend tokens are not accepted here; a backend token"
+        " must exist on that server",
     ),
-    (r".*", f"the token has the form of no API token, perhaps of a client key; {NEEDED}"),
+    (r".*", f"the token does not look like an API token; it may be a client key; {NEEDED}"),
 )
 """Form → what to say of a token that has it; the first that fits counts."""
 

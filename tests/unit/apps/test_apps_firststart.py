@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flagsvc.apps.firststart import begin, place
+from flagsvc.apps.firststart import begin, listed, place
 from flagsvc.apps.notices import Notice
 from flagsvc.flagstore.seed import parse_seed
 from flagsvc.flagstore.store import open_store
@@ -43,6 +43,18 @@ def test_a_first_start_and_the_next(tmp_path: Path) -> None:
         store.close()
 
 
+@pytest.mark.parametrize(
+    ("counts", "text"),
+    [
+        ({"features": 2, "tokens": 1}, "2 features, 1 token"),
+        ({"contextFields": 1, "strategies": 1, "tagTypes": 2}, "1 context field, 1 strategy, 2 tag types"),
+    ],
+)
+def test_counts_in_words(counts: dict[str, int], text: str) -> None:
+    """Sections of a seed are named as in a sentence, one entry in the singular."""
+    assert listed(counts) == text
+
+
 def test_what_is_told_of_a_seed(tmp_path: Path) -> None:
     """What it holds counts at once. A changed one is left out with a warning that says what to do, or added, with counts."""
     options = ServerOptions(database=str(tmp_path / "flags.db"), seed="seed.yaml")
@@ -51,16 +63,16 @@ def test_what_is_told_of_a_seed(tmp_path: Path) -> None:
     try:
         first = begin(store, options, "", parse_seed(one), log)
         assert first[0].event.startswith("flagsvc ready: 1 feature flag in")
-        assert first[1] == Notice("flagsvc seed: added features 1", {"features": 1})
+        assert first[1] == Notice("flagsvc seed: added 1 feature", {"features": 1})
         assert [notice.event for notice in begin(store, options, "", parse_seed(one), log)[1:]] == []
         assert not log.lines
         assert len(begin(store, options, "", parse_seed(two), log)) == 1
         [line] = log.lines
         assert line.level == "warn" and "--seed-mode add" in line.event
-        assert line.fields == {"seed": "seed.yaml", "database": "features 1, users 1, tokens 1"}
+        assert line.fields == {"seed": "seed.yaml", "database": "1 feature, 1 user, 1 token"}
         adding = replace(options, seed_mode="add")
-        assert begin(store, adding, "", parse_seed(two), log)[1].event == "flagsvc seed: added features 1"
+        assert begin(store, adding, "", parse_seed(two), log)[1].event == "flagsvc seed: added 1 feature"
         again = begin(store, adding, "", parse_seed({"features": [{"name": "b"}]}), log)
-        assert again[1].event == "flagsvc seed: added nothing, all of it is there"
+        assert again[1].event == "flagsvc seed: nothing to add"
     finally:
         store.close()

@@ -31,9 +31,6 @@ def flagsvc(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
                 monkeypatch.delenv(name)
         for name, value in (env or {}).items():
             monkeypatch.setenv(name, value)
-        monkeypatch.setattr(
-            "flagsvc.cli.starting.form", lambda: "compiled"
-        )  # else a start says which form runs the tests
         code = main(list(arguments))
         return Called(code, *capsys.readouterr())
 

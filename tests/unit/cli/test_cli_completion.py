@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import pytest
 from cli_helpers import ENOUGH, Flagsvc
 
 import needs
-from flagsvc.cli.commands import COMMANDS
+from flagsvc.cli.commands import COMMANDS, Command
 from flagsvc.cli.completion import WRITERS
+from flagsvc.cli.parser import opened
 from flagsvc.settings.server_table import SERVER_OPTIONS
 from flagsvc.settings.table import OPTIONS
 
@@ -21,6 +23,8 @@ CASES: list[tuple[str, list[str]]] = [
     ("flagsvc completion z", ["zsh"]),
     ("flagsvc proxy --cors-orig", ["--cors-origin"]),
     ("flagsvc server --databa", ["--database", "--database-file"]),
+    ("flagsvc config --server --databa", ["--database", "--database-file"]),
+    ("flagsvc health --server --base", ["--base-path"]),
     ("flagsvc proxy --log-level ", LEVELS),
     ("flagsvc server --log-level d", ["debug"]),
     ("flagsvc proxy --enable-oas t", ["true"]),
@@ -69,15 +73,35 @@ def test_every_shell_reads_its_script(shell: str, flagsvc: Flagsvc, folder: Path
     run(shell, "-n", "/dev/stdin", folder=folder, given=script_of(shell, flagsvc))
 
 
+ROWS = {"proxy": OPTIONS, "server": SERVER_OPTIONS, "config": (*OPTIONS, *SERVER_OPTIONS)}
+"""Command → the options whose flags it takes."""
+PARTS = {
+    "bash": r'^    NAME\) words=".*$',
+    "zsh": r"^    NAME\) _arguments (?:.*\n)*?.* ;;$",
+    "fish": r"^complete .*__fish_seen_subcommand_from NAME'.*$",
+}
+"""Shell → the pattern of the lines of a command in its script."""
+
+
+def part_of(script: str, command: str, shell: str) -> str:
+    """Return the lines of a script that belong to a command."""
+    return "\n".join(re.findall(PARTS[shell].replace("NAME", command), script, re.MULTILINE))
+
+
 @pytest.mark.parametrize("shell", WRITERS)
 def test_every_command_and_option_is_there(shell: str, flagsvc: Flagsvc) -> None:
     """The scripts come from the rows: no command and no flag is missing."""
     script = script_of(shell, flagsvc)
     dashes = "-l " if shell == "fish" else "--"
+    for command, options in ROWS.items():
+        part = part_of(script, command, shell)
+        for option in options:
+            assert option.in_code_only or re.search(rf"{dashes}{option.flag[2:]}(?![\w-])", part), (
+                command,
+                option.flag,
+            )
     for command in COMMANDS:
-        assert command.name in script
-    for option in (*OPTIONS, *SERVER_OPTIONS):
-        assert option.in_code_only or f"{dashes}{option.flag[2:]}" in script
+        assert part_of(script, command.name, shell)
 
 
 @pytest.mark.parametrize(("line", "offered"), CASES)
@@ -146,9 +170,9 @@ def test_zsh(line: str, completed: str, flagsvc: Flagsvc, folder: Path) -> None:
 
 
 def test_an_unknown_shell(flagsvc: Flagsvc) -> None:
-    """It is bad usage; the shells there are are named."""
+    """It is bad usage; the message names the shells that there are."""
     called = flagsvc("completion", "tcsh")
-    assert called.code == 2 and "bash" in called.err and "fish" in called.err
+    assert called == (2, "", "flagsvc completion: unknown shell `tcsh`; expected one of bash, zsh, fish\n")
     assert flagsvc("completion").err == "flagsvc completion: missing: SHELL\n"
 
 
@@ -161,17 +185,42 @@ def test_help_of_a_command(flagsvc: Flagsvc) -> None:
     assert called == (2, "", "flagsvc help: unknown command `confg`; did you mean `config`?\n")
 
 
+OF_PROGRAMS = ("proxy", "server", "config", "health")
+"""The commands that take flags from the rows of options; all others have only flags of their own."""
+
+
+@pytest.mark.parametrize(
+    "command", [each for each in COMMANDS if each.name not in OF_PROGRAMS], ids=lambda each: each.name
+)
+def test_short_help_has_every_argument_of_the_command_itself(command: Command, flagsvc: Flagsvc) -> None:
+    """An argument is not left out because an option of the proxy has its name, such as `--environment`."""
+    _, parser = opened(command)
+    lines = flagsvc(command.name, "-h").out.splitlines()
+    for action in parser._actions:
+        word = action.option_strings[-1] if action.option_strings else str(action.metavar)
+        assert any(line.strip().startswith(word) for line in lines[1:]), word
+
+
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
-def test_short_help(command: object, flagsvc: Flagsvc) -> None:
-    """-h fits a screen: usage, what the command does, the options that are used most, and where the others are."""
-    name = command.name  # type: ignore[attr-defined]
+def test_short_help(command: Command, flagsvc: Flagsvc) -> None:
+    """-h has usage and what the command does; of the many flags of options those used most, and it fits a screen."""
+    name = command.name
     called = flagsvc(name, "-h")
     assert (called.code, called.err) == (0, "") and called.out.startswith(f"usage: flagsvc {name}")
     assert len(called.out) <= len(flagsvc(name, "--help").out)
-    if name in ("proxy", "server", "config", "health"):
+    if name in OF_PROGRAMS:
         lines = called.out.splitlines()
-        assert len(lines) < 50 and lines[-1] == f"flagsvc {name} --help tells all options."
+        assert len(lines) < 50 and lines[-1] == f"flagsvc {name} --help shows all options."
         assert "--config FILE" in called.out and "--port" in called.out and "--cors-max-age" not in called.out
+
+
+def test_flags_of_the_flag_server(flagsvc: Flagsvc) -> None:
+    """`config` and `health` show the flags that --server adds in a group of their own; health has the few of the address."""
+    for name, flags in (("config", ("--database URL", "--seed-mode", "--base-path")), ("health", ("--base-path",))):
+        group = flagsvc("help", name).out.partition("with --server:\n")[2]
+        assert all(f"\n  {flag}" in f"\n{group}" for flag in flags), name
+    assert "--database" not in flagsvc("help", "health").out
+    assert "that say where it listens" in " ".join(flagsvc("health", "-h").out.split())
 
 
 def test_workers_as_many_as_there_are_processors(flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:

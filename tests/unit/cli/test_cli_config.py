@@ -11,6 +11,7 @@ from cli_helpers import ENOUGH, Flagsvc
 
 from flagsvc.settings.render import reference
 from flagsvc.settings.server import server_reference
+from flagsvc.settings.settle import QUOTES
 from flagsvc.settings.table import OPTIONS
 from pki import Authority, written
 
@@ -95,6 +96,12 @@ def test_the_flag_servers(flagsvc: Flagsvc, tmp_path: Path) -> None:
     found = json.loads(flagsvc("config", "--server", "--json", env=env).out)["options"]
     assert found["port"] == {"value": 4343, "source": f"file {file} [server]"}
     assert flagsvc("config", "--server", "--docs") == (0, server_reference(), "")
+
+
+def test_a_database_in_quotes(flagsvc: Flagsvc) -> None:
+    """The problem says what to do about the quotes."""
+    called = flagsvc("config", "--server", "--database", '"postgresql://db/flags"', env={"HOME": "/h"})
+    assert called.code == 2 and QUOTES in called.err
 
 
 def test_every_problem_of_the_flag_server_at_once(flagsvc: Flagsvc, tmp_path: Path) -> None:

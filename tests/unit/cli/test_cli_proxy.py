@@ -56,8 +56,8 @@ def test_the_names_of_another_program_are_told_before_the_problems(
     called = flagsvc("proxy", env={"UPSTREAM_URL": "http://h", "TOKENS": "s3cret"})
     assert called.code == 2 and served == [] and "s3cret" not in called.err
     first, second, third, *_ = called.err.splitlines()
-    assert "environment TOKENS: flagsvc does not read it; here it is FLAGSVC_API_TOKEN" in first
-    assert "environment UPSTREAM_URL: flagsvc does not read it; here it is FLAGSVC_URL, with /api behind it" in second
+    assert "environment TOKENS: flagsvc does not read it; use FLAGSVC_API_TOKEN" in first
+    assert "environment UPSTREAM_URL: flagsvc does not read it; use FLAGSVC_URL, with /api behind it" in second
     assert third == "flagsvc proxy: 3 problems"
 
 

@@ -29,10 +29,11 @@ CHANGED = parse_seed(
     {
         "environments": [{"name": "staging"}],
         "projects": [{"id": "default", "name": "Renamed"}, {"id": "shop"}],
-        "features": [{"name": "a", "description": "new"}, {"name": "d", "enabled": ["development"]}],
+        "features": [{"name": "a", "description": "new"}, {"name": "d", "enabled": ["development", "staging"]}],
         "strategies": [
             {"feature": "a", "environment": "development", "name": "default"},
             {"feature": "d", "environment": "development", "name": "default"},
+            {"feature": "d", "environment": "staging", "name": "default"},
         ],
         "users": [{"name": "ada", "rootRole": "editor"}],
         "tokens": [
@@ -41,7 +42,7 @@ CHANGED = parse_seed(
         ],
     }
 )
-ADDED = {"environments": 1, "projects": 1, "features": 1, "strategies": 1, "users": 1, "tokens": 1}
+ADDED = {"environments": 1, "projects": 1, "features": 1, "strategies": 2, "users": 1, "tokens": 1}
 
 
 @pytest.fixture
@@ -97,11 +98,39 @@ def test_what_is_missing_is_added(store: Store) -> None:
         ("c", None),
         ("d", None),
     ]
-    assert rows(store, schema.strategies.c.feature) == [("d",)]
+    assert rows(store, schema.strategies.c.feature) == [("d",), ("d",)]
     assert rows(store, schema.projects.c.id, schema.projects.c.name) == [("default", "Default"), ("shop", "shop")]
     assert holder(store, "user:of-ada").name == "ada"
     with store.reading() as tx:
         assert in_maintenance(tx)
+
+
+@pytest.mark.parametrize("before", ["a seed", "nothing"])
+def test_a_new_environment_is_in_the_projects_of_the_seed(store: Store, before: str) -> None:
+    """A flag that the seed switches on there is on, as in an empty database; flags that are there are off there."""
+    if before == "a seed":
+        plant(store, SEED)
+    plant(store, CHANGED, add=True)
+    links, states = schema.project_environments.c, schema.feature_environments.c
+    assert ("staging", "default") in rows(store, links.environment, links.project)
+    found = [row[1:] for row in rows(store, states.environment, states.feature, states.enabled) if row[0] == "staging"]
+    old = ["a", "b", "c"] if before == "a seed" else ["a"]
+    assert sorted(found) == [*((name, False) for name in old), ("d", True)]
+
+
+def test_a_project_that_names_its_environments_gets_no_other(store: Store) -> None:
+    """A new environment goes to the projects that name it or name none; one that was taken away does not come back."""
+    given = FIRST | {"projects": [{"id": "shop", "environments": ["production"]}, {"id": "open"}]}
+    plant(store, parse_seed(given))
+    links = schema.project_environments
+    with store.writing(None) as tx:
+        tx.db.execute(delete(links).where(links.c.project == "open", links.c.environment == "production"))
+    plant(store, parse_seed(given | {"environments": [{"name": "staging"}]}), add=True)
+    assert sorted(row for row in rows(store, links.c.project, links.c.environment) if row[0] != "default") == [
+        ("open", "development"),
+        ("open", "staging"),
+        ("shop", "production"),
+    ]
 
 
 def test_each_seed_is_written_once(store: Store) -> None:
@@ -137,6 +166,55 @@ def test_a_plain_first_start_rules_no_seed_out(store: Store) -> None:
     assert rows(store, schema.users.c.username, schema.users.c.root_role) == [("ada", "viewer"), ("admin", "admin")]
     assert rows(store, schema.projects.c.name) == [("Renamed",)]
     assert count_features(store) == 2
+
+
+BY_HAND = [
+    ("environments", {"name": "staging", "type": "mine"}, schema.environments.c.type),
+    ("projects", {"id": "shop", "description": "mine"}, schema.projects.c.description),
+    ("contextFields", {"name": "plan", "description": "mine"}, schema.context_fields.c.description),
+    ("strategyTypes", {"name": "hours", "description": "mine"}, schema.strategy_types.c.description),
+    ("tagTypes", {"name": "team", "description": "mine"}, schema.tag_types.c.description),
+]
+"""Section, what a person made in it, and the column that says so."""
+
+
+@pytest.mark.parametrize(("section", "entry", "column"), BY_HAND, ids=[row[0] for row in BY_HAND])
+def test_what_was_made_after_a_first_start_stays(store: Store, section: str, entry: Any, column: Any) -> None:
+    """A seed for a new database replaces nothing that a person made before; all else of it is written."""
+    first_start(store)
+    with store.writing(None) as tx:
+        seed.apply_seed(tx, parse_seed({section: [entry]}))
+    other = {name: "of the seed" if text == "mine" else text for name, text in entry.items()}
+    uses = {"changeRequests": [{"project": "default", "environment": "production"}]}
+    sowing = plant(store, parse_seed(FIRST | uses | {section: [other]}))
+    assert (sowing.outcome, sowing.written) == (Outcome.PLANTED, {"features": 3, "tokens": 1, "changeRequests": 1})
+    assert "mine" in [row[0] for row in rows(store, column)] and "of the seed" not in [
+        row[0] for row in rows(store, column)
+    ]
+    with store.reading() as tx:
+        assert in_maintenance(tx)
+
+
+def test_places_of_an_earlier_seed_that_held_no_more(store: Store) -> None:
+    """A database whose seed had projects alone is new; its projects get the new environments, and keep the others."""
+    places = {"environments": [{"name": "development"}], "projects": [{"id": "shop", "environments": ["development"]}]}
+    plant(store, parse_seed(places))
+    staging = {"environments": [*places["environments"], {"name": "staging"}], "projects": [{"id": "shop"}]}
+    assert plant(store, parse_seed(FIRST | staging)).outcome is Outcome.PLANTED
+    links = schema.project_environments.c
+    found = [row[1] for row in rows(store, links.project, links.environment) if row[0] == "shop"]
+    assert sorted(found) == ["development", "staging"]
+
+
+def test_what_every_database_holds_is_as_a_first_seed_has_it(store: Store) -> None:
+    """A context field that exists from the start is not made by a person: the seed gives it legal values."""
+    first_start(store)
+    given = {"name": "userId", "legalValues": [{"value": "ada"}]}
+    assert plant(store, parse_seed({"contextFields": [given]})) == Sowing(
+        Outcome.PLANTED, {"contextFields": 1}, {"users": 1, "tokens": 1}
+    )
+    fields = schema.context_fields.c
+    assert ("userId", [{"value": "ada"}]) in rows(store, fields.name, fields.legal_values)
 
 
 @pytest.mark.parametrize("made", ["token", "feature"])

@@ -13,6 +13,7 @@ from settings_samples import BASE, SAMPLES
 from flagsvc.settings.load import load, resolve
 from flagsvc.settings.option import Option, Section
 from flagsvc.settings.render import (
+    add_group,
     add_options,
     as_json,
     default_text,
@@ -144,6 +145,15 @@ def test_help() -> None:
     assert "[PORT, PROXY_PORT; default: 3000]" in text
     assert "[FLAGSVC_URL; required]" in text
     assert "[FLAGSVC_ENVIRONMENT]" in text
+
+
+def test_help_of_a_group() -> None:
+    """Flags may stand in one group with a title, beside the sections; they are read alike."""
+    made = parser("port")
+    add_group(made, "with --other", [BY_NAME["logLevel"], BY_NAME["flagsvcApiToken"]])
+    group = made.format_help().partition("with --other:\n")[2]
+    assert "--log-level" in group and "--api-token-file" in group and "--port" not in group
+    assert given_flags(vars(made.parse_args(["--log-level", "info"]))) == {"logLevel": "info"}
 
 
 def test_help_of_some() -> None:

@@ -17,8 +17,8 @@ SECRET = "4f0ca3hidden9d21"
         (f"*:development.{SECRET}", "backend or frontend token"),
         (f"default:production.{SECRET}", "backend or frontend token"),
         (f"[]:production.{SECRET}", "backend or frontend token"),
-        (SECRET, "no API token"),
-        (f"some-client-{SECRET}", "no API token"),
+        (SECRET, "not look like an API token"),
+        (f"some-client-{SECRET}", "not look like an API token"),
         (f'"*:development.{SECRET}"', "quotes"),
     ],
 )
