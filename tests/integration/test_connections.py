@@ -120,7 +120,9 @@ def test_those_that_never_shake_hands_count(tmp_path: Path) -> None:
             assert status(served) == 200
             for _ in range(100):
                 silent.enter_context(connected(proxy.port))
-            assert 0 in [asked(proxy.port, context) for _ in range(3)], "one that was cut off makes room for one that is told"
+            assert 0 in [asked(proxy.port, context) for _ in range(3)], (
+                "one that was cut off makes room for one that is told"
+            )
             assert status(served) == 200
         proxy.program.wait(lambda: asked(proxy.port, context) == 200, "having room again", SECONDS)
         assert "Traceback" not in proxy.program.output()
