@@ -32,4 +32,4 @@ def test_the_form_tells_the_kind(token: str, kind: str) -> None:
 def test_a_frontend_token_cannot_be_told_from_a_backend_token() -> None:
     """Both have one form: the hint says which of the two is needed."""
     told = refused_token(f"*:development.{SECRET}")
-    assert "a frontend token does not open" in told
+    assert "frontend tokens are not accepted here" in told
