@@ -297,7 +297,7 @@ def _warn(text: str) -> None:
 
 
 def advice(options: ProxyOptions) -> list[str]:
-    """Return a warning for each combination of options that is valid and hardly meant."""
+    """Return a warning for each combination of options that is valid but probably a mistake."""
     return advice_on({name: getattr(options, option.field) for name, option in BY_NAME.items()})
 
 
