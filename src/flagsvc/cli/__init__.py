@@ -8,13 +8,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
 from flagsvc.cli.commands import BY_NAME, Command
-from flagsvc.cli.complaints import JsonError, complain, complain_as_json
+from flagsvc.cli.complaints import JsonError, asked_for_json, complain, complain_as_json
 from flagsvc.cli.parser import UsageError, command_named, opened, overview
 from flagsvc.errors import ConfigurationError, ExtensionError, FlagsvcError, SeedError
 from flagsvc.version import build
@@ -52,7 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         complain_as_json(program, str(error).splitlines())
         return _exit_code(error.cause)
     except FlagsvcError as error:
-        complain(program, str(error).splitlines())
+        as_json = isinstance(error, UsageError) and asked_for_json(program, os.environ)
+        (complain_as_json if as_json else complain)(program, str(error).splitlines())
         return _exit_code(error)
     except KeyboardInterrupt:
         return 130
@@ -101,6 +103,4 @@ def _take_any_character() -> None:
 
 def _silence() -> None:
     """Let nobody complain that nobody reads standard output any more."""
-    import os
-
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

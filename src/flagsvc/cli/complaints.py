@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from flagsvc.errors import FlagsvcError
+from flagsvc.settings.parse import BOOLEANS
+
+SERVING = ("flagsvc proxy", "flagsvc server")
+"""The programs that log, and may log JSON."""
+VARIABLE = "JSON_LOGGER"
 
 
 class JsonError(FlagsvcError):
@@ -14,6 +19,11 @@ class JsonError(FlagsvcError):
     def __init__(self, cause: FlagsvcError) -> None:
         self.cause = cause
         super().__init__(str(cause))
+
+
+def asked_for_json(program: str, environment: Mapping[str, str]) -> bool:
+    """Return whether a program logs JSON by its variable: all that is known before its command line is understood."""
+    return program in SERVING and BOOLEANS.get(environment.get(VARIABLE, "").strip().lower(), False)
 
 
 def complain(program: str, problems: Sequence[str]) -> None:

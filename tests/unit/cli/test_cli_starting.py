@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from cli_helpers import Flagsvc
 
 from flagsvc.cli.complaints import JsonError, complain, complain_as_json
 from flagsvc.cli.starting import errors_as_json
@@ -27,6 +28,17 @@ def test_json_is_asked_for(environment: dict[str, str], flags: dict[str, str], w
     """The flag wins over the variable; blanks and what is no boolean ask for nothing."""
     for resolved in (resolve(environment, None, flags), resolve_server(environment, None, flags)):
         assert resolved.values["useJsonLogger"] is wanted
+
+
+@pytest.mark.parametrize(
+    ("command", "value", "as_json"),
+    [("proxy", "true", True), ("server", " On ", True), ("proxy", "perhaps", False), ("config", "true", False)],
+)
+def test_a_wrong_command_line(command: str, value: str, as_json: bool, flagsvc: Flagsvc) -> None:
+    """A program that logs JSON by its variable tells a wrong flag as JSON, too."""
+    called = flagsvc(command, "--nix", env={"JSON_LOGGER": value})
+    assert called.code == 2 and "unknown option `--nix`" in called.err
+    assert called.err.startswith("{") is as_json
 
 
 def test_an_error_keeps_its_cause() -> None:
