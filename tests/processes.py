@@ -339,7 +339,7 @@ class FlagServer:
 
 @contextmanager
 def unleash_server(database_url: str, peer: str = "server") -> Iterator[FlagServer]:
-    """Run npm unleash-server on a database; it has an admin token and a token for proxies, and calls nobody.
+    """Run npm unleash-server on a database; it has an admin token and a token for proxies, and calls no other host.
 
     `peer` is the row of `peers.PACKAGES` with its version.
     """

@@ -157,7 +157,7 @@ SPECIFIED: tuple[Option, ...] = (
         kind=net.TRUST,
         section=Section.CALLERS,
         default=False,
-        help="whose X-Forwarded-For is believed: everybody's, nobody's, or that of the networks listed",
+        help="which senders of X-Forwarded-For are believed: all (true), none (false), or the networks listed",
     ),
     Option(
         name="namePrefix",

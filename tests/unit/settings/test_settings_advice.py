@@ -1,4 +1,4 @@
-"""What is valid and hardly meant: seconds given as milliseconds, values in quotes, an address that is not the API's."""
+"""Values that are valid but probably a mistake: seconds given as milliseconds, values in quotes, an address that is not the API's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def warnings(**given: str) -> list[str]:
     ("variable", "name"),
     [("FLAGSVC_FETCH_INTERVAL", "refreshInterval"), ("FLAGSVC_METRICS_INTERVAL", "metricsInterval")],
 )
-def test_an_interval_below_a_second_is_hardly_meant(variable: str, name: str) -> None:
+def test_an_interval_below_a_second_is_probably_a_mistake(variable: str, name: str) -> None:
     """15 is milliseconds; the value is taken, and the warning says how 15 seconds are written."""
     (line,) = warnings(**{variable: "15"})
     assert line.startswith(f"{name}: 15 is milliseconds") and "15000" in line
@@ -32,7 +32,7 @@ def test_an_interval_below_a_second_is_hardly_meant(variable: str, name: str) ->
     assert warnings(**{variable: "1000"}) == warnings(**{variable: "0"}) == []
 
 
-def test_a_timeout_below_a_tenth_of_a_second_is_hardly_meant() -> None:
+def test_a_timeout_below_a_tenth_of_a_second_is_probably_a_mistake() -> None:
     """Edge counts time-outs in seconds: 5 is milliseconds here."""
     (line,) = warnings(FLAGSVC_UPSTREAM_TIMEOUT="5")
     assert line.startswith("upstreamTimeout: 5 is milliseconds")
