@@ -1,4 +1,4 @@
-"""Values that are valid but probably a mistake: seconds given as milliseconds, values in quotes, an address that is not the API's."""
+"""Values that are valid but probably a mistake: seconds as milliseconds, values in quotes, an address that is not the API's."""
 
 from __future__ import annotations
 
