@@ -40,7 +40,7 @@ class Place(NamedTuple):
 
 
 class Welcome(Handler):
-    """Answers who has only the address."""
+    """Answers callers who have only the address."""
 
     def __init__(self, settings: ServiceSettings, rows: Sequence[Row], answers: Answers) -> None:
         self.answers = answers

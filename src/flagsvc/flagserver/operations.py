@@ -48,7 +48,7 @@ SAFE: Headers = [*docs.SAFE, *LASTING]
 
 
 def welcome(call: Call) -> Answer:
-    """Return what this is and where to go, as JSON to who asks for that."""
+    """Return what this is and where to go, as JSON where the caller asks for that."""
     root = quote(call.request.root) + call.server.base
     places = [each._replace(path=root + each.path) for each in PLACES]
     if prefers_json(call.head.accept):
