@@ -13,9 +13,10 @@ RUN /tools/bin/python -m pip install --no-cache-dir --require-hashes -r requirem
 RUN /tools/bin/python -m pip install --no-cache-dir --require-hashes -r requirements/build.txt
 RUN python -m venv --without-pip /opt/flagsvc
 RUN /tools/bin/python -m pip --python /opt/flagsvc/bin/python install --no-cache-dir --require-hashes -r requirements/runtime.txt
-COPY pyproject.toml setup.py README.md LICENSE ./
+COPY pyproject.toml setup.py MANIFEST.in README.md LICENSE CHANGELOG.md SECURITY.md ./
 COPY src ./src
-RUN /tools/bin/python -m build --wheel --no-isolation --outdir /wheels
+# The source distribution first, and the wheel from it.
+RUN /tools/bin/python -m build --no-isolation --outdir /wheels
 RUN /tools/bin/python -m pip --python /opt/flagsvc/bin/python install --no-cache-dir --no-deps --no-index --find-links /wheels flagsvc
 
 FROM python:3.13-slim@sha256:9662417aace5ae7b8e2609cce472b72a8958e134ba372808abe9cc1a0c0125e6

@@ -11,7 +11,7 @@ from batch_twins import Tally, compare
 from ours_batch import our_server
 from real_batch import RealServer, real_server
 
-ROUNDS = 60
+ROUNDS = 40
 SEED = 7
 
 

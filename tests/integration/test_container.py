@@ -22,6 +22,7 @@ import yaml
 from packaging.markers import Marker
 
 import needs
+from conforming import assert_answers_the_client_specification
 from fake_upstream import fake_upstream
 from flagsvc.flagstore.seed_file import parse_seed
 from processes import ROOT, answers, clean_environment, free_port, proxy_environment, running, scratch
@@ -157,6 +158,11 @@ class TestTheImage:
         assert meant, "nothing is listed in compiled.txt"
         missing = [name for name in meant if not list((installed(image) / name).parent.glob(f"{Path(name).stem}.*.so"))]
         assert missing == []
+
+    def test_what_is_compiled_from_the_archive_answers_the_client_specification(self, image: Machine) -> None:
+        """The wheel is built from the source distribution, which holds all that a build reads."""
+        assert list((image.root / "wheels").glob("flagsvc-*.tar.gz"))
+        assert_answers_the_client_specification(installed(image).parent)
 
     def test_only_what_runs_is_installed(self, image: Machine) -> None:
         """The environment has the pinned requirements and this package, and no tools: no pip, no compiler, no tests."""
