@@ -55,7 +55,7 @@ test: test-interpreted ## run the whole test suite, what is missing is skipped (
 	$(BIN)/python -m pytest -n 2 --dist loadfile -rsfE $(ARGS)
 
 test-interpreted: install ## all that is compiled on its Python sources; engine, settings and repository with every branch covered
-	FLAGSVC_INTERPRETED=1 $(BIN)/python -m pytest -n 2 --dist loadfile -rsfE --cov=flagsvc.engine --cov=flagsvc.settings --cov=flagsvc.repository \
+	FLAGSVC_INTERPRETED=1 $(BIN)/python -m pytest -n 2 --dist loadfile -rsfE --cov=flagsvc.engine --cov=flagsvc.settings --cov=flagsvc.proxy.configuration \
 	  --cov-branch --cov-fail-under=100 --cov-report=term-missing:skip-covered \
 	  tests/unit/engine tests/unit/settings tests/unit/repository tests/contracts tests/conformance
 	FLAGSVC_INTERPRETED=1 $(BIN)/python -m pytest -n 2 --dist loadfile -rsfE tests/unit/front tests/unit/api tests/unit/usage \

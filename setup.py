@@ -79,7 +79,7 @@ def modules() -> list[str]:
     return [f"src/flagsvc/{line}" for line in lines if line]
 
 
-def hindrance() -> str:
+def reason_left_out() -> str:
     """Return why nothing is compiled, or nothing. Raises SystemExit where CI=true or REQUIRE_ALL=1 and the compiler is broken."""
     if os.environ.get("FLAGSVC_PURE") == "1":
         return "FLAGSVC_PURE=1"
@@ -142,7 +142,7 @@ class Build(build_ext):
 
 def extensions() -> list[object]:
     """Return the extension modules to build; none where something hinders, which standard error tells."""
-    reason = hindrance()
+    reason = reason_left_out()
     if reason:
         tell(f"{reason}: {SLOWER}")
         return []

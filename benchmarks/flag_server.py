@@ -19,7 +19,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from processes import (
+from support.processes import (
     ADMIN_TOKEN,
     Program,
     answers,

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 import documents
 from flagsvc.engine.compile import CompileOptions, Compiler
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.repository import Holder, Preparer
+from flagsvc.proxy.configuration import Holder, Preparer
 
 AFTERWARDS = 50
 """Turns of the loop that are still watched once the new configuration is served: the old one is given back in them."""

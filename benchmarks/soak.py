@@ -30,7 +30,7 @@ from harness import hostile, load, machine, prepared, procs, servers  # noqa: E4
 from harness.load import BenchError, Plan, Shot  # noqa: E402
 from harness.prepared import EVALUATION, GZIP, HEALTH, IDENTITY, Form, Headers, Request, Routes  # noqa: E402
 from harness.trend import Trend, trend  # noqa: E402
-from processes import KEY, ask  # noqa: E402
+from support.processes import KEY, ask  # noqa: E402
 
 FULL_MINUTES = 30.0
 SHARE = 0.8
@@ -316,7 +316,7 @@ def page(figures: Figures) -> str:
             "",
             f"Written by `make soak`. {measured}. The load generators and the upstream share the machine. The upstream fails and "
             f"works by turns of {figures.flap_s:g} s, each time with another fault "
-            "([upstream_faults.py](../../tests/upstream_faults.py)) and another document; strangers send what is in "
+            "([upstream_faults.py](../../tests/support/upstream_faults.py)) and another document; strangers send what is in "
             "[hostile.py](../../benchmarks/harness/hostile.py).",
             "",
             "| | |",

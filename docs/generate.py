@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from flagsvc.api.samples import KEPT, SERVED, SPECIFIED, Row
+from flagsvc.proxy.api.samples import KEPT, SERVED, SPECIFIED, MetricRow
 from flagsvc.settings.option import Option
 from flagsvc.settings.options import OPTIONS
 from flagsvc.settings.render import default_text, reference, with_unit
@@ -60,7 +60,7 @@ def security(text: str) -> str:
     return between(text, LIMITS, limit_table())
 
 
-def metric(row: Row) -> str:
+def metric(row: MetricRow) -> str:
     """Return the line of a metric; a counter has the name that it is written with."""
     name = f"{row.name}_total" if row.kind == "counter" else row.name
     labels = ", ".join(f"`{label}`" for label in row.labels)

@@ -10,8 +10,8 @@ import sys
 import pytest
 from hypothesis import settings
 
-import forms
-from same_inputs import forget_literals
+from support import forms
+from support.same_inputs import forget_literals
 
 COUNTED = {
     "test_client_specification.py::test_case": "client specification",
@@ -24,7 +24,7 @@ PASSED_A_LINE = 1000
 
 _passed = itertools.count(1)
 
-pytest_plugins = ("databases",)
+pytest_plugins = ("support.databases",)
 
 # A loaded machine is slow, not wrong; and the verdict on a change must not depend on luck: new examples are for by hand.
 settings.register_profile("flagsvc", deadline=None, derandomize=os.environ.get("CI") == "true")

@@ -20,8 +20,8 @@ from typing import Any
 sys.path[:0] = [str(Path(__file__).resolve().parents[2] / name) for name in ("tests", "benchmarks")]
 
 from harness.upstream import VERSIONS, body  # noqa: E402
-from loopback import Loopback, Request, Writer, reply  # noqa: E402
-from upstream_faults import FAULTS, Fault, bomb  # noqa: E402
+from support.loopback import Loopback, Request, Writer, reply  # noqa: E402
+from support.upstream_faults import FAULTS, Fault, bomb  # noqa: E402
 
 PATIENT = tuple(f", retry after {wish}" for wish in ("1e999", "120", "9", "Fri"))
 SERVED = tuple(

@@ -65,7 +65,7 @@ def installed(name: str) -> str:
 
 def ours() -> str:
     """Return our version, and whether all, some or none of what can be compiled is."""
-    from flagsvc.version import VERSION
+    from flagsvc.core.version import VERSION
 
     source = ROOT / "src" / "flagsvc"
     lines = [line.split("#")[0].strip() for line in (source / "compiled.txt").read_text().splitlines()]

@@ -18,11 +18,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 import documents
-import peers
 from harness import mounted
 from harness.load import BenchError
 from harness.prepared import Routes
-from processes import (
+from support import peers
+from support.processes import (
     KEY,
     Answer,
     Program,

@@ -9,14 +9,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from flagsvc.version import VERSION
+from flagsvc.core.version import VERSION
 
 if TYPE_CHECKING:
-    from flagsvc.apps.proxy import ProxyApp, create_app
+    from flagsvc.core.errors import ConfigurationError, ExtensionError, FlagsvcError
     from flagsvc.engine.context import Context
-    from flagsvc.errors import ConfigurationError, ExtensionError, FlagsvcError
-    from flagsvc.extensions import ContextEnricher, ContextView, CustomStrategy, Strategy, enricher
-    from flagsvc.repository.stores import StorageProvider
+    from flagsvc.proxy.application import ProxyApp, create_app
+    from flagsvc.proxy.configuration.stores import StorageProvider
+    from flagsvc.proxy.extensions import ContextEnricher, ContextView, CustomStrategy, Strategy, enricher
     from flagsvc.settings.options import ProxyOptions
 
 __version__ = VERSION
@@ -39,11 +39,11 @@ __all__ = [
 ]
 
 HOMES = {
-    "flagsvc.apps.proxy": ("ProxyApp", "create_app"),
+    "flagsvc.proxy.application": ("ProxyApp", "create_app"),
     "flagsvc.engine.context": ("Context",),
-    "flagsvc.errors": ("ConfigurationError", "ExtensionError", "FlagsvcError"),
-    "flagsvc.extensions": ("ContextEnricher", "ContextView", "CustomStrategy", "Strategy", "enricher"),
-    "flagsvc.repository.stores": ("StorageProvider",),
+    "flagsvc.core.errors": ("ConfigurationError", "ExtensionError", "FlagsvcError"),
+    "flagsvc.proxy.extensions": ("ContextEnricher", "ContextView", "CustomStrategy", "Strategy", "enricher"),
+    "flagsvc.proxy.configuration.stores": ("StorageProvider",),
     "flagsvc.settings.options": ("ProxyOptions",),
 }
 """Module → the names this package exports from it."""

@@ -15,12 +15,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from flagsvc.api.call import Call
-from flagsvc.api.http import Request, Response
-from flagsvc.api.service import Service
-from flagsvc.api.settings import ServiceSettings
 from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.snapshot import Snapshot
+from flagsvc.http.call import Call
+from flagsvc.http.messages import Request, Response
+from flagsvc.proxy.api.service import Service
+from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.testing import FakeClock, RecordingLog
 
 Json = dict[str, Any]

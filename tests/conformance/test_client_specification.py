@@ -14,12 +14,11 @@ from typing import Any
 
 import pytest
 
-import needs
-import peers
 from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.context import Context
 from flagsvc.engine.document import DocumentBuilder
 from flagsvc.engine.snapshot import Snapshot
+from support import needs, peers
 
 PACKAGE = "@unleash/client-specification"
 SUITES = 22

@@ -13,11 +13,11 @@ from urllib.parse import urlencode
 import pytest
 import test_client_specification as specification
 
-import needs
-from aio import asynchronous
-from flagsvc.api.etag import etag
-from flagsvc.repository import ConfigurationDocument
-from frontkit import KEYED, Line, dial, get, head, parse_answers, serving
+from flagsvc.http.etag import etag
+from flagsvc.proxy.configuration import ConfigurationDocument
+from support import needs
+from support.aio import asynchronous
+from support.frontkit import KEYED, Line, dial, get, head, parse_answers, serving
 
 ASKED = 4
 """How often a look-up is asked: it is evaluated, kept the second time, and given from the cache from then on."""

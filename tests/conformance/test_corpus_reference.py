@@ -10,8 +10,8 @@ import corpus_cases
 import pytest
 from corpus_cases import Case
 
-import processes
-from fake_upstream import FakeUpstream, fake_upstream
+from support import processes
+from support.fake_upstream import FakeUpstream, fake_upstream
 
 DRAWS = 80
 """So often is asked what is random: an outcome of one in four then fails to occur about once in 10**10 runs."""

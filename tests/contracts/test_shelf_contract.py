@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from aio import asynchronous
-from flagsvc.repository.stores import FileShelf, OwnShelf
-from flagsvc.testing import MemoryShelf, MemoryStore
-from flagsvc.usage import Shelf
+from flagsvc.proxy.configuration.stores import FileRecordStore, SingleRecordStore
+from flagsvc.proxy.usage import RecordStore
+from flagsvc.testing import MemoryRecordStore, MemoryStore
+from support.aio import asynchronous
 
-Make = Callable[[Path], Shelf]
+Make = Callable[[Path], RecordStore]
 SHARED: dict[str, Make] = {
-    "file": lambda folder: FileShelf(folder / "folder", "a" * 40),
-    "memory": lambda folder: MEMORIES.setdefault(folder, MemoryShelf()),
+    "file": lambda folder: FileRecordStore(folder / "folder", "a" * 40),
+    "memory": lambda folder: MEMORIES.setdefault(folder, MemoryRecordStore()),
 }
-MEMORIES: dict[Path, MemoryShelf] = {}
-OWN: dict[str, Make] = {"own": lambda _: OwnShelf(MemoryStore(), "a" * 40, "instance")}
+MEMORIES: dict[Path, MemoryRecordStore] = {}
+OWN: dict[str, Make] = {"own": lambda _: SingleRecordStore(MemoryStore(), "a" * 40, "instance")}
 EVERY = {**SHARED, **OWN}
 
 every_shelf = pytest.mark.parametrize("make", EVERY.values(), ids=EVERY)
@@ -30,21 +30,21 @@ every_shared_shelf = pytest.mark.parametrize("make", SHARED.values(), ids=SHARED
 @asynchronous
 async def test_at_first_there_is_nothing(make: Make, tmp_path: Path) -> None:
     """No names, no records."""
-    shelf = make(tmp_path)
-    assert await shelf.names() == []
-    assert await shelf.get("0a") is None
+    record_store = make(tmp_path)
+    assert await record_store.names() == []
+    assert await record_store.get("0a") is None
 
 
 @every_shelf
 @asynchronous
 async def test_a_record_comes_back_whole(make: Make, tmp_path: Path) -> None:
     """Any bytes, any size; what is put later replaces what was there before."""
-    shelf = make(tmp_path)
+    record_store = make(tmp_path)
     for data in (b"one", b"", bytes(range(256)) * 4096, b"\n\n{}"):
-        await shelf.put("0a", data)
-        assert await shelf.get("0a") == data
-    assert await shelf.remove("0a")
-    assert (await shelf.names(), await shelf.get("0a")) == ([], None)
+        await record_store.put("0a", data)
+        assert await record_store.get("0a") == data
+    assert await record_store.remove("0a")
+    assert (await record_store.names(), await record_store.get("0a")) == ([], None)
 
 
 @every_shared_shelf
@@ -63,9 +63,9 @@ async def test_everybody_sees_every_record(make: Make, tmp_path: Path) -> None:
 @asynchronous
 async def test_one_alone_removes_a_record(make: Make, tmp_path: Path) -> None:
     """Of several at once one is told that it was there; afterwards nobody is."""
-    shelves = [make(tmp_path) for _ in range(8)]
+    record_stores = [make(tmp_path) for _ in range(8)]
     for number in range(10):
-        await shelves[0].put(str(number), b"data")
-        told = await asyncio.gather(*(shelf.remove(str(number)) for shelf in shelves))
+        await record_stores[0].put(str(number), b"data")
+        told = await asyncio.gather(*(record_store.remove(str(number)) for record_store in record_stores))
         assert sorted(told) == [False] * 7 + [True]
-    assert not await shelves[0].remove("0")
+    assert not await record_stores[0].remove("0")

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from aio import asynchronous
-from flagsvc.clock import SystemClock
-from flagsvc.errors import UpstreamError
-from flagsvc.repository import Source
-from flagsvc.repository.sources import BootstrapSource, FileSource, HttpSource
+from flagsvc.core.clock import SystemClock
+from flagsvc.core.errors import UpstreamError
+from flagsvc.proxy.configuration import Source
+from flagsvc.proxy.configuration.sources import BootstrapSource, FileSource, HttpSource
+from flagsvc.proxy.upstream import Identity, Upstream, UpstreamOptions
 from flagsvc.testing import FakeSource, RecordingLog, RecordingUpstream
-from flagsvc.upstream import Identity, Upstream, UpstreamOptions
-from loopback import Loopback, Request, loopback, reply
-from tiny_engine import document
+from support.aio import asynchronous
+from support.loopback import Loopback, Request, loopback, reply
+from support.tiny_engine import document
 
 Put = Callable[[bytes | None], None]
 """Makes the source give a document from now on, or fail (None)."""

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from aio import asynchronous
-from flagsvc.fleet import Access, Client, ServerStore
-from flagsvc.repository.stores import FileStore, NoStore, StorageProvider
-from flagsvc.repository.stores.provider import read, write
+from flagsvc.proxy.configuration.stores import FileStore, NoStore, StorageProvider
+from flagsvc.proxy.configuration.stores.provider import read, write
+from flagsvc.proxy.replicas import Access, Client, ServerStore
 from flagsvc.settings.fleet import Server
 from flagsvc.testing import MemoryStore
-from redises import redis_server
+from support.aio import asynchronous
+from support.redises import redis_server
 
 PREFIXES = count()
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from diff_requests import Question
 
-import processes
+from support import processes
 
 
 def question(method: str, target: str, body: Any = None, **more: Any) -> Question:

@@ -14,8 +14,8 @@ from typing import Any
 import diff_documents
 from diff_requests import Question
 
-import processes
-from fake_upstream import FakeUpstream, fake_upstream
+from support import processes
+from support.fake_upstream import FakeUpstream, fake_upstream
 
 Json = dict[str, Any]
 INTERVAL = {"UNLEASH_FETCH_INTERVAL": "20", "UNLEASH_METRICS_INTERVAL": "60000", "LOG_LEVEL": "fatal"}

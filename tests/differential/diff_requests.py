@@ -10,7 +10,7 @@ from urllib.parse import quote, quote_plus
 
 import diff_words as words
 
-import processes
+from support import processes
 
 Json = dict[str, Any]
 ALWAYS_PRESENT = {"appName", "environment"}  # the proxy fills these in where the caller does not

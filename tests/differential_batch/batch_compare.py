@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from processes import Answer
+from support.processes import Answer
 
 UNORDERED = (
     "You cannot import a features that already exist in other projects.",

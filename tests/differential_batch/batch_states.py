@@ -8,7 +8,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any, TypeAlias
 
-from batch_trouble import spoil
+from support.batch_trouble import spoil
 
 Json: TypeAlias = dict[str, Any]
 

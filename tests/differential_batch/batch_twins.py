@@ -14,7 +14,7 @@ from batch_law import BROKEN, has_target, verdict
 from batch_states import request, selection, state
 
 from flagsvc.cli.batch.checking import Findings
-from processes import Answer
+from support.processes import Answer
 
 STEPS = 3
 

@@ -9,10 +9,10 @@ from typing import Any
 from real_batch import KEPT_FIELDS, USERS, secret
 from sqlalchemy import delete, update
 
-from flagservers import AppClient, app_client
-from flagsvc.flagstore import schema
-from flagsvc.flagstore.seed import apply_seed, parse_seed
-from processes import Answer
+from flagsvc.server.store import schema
+from flagsvc.server.store.seed.apply import apply_seed, parse_seed
+from support.flagservers import AppClient, app_client
+from support.processes import Answer
 
 CLEARED = (
     schema.dependencies,

@@ -11,7 +11,7 @@ import psycopg
 from batch_law import looked_at
 
 from flagsvc.cli.batch.checking import Findings
-from processes import ADMIN_TOKEN, Answer, ask, postgresql, unleash_server
+from support.processes import ADMIN_TOKEN, Answer, ask, postgresql, unleash_server
 
 KEPT_FIELDS = ("environment", "userId", "appName", "currentTime", "sessionId")
 CLEARED = (

@@ -16,7 +16,7 @@ from batch_twins import compare  # noqa: E402 - the path is set above
 from ours_batch import our_server  # noqa: E402 - the path is set above
 from real_batch import real_server  # noqa: E402 - the path is set above
 
-import processes  # noqa: E402 - the path is set above
+from support import processes  # noqa: E402 - the path is set above
 
 SHOWN = 5
 TOLD_EVERY = 100

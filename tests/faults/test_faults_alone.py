@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from aio import asynchronous
-from scene import Proxy, Scene, document, scene, toggle
-from upstream_faults import FAULTS, WORSE, Fault
+from support.aio import asynchronous
+from support.scene import Proxy, Scene, document, scene, toggle
+from support.upstream_faults import FAULTS, WORSE, Fault
 
 TOKEN = "server-side-token"
 SHORT_MS, USUAL_MS = 300, 10_000

@@ -23,11 +23,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from aio import until
-from flagsvc.repository.stores import Record
+from flagsvc.proxy.configuration.stores import StoredDocument
 from flagsvc.testing import MemoryStore
-from scene import Proxy, Scene, document, scene, toggle
-from upstream_faults import FAULTS, QUICK, Fault
+from support.aio import until
+from support.scene import Proxy, Scene, document, scene, toggle
+from support.upstream_faults import FAULTS, QUICK, Fault
 
 Names = tuple[str, ...]
 DOCUMENTS: tuple[Names, ...] = (("one",), ("two",), ("one", "two"), ("three", "two", "one"), ("four",))
@@ -73,7 +73,7 @@ class FaultyStore(MemoryStore):
         if self._mode in ("raises", "forgets", "rots") or not self.data:
             return None
         [record] = self.data.values()
-        return next(names for names in (*DOCUMENTS, ()) if body_of(names) == Record.unpack(record).body)
+        return next(names for names in (*DOCUMENTS, ()) if body_of(names) == StoredDocument.unpack(record).body)
 
     async def get(self, key: str) -> bytes | None:
         """Return what is stored, unless something is wrong."""

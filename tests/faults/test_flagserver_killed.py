@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from processes import Answer, Program, answers, ask, flagsvc, free_port, running, scratch
-from waiting import wait_until
+from support.processes import Answer, Program, answers, ask, flagsvc, free_port, running, scratch
+from support.waiting import wait_until
 
 USER = "user:fault-secret"
 CLIENT = "*:development.fault-secret"

@@ -10,11 +10,11 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from crews import document, samples, workers
-from fake_upstream import FEATURES, FakeUpstream, fake_upstream
-from processes import Proxy, answers, free_port, our_proxy
-from redises import RedisServer, frozen, redis_server
-from waiting import wait_until
+from support.crews import document, samples, workers
+from support.fake_upstream import FEATURES, FakeUpstream, fake_upstream
+from support.processes import Proxy, answers, free_port, our_proxy
+from support.redises import RedisServer, frozen, redis_server
+from support.waiting import wait_until
 
 REPLICAS = 6
 REFRESH_MS = 500

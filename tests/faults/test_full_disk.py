@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from aio import asynchronous, until
-from flagsvc.errors import StoreError
-from flagsvc.repository.stores import FileStore
-from needs import missing
-from scene import Proxy, Scene, document, scene, toggle
+from flagsvc.core.errors import StoreError
+from flagsvc.proxy.configuration.stores import FileStore
+from support.aio import asynchronous, until
+from support.needs import missing
+from support.scene import Proxy, Scene, document, scene, toggle
 
 KEY = "0123abc"
 DISK_KB = 64

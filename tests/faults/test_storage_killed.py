@@ -17,14 +17,14 @@ from pathlib import Path
 from random import Random
 
 import pytest
-import storage_writer
-from storage_writer import KEY, generation
 
-from crews import document
-from fake_upstream import FEATURES, FakeUpstream, Reply, fake_upstream
-from flagsvc.repository.stores import FileStore
-from flagsvc.repository.stores.file import frame
-from processes import Proxy, clean_environment, our_proxy
+from flagsvc.proxy.configuration.stores import FileStore
+from flagsvc.proxy.configuration.stores.file import frame
+from support import storage_writer
+from support.crews import document
+from support.fake_upstream import FEATURES, FakeUpstream, Reply, fake_upstream
+from support.processes import Proxy, clean_environment, our_proxy
+from support.storage_writer import KEY, generation
 
 KILLS, LONG_KILLS = 50, 1000
 HOW = ("moment", "byte", "step")

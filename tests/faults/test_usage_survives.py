@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from crews import counted, document
-from fake_upstream import METRICS, REGISTER, FakeUpstream, Reply, fake_upstream
-from processes import Proxy, free_port, our_proxy
-from redises import RedisServer, redis_server
+from support.crews import counted, document
+from support.fake_upstream import METRICS, REGISTER, FakeUpstream, Reply, fake_upstream
+from support.processes import Proxy, free_port, our_proxy
+from support.redises import RedisServer, redis_server
 
 DOWN = Reply(503)
 OFTEN = {

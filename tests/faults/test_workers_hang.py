@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from crews import crew, document, samples, workers
-from fake_upstream import FakeUpstream, fake_upstream
-from outages import Outage, outage, trapped
+from support.crews import document, samples, worker_pool, workers
+from support.fake_upstream import FakeUpstream, fake_upstream
+from support.outages import Outage, outage, trapped
 
 ENOUGH_S = 5.0
 """Within so many seconds everybody is answered again."""
 SLOW_START = """
 import sys, time
-if 'flagsvc.apps.worker' in ' '.join(sys.orig_argv):
+if 'flagsvc.process.worker' in ' '.join(sys.orig_argv):
     time.sleep(2.4)
 strategies = []
 """
@@ -72,7 +72,7 @@ def test_who_lives_is_left_alone(upstream: FakeUpstream, tmp_path: Path) -> None
     """Neither a slow start nor a large configuration nor a machine that was suspended makes anybody end a worker."""
     (tmp_path / "code.py").write_text(SLOW_START)
     short = {"FLAGSVC_WORKER_TIMEOUT": "2000", "FLAGSVC_CUSTOM_STRATEGIES_FILE": str(tmp_path / "code.py")}
-    with crew(upstream, **short) as proxy:
+    with worker_pool(upstream, **short) as proxy:
         before = sorted(workers(proxy))
         many = [f"one-of-many-{number}" for number in range(4000)]
         upstream.replace(document(*many))

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from crews import alive, answered, counted, crew, document, load, ready, report, samples, workers
-from fake_upstream import FakeUpstream, fake_upstream
-from processes import Proxy, our_proxy
-from waiting import wait_until
+from support.crews import alive, answered, counted, document, load, ready, report, samples, worker_pool, workers
+from support.fake_upstream import FakeUpstream, fake_upstream
+from support.processes import Proxy, our_proxy
+from support.waiting import wait_until
 
 ONCE = {"FLAGSVC_FETCH_INTERVAL": "60000"}
 LOST_S = 0.1
@@ -40,7 +40,7 @@ def test_a_worker_ends_under_load(upstream: FakeUpstream, number: int) -> None:
     What it has taken when it is killed goes with it: here connections that have had answers. Their callers come back at once, and
     who waits at its socket then is answered by another.
     """
-    with crew(upstream, **ONCE) as proxy:
+    with worker_pool(upstream, **ONCE) as proxy:
         with load(proxy) as callers:
             before = samples(proxy)
             killed, moment = workers(proxy)[0], time.time()
@@ -70,7 +70,7 @@ def test_a_worker_ends_under_load(upstream: FakeUpstream, number: int) -> None:
 
 def test_a_report_that_was_answered_is_not_lost(upstream: FakeUpstream) -> None:
     """An SDK forgets what it has reported once it has the answer: a worker killed right behind it takes nothing of it along."""
-    with crew(upstream, **ONCE) as proxy:
+    with worker_pool(upstream, **ONCE) as proxy:
         for number in range(1, 4):
             assert proxy.post("/client/metrics", report(number, 0)).status == 200
             killed = workers(proxy)
@@ -88,7 +88,7 @@ def test_connections_wait_for_nobody(upstream: FakeUpstream, tmp_path: Path) -> 
     (tmp_path / "code.py").write_text(
         f"import os, pathlib\nif pathlib.Path({str(flag)!r}).exists():\n    os._exit(3)\nstrategies = []\n"
     )
-    with crew(upstream, 3, FLAGSVC_CUSTOM_STRATEGIES_FILE=str(tmp_path / "code.py")) as proxy:
+    with worker_pool(upstream, 3, FLAGSVC_CUSTOM_STRATEGIES_FILE=str(tmp_path / "code.py")) as proxy:
         flag.touch()
         killed = workers(proxy)[:2]
         for pid in killed:
@@ -103,7 +103,7 @@ def test_connections_wait_for_nobody(upstream: FakeUpstream, tmp_path: Path) -> 
 
 def test_a_replacement_is_warm(upstream: FakeUpstream) -> None:
     """It takes no connection before it has the configuration, and has the one that all others have."""
-    with crew(upstream) as proxy:
+    with worker_pool(upstream) as proxy:
         for number in range(3):
             upstream.replace(document("first", f"toggle-{number}"))
             killed = workers(proxy)[number % 2]
@@ -118,7 +118,7 @@ def test_a_replacement_is_warm(upstream: FakeUpstream) -> None:
 def test_workers_that_cannot_start(upstream: FakeUpstream, tmp_path: Path) -> None:
     """Workers that end at once are tried again, ever more slowly, and told of; the proxy can be ended all the same."""
     (tmp_path / "code.py").write_text(
-        "import os, sys\nif 'flagsvc.apps.worker' in ' '.join(sys.orig_argv):\n    os._exit(3)\nstrategies = []\n"
+        "import os, sys\nif 'flagsvc.process.worker' in ' '.join(sys.orig_argv):\n    os._exit(3)\nstrategies = []\n"
     )
     env = {"FLAGSVC_WORKERS": "2", "FLAGSVC_CUSTOM_STRATEGIES_FILE": str(tmp_path / "code.py")}
     with our_proxy(upstream.url, wait_ready=False, **env) as proxy:
@@ -129,7 +129,7 @@ def test_workers_that_cannot_start(upstream: FakeUpstream, tmp_path: Path) -> No
 
 def test_the_parent_is_killed(upstream: FakeUpstream) -> None:
     """The workers finish by themselves: nobody is left behind, and the port is free."""
-    with crew(upstream) as proxy, load(proxy) as callers:
+    with worker_pool(upstream) as proxy, load(proxy) as callers:
         left = workers(proxy)
         assert len(left) == 2
         os.kill(proxy.program.process.pid, signal.SIGKILL)
@@ -150,7 +150,7 @@ def test_the_parent_is_killed_at_the_start(upstream: FakeUpstream) -> None:
 
 def test_a_worker_that_stops_does_not_hold_the_others(upstream: FakeUpstream) -> None:
     """One that is stopped half-way does not keep the others from a new configuration, and has it when it goes on."""
-    with crew(upstream, FLAGSVC_WORKER_TIMEOUT="0") as proxy:
+    with worker_pool(upstream, FLAGSVC_WORKER_TIMEOUT="0") as proxy:
         stopped, other = workers(proxy)
         os.kill(stopped, signal.SIGSTOP)
         try:

@@ -17,11 +17,11 @@ from unittest.mock import patch
 
 from hypothesis import strategies as st
 
-from flagsvc.api.http import Request, Response
-from flagsvc.apps.plan import make_plan
-from flagsvc.apps.world import World
 from flagsvc.cli import main
-from flagsvc.errors import ExtensionError
+from flagsvc.core.errors import ExtensionError
+from flagsvc.http.messages import Request, Response
+from flagsvc.proxy.runtime import ProxyRuntime
+from flagsvc.proxy.setup import make_setup
 from flagsvc.settings.load import load
 from flagsvc.settings.table import OPTIONS
 from fuzzing import words
@@ -192,12 +192,14 @@ def evaluations(draw: st.DrawFn) -> tuple[list[str], bytes, str, str]:
     return arguments, draw(contents), where, draw(encodings)
 
 
-def evaluate_row(desk: Desk, given: tuple[list[str], bytes, str, str]) -> None:
+def evaluate_row(operators_server: Desk, given: tuple[list[str], bytes, str, str]) -> None:
     """The exit code is 0, 1 or 2, what is wrong is told in words, and what `--json` prints is JSON."""
     arguments, content, where, encoding = given
-    desk.odd.write_bytes(content)
-    place = str(desk.odd) if where == "odd" else desk.filled(where)
-    called = desk.call(["evaluate", place, *map(desk.filled, arguments)], {}, given=content, encoding=encoding)
+    operators_server.odd.write_bytes(content)
+    place = str(operators_server.odd) if where == "odd" else operators_server.filled(where)
+    called = operators_server.call(
+        ["evaluate", place, *map(operators_server.filled, arguments)], {}, given=content, encoding=encoding
+    )
     check_call(called)
     if called.code == 0 and "--json" in arguments and "--help" not in arguments:
         assert isinstance(json.loads(called.out)["toggles"], list)
@@ -243,15 +245,15 @@ tables = st.lists(st.sampled_from(LINES), max_size=5).map(lambda lines: "\n".joi
 configurations = st.tuples(variables, flags, st.none() | tables, encodings)
 
 
-def config_row(desk: Desk, given: tuple[dict[str, str], list[str], bytes | None, str]) -> None:
+def config_row(operators_server: Desk, given: tuple[dict[str, str], list[str], bytes | None, str]) -> None:
     """The exit code is 0 or 2 and no secret is shown; what is accepted makes an application that answers."""
     changed, arguments, table, encoding = given
-    names = {name: desk.filled(value) for name, value in changed.items()}
+    names = {name: operators_server.filled(value) for name, value in changed.items()}
     env = {name: value for name, value in {**ENOUGH, **names}.items() if "\0" not in value}
     if table is not None:
-        desk.odd.write_bytes(table)
-        env.setdefault("FLAGSVC_CONFIG", str(desk.odd))
-    called = desk.call(["config", *arguments], env, encoding=encoding)
+        operators_server.odd.write_bytes(table)
+        env.setdefault("FLAGSVC_CONFIG", str(operators_server.odd))
+    called = operators_server.call(["config", *arguments], env, encoding=encoding)
     check_call(called)
     assert SECRET not in called.out + called.err
     if called.code == 0 and not arguments:
@@ -263,7 +265,7 @@ def assert_serves(env: Mapping[str, str]) -> None:
     with patch.dict(os.environ, dict(env), clear=True):
         options = load(os.environ, None, {}).options
     try:
-        service = World(make_plan(options)).service
+        service = ProxyRuntime(make_setup(options)).service
     except ExtensionError:
         return
     origin = ((b"origin", b"https://a.example.org"), (b"access-control-request-headers", b"authorization"))

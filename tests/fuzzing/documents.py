@@ -18,8 +18,8 @@ from flagsvc.engine.compile import Compiled, CompileOptions, compile_document
 from flagsvc.engine.context import Context
 from flagsvc.engine.explain import explain
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.repository import Holder, Poller, Preparer
-from flagsvc.repository.stores import Keeper
+from flagsvc.proxy.configuration import Holder, Poller, Preparer
+from flagsvc.proxy.configuration.stores import DocumentStorage
 from flagsvc.testing import FakeClock, FakeSource, MemoryStore, RecordingLog
 from flagsvc.testing.sources import etag_of
 from fuzzing import words
@@ -213,7 +213,7 @@ class World:
             self.source,
             self.holder,
             Preparer(compiled),
-            Keeper(self.store, "key", self.log),
+            DocumentStorage(self.store, "key", self.log),
             clock=self.clock,
             log=self.log,
             draw=lambda: 0.0,

@@ -10,26 +10,26 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from flagsvc.errors import StoreError
-from flagsvc.fleet.beat import Beat, digest_in
-from flagsvc.fleet.beat import unpack as beat_of
-from flagsvc.repository.stores.file import frame
-from flagsvc.upstream import Identity
-from flagsvc.usage import UsageCounters
-from flagsvc.usage.counters import Bucket, Tally
-from flagsvc.usage.payload import metrics
-from flagsvc.usage.record import pack, unpack
+from flagsvc.core.errors import StoreError
+from flagsvc.proxy.configuration.stores.file import frame
+from flagsvc.proxy.replicas.beat import Beat, digest_in
+from flagsvc.proxy.replicas.beat import unpack as beat_of
+from flagsvc.proxy.upstream import Identity
+from flagsvc.proxy.usage import UsageCounters
+from flagsvc.proxy.usage.counters import ToggleCounts, UsageBucket
+from flagsvc.proxy.usage.payload import metrics
+from flagsvc.proxy.usage.record import pack, unpack
 from fuzzing import words
 from fuzzing.rows import Row
 
 NAMES = ("on", "off", "Ω", "")
 
 
-def bucket() -> Bucket:
+def bucket() -> UsageBucket:
     """Return what a process may have counted."""
-    tally = Tally()
+    tally = ToggleCounts()
     tally.yes, tally.no, tally.variants = 3, 2**60, {"blue": 3, "": 0}
-    return Bucket(1_750_000_000.0, 1_750_000_060.5, {"on": tally, "Ω": Tally()})
+    return UsageBucket(1_750_000_000.0, 1_750_000_060.5, {"on": tally, "Ω": ToggleCounts()})
 
 
 numbers = st.sampled_from((0, -1, 1.5, 1e18, 1e308, -1e308, 2**63, 10**30, True, None, "7")) | words.scalars

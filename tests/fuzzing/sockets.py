@@ -17,7 +17,7 @@ from fuzzing import words
 from fuzzing.answers import STATUSES
 from fuzzing.proxy import DOCUMENT
 from fuzzing.rows import Row
-from processes import KEY, Proxy, our_proxy
+from support.processes import KEY, Proxy, our_proxy
 
 SECONDS = 10.0
 AT_ONCE = struct.pack("ii", 1, 0)

@@ -11,11 +11,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from flagsvc.core.errors import DocumentError, StoreError
 from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.document import EVENTS, DocumentBuilder
-from flagsvc.errors import DocumentError, StoreError
-from flagsvc.repository.stores import FileStore
-from flagsvc.repository.stores.file import frame
+from flagsvc.proxy.configuration.stores import FileStore
+from flagsvc.proxy.configuration.stores.file import frame
 from fuzzing import words
 from fuzzing.documents import EDGES, VALID, assert_evaluates, patched
 from fuzzing.rows import Row

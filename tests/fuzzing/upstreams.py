@@ -12,16 +12,16 @@ from contextlib import AbstractAsyncContextManager, contextmanager
 
 from hypothesis import strategies as st
 
-from flagsvc.clock import SystemClock
-from flagsvc.errors import UpstreamError
-from flagsvc.repository.stores import Record
+from flagsvc.core.clock import SystemClock
+from flagsvc.core.errors import UpstreamError
+from flagsvc.http.client.answers import Limits
+from flagsvc.proxy.configuration.stores import StoredDocument
+from flagsvc.proxy.upstream import Fetched, Identity, Upstream, UpstreamOptions
 from flagsvc.testing import RecordingLog
-from flagsvc.upstream import Fetched, Identity, Upstream, UpstreamOptions
-from flagsvc.upstream.answers import Limits
 from fuzzing import words
 from fuzzing.documents import GOOD, VALID, World, assert_evaluates, dumped
 from fuzzing.rows import Row
-from loopback import Loopback, loopback, then_close
+from support.loopback import Loopback, loopback, then_close
 
 TOKEN = "*:development.s3cr3t-marker"
 KINDS = {"network", "unauthorized", "not-found", "throttled", "server", "document", "unexpected"}
@@ -130,7 +130,9 @@ def record_row(exchange: Exchange, data: bytes) -> None:
         assert_evaluates(world.holder.current)
 
 
-records = st.sampled_from((Record(GOOD, '"e"').pack(), Record(dumped(VALID)).pack(), Record(b"", "").pack()))
+records = st.sampled_from(
+    (StoredDocument(GOOD, '"e"').pack(), StoredDocument(dumped(VALID)).pack(), StoredDocument(b"", "").pack())
+)
 heads = words.texts().map(lambda head: head.replace(b"\n", b" ") + b"\n" + GOOD)
 ROWS: tuple[Row[Exchange], ...] = (
     Row("answers of the upstream", replies() | words.damaged(replies()) | st.binary(max_size=60), reply_row, 150),

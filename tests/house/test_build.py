@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from needs import program
+from support.needs import program
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULE = "engine/hashing.py"
@@ -26,7 +26,7 @@ def tree(tmp_path: Path) -> Path:
     for name in ("README.md", "LICENSE", "requirements/dev.txt", "src/flagsvc/__init__.py", f"src/flagsvc/{MODULE}"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    (tmp_path / "src/flagsvc/version.py").write_text('VERSION = "0"\n')
+    (tmp_path / "src/flagsvc/core/version.py").write_text('VERSION = "0"\n')
     (tmp_path / "src/flagsvc/compiled.txt").write_text(f"{MODULE}\n")
     stale(tmp_path).touch()
     return tmp_path

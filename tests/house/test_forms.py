@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import forms
+from support import forms
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 
 from flagsvc.cli import main
 from flagsvc.cli.commands import BY_NAME
-from flagsvc.cli.parser import Parser
+from flagsvc.cli.parser import CommandParser
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
@@ -88,7 +88,7 @@ SHOWN = [(page, shown) for page in PAGES for shown in commands(page)]
 
 def understood(command: str, *arguments: str) -> bool:
     """Return whether the parser of a command takes these arguments; what it does not take raises."""
-    parser = Parser(prog=command)
+    parser = CommandParser(prog=command)
     module = import_module(BY_NAME[command].module)
     module.add_arguments(parser)
     return parser.parse_args(arguments) is not None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import peers
+from support import peers
 
 NODE = "#!/bin/sh\necho v{version}\n"
 NPM = "#!/bin/sh\necho called >> {folder}/calls\n{then}\n"

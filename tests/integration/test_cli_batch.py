@@ -16,9 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
-import flagservers
-import processes
-from real_user import personal_token
+from support import flagservers, processes
+from support.real_user import personal_token
 
 PLACE = ("--project", "default", "--environment", "development")
 DATA: dict[str, Any] = {

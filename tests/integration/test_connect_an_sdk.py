@@ -10,10 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import fake_upstream
-import needs
-import peers
-import processes
+from support import fake_upstream, needs, peers, processes
 
 PAGE = (processes.ROOT / "docs" / "how-to" / "connect-an-sdk.md").read_text()
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -21,11 +21,11 @@ import pytest
 import yaml
 from packaging.markers import Marker
 
-import needs
-from conforming import assert_answers_the_client_specification
-from fake_upstream import fake_upstream
-from flagsvc.flagstore.seed_file import parse_seed
-from processes import ROOT, answers, clean_environment, free_port, proxy_environment, running, scratch
+from flagsvc.server.store.seed.file import parse_seed
+from support import needs
+from support.conforming import assert_answers_the_client_specification
+from support.fake_upstream import fake_upstream
+from support.processes import ROOT, answers, clean_environment, free_port, proxy_environment, running, scratch
 
 SECONDS = 900
 """For a step: compiling takes a minute and a half by itself, and five where the machine is busy."""

@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-import needs
 from flagsvc import Context
-from flagsvc.extensions import enrich, load_enrichers, load_strategies
+from flagsvc.proxy.extensions import enrich, load_enrichers, load_strategies
 from flagsvc.settings.load import load
-from processes import ROOT, Program, clean_environment, flagsvc, running, scratch
+from support import needs
+from support.processes import ROOT, Program, clean_environment, flagsvc, running, scratch
 
 EXAMPLES = ROOT / "examples"
 

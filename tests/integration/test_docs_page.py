@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from browser import Browser, browser
-from flagsvc.api.routes import ROUTES
+from flagsvc.proxy.api.routes import ROUTES
 from fuzzing.proxy import DOCUMENT
-from processes import KEY, Proxy, our_proxy
+from support.browser import Browser, browser
+from support.processes import KEY, Proxy, our_proxy
 
 OPERATIONS = "document.querySelectorAll('.opblock')"
 FILL = """(selector, text) => {

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from processes import ROOT, answers, clean_environment, free_port, proxy_environment, running
+from support.processes import ROOT, answers, clean_environment, free_port, proxy_environment, running
 
 HOOK = """
 import os, signal, sys
 
 class Hanging:
     def find_spec(self, name, path=None, target=None):
-        if name.startswith("flagsvc.") and name not in ("flagsvc.version", "flagsvc.__main__"):
+        if name.startswith("flagsvc.") and name not in ("flagsvc.core.version", "flagsvc.__main__"):
             with open(os.environ["HANGUPS"], "a") as notes:
                 print(os.getpid(), name, file=notes)
             os.kill(os.getpid(), signal.SIGHUP)

@@ -10,8 +10,7 @@ from types import ModuleType
 
 import pytest
 
-import forms
-import needs
+from support import forms, needs
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "instructions.py"
 SAME = {"evaluate 10": 10_000, "evaluate 100": 50_000, "compile 10": 1_000_000}

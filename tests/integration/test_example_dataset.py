@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
-import flagservers
-import processes
 from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.context import Context
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.extensions import load_strategies
-from real_user import personal_token
+from flagsvc.proxy.extensions import load_strategies
+from support import flagservers, processes
+from support.real_user import personal_token
 
 EXAMPLES = processes.ROOT / "examples"
 PERSONAL = "user:demo-admin-token"

@@ -9,7 +9,7 @@ from typing import Any
 from test_example_dataset import EXAMPLES, Filled, contexts, ours, real, snapshot
 from yggdrasil_engine.engine import UnleashEngine
 
-import processes
+from support import processes
 
 CONTEXTS = [context.as_dict() for context in contexts()]
 NODE = """

@@ -12,11 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-import admin_calls as some
-import admin_more_calls as more
-import processes
-from flagservers import ADMIN_SECRET, app_client
-from flagsvc.flagserver.admin import (
+from flagsvc.server.api.admin import (
     archive,
     constraints,
     dependencies,
@@ -28,8 +24,12 @@ from flagsvc.flagserver.admin import (
     search,
     strategies,
 )
-from flagsvc.flagserver.routes import ROUTES
-from flagsvc.flagserver.routing import Router
+from flagsvc.server.api.routes import ROUTES
+from flagsvc.server.api.routing import Router
+from support import admin_calls as some
+from support import admin_more_calls as more
+from support import processes
+from support.flagservers import ADMIN_SECRET, app_client
 
 PARTS = (
     some.CREATING,

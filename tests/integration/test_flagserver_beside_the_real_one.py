@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-import processes
-from flagservers import our_flag_server
-from processes import ADMIN_TOKEN, UPSTREAM_TOKEN
+from support import processes
+from support.flagservers import our_flag_server
+from support.processes import ADMIN_TOKEN, UPSTREAM_TOKEN
 
 JSON = "application/json"
 SWITCH = "/api/admin/maintenance"

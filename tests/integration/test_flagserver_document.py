@@ -19,11 +19,11 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-import processes
-from databases import fresh_database
-from flagservers import app_client
-from flagsvc.flagstore import schema
-from stored_flags import Flags
+from flagsvc.server.store import schema
+from support import processes
+from support.databases import fresh_database
+from support.flagservers import app_client
+from support.stored_flags import Flags
 
 DIFFERENT = {
     "meta": "the tag's digest is of the content, not of the query alone, and the revision counts our own changes",

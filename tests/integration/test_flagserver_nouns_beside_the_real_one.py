@@ -8,14 +8,11 @@ from typing import Any
 
 import pytest
 
-import noun_calls_context
-import noun_calls_segments
-import noun_calls_tags
-import noun_calls_users
-from databases import KINDS
-from noun_calls import Step
-from noun_twins import our_twin, play, real_twin
-from processes import Answer
+from support import noun_calls_context, noun_calls_segments, noun_calls_tags, noun_calls_users
+from support.databases import KINDS
+from support.noun_calls import Step
+from support.noun_twins import our_twin, play, real_twin
+from support.processes import Answer
 
 TABLES = noun_calls_segments.TABLES | noun_calls_context.TABLES | noun_calls_tags.TABLES | noun_calls_users.TABLES
 

@@ -14,12 +14,11 @@ from pathlib import Path
 
 import pytest
 
-import needs
-import processes
-from flagservers import USER_SECRET, our_flag_server
-from flagsvc.version import SLOWER
-from processes import LISTENING, ask
-from waiting import wait_until
+from flagsvc.core.version import SLOWER
+from support import needs, processes
+from support.flagservers import USER_SECRET, our_flag_server
+from support.processes import LISTENING, ask
+from support.waiting import wait_until
 
 TOKEN = re.compile(r"FLAGSVC_ADMIN_TOKEN=(user:[0-9a-f]{20,})")
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-import processes
-from flagservers import AppClient, app_client
+from support import processes
+from support.flagservers import AppClient, app_client
 
 DIFFERENT = {
     "names over 255 characters": "the real server says 202 and then loses every report it holds; ours refuses the one with 400",

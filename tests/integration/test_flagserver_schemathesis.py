@@ -12,8 +12,8 @@ import pytest
 import schemathesis
 from schemathesis.python import asgi
 
-from flagservers import BACKEND_SECRET, USER_SECRET, app_client
 from fuzzing.contract import Campaign, campaign
+from support.flagservers import BACKEND_SECRET, USER_SECRET, app_client
 
 EXAMPLES = 8
 LONG_EXAMPLES = 400

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-import processes
-from flagservers import BACKEND_SECRET, OurFlagServer, our_flag_server
-from flagsvc.clock import SystemClock
-from flagsvc.flagstore.schema import feature_environments
-from flagsvc.flagstore.store import open_store
+from flagsvc.core.clock import SystemClock
+from flagsvc.server.store.schema import feature_environments
+from flagsvc.server.store.store import open_store
 from flagsvc.testing import RecordingLog
+from support import processes
+from support.flagservers import BACKEND_SECRET, OurFlagServer, our_flag_server
 
 NODE = """
 const { initialize } = require(process.argv[2]);

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from flagservers import BACKEND_SECRET, GIVEN, our_flag_server
 from flagsvc import ProxyOptions, create_app
-from flagsvc.apps.flagserver import create_flag_server
+from flagsvc.server.application import create_flag_server
 from flagsvc.settings.server import ServerOptions
-from frontframing import BAD_HOSTS, LAST, REFUSED, TAKEN, TOO_LARGE
-from frontkit import get
-from processes import our_proxy
-from smuggling import mounted
+from support.flagservers import BACKEND_SECRET, GIVEN, our_flag_server
+from support.frontframing import BAD_HOSTS, LAST, REFUSED, TAKEN, TOO_LARGE
+from support.frontkit import get
+from support.processes import our_proxy
+from support.smuggling import mounted
 
 SECONDS = 10.0
 STATUS = re.compile(rb"HTTP/1\.1 (\d{3})")

@@ -7,10 +7,10 @@ import asyncio
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
 
-from aio import asynchronous, until
-from fake_upstream import METRICS, fake_upstream
 from flagsvc import ProxyOptions, create_app
-from processes import answers, ask, free_port
+from support.aio import asynchronous, until
+from support.fake_upstream import METRICS, fake_upstream
+from support.processes import answers, ask, free_port
 
 KEY = {"Authorization": "some-client-key"}
 DOCUMENT = {"version": 2, "features": [{"name": "first", "enabled": True, "strategies": [{"name": "default"}]}]}

@@ -19,10 +19,10 @@ from fastapi import FastAPI
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, Reply, fake_upstream
 from flagsvc import ProxyApp, ProxyOptions, create_app
-from processes import ROOT, Answer, answers, ask, free_port, running, scratch
-from waiting import wait_until
+from support.fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, Reply, fake_upstream
+from support.processes import ROOT, Answer, answers, ask, free_port, running, scratch
+from support.waiting import wait_until
 
 KEY = {"Authorization": "some-client-key"}
 NEVER = 3_600_000
@@ -44,7 +44,7 @@ def upstream() -> Iterator[FakeUpstream]:
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The request that starts a proxy waits longer for its configuration: the machine may be busy."""
-    monkeypatch.setattr("flagsvc.apps.proxy.FIRST_REQUEST_S", 20.0)
+    monkeypatch.setattr("flagsvc.proxy.application.FIRST_REQUEST_S", 20.0)
 
 
 def options(upstream: FakeUpstream, **given: Any) -> ProxyOptions:

@@ -9,9 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import flagservers
-import processes
-from real_user import personal_token
+from support import flagservers, processes
+from support.real_user import personal_token
 
 PAGE = processes.ROOT / "docs" / "how-to" / "move-flags-between-servers.md"
 OLD, NEW = "https://old.example.com", "https://new.example.com"

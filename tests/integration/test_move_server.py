@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import flagservers
-import moving
-import processes
 from flagsvc.cli.moving.people import step
-from moving import ENVIRONMENTS, Server
+from support import flagservers, moving, processes
+from support.moving import ENVIRONMENTS, Server
 
 ALL_THERE = "0 changes: "
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import schemathesis
 
-from flagsvc.api.routes import ROUTES
+from flagsvc.proxy.api.routes import ROUTES
 from fuzzing.answers import Sent
 from fuzzing.proxy import Fuzzed, fuzzed
 

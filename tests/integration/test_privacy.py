@@ -20,11 +20,11 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from aio import asynchronous, until
-from fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, Reply, fake_upstream
-from processes import KEY, SERVER_SIDE_TOKEN, UPSTREAM_TOKEN, Proxy, our_proxy
-from scene import scene
-from wiretap import Wiretap, found, wiretap
+from support.aio import asynchronous, until
+from support.fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, Reply, fake_upstream
+from support.processes import KEY, SERVER_SIDE_TOKEN, UPSTREAM_TOKEN, Proxy, our_proxy
+from support.scene import scene
+from support.wiretap import Wiretap, found, wiretap
 
 CALLER = "127.0.0.77"
 FORWARDED = "198.51.100.177"

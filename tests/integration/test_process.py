@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from fake_upstream import FEATURES, METRICS, FakeUpstream, fake_upstream
-from flagsvc.version import SLOWER
-from processes import (
+from flagsvc.core.version import SLOWER
+from support.fake_upstream import FEATURES, METRICS, FakeUpstream, fake_upstream
+from support.processes import (
     LISTENING,
     Proxy,
     answers,
@@ -28,8 +28,8 @@ from processes import (
     proxy_environment,
     running,
 )
-from slowanswers import ends_after_its_answer, slow_enricher
-from waiting import wait_until
+from support.slowanswers import ends_after_its_answer, slow_enricher
+from support.waiting import wait_until
 
 DOCUMENT: dict[str, Any] = {
     "version": 2,

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-import needs
-from fake_upstream import FakeUpstream, fake_upstream
-from processes import ROOT, clean_environment, our_proxy, proxy_environment
+from support import needs
+from support.fake_upstream import FakeUpstream, fake_upstream
+from support.processes import ROOT, clean_environment, our_proxy, proxy_environment
 
 SERVE = """
 import asyncio, os, sys
-import flagsvc.cli.proxy, flagsvc.apps.serve
+import flagsvc.cli.proxy, flagsvc.process.serve
 from flagsvc import create_app
 from flagsvc.settings.load import load
 

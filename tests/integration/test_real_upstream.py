@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-import processes
+from support import processes
 
 FEATURES = "/projects/default/features"
 CONSTRAINT = {

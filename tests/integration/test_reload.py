@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from crews import HEADERS, document, workers
-from fake_upstream import FEATURES, METRICS, FakeUpstream, Reply, fake_upstream
-from processes import SERVER_SIDE_TOKEN, Proxy, ask, our_proxy
+from support.crews import HEADERS, document, workers
+from support.fake_upstream import FEATURES, METRICS, FakeUpstream, Reply, fake_upstream
+from support.processes import SERVER_SIDE_TOKEN, Proxy, ask, our_proxy
 
 QUICK = {"FLAGSVC_WATCH_INTERVAL": "1", "LOG_LEVEL": "info"}
 

@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from aio import asynchronous, until
-from flagsvc.clock import SystemClock
+from flagsvc.core.clock import SystemClock
 from flagsvc.engine.compile import Compiled, CompileOptions, compile_document
 from flagsvc.engine.context import Context
 from flagsvc.engine.parse import wanted
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.repository import Holder, Poller, Preparer
-from flagsvc.repository.sources import FileSource, HttpSource
-from flagsvc.repository.stores import FileStore, Keeper
+from flagsvc.proxy.configuration import Holder, Poller, Preparer
+from flagsvc.proxy.configuration.sources import FileSource, HttpSource
+from flagsvc.proxy.configuration.stores import DocumentStorage, FileStore
+from flagsvc.proxy.upstream import Identity, Limits, Upstream, UpstreamOptions
+from flagsvc.proxy.usage import Reporter, UsageCounters
 from flagsvc.testing import RecordingLog
-from flagsvc.upstream import Identity, Limits, Upstream, UpstreamOptions
-from flagsvc.usage import Reporter, UsageCounters
-from loopback import Loopback, Request, loopback, reply, silence, then_close, then_reset
+from support.aio import asynchronous, until
+from support.loopback import Loopback, Request, loopback, reply, silence, then_close, then_reset
 
 OPTIONS = CompileOptions(hostname="some-host")
 SHORT, LONG = Limits(0.2, 0.2), Limits(10, 10)
@@ -81,9 +81,9 @@ async def proxy(url: str, folder: Path, interval_ms: int = 20, limits: Limits = 
     options = UpstreamOptions(url, "some-token", identity, interval_ms, interval_ms, limits=limits)
     upstream = Upstream(options, clock=clock, log=log)
     draw = Random(1).random
-    keeper = Keeper(FileStore(folder), "0123", log)
+    document_storage = DocumentStorage(FileStore(folder), "0123", log)
     ports = {"clock": clock, "log": log, "draw": draw}
-    poller = Poller(HttpSource(upstream), holder, Preparer(compiled), keeper, **ports, refresh_ms=interval_ms)  # type: ignore[arg-type]
+    poller = Poller(HttpSource(upstream), holder, Preparer(compiled), document_storage, **ports, refresh_ms=interval_ms)  # type: ignore[arg-type]
     counters = UsageCounters(lambda: holder.current.names if holder.current else {}, clock.now)
     reporter = Reporter(
         counters, upstream, identity, **ports, interval_ms=interval_ms, synchronised=holder.wait_synchronised
@@ -168,8 +168,8 @@ async def test_a_large_configuration_from_a_file_in_a_thread(tmp_path: Path) -> 
     clock, log, holder = SystemClock(), RecordingLog(), Holder[Snapshot]()
     prepare = Preparer(compiled, lambda feature: wanted(feature, "p", "flag-29"))
     source = FileSource(path, clock=clock, refresh_ms=50)
-    keeper = Keeper(FileStore(tmp_path / "store"), "0123", log)
-    poller = Poller(source, holder, prepare, keeper, clock=clock, log=log, draw=lambda: 0.5, refresh_ms=50)
+    document_storage = DocumentStorage(FileStore(tmp_path / "store"), "0123", log)
+    poller = Poller(source, holder, prepare, document_storage, clock=clock, log=log, draw=lambda: 0.5, refresh_ms=50)
     poller.start()
     await holder.wait_ready()
     assert holder.current is not None and len(holder.current.names) == 3000

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from balancers import haproxy, nginx
-from crews import Caller, calling, counted, document, samples
-from fake_upstream import FakeUpstream, fake_upstream
-from processes import Proxy, free_port, our_proxy
-from processes import answers as answering
-from waiting import wait_until
+from support.balancers import haproxy, nginx
+from support.crews import Caller, calling, counted, document, samples
+from support.fake_upstream import FakeUpstream, fake_upstream
+from support.processes import Proxy, free_port, our_proxy
+from support.processes import answers as answering
+from support.waiting import wait_until
 
 GRACE_S = 2
 ENOUGH_S = 20.0

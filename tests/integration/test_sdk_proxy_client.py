@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-import fake_upstream
-import processes
+from support import fake_upstream, processes
 
 SCRIPT = """
 const { UnleashClient, InMemoryStorageProvider } = require(process.argv[2]);

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-import fake_upstream
-import processes
+from support import fake_upstream, processes
 
 NODE = """
 const { initialize } = require(process.argv[2]);

@@ -16,19 +16,19 @@ from urllib.parse import quote
 
 import pytest
 
-import tracebacks
-from crews import workers
-from fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, Reply, fake_upstream
 from flagsvc import ConfigurationError, ProxyOptions, create_app
-from flagsvc.api.routes import ROUTES
-from flagsvc.apps.plan import make_plan
-from flagsvc.apps.world import World
+from flagsvc.proxy.api.routes import ROUTES
+from flagsvc.proxy.runtime import ProxyRuntime
+from flagsvc.proxy.setup import make_setup
 from flagsvc.settings.load import load
 from flagsvc.settings.table import OPTIONS
 from fuzzing.commands import Called, Desk
-from pki import Authority, written
-from processes import Proxy, ask, our_proxy
-from wiretap import found
+from support import tracebacks
+from support.crews import workers
+from support.fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, Reply, fake_upstream
+from support.pki import Authority, written
+from support.processes import Proxy, ask, our_proxy
+from support.wiretap import found
 
 MARK = "q7x9zk"
 TOKEN = f"*:development.token{MARK}"
@@ -270,18 +270,18 @@ def shown(called: Called) -> bytes:
 
 def test_commands_show_none(tmp_path: Path) -> None:
     """Whatever is right or wrong, masked is masked."""
-    desk, outputs = Desk(tmp_path), Outputs()
+    operators_server, outputs = Desk(tmp_path), Outputs()
     for arguments in COMMANDS:
         for env in (ENVIRONMENT, ENVIRONMENT | {"FLAGSVC_URL": URL}):
             given = env | {"PORT": "1"} if arguments == ("health",) else env
-            outputs.take(" ".join(arguments), shown(desk.call(arguments, given)))
+            outputs.take(" ".join(arguments), shown(operators_server.call(arguments, given)))
     outputs.check()
     assert b"***" in outputs.written["config"]
 
 
 def test_a_broken_value_is_not_quoted(tmp_path: Path) -> None:
     """Of a secret, or of an address with credentials, that is refused the message tells what is wrong, not what was given."""
-    desk, outputs = Desk(tmp_path), Outputs()
+    operators_server, outputs = Desk(tmp_path), Outputs()
     names = sorted(
         variable.name for option in OPTIONS if option.secret for variable in option.variables if not variable.holds_path
     )
@@ -290,15 +290,22 @@ def test_a_broken_value_is_not_quoted(tmp_path: Path) -> None:
         for value in BROKEN_SECRETS:
             (tmp_path / "secret").write_bytes(value.encode("utf-8", "surrogateescape"))
             if "\0" not in value:
-                outputs.take(name, shown(desk.call(["config"], ENVIRONMENT | {"FLAGSVC_URL": URL, name: value})))
+                outputs.take(
+                    name, shown(operators_server.call(["config"], ENVIRONMENT | {"FLAGSVC_URL": URL, name: value}))
+                )
             from_file = {key: text for key, text in ENVIRONMENT.items() if key != name}
             from_file |= {"FLAGSVC_URL": URL, f"{name}_FILE": str(tmp_path / "secret")}
-            outputs.take(f"{name}_FILE", shown(desk.call(["config"], from_file)))
+            outputs.take(f"{name}_FILE", shown(operators_server.call(["config"], from_file)))
     for name in addresses:
         for value in BROKEN_URLS:
-            outputs.take(name, shown(desk.call(["config"], ENVIRONMENT | {"FLAGSVC_URL": URL} | {name: value})))
             outputs.take(
-                name, shown(desk.call(["proxy", "--port", "x"], ENVIRONMENT | {"FLAGSVC_URL": URL} | {name: value}))
+                name, shown(operators_server.call(["config"], ENVIRONMENT | {"FLAGSVC_URL": URL} | {name: value}))
+            )
+            outputs.take(
+                name,
+                shown(
+                    operators_server.call(["proxy", "--port", "x"], ENVIRONMENT | {"FLAGSVC_URL": URL} | {name: value})
+                ),
             )
     outputs.check()
 
@@ -310,8 +317,8 @@ def test_objects_show_none() -> None:
     """Neither options nor what is made of them have a secret in their repr: it ends in tracebacks and debuggers' logs."""
     outputs = Outputs()
     options = load(ENVIRONMENT | {"FLAGSVC_URL": URL}, None, {}).options
-    plan = make_plan(options)
-    world = World(plan)
+    plan = make_setup(options)
+    world = ProxyRuntime(plan)
     for each in (options, plan, create_app(options), world, world.service, world.upstream, world.poller):
         outputs.take(type(each).__name__, repr(each) + str(each) + f"{each}")
         for name, part in getattr(each, "__dict__", {}).items():

@@ -15,12 +15,23 @@ from pathlib import Path
 
 import pytest
 
-from crews import document, workers
-from fake_upstream import FakeUpstream, Reply, fake_upstream
-from flagsvc.cli.probing import Place, status_of
-from pki import HOST, Authority, serial, written
-from processes import KEY, LISTENING, Program, Proxy, answers, ask, flagsvc, free_port, proxy_environment, running
-from waiting import wait_until
+from flagsvc.cli.probing import ProbeTarget, status_of
+from support.crews import document, workers
+from support.fake_upstream import FakeUpstream, Reply, fake_upstream
+from support.pki import HOST, Authority, serial, written
+from support.processes import (
+    KEY,
+    LISTENING,
+    Program,
+    Proxy,
+    answers,
+    ask,
+    flagsvc,
+    free_port,
+    proxy_environment,
+    running,
+)
+from support.waiting import wait_until
 
 AUTHORITY = Authority()
 PROCESSES = pytest.mark.parametrize("number", [1, 2], ids=["alone", "workers"])
@@ -107,7 +118,7 @@ def test_a_new_certificate_without_a_restart(upstream: FakeUpstream, tmp_path: P
             assert {shown(port, caller) for _ in range(8)}.isdisjoint(second | {first})
             assert status(kept) == 200
         with pytest.raises((OSError, http.client.HTTPException)):
-            status_of(Place(HOST, port, "/proxy/live"), 10)
+            status_of(ProbeTarget(HOST, port, "/proxy/live"), 10)
         if number > 1:  # a worker that begins while the files are bad says why it cannot, the others answer
             written(tmp_path, "pair.pem", "nothing")
             os.kill(workers(Proxy("", 0, program))[0], signal.SIGKILL)
@@ -139,7 +150,7 @@ def test_a_unix_socket(upstream: FakeUpstream, tmp_path: Path, number: int) -> N
     """It is there for all workers, taken over from one that was killed, and gone in the end."""
     host = f"unix:{tmp_path}/p.sock"
     env = {"FLAGSVC_HOST": host, "TRUST_PROXY": "true"}
-    place = Place(host, 0, "/proxy/health")
+    place = ProbeTarget(host, 0, "/proxy/health")
     with proxy(upstream, tmp_path, 3000, number, **env) as program:
         ready(program)
         assert f"{LISTENING} http://{host}:/proxy\n" in program.output()
@@ -228,7 +239,7 @@ def test_the_flag_server_speaks_tls_and_listens_on_unix_sockets(tmp_path: Path) 
         env = {"FLAGSVC_TLS_CERT": pair, "FLAGSVC_SERVER_HOST": host, "FLAGSVC_SERVER_PORT": str(port)}
         with running("server", [*flagsvc(), "server"], env=env, folder=tmp_path) as program:
             ready(program)
-            assert status_of(Place(host, port, "/health", tls=True), 10) == 200
+            assert status_of(ProbeTarget(host, port, "/health", tls=True), 10) == 200
             assert program.stop() == 0
     assert not list(tmp_path.glob("*.sock"))
 

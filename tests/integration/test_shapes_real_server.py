@@ -17,11 +17,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-import processes
-import shape_bodies
-from flagsvc.shapes import Detail, Shape, ShapeError, check, components
-from flagsvc.shapes.batch import EXPORT_QUERY, IMPORT, VALIDATION
-from shape_differences import DIFFERENCES, Difference, difference
+from flagsvc.http.shapes import Detail, Shape, ShapeError, check, components
+from flagsvc.server.shapes.batch import EXPORT_QUERY, IMPORT, VALIDATION
+from support import processes, shape_bodies
+from support.shape_differences import DIFFERENCES, Difference, difference
 
 BODIES = int(os.environ.get("SHAPE_BODIES", "300"))
 SEED = int(os.environ.get("SHAPE_SEED", "1"))

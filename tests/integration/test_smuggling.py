@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from balancers import haproxy_as
-from crews import samples
-from frontframing import HIDDEN, LAST, REFUSED, TAKEN
-from processes import Proxy, ask, our_proxy
-from smuggling import HAPROXY
+from support.balancers import haproxy_as
+from support.crews import samples
+from support.frontframing import HIDDEN, LAST, REFUSED, TAKEN
+from support.processes import Proxy, ask, our_proxy
+from support.smuggling import HAPROXY
 
 SECONDS = 10.0
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from flagservers import USER_SECRET, OurFlagServer, our_flag_server
-from processes import ask
-from smuggling import BALANCERS
+from support.flagservers import USER_SECRET, OurFlagServer, our_flag_server
+from support.processes import ask
+from support.smuggling import BALANCERS
 
 SECONDS = 10.0
 TURNS = 5

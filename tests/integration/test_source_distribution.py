@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from conforming import assert_answers_the_client_specification
-from processes import ROOT, clean_environment, scratch
+from support.conforming import assert_answers_the_client_specification
+from support.processes import ROOT, clean_environment, scratch
 
 SECONDS = 300
 LINK = re.compile(r"(!?)\[[^\]]*\]\(([^)#]+)[^)]*\)")

@@ -9,13 +9,13 @@ from typing import NoReturn
 
 import pytest
 
-from aio import asynchronous
-from flagsvc.errors import ConfigurationError, UpstreamError
+from flagsvc.core.errors import ConfigurationError, UpstreamError
+from flagsvc.proxy.upstream import SDK, SPEC_VERSION, Fetched, Identity, Upstream
+from flagsvc.proxy.upstream import session as session_module
 from flagsvc.testing import FakeClock, RecordingLog
-from flagsvc.upstream import SDK, SPEC_VERSION, Fetched, Identity, Upstream
-from flagsvc.upstream import session as session_module
-from loopback import loopback, reply, then_reset
-from upstream_session import DOCUMENT, TOKEN, fault, options, session
+from support.aio import asynchronous
+from support.loopback import loopback, reply, then_reset
+from support.upstream_session import DOCUMENT, TOKEN, fault, options, session
 
 # ---- what is sent
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from aio import asynchronous
-from flagsvc.errors import UpstreamError
+from flagsvc.core.errors import UpstreamError
+from flagsvc.proxy.upstream import Limits, Outbound, Upstream
 from flagsvc.testing import FakeClock, RecordingLog
-from flagsvc.upstream import Limits, Outbound, Upstream
-from loopback import drip, loopback, reply, silence, then_close, then_reset
-from upstream_session import DOCUMENT, TOKEN, fault, options, session
+from support.aio import asynchronous
+from support.loopback import drip, loopback, reply, silence, then_close, then_reset
+from support.upstream_session import DOCUMENT, TOKEN, fault, options, session
 
 # ---- what bad answers are
 

@@ -14,14 +14,15 @@ import pytest
 import trustme
 import uvloop
 
-from aio import asynchronous, until
-from flagsvc.clock import SystemClock
-from flagsvc.errors import UpstreamError
+from flagsvc.core.clock import SystemClock
+from flagsvc.core.errors import UpstreamError
+from flagsvc.http.client import connection, transport
+from flagsvc.http.client.answers import Body
+from flagsvc.proxy.upstream import Limits, Outbound, Trust, Upstream, download
 from flagsvc.testing import FakeClock, RecordingLog
-from flagsvc.upstream import Limits, Outbound, Trust, Upstream, connection, download, transport
-from flagsvc.upstream.answers import Body
-from loopback import Behave, Request, Writer, loopback, reply, silence, then_close, tunnel
-from upstream_session import DOCUMENT, fault, options, session
+from support.aio import asynchronous, until
+from support.loopback import Behave, Request, Writer, loopback, reply, silence, then_close, tunnel
+from support.upstream_session import DOCUMENT, fault, options, session
 
 LOOPS = pytest.mark.parametrize("make_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from aio import asynchronous
-from flagsvc.repository.sources import HttpSource
-from flagsvc.upstream import Limits
-from loopback import Answer, drip, reply, silence, then_close, then_reset
-from polling import ONE, TWO, World, stored
-from tiny_engine import document
-from upstream_session import LIMITS, session
+from flagsvc.proxy.configuration.sources import HttpSource
+from flagsvc.proxy.upstream import Limits
+from support.aio import asynchronous
+from support.loopback import Answer, drip, reply, silence, then_close, then_reset
+from support.polling import ONE, TWO, World, stored
+from support.tiny_engine import document
+from support.upstream_session import LIMITS, session
 
 SLOW = {"silence": Limits(step_s=0.5, total_s=1.0), "a slow drip": Limits(step_s=0.5, total_s=1.0)}
 """The answers that end only when our own time is over."""

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from aio import asynchronous
-from flagsvc.certificates import Pair
+from flagsvc.core.certificates import CertificateFiles
+from flagsvc.http.client.trust import OWN
+from flagsvc.proxy.upstream import Trust, Upstream
 from flagsvc.testing import FakeClock, RecordingLog
-from flagsvc.upstream import Trust, Upstream
-from flagsvc.upstream.trust import OWN
-from loopback import loopback, reply
-from pki import Authority, written
-from upstream_session import DOCUMENT, fault, options
+from support.aio import asynchronous
+from support.loopback import loopback, reply
+from support.pki import Authority, written
+from support.upstream_session import DOCUMENT, fault, options
 
 OURS, THEIRS = Authority(), Authority()
 
 
-def presented(folder: Path, authority: Authority) -> Pair:
+def presented(folder: Path, authority: Authority) -> CertificateFiles:
     """Return a certificate in a file; what was in the file before is gone."""
-    return Pair(OWN, written(folder, "own.pem", authority.issue().both))
+    return CertificateFiles(OWN, written(folder, "own.pem", authority.issue().both))
 
 
 @asynchronous

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import trustme
 
-from aio import asynchronous
-from flagsvc.clock import SystemClock
-from flagsvc.errors import UpstreamError
+from flagsvc.core.clock import SystemClock
+from flagsvc.core.errors import UpstreamError
+from flagsvc.proxy.upstream import Outbound, Trust, Upstream, download
 from flagsvc.testing import FakeClock, RecordingLog
-from flagsvc.upstream import Outbound, Trust, Upstream, download
-from loopback import loopback, reply, then_reset, tunnel
-from upstream_session import DOCUMENT, fault, options, session
+from support.aio import asynchronous
+from support.loopback import loopback, reply, then_reset, tunnel
+from support.upstream_session import DOCUMENT, fault, options, session
 
 # ---- TLS and outbound proxies
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from crews import crew, document
-from fake_upstream import FakeUpstream, fake_upstream
-from processes import Proxy, ask, free_port
-from waiting import wait_until
+from support.crews import document, worker_pool
+from support.fake_upstream import FakeUpstream, fake_upstream
+from support.processes import Proxy, ask, free_port
+from support.waiting import wait_until
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def look_up(proxy: Proxy) -> None:
 def test_operators_see_it_on_their_own_address(upstream: FakeUpstream, workers: int) -> None:
     """Summed over the workers."""
     port = free_port()
-    with crew(upstream, workers, FLAGSVC_ADMIN_ADDRESS=f"127.0.0.1:{port}") as proxy:
+    with worker_pool(upstream, workers, FLAGSVC_ADMIN_ADDRESS=f"127.0.0.1:{port}") as proxy:
         look_up(proxy)
         scrape = f"http://127.0.0.1:{port}/proxy/internal-backstage/prometheus"
         assert ask(scrape).status == 200
@@ -40,7 +40,7 @@ def test_operators_see_it_on_their_own_address(upstream: FakeUpstream, workers: 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_callers_do_not(upstream: FakeUpstream, workers: int) -> None:
     """Whoever has a client key could ask for a name, and see by it whether there is a toggle of that name."""
-    with crew(upstream, workers) as proxy:
+    with worker_pool(upstream, workers) as proxy:
         look_up(proxy)
         page = proxy.get("/internal-backstage/prometheus")
         assert page.status == 200

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from crews import HEADERS, alive, answered, counted, crew, document, load, report, samples, workers
-from fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, fake_upstream
-from processes import LISTENING, Proxy, answers, flagsvc, free_port, our_proxy, proxy_environment, running
-from slowanswers import ends_after_its_answer, slow_enricher
+from support.crews import HEADERS, alive, answered, counted, document, load, report, samples, worker_pool, workers
+from support.fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, fake_upstream
+from support.processes import LISTENING, Proxy, answers, flagsvc, free_port, our_proxy, proxy_environment, running
+from support.slowanswers import ends_after_its_answer, slow_enricher
 
 SCRAPES = 'flagsvc_http_requests_total{method="GET",route="/proxy/internal-backstage/prometheus",status="200"}'
 TRIES = 5
@@ -35,7 +35,7 @@ def upstream() -> Iterator[FakeUpstream]:
 
 def test_one_of_each_towards_the_upstream(upstream: FakeUpstream) -> None:
     """Three workers poll once, register once and post usage once, with the sums of what all of them counted."""
-    with crew(upstream, 3, **ONCE) as proxy:
+    with worker_pool(upstream, 3, **ONCE) as proxy:
         assert len(workers(proxy)) == 3
         for _ in range(30):  # each on a connection of its own: they come to different workers
             assert proxy.post("", {"toggles": ["first", "second", "unknown"]}).status == 200
@@ -47,7 +47,7 @@ def test_one_of_each_towards_the_upstream(upstream: FakeUpstream) -> None:
 
 def test_two_lines(upstream: FakeUpstream) -> None:
     """What is printed is what one process prints; when it says that it is ready every worker is."""
-    with crew(upstream, FLAGSVC_FETCH_INTERVAL="1000") as proxy:
+    with worker_pool(upstream, FLAGSVC_FETCH_INTERVAL="1000") as proxy:
         said = [
             f"{LISTENING} http://localhost:{proxy.port}/proxy (all addresses, IPv6 and IPv4)",
             f"flagsvc ready: 2 toggles from {upstream.url}",
@@ -61,7 +61,7 @@ def test_two_lines(upstream: FakeUpstream) -> None:
 
 def test_every_worker_answers(upstream: FakeUpstream) -> None:
     """Connections are spread: of many each worker has some."""
-    with crew(upstream) as proxy, contextlib.ExitStack() as stack:
+    with worker_pool(upstream) as proxy, contextlib.ExitStack() as stack:
         before = [descriptors(pid) for pid in workers(proxy)]
         for _ in range(24):
             connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=20)
@@ -79,7 +79,7 @@ def descriptors(pid: int) -> int:
 
 def test_any_worker_answers_a_scrape_for_all(upstream: FakeUpstream) -> None:
     """What was answered before a scrape is in it, whichever worker answered; the specification's samples are there once."""
-    with crew(upstream) as proxy:
+    with worker_pool(upstream) as proxy:
         for _ in range(20):
             assert proxy.post("", {"toggles": ["first", "unknown"]}).status == 200
         made = 0
@@ -110,7 +110,7 @@ def test_all_switch_together(upstream: FakeUpstream) -> None:
     Two gaps of the eight may be longer: the machine that runs this may be busy with something else.
     """
     many = [f"one-of-many-{number}" for number in range(2000)]
-    with crew(upstream, 3, LOG_LEVEL="debug") as proxy:
+    with worker_pool(upstream, 3, LOG_LEVEL="debug") as proxy:
         for number in range(7):
             upstream.replace(document("first", f"toggle-{number}", *many[: 2000 * (number % 2)]))
             proxy.program.wait(lambda: len(switches(proxy)) == number + 2, "switching")  # noqa: B023
@@ -131,7 +131,7 @@ def switches(proxy: Proxy) -> dict[str, dict[str, float]]:
 def test_a_switch_is_seen_on_every_connection(upstream: FakeUpstream) -> None:
     """Callers who keep their connections, some at each worker, all get each new configuration, and none an older one after it."""
     order = [b"second", b"third", b"fourth", b"fifth"]
-    with crew(upstream) as proxy, contextlib.ExitStack() as stack:
+    with worker_pool(upstream) as proxy, contextlib.ExitStack() as stack:
         connections = [http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=20) for _ in range(12)]
         given: list[list[bytes]] = [[] for _ in connections]
         for connection in connections:
@@ -163,7 +163,7 @@ def test_an_end_under_load(upstream: FakeUpstream, number: int) -> None:
 
     When the parent has ended no worker runs any more.
     """
-    with crew(upstream, **ONCE) as proxy, load(proxy) as callers:
+    with worker_pool(upstream, **ONCE) as proxy, load(proxy) as callers:
         left = workers(proxy)
         assert len(left) == 2
         assert proxy.program.stop(number) == 0
@@ -176,7 +176,7 @@ def test_an_end_under_load(upstream: FakeUpstream, number: int) -> None:
 
 def test_control_c(upstream: FakeUpstream) -> None:
     """A signal to the whole group, as a terminal sends it, ends all in order, without a trace of anybody being surprised."""
-    with crew(upstream, **ONCE) as proxy:
+    with worker_pool(upstream, **ONCE) as proxy:
         assert proxy.post("", {"toggles": ["first"]}).status == 200
         os.killpg(proxy.program.process.pid, signal.SIGINT)
         assert proxy.program.process.wait(20) == 0
@@ -195,7 +195,7 @@ def test_an_end_at_the_start(upstream: FakeUpstream) -> None:
 
 def test_answers_on_their_way_are_finished(upstream: FakeUpstream, tmp_path: Path) -> None:
     """A request that a worker is answering when the signal comes gets its answer; new connections are refused."""
-    with crew(upstream, **slow_enricher(tmp_path)) as proxy:
+    with worker_pool(upstream, **slow_enricher(tmp_path)) as proxy:
         ends_after_its_answer(proxy, tmp_path)
 
 
@@ -215,11 +215,11 @@ def test_the_upstream_comes_later() -> None:
 def test_storage(upstream: FakeUpstream, tmp_path: Path) -> None:
     """One record is stored, and a restart while the upstream is away begins with it in every worker."""
     kept = {"FLAGSVC_STORAGE": tmp_path.as_uri()}
-    with crew(upstream, **kept) as proxy:
+    with worker_pool(upstream, **kept) as proxy:
         proxy.program.wait(lambda: list(tmp_path.glob("*.flags")), "storing the configuration")
     assert len(list(tmp_path.glob("*.flags"))) == 1
     upstream.replies[FEATURES] = upstream.answer("GET", "/nowhere", {}, b"")
-    with crew(upstream, **kept) as proxy:
+    with worker_pool(upstream, **kept) as proxy:
         assert "ready: 2 toggles from storage" in proxy.program.output()
         assert [list(proxy.toggles()) for _ in range(8)] == [["first", "second"]] * 8
 
@@ -233,7 +233,7 @@ def test_custom_code_in_files(upstream: FakeUpstream, tmp_path: Path) -> None:
         "strategies = [Default()]\nenrichers = [tier]\n"
     )
     path = str(tmp_path / "code.py")
-    with crew(upstream, FLAGSVC_CUSTOM_STRATEGIES_FILE=path, EXP_CUSTOM_ENRICHERS_FILE=path) as proxy:
+    with worker_pool(upstream, FLAGSVC_CUSTOM_STRATEGIES_FILE=path, EXP_CUSTOM_ENRICHERS_FILE=path) as proxy:
         assert [list(proxy.toggles("?userId=7")) for _ in range(8)] == [["first", "second"]] * 8
         assert [list(proxy.toggles("?userId=8&tier=gold")) for _ in range(8)] == [[]] * 8
         assert proxy.program.output().count("takes the place of the built-in one") == 1
@@ -241,7 +241,7 @@ def test_custom_code_in_files(upstream: FakeUpstream, tmp_path: Path) -> None:
 
 def test_other_routes(upstream: FakeUpstream) -> None:
     """Reports of SDKs count, and server-side SDKs get the same document with the same entity tag from each worker."""
-    with crew(upstream, **ONCE) as proxy:
+    with worker_pool(upstream, **ONCE) as proxy:
         for _ in range(10):
             assert proxy.post("/client/metrics", report(3, 4)).status == 200
         seen = [proxy.get("/client/features", Authorization="some-server-side-token") for _ in range(8)]
@@ -253,7 +253,7 @@ def test_other_routes(upstream: FakeUpstream) -> None:
 
 def test_logs_of_workers(upstream: FakeUpstream) -> None:
     """What workers log goes where the parent's lines go, in the same shape; no secret is in it, nor in any process's arguments."""
-    with crew(upstream, FLAGSVC_ACCESS_LOG="true", JSON_LOGGER="true", LOG_LEVEL="error") as proxy:
+    with worker_pool(upstream, FLAGSVC_ACCESS_LOG="true", JSON_LOGGER="true", LOG_LEVEL="error") as proxy:
         assert [proxy.get("?userId=some-person").status for _ in range(6)] == [200] * 6
         proxy.program.wait(lambda: proxy.program.output().count('"route": "/proxy",') == 6, "logging")
         arguments = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in workers(proxy)]
@@ -273,7 +273,7 @@ def test_a_number_of_workers_that_is_none(tmp_path: Path, number: str) -> None:
 
 def test_a_port_in_use(upstream: FakeUpstream, tmp_path: Path) -> None:
     """The port of another proxy with workers is taken, although their sockets could share it."""
-    with crew(upstream) as proxy:
+    with worker_pool(upstream) as proxy:
         for number in ("1", "2"):
             env = proxy_environment(upstream.url, proxy.port, {"FLAGSVC_WORKERS": number})
             with running("second", [*flagsvc(), "proxy"], env=env, folder=tmp_path) as program:

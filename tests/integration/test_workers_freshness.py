@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import signal
 
-from crews import crew, document, ready, samples, workers
-from fake_upstream import FEATURES, Reply, fake_upstream
-from processes import Proxy
+from support.crews import document, ready, samples, worker_pool, workers
+from support.fake_upstream import FEATURES, Reply, fake_upstream
+from support.processes import Proxy
 
 MANY = 8
 """Requests, each on a connection of its own: they come to different workers."""
@@ -26,7 +26,7 @@ def readiness(proxy: Proxy) -> set[tuple[int, bytes]]:
 def test_every_worker_knows_how_fresh_it_is() -> None:
     """With the upstream in trouble all become unready and go on answering; one poll that goes well makes all of them ready."""
     options = {"FLAGSVC_MAX_STALENESS": "2", "FLAGSVC_AGE_HEADER": AGE}
-    with fake_upstream(document("first")) as upstream, crew(upstream, 2, **options) as proxy:
+    with fake_upstream(document("first")) as upstream, worker_pool(upstream, 2, **options) as proxy:
         proxy.program.wait(lambda: readiness(proxy) == {(200, b"ready")}, "ready")
         assert {int(proxy.get().headers[AGE]) for _ in range(MANY)} <= {0, 1, 2}
         upstream.replies[FEATURES] = Reply(401)
@@ -44,7 +44,7 @@ def test_every_worker_knows_how_fresh_it_is() -> None:
 def test_a_worker_that_is_replaced_is_as_fresh_as_the_others() -> None:
     """It hears when the last check was before it takes connections, however long ago that is."""
     options = {"FLAGSVC_FETCH_INTERVAL": "60000", "FLAGSVC_AGE_HEADER": AGE}
-    with fake_upstream(document("first")) as upstream, crew(upstream, 2, **options) as proxy:
+    with fake_upstream(document("first")) as upstream, worker_pool(upstream, 2, **options) as proxy:
         proxy.program.wait(lambda: samples(proxy)["flagsvc_config_age_seconds"] >= LONG_AGO_S, "without a check")
         killed = set(workers(proxy))
         assert len(killed) == 2

@@ -17,11 +17,11 @@ from fuzzing import commands, documents, others, requests, sockets, stored, upst
 from fuzzing.commands import Desk
 from fuzzing.proxy import WORLDS, fuzzed
 from fuzzing.rows import Row, run_long
-from processes import scratch
+from support.processes import scratch
 
 
 @contextmanager
-def desk() -> Iterator[Desk]:
+def operators_server() -> Iterator[Desk]:
     """Give a folder with odd files."""
     with scratch() as folder:
         yield Desk(folder)
@@ -35,7 +35,7 @@ SUITES: tuple[tuple[str, tuple[Row[Any], ...], Open], ...] = (
     ("storage", stored.FILES, scratch),
     ("deltas", stored.DELTAS, nullcontext),
     ("other processes", others.ROWS, nullcontext),
-    ("commands", commands.ROWS, desk),
+    ("commands", commands.ROWS, operators_server),
     ("sockets", sockets.ROWS, sockets.target),
 )
 CASES = [pytest.param(row, world, id=f"{suite}: {row}") for suite, rows, world in SUITES for row in rows]

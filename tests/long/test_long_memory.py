@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from flagservers import BACKEND_SECRET, GIVEN
-from processes import ROOT, Program, answers, flagsvc, free_port, proxy_environment, running
+from support.flagservers import BACKEND_SECRET, GIVEN
+from support.processes import ROOT, Program, answers, flagsvc, free_port, proxy_environment, running
 
 SECONDS = float(os.environ.get("FLOOD_SECONDS", "60"))
 MEMORY = 256 * 1024 * 1024

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import flagservers
-import moving
-import processes
+from support import flagservers, moving, processes
 
 FLAGS, CONTEXTS = 150, 60
 

@@ -20,13 +20,13 @@ from typing import Any
 
 import pytest
 
-from flagservers import GIVEN, USER_SECRET, our_flag_server
 from flagsvc import ProxyOptions, create_app
-from flagsvc.apps.flagserver import create_flag_server
+from flagsvc.server.application import create_flag_server
 from flagsvc.settings.server import ServerOptions
-from frontframing import LAST, REFUSED, TAKEN, TOO_LARGE
-from processes import our_proxy
-from smuggling import BALANCERS, mounted
+from support.flagservers import GIVEN, USER_SECRET, our_flag_server
+from support.frontframing import LAST, REFUSED, TAKEN, TOO_LARGE
+from support.processes import our_proxy
+from support.smuggling import BALANCERS, mounted
 
 WANTED = int(os.environ.get("VICTIMS", "100000"))
 CALLERS, ATTACKERS = 4, 2

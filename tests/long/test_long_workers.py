@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from fake_upstream import FakeUpstream, fake_upstream
-from outages import Outage, outage, trapped
-from waiting import wait_until
+from support.fake_upstream import FakeUpstream, fake_upstream
+from support.outages import Outage, outage, trapped
+from support.waiting import wait_until
 
 pytestmark = pytest.mark.long
 

@@ -10,19 +10,19 @@ import pytest
 
 from fuzzing.commands import ROWS, Desk
 from fuzzing.rows import Row, run
-from processes import clean_environment, flagsvc
+from support.processes import clean_environment, flagsvc
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+def operators_server(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     """A folder with odd files."""
     return Desk(tmp_path_factory.mktemp("odd"))
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
-def test_any_call_ends_in_order(desk: Desk, row: Row[Desk]) -> None:
+def test_any_call_ends_in_order(operators_server: Desk, row: Row[Desk]) -> None:
     """Exit codes 0, 1 and 2 only; no trace, no secret; options that are accepted make a proxy that answers."""
-    run(row, desk)
+    run(row, operators_server)
 
 
 ODD_NAMES = rb"""{"version": 2, "features": [
@@ -33,9 +33,9 @@ ODD_NAMES = rb"""{"version": 2, "features": [
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii", "latin-1"])
 @pytest.mark.parametrize("switches", ["", "--json", "--explain", "--explain --json", "--all --json"])
-def test_characters_that_cannot_be_shown(desk: Desk, switches: str, encoding: str) -> None:
+def test_characters_that_cannot_be_shown(operators_server: Desk, switches: str, encoding: str) -> None:
     """A character that standard output does not have, or half a surrogate pair, is shown as an escape; JSON stays JSON."""
-    called = desk.call(["evaluate", "-", *switches.split()], {}, given=ODD_NAMES, encoding=encoding)
+    called = operators_server.call(["evaluate", "-", *switches.split()], {}, given=ODD_NAMES, encoding=encoding)
     assert (called.code, called.err) == (0, "")
     if "--json" in switches:
         names = [toggle["name"] for toggle in json.loads(called.out)["toggles"]]
@@ -80,11 +80,11 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", list(WRONG))
-def test_what_was_found_once(desk: Desk, name: str) -> None:
+def test_what_was_found_once(operators_server: Desk, name: str) -> None:
     """What a fuzz test has found stays found: one line that says what is wrong, exit code 2."""
     arguments, given, words = WRONG[name]
-    called = desk.call(
-        [str(desk.folder / each) if each.endswith(".py") else each for each in arguments], {}, given=given
+    called = operators_server.call(
+        [str(operators_server.folder / each) if each.endswith(".py") else each for each in arguments], {}, given=given
     )
     assert called.code == 2
     assert words in called.err
@@ -94,9 +94,9 @@ def test_what_was_found_once(desk: Desk, name: str) -> None:
 @pytest.mark.parametrize(
     ("payload", "shown"), [('{"value": "x"}', "a x"), ('{"type": "string"}', "a (string)"), ("{}", "a")]
 )
-def test_a_payload_without_all_its_parts(desk: Desk, payload: str, shown: str) -> None:
+def test_a_payload_without_all_its_parts(operators_server: Desk, payload: str, shown: str) -> None:
     """A payload that lacks its type or its value is shown as far as it goes."""
     variants = '[{"name": "a", "weight": 1, "payload": %s}]' % payload  # noqa: UP031 - braces are JSON's
     document = '{"features": [{"name": "f", "enabled": true, "strategies": [], "variants": %s}]}' % variants  # noqa: UP031
-    called = desk.call(["evaluate", "-", "--toggle", "f"], {}, given=document.encode())
+    called = operators_server.call(["evaluate", "-", "--toggle", "f"], {}, given=document.encode())
     assert (called.code, called.out) == (0, f"f  on   variant {shown}\n")

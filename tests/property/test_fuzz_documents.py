@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from flagsvc.core.errors import DocumentError
 from flagsvc.engine.compile import CompileOptions, compile_document
-from flagsvc.errors import DocumentError
 from fuzzing.documents import (
     EDGES,
     GOOD,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from flagsvc.errors import StoreError
-from flagsvc.usage.record import unpack
+from flagsvc.core.errors import StoreError
+from flagsvc.proxy.usage.record import unpack
 from fuzzing.others import ROWS
 from fuzzing.rows import Row, run
 from fuzzing.stored import DELTAS, FILES

@@ -12,7 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from batch_scene import (
+from flagsvc.http.shapes import check
+from flagsvc.server.shapes.batch import IMPORT
+from flagsvc.server.store.batch.dataset import read_data_set
+from flagsvc.server.store.batch.facts import Facts, ServerFlag
+from flagsvc.server.store.batch.problems import problems_of
+from flagsvc.server.store.refusals import Refusal
+from flagsvc.server.store.schema import context_fields
+from support.batch_scene import (
     HERE,
     Json,
     Scene,
@@ -27,14 +34,7 @@ from batch_scene import (
     variant,
     without_ids,
 )
-from batch_trouble import spoil
-from flagsvc.flagstore.batch.dataset import read_data_set
-from flagsvc.flagstore.batch.facts import Facts, Flag
-from flagsvc.flagstore.batch.problems import problems_of
-from flagsvc.flagstore.refusals import Refusal
-from flagsvc.flagstore.schema import context_fields
-from flagsvc.shapes import check
-from flagsvc.shapes.batch import IMPORT
+from support.batch_trouble import spoil
 
 NAMES = ("a", "b", "c-1", "D_d", "e.e")
 PARENTS = ("p", "q")
@@ -209,7 +209,7 @@ def facts_of(scene: Scene) -> Facts:
     with scene.store.reading() as tx:
         rows = tx.db.execute(select(context_fields.c.name, context_fields.c.legal_values)).all()
     return Facts(
-        flags={"there": Flag("default"), "elsewhere": Flag("other")},
+        flags={"there": ServerFlag("default"), "elsewhere": ServerFlag("other")},
         environments=frozenset({"development"}),
         tag_types=frozenset({"simple"}),
         context_fields={row.name: [each["value"] for each in row.legal_values or ()] for row in rows},

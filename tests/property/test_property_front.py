@@ -10,12 +10,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import strategies as st
 
-import frontstreams
-from flagsvc.api.service import Service
-from frontdifferences import DIFFERENCES, difference
-from frontkit import serving
-from frontpeers import Reply, Talk, over_front, over_uvicorn, over_uvicorn_alone, talk
+from flagsvc.proxy.api.service import Service
 from fuzzing.rows import Row, run
+from support import frontstreams
+from support.frontdifferences import DIFFERENCES, difference
+from support.frontkit import serving
+from support.frontpeers import Reply, Talk, over_front, over_uvicorn, over_uvicorn_alone, talk
 
 
 @pytest.fixture(autouse=True)

@@ -10,13 +10,13 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluating import constraint, feature, rollout, strategy
-from flagsvc.engine.compile import Building, Compiled, CompileOptions, Compiler
+from flagsvc.core.errors import DocumentError
+from flagsvc.engine.compile import Compilation, Compiled, CompileOptions, Compiler
 from flagsvc.engine.context import Context
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.errors import DocumentError
-from flagsvc.repository import Preparer
-from flagsvc.repository.prepare import Prepared
+from flagsvc.proxy.configuration import Preparer
+from flagsvc.proxy.configuration.prepare import PreparedDocument
+from support.evaluating import constraint, feature, rollout, strategy
 
 NAMES = ["a", "b", "c", "d", "e", "Ω"]
 EU = constraint("IN", values=["eu"])
@@ -115,7 +115,7 @@ def alter(draw: st.DrawFn, items: list[Any], fresh: st.SearchStrategy[Any]) -> N
 def built(compiler: Compiler, document: Document, previous: Snapshot | None, budget: int) -> Compiled:
     """Return what compiling a document's bytes gives, some of the work at a time."""
     building = compiler.begin_text(json.dumps(document).encode(), previous)
-    assert isinstance(building, Building)
+    assert isinstance(building, Compilation)
     while not building.advance(budget):
         pass
     return building.compiled()
@@ -126,7 +126,7 @@ def answers(snapshot: Snapshot) -> list[object]:
     found: list[object] = [list(snapshot.names.items())]
     for context in CONTEXTS:
         found += [snapshot.enabled(context), snapshot.all(context), snapshot.named(context, [*NAMES, "nobody"])]
-        found.append(snapshot.canon.key(context, "a", []))
+        found.append(snapshot.cache_keys.key(context, "a", []))
     return found
 
 
@@ -201,7 +201,7 @@ BITS = [
 cuts = st.tuples(st.floats(0, 1), st.integers(0, 4), st.sampled_from([b"", *BITS]))
 
 
-def outcome(prepare: Callable[[], Prepared[Snapshot]]) -> object:
+def outcome(prepare: Callable[[], PreparedDocument[Snapshot]]) -> object:
     """Return what preparing a document gives, as something to compare; or why it is refused."""
     try:
         prepared = prepare()
@@ -224,6 +224,6 @@ def test_any_bytes_come_out_the_same_in_slices_and_as_a_whole(
     assert outcome(lambda: asyncio.run(as_served(preparer, text))) == outcome(lambda: preparer.prepare(text, None))
 
 
-async def as_served(preparer: Preparer[Snapshot], text: bytes) -> Prepared[Snapshot]:
+async def as_served(preparer: Preparer[Snapshot], text: bytes) -> PreparedDocument[Snapshot]:
     """Prepare a document as the poller does."""
     return await preparer(text, None)

@@ -11,10 +11,10 @@ from typing import Any
 
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from tagged import Ask, asks, documents, neighbours, sequences
-from tagservice import Asked, Judges, tag_of
 
-from flagsvc.api.etag import etag
+from flagsvc.http.etag import etag
+from support.tagged import Ask, asks, documents, neighbours, sequences
+from support.tagservice import Asked, Judges, tag_of
 
 often = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -103,9 +103,9 @@ def test_a_kept_answer_is_a_fresh_one(document: dict[str, Any], sequence: list[A
 def test_what_is_not_read_does_not_change_the_tag(document: dict[str, Any], ask: Ask, text: str) -> None:
     """Callers that differ only in a field nobody looks at have the same tag."""
     asked = Asked(document, 1)
-    canon = asked.watched.canon
-    assume(not canon.volatile and not canon.whole)
-    name = next(each for each in ("plan", "region", "unread") if each not in canon.names)
+    cache_keys = asked.watched.cache_keys
+    assume(not cache_keys.volatile and not cache_keys.whole)
+    name = next(each for each in ("plan", "region", "unread") if each not in cache_keys.names)
     context = tuple((key, value) for key, value in ask.context if key not in (name, f"p:{name}"))
     plain, more = replace(ask, context=context), replace(ask, context=(*context, (f"p:{name}", text)))
     answer = asked.answer(plain.with_body())

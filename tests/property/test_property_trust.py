@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagsvc.api.call import FORWARDED_FOR, Call
-from flagsvc.api.http import Request
-from flagsvc.api.rate import network_of
-from flagsvc.api.trust import MAX_HOPS, Trust, read
+from flagsvc.http.call import FORWARDED_FOR, Call
+from flagsvc.http.messages import Request
+from flagsvc.http.trust import MAX_HOPS, TrustedProxies, read
+from flagsvc.proxy.api.rate import network_of
 
 TRUSTED = ("10.0.0.0/8", "127.0.0.1", "fc00::/7", "loopback")
 PROXIES = st.sampled_from(["10.0.0.1", "10.255.0.9", "127.0.0.1", "fd00::1", "::1", "::ffff:10.1.1.1"])
@@ -38,7 +38,7 @@ def test_the_caller_is_who_the_first_trusted_proxy_saw(
     lines = [", ".join([*forged[-1:], *added])] if in_one_line else [*forged, *added]
     if in_one_line:
         lines = [*forged[:-1], *lines]
-    found = Trust(TRUSTED).address(peer, forwarded([line for line in lines if line]))
+    found = TrustedProxies(TRUSTED).address(peer, forwarded([line for line in lines if line]))
     assert found is not None
     assert read(found) == read(caller)
     assert network_of(found) == network_of(caller)
@@ -48,14 +48,14 @@ def test_the_caller_is_who_the_first_trusted_proxy_saw(
 def test_nobody_is_believed_where_nobody_is_trusted(forged: list[str], peer: str) -> None:
     """Without trust the caller is the peer, and a peer outside the trusted set is not asked either."""
     expected = read(peer)
-    assert read(Trust(False).address(peer, forwarded(forged)) or "") == expected
-    if not Trust(TRUSTED).trusts(expected):
-        assert read(Trust(TRUSTED).address(peer, forwarded(forged)) or "") == expected
+    assert read(TrustedProxies(False).address(peer, forwarded(forged)) or "") == expected
+    if not TrustedProxies(TRUSTED).trusts(expected):
+        assert read(TrustedProxies(TRUSTED).address(peer, forwarded(forged)) or "") == expected
 
 
 @given(FORGED, st.integers(0, 4000), CALLERS)
 def test_a_long_header_hides_nobody(forged: str, commas: int, caller: str) -> None:
     """However much a caller writes, the end is what is looked at first, and no more than a bounded part of it."""
     header = forged + "," * commas + ", " + caller
-    assert read(Trust(TRUSTED).address("10.0.0.1", header.encode("latin-1")) or "") == read(caller)
+    assert read(TrustedProxies(TRUSTED).address("10.0.0.1", header.encode("latin-1")) or "") == read(caller)
     assert MAX_HOPS <= 100

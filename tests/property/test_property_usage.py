@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flagsvc.errors import UpstreamError
-from flagsvc.testing import FakeClock, MemoryShelf, RecordingLog
-from flagsvc.upstream import Identity
-from flagsvc.usage import Reporter, Spool, UsageCounters
-from flagsvc.usage.record import unpack
-from flagsvc.usage.spool import ABANDONED
+from flagsvc.core.errors import UpstreamError
+from flagsvc.proxy.upstream import Identity
+from flagsvc.proxy.usage import Reporter, UnsentUsage, UsageCounters
+from flagsvc.proxy.usage.record import unpack
+from flagsvc.proxy.usage.unsent import ABANDONED
+from flagsvc.testing import FakeClock, MemoryRecordStore, RecordingLog
 
 NAMES = ("a", "b", "c")
 EVERY_MS = 1000
@@ -53,14 +53,14 @@ class Upstream:
 class Process:
     """One process with its reporter; the loop is turned by hand."""
 
-    shelf: MemoryShelf
+    record_store: MemoryRecordStore
     upstream: Upstream
     clock: FakeClock = field(default_factory=FakeClock)
 
     def __post_init__(self) -> None:
         log = RecordingLog()
         self.counters = UsageCounters(lambda: dict.fromkeys(NAMES, ()), self.clock.now)
-        self.spool = Spool(self.shelf, clock=self.clock, log=log, interval_ms=EVERY_MS)
+        self.unsent_usage = UnsentUsage(self.record_store, clock=self.clock, log=log, interval_ms=EVERY_MS)
         self.reporter = Reporter(
             self.counters,
             self.upstream,
@@ -70,7 +70,7 @@ class Process:
             draw=lambda: 0.0,
             interval_ms=EVERY_MS,
             batch=2,
-            spool=self.spool,
+            unsent_usage=self.unsent_usage,
             synchronised=asyncio.Event().wait,
         )
 
@@ -84,10 +84,10 @@ class Process:
         await self.reporter._send()
 
 
-def on(shelf: MemoryShelf, name: str | None = None) -> Counter[str]:
+def on(record_store: MemoryRecordStore, name: str | None = None) -> Counter[str]:
     """Return what is in storage, in all records or in one."""
     found: Counter[str] = Counter()
-    for each, data in shelf.data.items():
+    for each, data in record_store.data.items():
         for bucket in unpack(data).buckets() if name in (None, each) else ():
             found.update({toggle: tally.yes for toggle, tally in bucket.toggles.items()})
     return found
@@ -112,8 +112,8 @@ def test_every_count_is_somewhere(steps: list[tuple[str, int, object]]) -> None:
 
 async def play(steps: list[tuple[str, int, object]]) -> None:
     """Play the steps, then let all be well, and compare."""
-    shelf, upstream = MemoryShelf(), Upstream()
-    processes = [Process(shelf, upstream) for _ in range(3)]
+    record_store, upstream = MemoryRecordStore(), Upstream()
+    processes = [Process(record_store, upstream) for _ in range(3)]
     counted: Counter[str] = Counter()
     for what, at, detail in steps:
         process = processes[at]
@@ -127,18 +127,18 @@ async def play(steps: list[tuple[str, int, object]]) -> None:
                 await other.live()
         elif what == "end":
             await process.reporter.stop()
-            processes[at] = Process(shelf, upstream)
+            processes[at] = Process(record_store, upstream)
         else:
-            counted -= memory(process) - on(shelf, process.spool.name)
-            processes[at] = Process(shelf, upstream)
-        assert +(upstream.taken + waiting(shelf, processes)) == +counted
+            counted -= memory(process) - on(record_store, process.unsent_usage.name)
+            processes[at] = Process(record_store, upstream)
+        assert +(upstream.taken + waiting(record_store, processes)) == +counted
     upstream.outcomes = []
     for _ in range(ABANDONED + 2):
         for process in processes:
             await process.round()
             for other in processes:
                 await other.live()
-    assert +upstream.taken == +counted and shelf.data == {}
+    assert +upstream.taken == +counted and record_store.data == {}
 
 
 def memory(process: Process) -> Counter[str]:
@@ -149,12 +149,12 @@ def memory(process: Process) -> Counter[str]:
     return found
 
 
-def waiting(shelf: MemoryShelf, processes: list[Process]) -> Counter[str]:
+def waiting(record_store: MemoryRecordStore, processes: list[Process]) -> Counter[str]:
     """Return what waits: in the memory of the living, and in the storage of those who are gone."""
-    names = {process.spool.name for process in processes}
+    names = {process.unsent_usage.name for process in processes}
     found: Counter[str] = Counter()
     for process in processes:
         found.update(memory(process))
-    for name in shelf.data.keys() - names:
-        found.update(on(shelf, name))
+    for name in record_store.data.keys() - names:
+        found.update(on(record_store, name))
     return found

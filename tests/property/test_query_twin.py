@@ -9,9 +9,9 @@ from urllib.parse import quote, quote_plus, unquote_to_bytes
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from flagsvc.api.http import Refused
-from flagsvc.api.query import read_query
 from flagsvc.engine.values import jsdate
+from flagsvc.http.messages import Refused
+from flagsvc.proxy.api.query import read_query
 
 STANDARD = {
     "appName": "app_name",

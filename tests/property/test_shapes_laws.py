@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import shape_bodies
-from flagsvc.shapes import (
+from flagsvc.http.shapes import (
     AnyOf,
     Array,
     Boolean,
@@ -28,7 +27,8 @@ from flagsvc.shapes import (
     String,
     check,
 )
-from flagsvc.shapes.batch import EXPORT_QUERY, IMPORT
+from flagsvc.server.shapes.batch import EXPORT_QUERY, IMPORT
+from support import shape_bodies
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8)
 WORDS = st.sampled_from([*shape_bodies.TEXTS, *shape_bodies.NUMBERS])

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from wirekit import Opener
+    from support.wirekit import Opener
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run each test that opens a proxy over every transport. The package can only be imported from here on."""
-    from wirekit import TRANSPORTS
+    from support.wirekit import TRANSPORTS
 
     if "opened" in metafunc.fixturenames:
         metafunc.parametrize("opened", list(TRANSPORTS), indirect=True)
@@ -22,7 +22,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture
 def opened(request: pytest.FixtureRequest) -> Opener:
     """Return what opens a proxy over a transport."""
-    from wirekit import TRANSPORTS, open_wire
+    from support.wirekit import TRANSPORTS, open_wire
 
     return partial(open_wire, TRANSPORTS[request.param])
 
@@ -30,6 +30,6 @@ def opened(request: pytest.FixtureRequest) -> Opener:
 @pytest.fixture
 def over_asgi() -> Opener:
     """Return what opens a proxy over ASGI alone: for what no parser of HTTP lets through, and for mounts."""
-    from wirekit import in_process, open_wire
+    from support.wirekit import in_process, open_wire
 
     return partial(open_wire, in_process)

@@ -15,18 +15,18 @@ from typing import Any
 import pytest
 import trustme
 
-import option_rows_callers as callers
-import option_rows_inside as inside
-import option_rows_limits as limits
-import option_rows_secure as secure
-import option_rows_storage as storage
-import option_rows_upstream as upstream
 from flagsvc import ConfigurationError
 from flagsvc.settings.options import OPTIONS
 from flagsvc.settings.table import BY_NAME
-from option_ways import CODE, DEFAULT, DEFAULT_IN_CODE, Row, given, named_in
-from processes import free_port
-from scene import document, scene
+from support import option_rows_callers as callers
+from support import option_rows_inside as inside
+from support import option_rows_limits as limits
+from support import option_rows_secure as secure
+from support import option_rows_storage as storage
+from support import option_rows_upstream as upstream
+from support.option_ways import CODE, DEFAULT, DEFAULT_IN_CODE, Row, given, named_in
+from support.processes import free_port
+from support.scene import document, scene
 
 SECONDS = 60.0
 ROWS: tuple[Row, ...] = (

@@ -12,7 +12,7 @@ import pytest
 from flagsvc import ConfigurationError, ProxyOptions
 from flagsvc.settings.options import OPTIONS
 from flagsvc.settings.table import BY_NAME
-from processes import flagsvc, running
+from support.processes import flagsvc, running
 
 BAD = "not \x01 text"
 SECRET = "very-secret\x01"

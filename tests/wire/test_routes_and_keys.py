@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from wirekit import KEY, TOKEN, TRANSPORTS, Answer, Opener, Wire, open_wire
 
-from aio import asynchronous
-from flagsvc.api.routes import ROUTES, Auth, Limit, Row
-from flagsvc.front import Limits
-from frontkit import dial, head
+from flagsvc.http.server import Limits
+from flagsvc.proxy.api.routes import ROUTES, Auth, Limit, RouteRow
+from support.aio import asynchronous
+from support.frontkit import dial, head
+from support.wirekit import KEY, TOKEN, TRANSPORTS, Answer, Opener, Wire, open_wire
 
 EVERYTHING_ON: dict[str, Any] = {
     "enable_oas": True,
@@ -68,7 +68,7 @@ MALFORMED = (
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE")
 
 
-def of(rows: Sequence[Row]) -> pytest.MarkDecorator:
+def of(rows: Sequence[RouteRow]) -> pytest.MarkDecorator:
     """Have a test run for each of these rows."""
     return pytest.mark.parametrize("row", rows, ids=lambda row: f"{row.method} {row.path}")
 
@@ -78,12 +78,12 @@ keyed = of([row for row in ROUTES if row.auth is not Auth.NONE])
 posted = of([row for row in ROUTES if row.body])
 
 
-def with_key(row: Row) -> str | None:
+def with_key(row: RouteRow) -> str | None:
     """Return a key that opens a route, None where none is needed."""
     return None if row.auth is Auth.NONE else sorted(OPENS[row.auth])[0]
 
 
-def asked(wire: Wire, row: Row, key: str | None, body: bytes | None = None, **more: Any) -> Answer:
+def asked(wire: Wire, row: RouteRow, key: str | None, body: bytes | None = None, **more: Any) -> Answer:
     """Return the answer of a route to a good request, or to one with another body."""
     content = BODIES[row.body] if body is None else body
     described = {"content-type": "application/json"} if row.body else {}
@@ -91,7 +91,7 @@ def asked(wire: Wire, row: Row, key: str | None, body: bytes | None = None, **mo
 
 
 @every
-def test_the_right_key_opens_and_no_other(opened: Opener, row: Row) -> None:
+def test_the_right_key_opens_and_no_other(opened: Opener, row: RouteRow) -> None:
     """Each route opens to the keys of its kind alone; one that needs none does not care which is sent."""
     wire = opened(**EVERYTHING_ON)
     for key in (KEY, TOKEN):
@@ -101,7 +101,7 @@ def test_the_right_key_opens_and_no_other(opened: Opener, row: Row) -> None:
 
 
 @keyed
-def test_all_refusals_are_one(opened: Opener, row: Row) -> None:
+def test_all_refusals_are_one(opened: Opener, row: RouteRow) -> None:
     """A missing key, a wrong one and one of the other kind get the same answer to the byte; nothing may keep it."""
     wire = opened(**EVERYTHING_ON)
     keys = [*WRONG.values(), *({KEY, TOKEN} - OPENS[row.auth])]
@@ -112,7 +112,7 @@ def test_all_refusals_are_one(opened: Opener, row: Row) -> None:
 
 
 @keyed
-def test_a_key_counts_in_its_header_alone(opened: Opener, row: Row) -> None:
+def test_a_key_counts_in_its_header_alone(opened: Opener, row: RouteRow) -> None:
     """Not in the query, not in a cookie, not in another header, not by another header's name."""
     wire, right = opened(**EVERYTHING_ON), with_key(row) or ""
     elsewhere = {"cookie": f"authorization={right}", "x-authorization": right, "proxy-authorization": right}
@@ -128,7 +128,7 @@ def test_a_key_counts_in_its_header_alone(opened: Opener, row: Row) -> None:
 
 
 @every
-def test_two_lines_with_keys(opened: Opener, row: Row) -> None:
+def test_two_lines_with_keys(opened: Opener, row: RouteRow) -> None:
     """Whoever reads the other one would let in somebody else: 400, whichever is right; where no key is needed nobody looks."""
     for name in ("authorization", "x-key"):
         wire, right = opened(**EVERYTHING_ON, client_keys_header_name=name), with_key(row) or KEY
@@ -142,7 +142,7 @@ def test_two_lines_with_keys(opened: Opener, row: Row) -> None:
 
 
 @every
-def test_other_methods(opened: Opener, row: Row) -> None:
+def test_other_methods(opened: Opener, row: RouteRow) -> None:
     """A method that no row has for a path is 405 with the list of those there are, whatever the key."""
     wire = opened(**EVERYTHING_ON)
     there = {each.method for each in ROUTES if each.path == row.path}
@@ -156,7 +156,7 @@ def test_other_methods(opened: Opener, row: Row) -> None:
 
 @every
 @pytest.mark.parametrize("key", [None, KEY, TOKEN, "wrong"], ids=["no key", "client key", "token", "wrong key"])
-def test_what_is_too_large(opened: Opener, row: Row, key: str | None) -> None:
+def test_what_is_too_large(opened: Opener, row: RouteRow, key: str | None) -> None:
     """Head and query are refused whoever sends them; a body only from whom the route opens to: of others none is read."""
     wire = opened(**EVERYTHING_ON)
     allowed = row.auth is Auth.NONE or key in OPENS[row.auth]
@@ -172,7 +172,7 @@ def test_what_is_too_large(opened: Opener, row: Row, key: str | None) -> None:
 
 
 @posted
-def test_what_is_malformed(opened: Opener, row: Row) -> None:
+def test_what_is_malformed(opened: Opener, row: RouteRow) -> None:
     """A body that does not fit is 400 to whom the route opens to, and 401 to everybody else; the text quotes nothing of it."""
     wire = opened(**EVERYTHING_ON)
     for body in MALFORMED:
@@ -186,7 +186,7 @@ def test_what_is_malformed(opened: Opener, row: Row) -> None:
 
 
 @posted
-def test_what_is_slow(opened: Opener, row: Row) -> None:
+def test_what_is_slow(opened: Opener, row: RouteRow) -> None:
     """A body that comes byte by byte is read like any other; of a caller without a key nothing is waited for."""
     wire = opened(**EVERYTHING_ON)
     drops = [bytes([each]) for each in BODIES[row.body]]
@@ -206,7 +206,7 @@ DAWDLING = Limits(header_s=10, body_s=10)
 
 @every
 @asynchronous
-async def test_who_dawdles(row: Row) -> None:
+async def test_who_dawdles(row: RouteRow) -> None:
     """Half a head, and half a body of who may send one, are cut off without a word in the end; who may not is told at once."""
     wire = open_wire(TRANSPORTS["front"], **EVERYTHING_ON)
     first = f"{row.method} {row.path} HTTP/1.1"
@@ -224,7 +224,7 @@ async def test_who_dawdles(row: Row) -> None:
 
 
 @every
-def test_before_the_first_configuration(opened: Opener, row: Row) -> None:
+def test_before_the_first_configuration(opened: Opener, row: RouteRow) -> None:
     """503 whatever the key, but for what tells that the process lives."""
     wire = opened(**EVERYTHING_ON, document=None)
     for key in (None, KEY, TOKEN, "wrong"):
@@ -232,7 +232,7 @@ def test_before_the_first_configuration(opened: Opener, row: Row) -> None:
 
 
 @every
-def test_preflights_need_no_key_and_give_nothing_away(opened: Opener, row: Row) -> None:
+def test_preflights_need_no_key_and_give_nothing_away(opened: Opener, row: RouteRow) -> None:
     """OPTIONS is the same for a route, for one that does not exist, and for any key."""
     wire = opened(**EVERYTHING_ON)
     answers = [wire.ask("OPTIONS", path, key=key) for path in (row.path, "/nowhere") for key in (None, KEY, "wrong")]
@@ -241,7 +241,7 @@ def test_preflights_need_no_key_and_give_nothing_away(opened: Opener, row: Row) 
 
 
 @every
-def test_a_caller_without_a_key_learns_nothing_of_the_configuration(opened: Opener, row: Row) -> None:
+def test_a_caller_without_a_key_learns_nothing_of_the_configuration(opened: Opener, row: RouteRow) -> None:
     """No answer that needs no key, and no refusal, has a toggle's name in it, before and after somebody asked for it."""
     wire = opened(**EVERYTHING_ON)
     assert wire.post("/proxy", {"toggles": ["varied"]}).status == 200

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from aio import asynchronous, until
 from flagsvc import ProxyOptions
-from loopback import Answer, reply, then_close, then_reset
-from scene import Scene, document, scene, toggle
+from support.aio import asynchronous, until
+from support.loopback import Answer, reply, then_close, then_reset
+from support.scene import Scene, document, scene, toggle
 
 FULL = document(toggle("on"), toggle("off", enabled=False))
 INTERVAL_S = 5.0

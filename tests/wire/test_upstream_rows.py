@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from aio import asynchronous, until
 from flagsvc import ProxyOptions, Strategy
-from flagsvc.version import VERSION
-from loopback import Answer, reply, then_reset
-from scene import Scene, document, scene, toggle
+from flagsvc.core.version import VERSION
+from support.aio import asynchronous, until
+from support.loopback import Answer, reply, then_reset
+from support.scene import Scene, document, scene, toggle
 
 FULL = document(toggle("on"), toggle("off", enabled=False))
 METRICS_S = 30.0

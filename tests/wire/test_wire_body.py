@@ -8,7 +8,8 @@ import zlib
 from typing import Any
 
 import pytest
-from wirekit import KEY, Opener, Wire, asking
+
+from support.wirekit import KEY, Opener, Wire, asking
 
 MUST_BE_TEXT = "must be string"
 MUST_BE_OBJECT = "must be object"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from wirekit import TOKEN, Answer, Opener, Wire
+
+from support.wirekit import TOKEN, Answer, Opener, Wire
 
 SMALL: dict[str, Any] = {
     "context_properties_limit": 3,

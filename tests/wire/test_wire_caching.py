@@ -6,7 +6,8 @@ import gzip
 from typing import Any
 
 import pytest
-from wirekit import TOKEN, Answer, Opener, Wire, asking
+
+from support.wirekit import TOKEN, Answer, Opener, Wire, asking
 
 MANY: dict[str, Any] = {
     "version": 2,

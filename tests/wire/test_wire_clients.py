@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from wirekit import DOCUMENT, KEY, TOKEN, Opener
+
+from support.wirekit import DOCUMENT, KEY, TOKEN, Opener
 
 METRICS = ("/proxy/client/metrics", "/proxy/all/client/metrics")
 TIMES = {"start": "2026-01-01T00:00:00.000Z", "stop": "2026-01-01T00:01:00.000Z"}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from wirekit import Opener
+
+from support.wirekit import Opener
 
 A, B, EVIL = "https://a.example", "https://b.example", "https://evil.example"
 ASKS = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from wirekit import PEER, Opener, Wire, asking
+
+from support.wirekit import PEER, Opener, Wire, asking
 
 DISABLED = {"name": "disabled", "enabled": False}
 ON = {"name": "on", "enabled": True, "impressionData": True, "variant": DISABLED}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from wirekit import TOKEN, Opener
+
+from support.wirekit import TOKEN, Opener
 
 PROMETHEUS = "/proxy/internal-backstage/prometheus"
 AGE = "x-config-age"

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from batch_scene import Scene, scene_of
-from databases import KINDS, fresh_database
-from flagservers import app_client
-from processes import Answer
+from support.batch_scene import Scene, scene_of
+from support.databases import KINDS, fresh_database
+from support.flagservers import app_client
+from support.processes import Answer
 
 FOLDER = Path(__file__).resolve().parents[1] / "import_cases"
 ALWAYS = json.loads((FOLDER / "_given_always.json").read_text())

@@ -7,7 +7,8 @@ import json
 import zlib
 
 import pytest
-from wirekit import GONE, Opener
+
+from support.wirekit import GONE, Opener
 
 KB = 1024
 

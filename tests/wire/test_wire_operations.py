@@ -9,12 +9,12 @@ from urllib.parse import urljoin
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from wirekit import DOCUMENT, TOKEN, Opener, asking
 
-from flagsvc.engine.canonical import Canon
+from flagsvc.core.version import VERSION, form
+from flagsvc.engine.canonical import CacheKeys
 from flagsvc.engine.context import Context
 from flagsvc.engine.reads import Reads
-from flagsvc.version import VERSION, form
+from support.wirekit import DOCUMENT, TOKEN, Opener, asking
 
 PROMETHEUS = "/proxy/internal-backstage/prometheus"
 TYPES = {
@@ -254,7 +254,7 @@ def test_the_unexpected(opened: Opener) -> None:
     class Failing:
         """A snapshot that raises."""
 
-        canon = Canon(Reads(), "")
+        cache_keys = CacheKeys(Reads(), "")
 
         def enabled(self, context: Context) -> bytes:
             """Raise."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from wirekit import Opener
+
+from support.wirekit import Opener
 
 CLOSED: dict[str, Any] = {"document": None}
 LARGE = b"[" + b" " * 200_000 + b"]"

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 import pytest
 import uvicorn
-from wirekit import AsgiApp, in_process, open_wire
 
-from browser import browser
+from support.browser import browser
+from support.wirekit import AsgiApp, in_process, open_wire
 
 SECONDS = 60
 

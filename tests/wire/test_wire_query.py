@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from wirekit import Opener, asking
+
+from support.wirekit import Opener, asking
 
 MUST_BE_TEXT = "must be string"
 MUST_BE_OBJECT = "must be object"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from wirekit import KEY, TOKEN, Opener, Wire
+
+from support.wirekit import KEY, TOKEN, Opener, Wire
 
 BOTH: dict[str, Any] = {"rate_limit_key": 3, "rate_limit_address": 2}
 

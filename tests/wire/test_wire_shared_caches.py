@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from wirekit import KEY, TOKEN, Answer, Opener, asking
 
 from flagsvc.engine.context import Context
+from support.wirekit import KEY, TOKEN, Answer, Opener, asking
 
 HERE = "192.0.2.1"
 BY_ADDRESS: dict[str, Any] = {"version": 2, "features": [asking("remoteAddress", "IN", HERE)]}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from wirekit import KEY, Opener
 
-from aio import asynchronous
-from flagsvc.api.routes import ROUTES
-from frontkit import dial, serving
+from flagsvc.proxy.api.routes import ROUTES
+from support.aio import asynchronous
+from support.frontkit import dial, serving
+from support.wirekit import KEY, Opener
 
 MARK = "x-evil"
 SPLITS = tuple(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from wirekit import KEY, TOKEN, Opener
 
-from flagsvc.api.routes import ROUTES, Auth, Row
+from flagsvc.proxy.api.routes import ROUTES, Auth, RouteRow
+from support.wirekit import KEY, TOKEN, Opener
 
 EVERYTHING: dict[str, Any] = {"enable_oas": True, "enable_all_endpoint": True}
 BODIES: dict[str, Any] = {
@@ -22,13 +22,13 @@ BODIES: dict[str, Any] = {
 KEYS = {Auth.NONE: (), Auth.CLIENT: (KEY,), Auth.SERVER: (TOKEN,), Auth.EITHER: (KEY, TOKEN)}
 
 
-def name(row: Row) -> str:
+def name(row: RouteRow) -> str:
     """Return a test's name."""
     return f"{row.method} {row.path}"
 
 
 @pytest.mark.parametrize("row", ROUTES, ids=name)
-def test_every_route_answers(opened: Opener, row: Row) -> None:
+def test_every_route_answers(opened: Opener, row: RouteRow) -> None:
     """A row of the route table is a route: 200, the documented type, CORS, with the key it asks for."""
     body = BODIES[row.body] if row.body else b""
     for key in KEYS[row.auth] or (None,):
@@ -41,7 +41,7 @@ def test_every_route_answers(opened: Opener, row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", [row for row in ROUTES if row.auth is not Auth.NONE], ids=name)
-def test_a_wrong_key_or_none_is_unauthorized(opened: Opener, row: Row) -> None:
+def test_a_wrong_key_or_none_is_unauthorized(opened: Opener, row: RouteRow) -> None:
     """401, a text, not to be kept, CORS headers all the same."""
     wire = opened(**EVERYTHING)
     wrong = {KEY, TOKEN, "", "client-ke", "client-keyy", f"Bearer {KEY}", "nonsense"} - set(KEYS[row.auth])
@@ -54,7 +54,7 @@ def test_a_wrong_key_or_none_is_unauthorized(opened: Opener, row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", [row for row in ROUTES if row.method == "GET"], ids=name)
-def test_head_is_get_without_a_body(opened: Opener, row: Row) -> None:
+def test_head_is_get_without_a_body(opened: Opener, row: RouteRow) -> None:
     """HEAD works on every GET route: status and headers of GET, no body."""
     wire = opened(**EVERYTHING)
     key = (KEYS[row.auth] or (None,))[0]

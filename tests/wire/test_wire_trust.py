@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from wirekit import Opener, asking
+
+from support.wirekit import Opener, asking
 
 PRIVATE = ("uniquelocal", "linklocal", "loopback")
 

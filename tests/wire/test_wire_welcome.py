@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from wirekit import KEY, TOKEN, Opener
+
+from support.wirekit import KEY, TOKEN, Opener
 
 BEGINNING = "flagsvc proxy evaluates feature flags for applications"
 

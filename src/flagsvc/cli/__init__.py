@@ -17,8 +17,8 @@ from typing import NoReturn
 from flagsvc.cli.commands import BY_NAME, Command
 from flagsvc.cli.complaints import JsonError, asked_for_json, complain, complain_as_json
 from flagsvc.cli.parser import UsageError, command_named, opened, overview
-from flagsvc.errors import ConfigurationError, ExtensionError, FlagsvcError, SeedError
-from flagsvc.version import build
+from flagsvc.core.errors import ConfigurationError, ExtensionError, FlagsvcError, SeedError
+from flagsvc.core.version import build
 
 __all__ = ["main", "process"]
 

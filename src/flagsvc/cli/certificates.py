@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from flagsvc.errors import ConfigurationError
+from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.fleet import server_at
 from flagsvc.settings.load import Resolved
 
@@ -38,12 +38,12 @@ def check_certificates(resolved: Resolved) -> None:
 
 def _loads(resolved: Resolved) -> Iterator[tuple[str, Callable[[ssl.SSLContext], None]]]:
     """Give what takes the files of each option that is given, and that option's name."""
-    from flagsvc.certificates import Names, Pair, load_authorities
+    from flagsvc.core.certificates import CertificateFiles, CertificateOptionNames, load_authorities
 
     values = resolved.values
     for names in PAIRS:
         if opened(names[0], values) and not resolved.problems.keys() & set(names):
-            yield names[0], Pair(Names(*names), *(values[name] for name in names)).load
+            yield names[0], CertificateFiles(CertificateOptionNames(*names), *(values[name] for name in names)).load
     for name in AUTHORITIES:
         if opened(name, values):
             yield name, partial(load_authorities, name=name, path=values[name])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 
-from flagsvc.errors import FlagsvcError
+from flagsvc.core.errors import FlagsvcError
 from flagsvc.settings.parse import BOOLEANS
 
 SERVING = ("flagsvc proxy", "flagsvc server")
@@ -37,7 +37,7 @@ def complain(program: str, problems: Sequence[str]) -> None:
 
 def complain_as_json(program: str, problems: Sequence[str]) -> None:
     """Print one line of JSON for each problem."""
-    from flagsvc.log import build_logger
+    from flagsvc.core.log import build_logger
 
     logger = build_logger(as_json=True)
     for problem in problems:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from flagsvc.cli.commands import BY_NAME, COMMANDS, Command
-from flagsvc.cli.parser import Formatter, UsageError, opened
+from flagsvc.cli.parser import OptionFormatter, UsageError, opened
 from flagsvc.settings.parse import printable
 from flagsvc.settings.server_table import SERVER_OPTIONS
 from flagsvc.settings.table import OPTIONS
@@ -21,7 +21,7 @@ FILES = ("FILE", "FILES", "DOCUMENT")
 """What stands in the help for a value that is a file."""
 
 
-class Flag(NamedTuple):
+class CommandFlag(NamedTuple):
     """A flag: what it means, what stands for its value in the help, the values there are, whether it takes any, or must."""
 
     name: str
@@ -37,16 +37,16 @@ class Flag(NamedTuple):
         return self.metavar in FILES
 
 
-class Page(NamedTuple):
+class CommandPage(NamedTuple):
     """A command: its row, its flags, what its positional arguments may be, and whether these are files."""
 
     command: Command
-    flags: tuple[Flag, ...]
+    flags: tuple[CommandFlag, ...]
     words: tuple[str, ...]
     files: bool
 
 
-class Columns(Formatter, RawDescriptionHelpFormatter):
+class Columns(OptionFormatter, RawDescriptionHelpFormatter):
     """Help whose description keeps its lines."""
 
 
@@ -64,7 +64,7 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def page(command: Command) -> Page:
+def page(command: Command) -> CommandPage:
     """Return what is there to complete behind a command, from the arguments that it takes."""
     _, parser = opened(command)
     actions = [action for action in parser._actions if action.help != SUPPRESS]
@@ -72,10 +72,10 @@ def page(command: Command) -> Page:
     positional = [action for action in actions if not action.option_strings]
     words = tuple(str(word) for action in positional for word in action.choices or ())
     words = {"help": tuple(BY_NAME), "completion": tuple(WRITERS)}.get(command.name, words)
-    return Page(command, flags, words, any(action.metavar in FILES for action in positional))
+    return CommandPage(command, flags, words, any(action.metavar in FILES for action in positional))
 
 
-def flag(action: Action) -> Flag:
+def flag(action: Action) -> CommandFlag:
     """Return the flag that an argument is."""
     kinds = {option.name: option.kind for option in (*SERVER_OPTIONS, *OPTIONS)}
     words = tuple(map(str, action.choices or ()))
@@ -83,13 +83,15 @@ def flag(action: Action) -> Flag:
         words = kinds[action.dest].words
     text = (action.help or "").replace("%%", "%").partition(" [")[0].partition("; ")[0]
     takes = action.nargs != 0
-    return Flag(action.option_strings[-1], text, str(action.metavar or ""), words, takes, takes and action.nargs != "?")
+    return CommandFlag(
+        action.option_strings[-1], text, str(action.metavar or ""), words, takes, takes and action.nargs != "?"
+    )
 
 
 # ---- bash
 
 
-def bash(pages: list[Page]) -> str:
+def bash(pages: list[CommandPage]) -> str:
     """Return the script for bash."""
     cases = "\n".join(line for each in pages for line in _bash_values(each))
     commands = "\n".join(
@@ -125,7 +127,7 @@ _flagsvc_files() {{
 complete -F _flagsvc flagsvc"""
 
 
-def _bash_values(page: Page) -> Iterator[str]:
+def _bash_values(page: CommandPage) -> Iterator[str]:
     """Give the cases of the flags that take a value: the words there are, files, or nothing to offer."""
     ways: dict[str, list[str]] = {}
     for each in page.flags:
@@ -143,7 +145,7 @@ def _bash_values(page: Page) -> Iterator[str]:
 # ---- zsh
 
 
-def zsh(pages: list[Page]) -> str:
+def zsh(pages: list[CommandPage]) -> str:
     """Return the script for zsh."""
     commands = "\n".join(f"      {_single(f'{each.command.name}:{each.command.summary}')}" for each in pages)
     cases = "\n".join(_zsh_case(each) for each in pages)
@@ -168,7 +170,7 @@ _flagsvc() {{
 if [[ $funcstack[1] == _flagsvc ]]; then _flagsvc "$@"; else compdef _flagsvc flagsvc; fi"""
 
 
-def _zsh_case(page: Page) -> str:
+def _zsh_case(page: CommandPage) -> str:
     """Return what a command takes, as zsh's _arguments reads it."""
     lines = [_single(_zsh_flag(each)) for each in page.flags]
     if page.files:
@@ -178,7 +180,7 @@ def _zsh_case(page: Page) -> str:
     return f"    {page.command.name}) _arguments \\\n      " + " \\\n      ".join(lines) + " ;;"
 
 
-def _zsh_flag(flag: Flag) -> str:
+def _zsh_flag(flag: CommandFlag) -> str:
     """Return a flag as _arguments reads it."""
     text = "".join(f"\\{char}" if char in "[]:\\" else char for char in flag.text)
     action = f"({' '.join(flag.words)})" if flag.words else "_files" if flag.files else " "
@@ -189,7 +191,7 @@ def _zsh_flag(flag: Flag) -> str:
 # ---- fish
 
 
-def fish(pages: list[Page]) -> str:
+def fish(pages: list[CommandPage]) -> str:
     """Return the script for fish."""
     lines = [
         "# Completion of flagsvc in fish: flagsvc completion fish | source",
@@ -202,7 +204,7 @@ def fish(pages: list[Page]) -> str:
     return "\n".join([*lines, *(line for each in pages for line in _fish_lines(each))])
 
 
-def _fish_lines(page: Page) -> Iterator[str]:
+def _fish_lines(page: CommandPage) -> Iterator[str]:
     """Give the lines of a command."""
     head = f"complete -c flagsvc -n '__fish_seen_subcommand_from {page.command.name}'"
     if page.files:
@@ -228,5 +230,5 @@ def _fish(text: str) -> str:
     return f"'{quoted}'"
 
 
-WRITERS: dict[str, Callable[[list[Page]], str]] = {"bash": bash, "zsh": zsh, "fish": fish}
+WRITERS: dict[str, Callable[[list[CommandPage]], str]] = {"bash": bash, "zsh": zsh, "fish": fish}
 """Shell → what writes its script."""

@@ -15,7 +15,7 @@ from flagsvc.cli.certificates import check_certificates
 from flagsvc.cli.extensions import check_extensions
 from flagsvc.cli.parser import add_config_argument
 from flagsvc.cli.programs import add_server_argument, add_server_flags, check_database, flags_of
-from flagsvc.errors import ConfigurationError
+from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.load import Resolved, resolve
 from flagsvc.settings.render import add_options, as_json, folded, in_effect, reference, what_is_set
 from flagsvc.settings.server import resolve_server, server_reference

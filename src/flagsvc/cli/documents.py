@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 from urllib.parse import unquote
 
-from flagsvc.errors import ConfigurationError, UpstreamError
+from flagsvc.core.errors import ConfigurationError, UpstreamError
+from flagsvc.core.version import VERSION
 from flagsvc.settings.network import hide_credentials
-from flagsvc.version import VERSION
 
 SECONDS = 10.0
 WEB = ("http", "https")

@@ -19,16 +19,16 @@ from difflib import get_close_matches
 from typing import Any
 from urllib.parse import quote
 
-from flagsvc.api.http import Refused
-from flagsvc.api.query import read_query
 from flagsvc.cli.documents import ENDPOINTS, named, read_document
-from flagsvc.cli.parser import Formatter as Columns
+from flagsvc.cli.parser import OptionFormatter as Columns
+from flagsvc.core.errors import ConfigurationError, DocumentError, ExtensionError, FlagsvcError
 from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.context import FIELDS, Context
 from flagsvc.engine.explain import explain
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.errors import ConfigurationError, DocumentError, ExtensionError, FlagsvcError
-from flagsvc.extensions import enrich, load_enrichers, load_strategies
+from flagsvc.http.messages import Refused
+from flagsvc.proxy.api.query import read_query
+from flagsvc.proxy.extensions import enrich, load_enrichers, load_strategies
 from flagsvc.settings.defaults import host_name
 from flagsvc.settings.load import Resolved, resolve
 from flagsvc.settings.table import BY_NAME
@@ -55,13 +55,13 @@ exit code: 0; 1 when a URL gives no document; 2 when something given is wrong
 """
 
 
-class Formatter(Columns, argparse.RawDescriptionHelpFormatter):
+class ParagraphFormatter(Columns, argparse.RawDescriptionHelpFormatter):
     """Help whose description and examples keep their lines."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Put the arguments of the command on its parser."""
-    parser.epilog, parser.formatter_class = EPILOG, Formatter
+    parser.epilog, parser.formatter_class = EPILOG, ParagraphFormatter
     parser.add_argument("document", metavar="DOCUMENT", help="file, - or URL")
     for flag, metavar, text in REPEATED:
         parser.add_argument(flag, metavar=metavar, help=f"{text}; repeatable", action="append", default=[])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flagsvc.errors import ExtensionError
+from flagsvc.core.errors import ExtensionError
 from flagsvc.settings.load import Resolved
 
 EXTENSIONS = {"customStrategies": "load_strategies", "expCustomEnrichers": "load_enrichers"}
@@ -14,7 +14,7 @@ def check_extensions(resolved: Resolved) -> None:
     for name, function in EXTENSIONS.items():
         if not resolved.values[name]:
             continue
-        from flagsvc import extensions
+        from flagsvc.proxy import extensions
 
         try:
             getattr(extensions, function)(resolved.values[name])

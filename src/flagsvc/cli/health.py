@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 
 from flagsvc.cli.certificates import TLS
 from flagsvc.cli.parser import add_config_argument
-from flagsvc.cli.probing import Place, status_of
+from flagsvc.cli.probing import ProbeTarget, status_of
 from flagsvc.cli.programs import add_server_argument, add_server_flags, flags_of
-from flagsvc.errors import ConfigurationError
+from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.load import UNREADABLE, Resolved, resolve
 from flagsvc.settings.network import socket_path, split_address
 from flagsvc.settings.render import add_options
 from flagsvc.settings.server import resolve_server
 
 if TYPE_CHECKING:
-    from flagsvc.certificates import Pair
+    from flagsvc.core.certificates import CertificateFiles
 
 NEEDED = ("host", "port", "proxyBasePath", "adminAddress", *TLS)
 NEEDED_BY_SERVER = ("host", "port", "basePath", *TLS)
@@ -65,7 +65,7 @@ def run(args: Namespace) -> int:
     return 0 if ready else 1
 
 
-def _proxy(args: Namespace) -> Place:
+def _proxy(args: Namespace) -> ProbeTarget:
     """Return what to ask: the operators' own address where there is one, for it asks for no certificate, else the callers'."""
     resolved = resolve(os.environ, args.config, flags_of(args))
     admin = resolved.values["adminAddress"]
@@ -75,7 +75,7 @@ def _proxy(args: Namespace) -> Place:
     return _place(host, port, path, _own(resolved) if admin is None else None)
 
 
-def _server(args: Namespace) -> Place:
+def _server(args: Namespace) -> ProbeTarget:
     """Return what to ask of the flag server."""
     resolved = resolve_server(os.environ, args.config, flags_of(args))
     host, port = resolved.values["host"], resolved.values["port"]
@@ -92,20 +92,20 @@ def _check(resolved: Resolved, needed: Sequence[str], name: str, host: str | Non
         raise ConfigurationError(problems)
 
 
-def _place(host: str | None, port: int, path: str, own: Pair | None) -> Place:
+def _place(host: str | None, port: int, path: str, own: CertificateFiles | None) -> ProbeTarget:
     """Return the place on this machine where a program answers that listens on `host`."""
-    return Place(LOOPBACK.get(host, host or ""), port, path, tls=own is not None, own=own)
+    return ProbeTarget(LOOPBACK.get(host, host or ""), port, path, tls=own is not None, own=own)
 
 
-def _own(resolved: Resolved) -> Pair | None:
+def _own(resolved: Resolved) -> CertificateFiles | None:
     """Return the certificate that the program serves with, None where it speaks plain HTTP: it may be one for both sides."""
-    from flagsvc.certificates import Names, Pair
+    from flagsvc.core.certificates import CertificateFiles, CertificateOptionNames
 
     cert, key, password = (resolved.values[name] for name in TLS)
-    return None if cert is None else Pair(Names(*TLS), cert, key, password)
+    return None if cert is None else CertificateFiles(CertificateOptionNames(*TLS), cert, key, password)
 
 
-def _ask_for(patience: float, target: Place) -> tuple[bool, str]:
+def _ask_for(patience: float, target: ProbeTarget) -> tuple[bool, str]:
     """Return whether the program is ready, asking again for `patience` seconds while it is not, and the last answer."""
     end = time.monotonic() + patience
     while True:
@@ -116,7 +116,7 @@ def _ask_for(patience: float, target: Place) -> tuple[bool, str]:
         time.sleep(PAUSE_S)
 
 
-def _ask(target: Place, *, timeout: float) -> tuple[bool, str]:
+def _ask(target: ProbeTarget, *, timeout: float) -> tuple[bool, str]:
     """Return whether the program answers 200, and what it answers else."""
     from http.client import HTTPException
 

@@ -14,7 +14,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from flagsvc.cli.batch import order, session, tables
-from flagsvc.cli.batch.changes import KINDS, Changes, compare, named_in
+from flagsvc.cli.batch.changes import KINDS, ImportChanges, compare, named_in
 from flagsvc.cli.batch.checking import coerced, findings, show
 from flagsvc.cli.batch.client import AdminClient
 from flagsvc.cli.batch.consent import consent
@@ -77,7 +77,7 @@ def import_(args: Namespace) -> int:
         return imported(client, request, found) if code is None else code
 
 
-def looked_at(client: AdminClient, file: FlagFile, request: dict[str, Any]) -> Changes | None:
+def looked_at(client: AdminClient, file: FlagFile, request: dict[str, Any]) -> ImportChanges | None:
     """Show what the server says and what would change, and return that; None where it cannot be imported."""
     with tables.progress("the server validates"):
         looked = findings(client, file, request)
@@ -97,7 +97,7 @@ def looked_at(client: AdminClient, file: FlagFile, request: dict[str, Any]) -> C
     return found
 
 
-def compared(client: AdminClient, request: dict[str, Any]) -> Changes:
+def compared(client: AdminClient, request: dict[str, Any]) -> ImportChanges:
     """Return what would change, by an export of the same flags from the target."""
     data = (coerced(request) or request)["data"]
     names = named_in(data)
@@ -112,13 +112,13 @@ def there(client: AdminClient, query: dict[str, Any], data: dict[str, Any]) -> d
     return order.exported(client, query).data if ordered else client.export(query)
 
 
-def counted(found: Changes) -> str:
+def counted(found: ImportChanges) -> str:
     """Return how many flags each thing happens to."""
     words = {kind: found.count(kind) for kind in KINDS}
     return ", ".join(f"{count} {kind}" for kind, count in words.items() if count) or "no flags"
 
 
-def imported(client: AdminClient, request: dict[str, Any], found: Changes) -> int:
+def imported(client: AdminClient, request: dict[str, Any], found: ImportChanges) -> int:
     """Import and say what was done; return 0, or 1 where the server refused."""
     try:
         with tables.progress(f"importing {session.what(request)}"):

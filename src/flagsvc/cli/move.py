@@ -28,9 +28,9 @@ from flagsvc.cli.batch.target import (
 from flagsvc.cli.export import listed
 from flagsvc.cli.import_ import NO_USER, counted
 from flagsvc.cli.moving.doing import StoppedError, do, where
-from flagsvc.cli.moving.looking import Asked, Plan, look
-from flagsvc.cli.moving.steps import Step
-from flagsvc.errors import ConfigurationError
+from flagsvc.cli.moving.looking import MovePlan, MoveRequest, look
+from flagsvc.cli.moving.steps import MoveStep
+from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.parse import printable
 
 EPILOG = f"""\
@@ -94,7 +94,7 @@ def move(args: Namespace) -> int:
             print(f"flagsvc move: nothing was moved: {NO_USER.format(tokens=TO.tokens)}", file=sys.stderr)
             return 1
         with tables.progress("looking at both servers"):
-            plan = look(source, target, Asked(tuple(args.project), tuple(args.environment), args.to_project))
+            plan = look(source, target, MoveRequest(tuple(args.project), tuple(args.environment), args.to_project))
         show(plan, in_full=args.dry_run)
         if plan.empty:
             print(f"0 changes: {nothing(plan, target.target.shown)}")
@@ -116,7 +116,7 @@ def clients(args: Namespace) -> Iterator[AdminClient]:
         yield AdminClient(target)
 
 
-def show(plan: Plan, *, in_full: bool) -> None:
+def show(plan: MovePlan, *, in_full: bool) -> None:
     """Show what would change, flag by flag or in numbers, and what stays behind."""
     rows = [made(step) for step in (*plan.steps, *plan.users)]
     left = [("yellow", "! stays behind", printable(text, 300), ()) for text in plan.left]
@@ -129,20 +129,20 @@ def show(plan: Plan, *, in_full: bool) -> None:
         print(f"flagsvc move: warning: {text}", file=sys.stderr)
 
 
-def nothing(plan: Plan, shown: str) -> str:
+def nothing(plan: MovePlan, shown: str) -> str:
     """Return why nothing is moved, without a promise that what was shown contradicts."""
     if plan.left:
         return f"nothing to move, {tables.number(len(plan.left), 'thing')} {'stays' if len(plan.left) == 1 else 'stay'} behind"
     return "nothing to move, as far as the warnings allow to say" if plan.warnings else f"{shown} has all of it"
 
 
-def made(step: Step) -> tables.Row:
+def made(step: MoveStep) -> tables.Row:
     """Return what is shown of one step."""
     sign = f"{tables.SIGNS[step.kind]} {step.kind}"
     return tables.COLOURS[step.kind], sign, f"{step.title} {printable(step.name, 300)}", ()
 
 
-def moved(plan: Plan, target: AdminClient) -> int:
+def moved(plan: MovePlan, target: AdminClient) -> int:
     """Move, and return 0, or 1 where the server refused a part."""
     try:
         do(plan, target)

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from flagsvc.cli.commands import BY_NAME, COMMANDS, Command
-from flagsvc.errors import FlagsvcError
+from flagsvc.core.errors import FlagsvcError
 from flagsvc.settings.parse import nearest, printable
 from flagsvc.settings.render import ROW
 from flagsvc.settings.table import MOST_USED
@@ -30,7 +30,7 @@ class UsageError(FlagsvcError):
     """A command line is wrong; the message says how."""
 
 
-class Formatter(HelpFormatter):
+class OptionFormatter(HelpFormatter):
     """Help in two columns that leave room for our longer flags."""
 
     def __init__(self, prog: str, **given: Any) -> None:
@@ -45,7 +45,7 @@ class ShortHelp(Action):
 
     def __call__(self, parser: ArgumentParser, *given: object) -> None:
         """Print it."""
-        print(parser.format_short_help() if isinstance(parser, Parser) else parser.format_help(), end="")
+        print(parser.format_short_help() if isinstance(parser, CommandParser) else parser.format_help(), end="")
         parser.exit()
 
 
@@ -54,11 +54,11 @@ def is_used_most(action: Action) -> bool:
     return getattr(action, ROW, SHORT[0]) in SHORT
 
 
-class Parser(ArgumentParser):
+class CommandParser(ArgumentParser):
     """An argument parser that raises `UsageError` where the standard library's prints and exits."""
 
     def __init__(self, **given: Any) -> None:
-        super().__init__(**{"formatter_class": Formatter, "allow_abbrev": False, "add_help": False, **given})
+        super().__init__(**{"formatter_class": OptionFormatter, "allow_abbrev": False, "add_help": False, **given})
         self.add_argument("-h", action=ShortHelp, nargs=0, help="show the most used options")
         self.add_argument("--help", action="help", help="show all options")
 
@@ -139,10 +139,10 @@ def command_named(word: str) -> Command:
     return BY_NAME[word]
 
 
-def opened(command: Command) -> tuple[ModuleType, Parser]:
+def opened(command: Command) -> tuple[ModuleType, CommandParser]:
     """Import the module of a command; return it with the parser of its arguments."""
     module = import_module(command.module)
-    parser = Parser(prog=f"flagsvc {command.name}", description=module.__doc__)
+    parser = CommandParser(prog=f"flagsvc {command.name}", description=module.__doc__)
     module.add_arguments(parser)
     return module, parser
 

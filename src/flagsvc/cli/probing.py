@@ -6,14 +6,14 @@ import contextlib
 import socket
 from typing import TYPE_CHECKING, NamedTuple
 
-from flagsvc.errors import ConfigurationError
+from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.network import socket_path, url_at
 
 if TYPE_CHECKING:
-    from flagsvc.certificates import Pair
+    from flagsvc.core.certificates import CertificateFiles
 
 
-class Place(NamedTuple):
+class ProbeTarget(NamedTuple):
     """Where a proxy answers. `host` is a name, an address or `unix:/path`, whose `port` means nothing.
 
     `tls` tells that TLS is spoken there, `own` is the certificate to show where callers need one.
@@ -23,7 +23,7 @@ class Place(NamedTuple):
     port: int
     path: str
     tls: bool = False
-    own: Pair | None = None
+    own: CertificateFiles | None = None
 
     @property
     def url(self) -> str:
@@ -31,7 +31,7 @@ class Place(NamedTuple):
         return url_at(self.host, self.port, self.path, tls=self.tls)
 
 
-def status_of(place: Place, timeout: float) -> int:
+def status_of(place: ProbeTarget, timeout: float) -> int:
     """Return the status of the answer to a GET, each step of which takes `timeout` seconds at most. Raises as http.client does."""
     from http.client import HTTPConnection
 
@@ -42,7 +42,7 @@ def status_of(place: Place, timeout: float) -> int:
         return connection.getresponse().status
 
 
-def opened(place: Place, timeout: float) -> socket.socket:
+def opened(place: ProbeTarget, timeout: float) -> socket.socket:
     """Return a connection. Raises OSError."""
     path = socket_path(place.host)
     with contextlib.ExitStack() as stack:
@@ -57,7 +57,7 @@ def opened(place: Place, timeout: float) -> socket.socket:
         return connected
 
 
-def secured(plain: socket.socket, place: Place) -> socket.socket:
+def secured(plain: socket.socket, place: ProbeTarget) -> socket.socket:
     """Speak TLS over a connection. Nothing secret is said, so any certificate of the proxy's will do. Raises OSError."""
     import ssl
 

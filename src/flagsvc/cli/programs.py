@@ -46,8 +46,8 @@ def check_database(resolved: Resolved) -> None:
     """Note a text that names no database; the library that knows is loaded only here."""
     if "database" in resolved.problems:
         return
-    from flagsvc.errors import DatabaseError
-    from flagsvc.flagstore.store import database_url
+    from flagsvc.core.errors import DatabaseError
+    from flagsvc.server.store.store import database_url
 
     try:
         database_url(resolved.values["database"])

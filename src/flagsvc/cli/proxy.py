@@ -43,7 +43,7 @@ def _serve(resolved: Resolved, read: Callable[[], Resolved]) -> int:
         check_certificates(resolved)
     warn(resolved)
     loaded = accepted(resolved)
-    from flagsvc.apps.reload import Again
-    from flagsvc.apps.serve import serve
+    from flagsvc.process.reload import ConfigurationFiles
+    from flagsvc.process.serve import serve
 
-    return serve(loaded.options, Again(read, loaded.files))
+    return serve(loaded.options, ConfigurationFiles(read, loaded.files))

@@ -39,6 +39,6 @@ def _serve(resolved: Resolved) -> int:
     check_database(resolved)
     warn(resolved)
     loaded = accepted_server(resolved)
-    from flagsvc.apps.serve_flags import serve_flags
+    from flagsvc.process.serve_flags import serve_flags
 
     return serve_flags(loaded.options)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from flagsvc.cli.complaints import JsonError
-from flagsvc.errors import FlagsvcError
-from flagsvc.log import build_logger
+from flagsvc.core.errors import FlagsvcError
+from flagsvc.core.log import build_logger
+from flagsvc.core.version import INTERPRETED, SLOWER, form
 from flagsvc.settings.load import Resolved
-from flagsvc.version import INTERPRETED, SLOWER, form
 
 
 def warn(resolved: Resolved) -> None:

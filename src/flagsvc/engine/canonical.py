@@ -34,7 +34,7 @@ MARK: Final = "\0"
 """Stands between the parts. Where a part holds one itself, the lengths of all parts go in front instead."""
 
 
-class Canon:
+class CacheKeys:
     """Makes the canonical bytes of requests to one snapshot.
 
     `revision` is the snapshot's. `timed` tells whether a request needs `Context.now` before it is asked for its bytes;

@@ -12,20 +12,20 @@ from typing import Final
 
 import msgspec
 
+from flagsvc.core.errors import DocumentError
 from flagsvc.engine.changes import NOT_THERE, Matcher
 from flagsvc.engine.digest import canonical, combined
 from flagsvc.engine.features import Toggle
 from flagsvc.engine.large import LARGE, LargeFeature, LargeSegment, Making
 from flagsvc.engine.links import Links
-from flagsvc.engine.model import Problem
+from flagsvc.engine.model import DocumentProblem
 from flagsvc.engine.options import CompileOptions as CompileOptions
 from flagsvc.engine.parts import PLACE, Lineage, Maker, Part, Pool, SegmentPart, segment_part
-from flagsvc.engine.pieces import Gluer
+from flagsvc.engine.pieces import ListBuilder
 from flagsvc.engine.reads import Reads
 from flagsvc.engine.run import Memory
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.engine.source import Source, Unusual, source_of, split
-from flagsvc.errors import DocumentError
+from flagsvc.engine.source import DocumentParts, Unusual, source_of, split
 
 EVERYTHING: Final = 1 << 60
 """More work than any document makes."""
@@ -44,7 +44,7 @@ SPARE: Final = 200
 class Compiled:
     """A snapshot, and what of the document was malformed and left out."""
 
-    def __init__(self, snapshot: Snapshot, problems: list[Problem]) -> None:
+    def __init__(self, snapshot: Snapshot, problems: list[DocumentProblem]) -> None:
         self.snapshot = snapshot
         self.problems = problems
 
@@ -55,7 +55,7 @@ def compile_document(document: object, options: CompileOptions, previous: Snapsh
     Raises DocumentError when the document as a whole is not of the right shape or nested too deeply. When `previous` is of the
     same revision it is returned as it is.
     """
-    building = Building(source_of(document), options, previous)
+    building = Compilation(source_of(document), options, previous)
     building.advance(EVERYTHING)
     return building.compiled()
 
@@ -70,26 +70,26 @@ class Compiler:
         """Return what `compile_document` does."""
         return compile_document(document, self.options, previous)
 
-    def begin(self, document: object, previous: Snapshot | None) -> Building:
+    def begin(self, document: object, previous: Snapshot | None) -> Compilation:
         """Return the compiling of a decoded document. Raises DocumentError as `compile_document` does."""
-        return Building(source_of(document), self.options, previous)
+        return Compilation(source_of(document), self.options, previous)
 
-    def begin_text(self, text: bytes, previous: Snapshot | None) -> Building | None:
+    def begin_text(self, text: bytes, previous: Snapshot | None) -> Compilation | None:
         """Return the compiling of a document's JSON, where only what changed is decoded; None where it is unusual.
 
         Even then it may turn out, as an `Unusual` of `advance`, that the document must be decoded as a whole.
         """
         source = split(text)
-        return None if source is None else Building(source, self.options, previous)
+        return None if source is None else Compilation(source, self.options, previous)
 
 
-class Building:
+class Compilation:
     """The compiling of one document, some of the work at a time; used once.
 
     `kept` are the features that the filters leave in, as they came, once everything is done; `left_out` is how many they do not.
     """
 
-    def __init__(self, source: Source, options: CompileOptions, previous: Snapshot | None = None) -> None:
+    def __init__(self, source: DocumentParts, options: CompileOptions, previous: Snapshot | None = None) -> None:
         self.source = source
         self.options = options
         self.previous = previous
@@ -98,7 +98,7 @@ class Building:
         self.segments: dict[str, SegmentPart] = {}
         self.large_segments: list[SegmentPart] = []
         self.parts: dict[str, Part] = {}
-        self.problems: list[Problem] = []
+        self.problems: list[DocumentProblem] = []
         self.kept: list[object] = []
         self.left_out = 0
         self.digests: list[bytes] = []
@@ -199,11 +199,11 @@ class Building:
         if part.toggle is not None:
             self.parts[part.toggle.name] = part
 
-    def note(self, problem: Problem | None, place: str) -> None:
+    def note(self, problem: DocumentProblem | None, place: str) -> None:
         """Note what is wrong with a part, and where in this document it is."""
         if problem is not None:
             path = place + problem.path.removeprefix(PLACE)
-            self.problems.append(Problem(path, problem.toggle, problem.message))
+            self.problems.append(DocumentProblem(path, problem.toggle, problem.message))
 
     def unchanged(self) -> bool:
         """Return whether the snapshot before stays, because everything that can change an answer is the same."""
@@ -245,12 +245,12 @@ class Building:
                 reads.merge(part.reads)
             yield LISTING
         before = self.previous
-        listed = Gluer(False, [] if before is None else before.listed, toggles)
+        listed = ListBuilder(False, [] if before is None else before.listed, toggles)
         for toggle in toggles.values():
             listed.add(toggle)
             yield GLUING
         listed.finish()
-        complete = Gluer(True, [] if before is None else before.complete, toggles)
+        complete = ListBuilder(True, [] if before is None else before.complete, toggles)
         for toggle in toggles.values():
             complete.add(toggle)
             yield GLUING
@@ -270,7 +270,7 @@ class Building:
         )
 
 
-def inherited(source: Source, options: CompileOptions, previous: Snapshot | None) -> Lineage:
+def inherited(source: DocumentParts, options: CompileOptions, previous: Snapshot | None) -> Lineage:
     """Return the lineage to take over from; an empty one where nothing can be, or where too much in it is out of use."""
     if previous is not None and source.raw:
         lineage = previous.lineage

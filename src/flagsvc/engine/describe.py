@@ -9,28 +9,28 @@ from flagsvc.engine.predicates import (
     GREATER,
     LESS,
     Contains,
+    DateComparison,
     EndsWith,
     FieldPredicate,
+    InList,
     InNetwork,
     Matches,
-    Moment,
     Never,
-    Number,
-    OneOf,
+    NumberComparison,
     Predicate,
+    SemverComparison,
     StartsWith,
-    Version,
 )
 from flagsvc.engine.run import Run
 from flagsvc.engine.strategies import (
     Addresses,
+    CompiledStrategy,
     Custom,
     DefaultRollout,
     Everyone,
     Nobody,
     RandomShare,
-    Rollout,
-    Strategy,
+    StickyRollout,
     UserIds,
 )
 from flagsvc.engine.values import jsdate, jsnumber
@@ -54,7 +54,7 @@ def listed(values: list[str]) -> str:
 
 def asked(predicate: Predicate) -> str:
     """Return what a constraint asks of its field."""
-    if isinstance(predicate, OneOf):
+    if isinstance(predicate, InList):
         return f"in {listed(sorted(predicate.values))}"
     if isinstance(predicate, StartsWith):
         return f"starts with one of {listed(list(predicate.values))}"
@@ -62,11 +62,11 @@ def asked(predicate: Predicate) -> str:
         return f"ends with one of {listed(list(predicate.values))}"
     if isinstance(predicate, Contains):
         return f"contains one of {listed(list(predicate.values))}"
-    if isinstance(predicate, Number):
+    if isinstance(predicate, NumberComparison):
         return f"{ORDERS[int(predicate.accepts)]} {jsnumber.to_text(predicate.value)}"
-    if isinstance(predicate, Version):
+    if isinstance(predicate, SemverComparison):
         return f"{ORDERS[int(predicate.accepts)]} version `{predicate.text}`"
-    if isinstance(predicate, Moment):
+    if isinstance(predicate, DateComparison):
         return f"{ORDERS[int(predicate.accepts)]} {jsdate.to_text(predicate.value)}"
     if isinstance(predicate, Matches):
         return f"matches `{predicate.text}`"
@@ -80,14 +80,14 @@ def describe(predicate: Predicate, run: Run) -> str:
     if not isinstance(predicate, FieldPredicate):
         return "always holds"
     found = run.context.read(predicate.kind, predicate.name)
-    if isinstance(predicate, Moment):
+    if isinstance(predicate, DateComparison):
         given = run.context.current_time
         found = jsdate.to_text(run.context.now if given is None else given)
     has = "is absent" if found is None else f"is `{found}`"
     return f"{predicate.name} {'not ' if predicate.negate else ''}{asked(predicate)}; it {has}"
 
 
-def describe_rule(strategy: Strategy, run: Run) -> tuple[bool, str]:
+def describe_rule(strategy: CompiledStrategy, run: Run) -> tuple[bool, str]:
     """Apply a strategy's own rule; return its answer and the words for it."""
     if isinstance(strategy, Nobody):
         return False, strategy.reason
@@ -96,7 +96,7 @@ def describe_rule(strategy: Strategy, run: Run) -> tuple[bool, str]:
     if isinstance(strategy, RandomShare):
         bucket = int(run.draw(100))
         return bucket <= strategy.share, f"random draw {bucket}, admits up to {strategy.share}"
-    if isinstance(strategy, Rollout):
+    if isinstance(strategy, StickyRollout):
         return describe_rollout(strategy, run)
     admits = strategy.admits(run)
     if isinstance(strategy, UserIds):
@@ -106,7 +106,7 @@ def describe_rule(strategy: Strategy, run: Run) -> tuple[bool, str]:
     return admits, "custom strategy" if isinstance(strategy, Custom) else "rule of its own"
 
 
-def describe_rollout(strategy: Rollout, run: Run) -> tuple[bool, str]:
+def describe_rollout(strategy: StickyRollout, run: Run) -> tuple[bool, str]:
     """Apply a rollout; return its answer and the bucket."""
     by_default = isinstance(strategy, DefaultRollout)
     identifier = run.user_or_session() if by_default else strategy.identifier(run)

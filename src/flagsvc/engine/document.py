@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from flagsvc.core.errors import DocumentError
 from flagsvc.engine.parse import as_list, as_object, identity, wrong
-from flagsvc.errors import DocumentError
 
 
 class DocumentBuilder:

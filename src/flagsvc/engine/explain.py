@@ -9,24 +9,24 @@ from __future__ import annotations
 from flagsvc.engine.context import Context
 from flagsvc.engine.describe import describe, describe_rule
 from flagsvc.engine.features import FIRST_VARIANT, OFF, ON, Toggle
-from flagsvc.engine.predicates import Predicate, Segment
+from flagsvc.engine.predicates import Predicate, SegmentPredicate
 from flagsvc.engine.run import Run
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.engine.strategies import Strategy
-from flagsvc.engine.variants import Choice
+from flagsvc.engine.strategies import CompiledStrategy
+from flagsvc.engine.variants import VariantChoice
 
 
-class Step:
+class ExplanationStep:
     """One thing that was looked at: `kind` (dependency, strategy, constraint, segment, rule, variant), what, and the answer.
 
     `answer` is None where it was not reached.
     """
 
-    def __init__(self, kind: str, text: str, answer: bool | None, steps: list[Step] | None = None) -> None:
+    def __init__(self, kind: str, text: str, answer: bool | None, steps: list[ExplanationStep] | None = None) -> None:
         self.kind = kind
         self.text = text
         self.answer = answer
-        self.steps: list[Step] = [] if steps is None else steps
+        self.steps: list[ExplanationStep] = [] if steps is None else steps
 
     def to_json(self) -> dict[str, object]:
         """Return the step as JSON-ready data."""
@@ -45,7 +45,7 @@ class Step:
 class Explanation:
     """One toggle's outcome, what decided it, and every step on the way."""
 
-    def __init__(self, name: str, enabled: bool, variant: str, decided: str, steps: list[Step]) -> None:
+    def __init__(self, name: str, enabled: bool, variant: str, decided: str, steps: list[ExplanationStep]) -> None:
         self.name = name
         self.enabled = enabled
         self.variant = variant
@@ -85,7 +85,7 @@ def explain_one(toggle: Toggle | None, name: str, run: Run, known: dict[str, Exp
     if toggle is None:
         return Explanation(name, False, "disabled", "no toggle of this name", [])
     if name not in known:
-        steps: list[Step] = []
+        steps: list[ExplanationStep] = []
         number, decided = walk(toggle, run, steps, known)
         outcome = toggle.outcomes[number]
         variant = "disabled" if outcome.variant is None else outcome.variant
@@ -93,7 +93,7 @@ def explain_one(toggle: Toggle | None, name: str, run: Run, known: dict[str, Exp
     return known[name]
 
 
-def walk(toggle: Toggle, run: Run, steps: list[Step], known: dict[str, Explanation]) -> tuple[int, str]:
+def walk(toggle: Toggle, run: Run, steps: list[ExplanationStep], known: dict[str, Explanation]) -> tuple[int, str]:
     """Decide a toggle as `Toggle.decide` does, writing down every step; return the outcome and what decided it."""
     if toggle.constant >= 0:
         return int(toggle.constant), constant_reason(toggle)
@@ -110,30 +110,30 @@ def constant_reason(toggle: Toggle) -> str:
     return f"off for everyone: {toggle.reason}"
 
 
-def walk_all(toggle: Toggle, run: Run, steps: list[Step], known: dict[str, Explanation]) -> tuple[int, str]:
+def walk_all(toggle: Toggle, run: Run, steps: list[ExplanationStep], known: dict[str, Explanation]) -> tuple[int, str]:
     """Walk through the dependencies, then the strategies."""
     for parent in toggle.parents:
         why = explain_one(parent.toggle, parent.toggle.name, run, known)
         satisfied = parent.satisfied(run)
-        steps.append(Step("dependency", f"toggle `{why.name}` is {why.outcome()}", satisfied, why.steps))
+        steps.append(ExplanationStep("dependency", f"toggle `{why.name}` is {why.outcome()}", satisfied, why.steps))
         if not satisfied:
             return OFF, f"dependency on `{parent.toggle.name}` is not satisfied"
     decided = -1
     reason = "no strategy is on"
     for at, strategy in enumerate(toggle.strategies):
         if decided >= 0:
-            steps.append(Step("strategy", f"{strategy.name or 'none given'} (not reached)", None))
+            steps.append(ExplanationStep("strategy", f"{strategy.name or 'none given'} (not reached)", None))
             continue
-        parts: list[Step] = []
+        parts: list[ExplanationStep] = []
         active = walk_strategy(strategy, run, parts)
-        steps.append(Step("strategy", strategy.name or "none given, on for everyone", active, parts))
+        steps.append(ExplanationStep("strategy", strategy.name or "none given, on for everyone", active, parts))
         if active:
             decided = walk_variants(toggle, strategy, run, steps)
             reason = f"strategy {at + 1}, {strategy.name or 'none given'}, is on"
     return (OFF if decided < 0 else decided), reason
 
 
-def walk_strategy(strategy: Strategy, run: Run, parts: list[Step]) -> bool:
+def walk_strategy(strategy: CompiledStrategy, run: Run, parts: list[ExplanationStep]) -> bool:
     """Walk through a strategy's conditions, then its rule."""
     for condition in strategy.conditions:
         step = walk_condition(condition, run)
@@ -141,19 +141,21 @@ def walk_strategy(strategy: Strategy, run: Run, parts: list[Step]) -> bool:
         if not step.answer:
             return False
     admits, text = describe_rule(strategy, run)
-    parts.append(Step("rule", text, admits))
+    parts.append(ExplanationStep("rule", text, admits))
     return admits
 
 
-def walk_condition(condition: Predicate, run: Run) -> Step:
+def walk_condition(condition: Predicate, run: Run) -> ExplanationStep:
     """Write down a constraint, or a segment with its constraints."""
-    if isinstance(condition, Segment):
+    if isinstance(condition, SegmentPredicate):
         parts = [walk_condition(part, run) for part in condition.parts]
-        return Step("segment", f"{condition.identity} {condition.name}".rstrip(), condition.holds(run), parts)
-    return Step("constraint", describe(condition, run), condition.holds(run))
+        return ExplanationStep(
+            "segment", f"{condition.identity} {condition.name}".rstrip(), condition.holds(run), parts
+        )
+    return ExplanationStep("constraint", describe(condition, run), condition.holds(run))
 
 
-def walk_variants(toggle: Toggle, strategy: Strategy, run: Run, steps: list[Step]) -> int:
+def walk_variants(toggle: Toggle, strategy: CompiledStrategy, run: Run, steps: list[ExplanationStep]) -> int:
     """Draw the variant as `Toggle.drawn` does, writing down what the draw stuck to."""
     for owner, choice, first in (
         ("strategy", strategy.choice, int(strategy.first)),
@@ -162,7 +164,7 @@ def walk_variants(toggle: Toggle, strategy: Strategy, run: Run, steps: list[Step
         if choice is not None:
             index = int(choice.pick(run))
             steps.append(
-                Step(
+                ExplanationStep(
                     "variant", f"{toggle.outcomes[first + index].variant} of the {owner}, {stuck_to(choice, run)}", True
                 )
             )
@@ -170,7 +172,7 @@ def walk_variants(toggle: Toggle, strategy: Strategy, run: Run, steps: list[Step
     return ON
 
 
-def stuck_to(choice: Choice, run: Run) -> str:
+def stuck_to(choice: VariantChoice, run: Run) -> str:
     """Return what a variant's draw stuck to, for a person to read."""
     if any([override.matches(run) for override in choice.overrides]):
         return "by an override"

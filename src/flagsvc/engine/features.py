@@ -12,8 +12,8 @@ from librt.vecs import vec
 from mypy_extensions import i64, mypyc_attr
 
 from flagsvc.engine.run import Run
-from flagsvc.engine.strategies import Strategy
-from flagsvc.engine.variants import Choice
+from flagsvc.engine.strategies import CompiledStrategy
+from flagsvc.engine.variants import VariantChoice
 
 OFF: Final = 0
 ON: Final = 1
@@ -22,7 +22,7 @@ DYNAMIC: Final = -1
 
 
 @mypyc_attr(acyclic=True)
-class Outcome:
+class ToggleOutcome:
     """One way a toggle can come out: on or off, with which variant (None: the fallback), and its JSON."""
 
     def __init__(self, enabled: bool, variant: str | None, fragment: bytes) -> None:
@@ -32,7 +32,7 @@ class Outcome:
 
 
 @mypyc_attr(acyclic=True)
-class Parent:
+class ParentToggle:
     """A toggle this one depends on, and which of its outcomes satisfy the dependency."""
 
     def __init__(self, toggle: Toggle, accepts: list[bool]) -> None:
@@ -46,7 +46,7 @@ class Parent:
 
 LONG_CHAIN: Final = 16
 """Strategies that are given back one from within the other at most."""
-NO_CHAIN: Final[list[Strategy]] = []
+NO_CHAIN: Final[list[CompiledStrategy]] = []
 
 
 @mypyc_attr(acyclic=True)
@@ -57,20 +57,20 @@ class Toggle:
     parents or children is a `copy` of that, one for each snapshot: `memo` and `parents` belong to the snapshot.
     """
 
-    def __init__(self, name: str, outcomes: list[Outcome]) -> None:
+    def __init__(self, name: str, outcomes: list[ToggleOutcome]) -> None:
         self.name = name
         self.outcomes = outcomes
         self.constant: i64 = DYNAMIC
         # why a constant came out off, for an explanation
         self.reason = "nothing in it can ever admit anyone"
         self.memo: i64 = -1
-        self.parents: list[Parent] = []
+        self.parents: list[ParentToggle] = []
         # what is an attribute is reached faster than how long a list is, and most toggles depend on nothing
         self.dependent: bool = False
-        self.head: Strategy | None = None
+        self.head: CompiledStrategy | None = None
         # a long chain backwards, let go of after `head`: so it is given back one by one, and not each from within the one before
-        self.backwards: list[Strategy] = NO_CHAIN
-        self.choice: Choice | None = None
+        self.backwards: list[CompiledStrategy] = NO_CHAIN
+        self.choice: VariantChoice | None = None
 
     def copy(self) -> Toggle:
         """Return a toggle that decides the same, for a snapshot to tie to others."""
@@ -83,32 +83,32 @@ class Toggle:
         return tied
 
     @property
-    def strategies(self) -> list[Strategy]:
+    def strategies(self) -> list[CompiledStrategy]:
         """The strategies in their order."""
-        found: list[Strategy] = []
+        found: list[CompiledStrategy] = []
         strategy = self.head
         while strategy is not None:
             found.append(strategy)
             strategy = strategy.following
         return found
 
-    def rule(self) -> Strategy | None:
+    def rule(self) -> CompiledStrategy | None:
         """Return the strategy that alone decides the toggle, where it is as simple as that."""
         rule = self.head
         if rule is None or rule.following is not None or rule.choice is not None or self.choice is not None:
             return None
         return None if self.constant >= 0 or self.dependent or self.memo >= 0 else rule
 
-    def apply(self, strategies: list[Strategy]) -> None:
+    def apply(self, strategies: list[CompiledStrategy]) -> None:
         """Take the strategies, which belong to this toggle alone."""
-        after: Strategy | None = None
+        after: CompiledStrategy | None = None
         for strategy in reversed(strategies):
             strategy.following = after
             after = strategy
         self.head = after
         self.backwards = strategies[::-1] if len(strategies) > LONG_CHAIN else NO_CHAIN
 
-    def depend(self, parent: Parent) -> None:
+    def depend(self, parent: ParentToggle) -> None:
         """Have the toggle depend on another as well."""
         self.parents.append(parent)
         self.dependent = True
@@ -147,7 +147,7 @@ class Toggle:
             run.memory.fault(self.name, error)
         return OFF
 
-    def drawn(self, strategy: Strategy, run: Run) -> i64:
+    def drawn(self, strategy: CompiledStrategy, run: Run) -> i64:
         """Return the outcome once a strategy is on: its own variant, else the feature's, else none."""
         if strategy.choice is not None:
             return strategy.first + strategy.choice.pick(run)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from flagsvc.engine.features import DYNAMIC, FIRST_VARIANT, OFF, ON, Toggle
 from flagsvc.engine.predicates import Never
-from flagsvc.engine.strategies import Everyone, Nobody, Strategy
+from flagsvc.engine.strategies import CompiledStrategy, Everyone, Nobody
 
 
 def fold(toggle: Toggle) -> None:
     """Cut what can never decide, and make the toggle a constant where only one outcome is left."""
-    reachable: list[Strategy] = []
+    reachable: list[CompiledStrategy] = []
     for strategy in toggle.strategies:
         if hopeless(strategy):
             continue
@@ -23,7 +23,7 @@ def fold(toggle: Toggle) -> None:
         toggle.constant = certain_outcome(toggle, reachable[0])
 
 
-def hopeless(strategy: Strategy) -> bool:
+def hopeless(strategy: CompiledStrategy) -> bool:
     """Return whether a strategy can be on for nobody."""
     if isinstance(strategy, Nobody):
         return True
@@ -33,12 +33,12 @@ def hopeless(strategy: Strategy) -> bool:
     return False
 
 
-def certain(strategy: Strategy) -> bool:
+def certain(strategy: CompiledStrategy) -> bool:
     """Return whether a strategy is on for everyone."""
     return isinstance(strategy, Everyone) and strategy.condition is None
 
 
-def certain_outcome(toggle: Toggle, strategy: Strategy) -> int:
+def certain_outcome(toggle: Toggle, strategy: CompiledStrategy) -> int:
     """Return the number of the outcome of a strategy that is always on, DYNAMIC where a variant is drawn."""
     if strategy.choice is not None:
         index = strategy.choice.certain()

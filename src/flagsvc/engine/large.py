@@ -11,7 +11,8 @@ from typing import Final
 
 import msgspec
 
-from flagsvc.engine.features import FIRST_VARIANT, Outcome, Toggle
+from flagsvc.core.errors import DocumentError
+from flagsvc.engine.features import FIRST_VARIANT, Toggle, ToggleOutcome
 from flagsvc.engine.model import ConstraintSpec, FeatureSpec, SegmentSpec, StrategySpec, VariantSpec
 from flagsvc.engine.parse import (
     as_list,
@@ -25,10 +26,9 @@ from flagsvc.engine.parse import (
 )
 from flagsvc.engine.parts import DISABLED, PLACE, Maker, Part, SegmentPart, segment_key, segment_part
 from flagsvc.engine.predicates import Predicate
-from flagsvc.engine.reading import STEP, Reading
-from flagsvc.engine.strategies import Strategy
+from flagsvc.engine.reading import STEP, PieceReading
+from flagsvc.engine.strategies import CompiledStrategy
 from flagsvc.engine.values.cidr import CidrSet
-from flagsvc.errors import DocumentError
 
 LARGE: Final = 12_288
 """Bytes of a piece that is worth this."""
@@ -170,7 +170,7 @@ class LargeFeature:
 
     def steps(self) -> Iterator[int]:
         """Do it, and tell what each step has cost. Raises a msgspec.MsgspecError or UnicodeDecodeError where decoding does."""
-        reading = Reading(self.item)
+        reading = PieceReading(self.item)
         yield from reading.steps()
         self.part = self.maker.begun(reading.value, reading.content)
         if self.part.wanted:
@@ -203,7 +203,7 @@ class LargeSegment:
 
     def steps(self) -> Iterator[int]:
         """Do it, and tell what each step has cost. Raises a msgspec.MsgspecError or UnicodeDecodeError where decoding does."""
-        reading = Reading(self.item)
+        reading = PieceReading(self.item)
         yield from reading.steps()
         parsing = Parsing(reading.value)
         work = parsing.segment_steps()
@@ -249,7 +249,7 @@ class Making:
             return
         toggle.choice = maker.choice(feature)
         first = FIRST_VARIANT + len(feature.variants)
-        strategies: list[Strategy] = []
+        strategies: list[CompiledStrategy] = []
         for spec in feature.strategies:
             strategy = maker.rule(spec, first)
             first += len(spec.variants)
@@ -259,13 +259,13 @@ class Making:
         maker.finish(toggle, strategies)
         yield STEP
 
-    def outcomes(self, feature: FeatureSpec, found: list[Outcome]) -> Iterator[int]:
+    def outcomes(self, feature: FeatureSpec, found: list[ToggleOutcome]) -> Iterator[int]:
         """Add the outcomes of the variants, as `Maker.outcomes` does."""
         yield from self.drawn(feature, feature.variants, found)
         for strategy in feature.strategies:
             yield from self.drawn(feature, strategy.variants, found)
 
-    def drawn(self, feature: FeatureSpec, variants: list[VariantSpec], found: list[Outcome]) -> Iterator[int]:
+    def drawn(self, feature: FeatureSpec, variants: list[VariantSpec], found: list[ToggleOutcome]) -> Iterator[int]:
         """Add the outcomes of some variants."""
         for variant in variants:
             found.append(self.maker.drawn(feature, variant))
@@ -279,7 +279,7 @@ class Making:
         self.cost = 0
         return cost
 
-    def conditions(self, spec: StrategySpec, strategy: Strategy) -> Iterator[int]:
+    def conditions(self, spec: StrategySpec, strategy: CompiledStrategy) -> Iterator[int]:
         """Add the conditions of a strategy, as `Maker.strategy` does."""
         for at, constraint in enumerate(spec.constraints):
             self.maker.condition(strategy, self.compiled(constraint))

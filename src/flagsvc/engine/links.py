@@ -5,7 +5,7 @@ A toggle that has parents or children is a copy of the shared one, so that nothi
 
 from __future__ import annotations
 
-from flagsvc.engine.features import DYNAMIC, OFF, Outcome, Parent, Toggle
+from flagsvc.engine.features import DYNAMIC, OFF, ParentToggle, Toggle, ToggleOutcome
 from flagsvc.engine.model import DependencySpec
 from flagsvc.engine.parts import Part
 
@@ -28,13 +28,13 @@ class Links:
         if shared.constant == OFF and self.folding:
             return
         toggle = self.copied(shared)
-        reason = self.hindrance(part)
+        reason = self.reason_left_out(part)
         for spec in part.dependencies:
             if reason:
                 break
             parent = self.toggle(self.parts[spec.feature])
             if not self.folding or parent.constant == DYNAMIC:
-                toggle.depend(Parent(self.memoised(parent), [accepts(spec, each) for each in parent.outcomes]))
+                toggle.depend(ParentToggle(self.memoised(parent), [accepts(spec, each) for each in parent.outcomes]))
             elif not accepts(spec, parent.outcomes[parent.constant]):
                 reason = f"its parent `{parent.name}` never comes out as it must"
         if reason:
@@ -42,7 +42,7 @@ class Links:
         elif self.folding and toggle.parents:
             toggle.constant = DYNAMIC
 
-    def hindrance(self, part: Part) -> str:
+    def reason_left_out(self, part: Part) -> str:
         """Return why the dependencies can hold for nobody, whatever the parents do; the empty text where they can."""
         for spec in part.dependencies:
             parent = self.parts.get(spec.feature)
@@ -74,7 +74,7 @@ class Links:
         return tied
 
 
-def accepts(spec: DependencySpec, outcome: Outcome) -> bool:
+def accepts(spec: DependencySpec, outcome: ToggleOutcome) -> bool:
     """Return whether an outcome of the parent satisfies the dependency (behaviour: Evaluation, Dependencies)."""
     if not spec.enabled:
         return not outcome.enabled

@@ -129,7 +129,7 @@ class FeatureSpec:
 
 
 @mypyc_attr(acyclic=True)
-class Problem:
+class DocumentProblem:
     """Something malformed that was left out: where it stands, of which toggle, and what was expected."""
 
     def __init__(self, path: str, toggle: str | None, message: str) -> None:

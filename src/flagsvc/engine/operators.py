@@ -17,16 +17,16 @@ from flagsvc.engine.predicates import (
     LESS,
     Always,
     Contains,
+    DateComparison,
     EndsWith,
+    InList,
     InNetwork,
     Matches,
-    Moment,
     Never,
-    Number,
-    OneOf,
+    NumberComparison,
     Predicate,
+    SemverComparison,
     StartsWith,
-    Version,
 )
 from flagsvc.engine.values import jsdate, jsnumber
 from flagsvc.engine.values.regex import compile_regex
@@ -45,12 +45,12 @@ def constant(outcome: bool, reason: str) -> Predicate:
 
 def compile_in(spec: ConstraintSpec) -> Predicate:
     """IN: the field is one of the values."""
-    return OneOf(kind_of(spec.field), spec.field, spec.inverted, spec.unique())
+    return InList(kind_of(spec.field), spec.field, spec.inverted, spec.unique())
 
 
 def compile_not_in(spec: ConstraintSpec) -> Predicate:
     """NOT_IN: the field is none of the values."""
-    return OneOf(kind_of(spec.field), spec.field, not spec.inverted, spec.unique())
+    return InList(kind_of(spec.field), spec.field, not spec.inverted, spec.unique())
 
 
 def compile_starts_with(spec: ConstraintSpec) -> Predicate:
@@ -88,7 +88,7 @@ def compile_number(spec: ConstraintSpec, accepts: int) -> Predicate:
     number = number_value(spec)
     if number != number:
         return constant(spec.inverted, f"`{text_value(spec)}` is not a number")
-    return Number(kind_of(spec.field), spec.field, spec.inverted, accepts, number)
+    return NumberComparison(kind_of(spec.field), spec.field, spec.inverted, accepts, number)
 
 
 def compile_version(spec: ConstraintSpec, accepts: int) -> Predicate:
@@ -96,7 +96,7 @@ def compile_version(spec: ConstraintSpec, accepts: int) -> Predicate:
     version = parse_semver(text_value(spec), lenient=True)
     if version is None:
         return constant(spec.inverted, f"`{text_value(spec)}` is not a semantic version")
-    return Version(kind_of(spec.field), spec.field, spec.inverted, accepts, version, text_value(spec))
+    return SemverComparison(kind_of(spec.field), spec.field, spec.inverted, accepts, version, text_value(spec))
 
 
 def compile_moment(spec: ConstraintSpec, accepts: int) -> Predicate:
@@ -104,7 +104,7 @@ def compile_moment(spec: ConstraintSpec, accepts: int) -> Predicate:
     moment = date_value(spec)
     if moment is None:
         return constant(spec.inverted, f"`{text_value(spec)}` is not a date")
-    return Moment(spec.inverted, accepts, moment)
+    return DateComparison(spec.inverted, accepts, moment)
 
 
 def text_value(spec: ConstraintSpec) -> str:

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable
 from typing import Final
 
+from flagsvc.core.errors import DocumentError
 from flagsvc.engine.model import (
     ConstraintSpec,
     DependencySpec,
@@ -21,7 +22,6 @@ from flagsvc.engine.model import (
 )
 from flagsvc.engine.values import jsnumber
 from flagsvc.engine.values.text import trim
-from flagsvc.errors import DocumentError
 
 KINDS: Final[dict[type, str]] = {
     dict: "an object",

@@ -10,15 +10,16 @@ from typing import Final
 
 from mypy_extensions import i64, mypyc_attr
 
+from flagsvc.core.errors import DocumentError
 from flagsvc.engine.digest import digest
-from flagsvc.engine.features import FIRST_VARIANT, Outcome, Toggle
+from flagsvc.engine.features import FIRST_VARIANT, Toggle, ToggleOutcome
 from flagsvc.engine.folding import fold
 from flagsvc.engine.fragments import fragment
 from flagsvc.engine.model import (
     ConstraintSpec,
     DependencySpec,
+    DocumentProblem,
     FeatureSpec,
-    Problem,
     SegmentSpec,
     StrategySpec,
     VariantSpec,
@@ -26,11 +27,10 @@ from flagsvc.engine.model import (
 from flagsvc.engine.operators import compile_constraint
 from flagsvc.engine.options import CompileOptions
 from flagsvc.engine.parse import parse_feature, parse_segment, wanted
-from flagsvc.engine.predicates import NO_SLOT, Always, Never, Predicate, Segment
+from flagsvc.engine.predicates import NO_SLOT, Always, Never, Predicate, SegmentPredicate
 from flagsvc.engine.reads import Reads
-from flagsvc.engine.strategies import BY_HOST, Everyone, Strategy, StrategyOptions, compile_rule
-from flagsvc.engine.variants import Choice, compile_choice
-from flagsvc.errors import DocumentError
+from flagsvc.engine.strategies import BY_HOST, CompiledStrategy, Everyone, StrategyOptions, compile_rule
+from flagsvc.engine.variants import VariantChoice, compile_choice
 
 PLACE: Final = "@"
 """Stands for the place in the document in the path of a part's problem."""
@@ -45,7 +45,7 @@ MISSING: Final = b""
 class SegmentPart:
     """One segment; `spec` is None where it is malformed, and `problem` says how."""
 
-    def __init__(self, content: bytes, spec: SegmentSpec | None, problem: Problem | None) -> None:
+    def __init__(self, content: bytes, spec: SegmentSpec | None, problem: DocumentProblem | None) -> None:
         self.digest = content
         self.spec = spec
         self.problem = problem
@@ -61,7 +61,7 @@ class Part:
     def __init__(self, content: bytes) -> None:
         self.digest = content
         self.wanted = True
-        self.problem: Problem | None = None
+        self.problem: DocumentProblem | None = None
         self.toggle: Toggle | None = None
         self.variants: frozenset[str] = frozenset()
         self.dependencies: tuple[DependencySpec, ...] = ()
@@ -116,7 +116,7 @@ def segment_part(raw: object) -> SegmentPart:
     try:
         return SegmentPart(content, parse_segment(raw, PLACE), None)
     except DocumentError as error:
-        return SegmentPart(content, None, Problem(error.path, None, error.message))
+        return SegmentPart(content, None, DocumentProblem(error.path, None, error.message))
 
 
 class Maker:
@@ -151,7 +151,7 @@ class Maker:
             spec = parse_feature(raw, PLACE)
         except DocumentError as error:
             name = raw.get("name") if isinstance(raw, dict) else None
-            part.problem = Problem(error.path, name if isinstance(name, str) else None, error.message)
+            part.problem = DocumentProblem(error.path, name if isinstance(name, str) else None, error.message)
             return
         self.fill(part, spec, self.toggle(spec))
 
@@ -208,25 +208,25 @@ class Maker:
             return toggle
         toggle.choice = self.choice(feature)
         first = FIRST_VARIANT + len(feature.variants)
-        strategies: list[Strategy] = []
+        strategies: list[CompiledStrategy] = []
         for spec in feature.strategies:
             strategies.append(self.strategy(spec, first))
             first += len(spec.variants)
         self.finish(toggle, strategies)
         return toggle
 
-    def choice(self, feature: FeatureSpec) -> Choice | None:
+    def choice(self, feature: FeatureSpec) -> VariantChoice | None:
         """Return the draw among the feature's own variants, None without any."""
         stickiness = feature.variants[0].stickiness if feature.variants else None
         return compile_choice(feature.variants, feature.name, stickiness, self.utf8)
 
-    def finish(self, toggle: Toggle, strategies: list[Strategy]) -> None:
+    def finish(self, toggle: Toggle, strategies: list[CompiledStrategy]) -> None:
         """Give an enabled toggle its strategies; without any it is on for everyone."""
         toggle.apply(strategies or [Everyone()])
         if self.options.fold:
             fold(toggle)
 
-    def outcomes(self, feature: FeatureSpec) -> list[Outcome]:
+    def outcomes(self, feature: FeatureSpec) -> list[ToggleOutcome]:
         """Return every way the feature can come out, in the order in which they are numbered.
 
         A disabled one has its variants too: a caller may still report one that it was given before.
@@ -239,21 +239,21 @@ class Maker:
                 ways.append(self.drawn(feature, variant))
         return ways
 
-    def plain_outcomes(self, feature: FeatureSpec) -> list[Outcome]:
+    def plain_outcomes(self, feature: FeatureSpec) -> list[ToggleOutcome]:
         """Return the ways the feature can come out without a variant."""
         state = self.options.variant_feature_state
         impression = feature.impression_data
         return [
-            Outcome(False, None, fragment(feature.name, False, None, impression, state)),
-            Outcome(True, None, fragment(feature.name, True, None, impression, state)),
+            ToggleOutcome(False, None, fragment(feature.name, False, None, impression, state)),
+            ToggleOutcome(True, None, fragment(feature.name, True, None, impression, state)),
         ]
 
-    def drawn(self, feature: FeatureSpec, variant: VariantSpec) -> Outcome:
+    def drawn(self, feature: FeatureSpec, variant: VariantSpec) -> ToggleOutcome:
         """Return how the feature comes out with one of its variants."""
         state = self.options.variant_feature_state
-        return Outcome(True, variant.name, fragment(feature.name, True, variant, feature.impression_data, state))
+        return ToggleOutcome(True, variant.name, fragment(feature.name, True, variant, feature.impression_data, state))
 
-    def strategy(self, spec: StrategySpec, first: int) -> Strategy:
+    def strategy(self, spec: StrategySpec, first: int) -> CompiledStrategy:
         """Return one compiled strategy; `first` is the number of its first variant's outcome."""
         strategy = self.rule(spec, first)
         for constraint in spec.constraints:
@@ -262,7 +262,7 @@ class Maker:
             self.condition(strategy, self.segment(identity))
         return strategy
 
-    def rule(self, spec: StrategySpec, first: int) -> Strategy:
+    def rule(self, spec: StrategySpec, first: int) -> CompiledStrategy:
         """Return one compiled strategy without its conditions."""
         strategy = compile_rule(spec, self.rules)
         if spec.variants:
@@ -272,7 +272,7 @@ class Maker:
         strategy.first = first
         return strategy
 
-    def condition(self, strategy: Strategy, condition: Predicate) -> None:
+    def condition(self, strategy: CompiledStrategy, condition: Predicate) -> None:
         """Add a condition to a strategy; one that always holds only for explanations."""
         if not self.options.fold or not isinstance(condition, Always):
             strategy.require(condition)
@@ -317,7 +317,7 @@ class Maker:
                     return Never(part.reason)
             if not parts:
                 return Always()
-        return Segment(spec.identity, spec.name, parts)
+        return SegmentPredicate(spec.identity, spec.name, parts)
 
 
 def segment_key(part: SegmentPart) -> tuple[object, ...]:
@@ -328,7 +328,7 @@ def segment_key(part: SegmentPart) -> tuple[object, ...]:
 
 def note(reads: Reads, condition: Predicate) -> None:
     """Note what a condition reads; a segment reads what its parts read."""
-    if isinstance(condition, Segment):
+    if isinstance(condition, SegmentPredicate):
         for part in condition.parts:
             reads.predicate(part)
     else:

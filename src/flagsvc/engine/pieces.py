@@ -10,16 +10,16 @@ from typing import Final
 
 from mypy_extensions import mypyc_attr
 
-from flagsvc.engine.features import FIRST_VARIANT, OFF, ON, Outcome, Toggle
+from flagsvc.engine.features import FIRST_VARIANT, OFF, ON, Toggle, ToggleOutcome
 from flagsvc.engine.run import Run
-from flagsvc.engine.strategies import Strategy
+from flagsvc.engine.strategies import CompiledStrategy
 
 MAX_GLUED: Final = 65536
 """Bytes of static toggles that are glued to a dynamic one, over all its outcomes; a longer run becomes a piece of its own."""
 
 
 @mypyc_attr(acyclic=True)
-class Entry:
+class ListEntry:
     """A toggle to evaluate, and what is appended for each of its outcomes: `front`, the static toggles before it, and its own.
 
     An answer of many toggles costs what it takes to reach their parts in memory. So what most need is an attribute here: `off` and
@@ -27,7 +27,7 @@ class Entry:
     """
 
     def __init__(self, toggle: Toggle, front: bytes, pieces: list[bytes]) -> None:
-        self.rule: Strategy | None = toggle.rule()
+        self.rule: CompiledStrategy | None = toggle.rule()
         self.off = pieces[OFF]
         self.on = pieces[ON]
         self.toggle = toggle
@@ -51,18 +51,18 @@ class Entry:
         return self.variants[outcome - FIRST_VARIANT]
 
 
-class Gluer:
+class ListBuilder:
     """Makes the entries of one list answer from the toggles in their order, some at a time.
 
     `everything` also lists the toggles that are off; `known` are the entries of the snapshot before, and `toggles` those of the
     new one by their names, by which is told which of the former are gone.
     """
 
-    def __init__(self, everything: bool, known: list[Entry], toggles: dict[str, Toggle]) -> None:
+    def __init__(self, everything: bool, known: list[ListEntry], toggles: dict[str, Toggle]) -> None:
         self.everything = everything
         self.known = known
         self.toggles = toggles
-        self.entries: list[Entry] = []
+        self.entries: list[ListEntry] = []
         self.static: list[bytes] = []
         self.size = 0
         self.at = 0
@@ -82,7 +82,7 @@ class Gluer:
         self.static.clear()
         self.size = 0
         same = self.taken_over(toggle, front)
-        self.entries.append(Entry(toggle, front, self.pieces(toggle, front)) if same is None else same)
+        self.entries.append(ListEntry(toggle, front, self.pieces(toggle, front)) if same is None else same)
 
     def finish(self) -> None:
         """Make what is left of a run of static toggles a piece of its own."""
@@ -97,11 +97,11 @@ class Gluer:
             return [front + self.piece(outcome) for outcome in toggle.outcomes]
         return [self.piece(outcome) for outcome in toggle.outcomes]
 
-    def piece(self, outcome: Outcome) -> bytes:
+    def piece(self, outcome: ToggleOutcome) -> bytes:
         """Return what this list says of an outcome by itself."""
         return outcome.fragment if self.everything or outcome.enabled else b""
 
-    def taken_over(self, toggle: Toggle, front: bytes) -> Entry | None:
+    def taken_over(self, toggle: Toggle, front: bytes) -> ListEntry | None:
         """Return the entry of the snapshot before for the same toggle behind the same front, if there is one at this place."""
         while self.at < len(self.known):
             entry = self.known[self.at]
@@ -115,8 +115,8 @@ class Gluer:
         return None
 
 
-def constant(piece: bytes) -> Entry:
+def constant(piece: bytes) -> ListEntry:
     """Return a run of static toggles that stands for itself."""
     toggle = Toggle("", [])
     toggle.constant = ON
-    return Entry(toggle, b"", [b"", piece])
+    return ListEntry(toggle, b"", [b"", piece])

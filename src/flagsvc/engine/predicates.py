@@ -77,7 +77,7 @@ class Never(Predicate):
 
 
 @mypyc_attr(acyclic=True)
-class Segment(Predicate):
+class SegmentPredicate(Predicate):
     """Holds when every constraint of the segment holds."""
 
     def __init__(self, identity: str, name: str, parts: list[Predicate]) -> None:
@@ -106,7 +106,7 @@ class FieldPredicate(Predicate):
 
 
 @mypyc_attr(acyclic=True)
-class OneOf(FieldPredicate):
+class InList(FieldPredicate):
     """IN, and NOT_IN as its negation: an absent field is in no list."""
 
     def __init__(self, kind: i64, name: str, negate: bool, values: set[str]) -> None:
@@ -210,7 +210,7 @@ class Comparison(FieldPredicate):
 
 
 @mypyc_attr(acyclic=True)
-class Number(Comparison):
+class NumberComparison(Comparison):
     """NUM_*: both sides as JavaScript's Number reads them; what is no number satisfies nothing."""
 
     def __init__(self, kind: i64, name: str, negate: bool, accepts: i64, value: float) -> None:
@@ -226,7 +226,7 @@ class Number(Comparison):
 
 
 @mypyc_attr(acyclic=True)
-class Version(Comparison):
+class SemverComparison(Comparison):
     """SEMVER_*: the field is a strict semantic version; what is none satisfies nothing."""
 
     def __init__(self, kind: i64, name: str, negate: bool, accepts: i64, value: SemVer, text: str) -> None:
@@ -244,7 +244,7 @@ class Version(Comparison):
 
 
 @mypyc_attr(acyclic=True)
-class Moment(Comparison):
+class DateComparison(Comparison):
     """DATE_*: always the context's current time (else now), whatever field the constraint names."""
 
     def __init__(self, negate: bool, accepts: i64, value: float) -> None:

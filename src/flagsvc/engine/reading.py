@@ -26,7 +26,7 @@ DEPTH: Final = 6
 """How deep a piece is split: down to the values of a feature's constraints."""
 
 
-class Reading:
+class PieceReading:
     """Decodes a piece that is JSON, and makes the digest of it; `value` and `content` when its steps are done."""
 
     def __init__(self, item: object) -> None:

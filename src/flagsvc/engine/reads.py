@@ -6,9 +6,17 @@ Gathered for each feature while compiling, and merged; `canonical.py` makes of i
 from __future__ import annotations
 
 from flagsvc.engine.context import WIRE_NAMES
-from flagsvc.engine.predicates import FieldPredicate, Moment, Predicate
-from flagsvc.engine.strategies import Addresses, Custom, DefaultRollout, RandomShare, Rollout, Strategy, UserIds
-from flagsvc.engine.variants import Choice
+from flagsvc.engine.predicates import DateComparison, FieldPredicate, Predicate
+from flagsvc.engine.strategies import (
+    Addresses,
+    CompiledStrategy,
+    Custom,
+    DefaultRollout,
+    RandomShare,
+    StickyRollout,
+    UserIds,
+)
+from flagsvc.engine.variants import VariantChoice
 
 
 class Reads:
@@ -50,18 +58,18 @@ class Reads:
 
     def predicate(self, predicate: Predicate) -> None:
         """Note what a predicate reads; a segment's parts are noted one by one."""
-        if isinstance(predicate, Moment):
+        if isinstance(predicate, DateComparison):
             self.moments.add(predicate.value)
         elif isinstance(predicate, FieldPredicate):
             self.fields.add(predicate.name)
 
-    def strategy(self, strategy: Strategy) -> None:
+    def strategy(self, strategy: CompiledStrategy) -> None:
         """Note what a strategy's rule reads."""
         if isinstance(strategy, RandomShare):
             self.random = True
         elif isinstance(strategy, DefaultRollout):
             self.rollouts = True
-        elif isinstance(strategy, Rollout):
+        elif isinstance(strategy, StickyRollout):
             self.fields.add(strategy.field)
         elif isinstance(strategy, UserIds):
             self.fields.add("userId")
@@ -84,7 +92,7 @@ class Reads:
         if not getattr(strategy.implementation, "pure", False):
             self.impure = True
 
-    def choice(self, choice: Choice) -> None:
+    def choice(self, choice: VariantChoice) -> None:
         """Note what drawing a variant reads; where one alone has a weight the draw has no say."""
         for override in choice.overrides:
             self.fields.add(override.field)

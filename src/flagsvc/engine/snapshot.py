@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from flagsvc.engine.canonical import Canon
+from flagsvc.engine.canonical import CacheKeys
 from flagsvc.engine.context import Context
-from flagsvc.engine.features import Outcome, Toggle
+from flagsvc.engine.features import Toggle, ToggleOutcome
 from flagsvc.engine.fragments import NAMED, encode, fragment, joined
 from flagsvc.engine.parts import Lineage
-from flagsvc.engine.pieces import Entry
+from flagsvc.engine.pieces import ListEntry
 from flagsvc.engine.reads import Reads
 from flagsvc.engine.run import Memory, Run
 
@@ -21,7 +21,7 @@ class Snapshot:
     """One configuration, ready to answer.
 
     `revision` is a hex digest, equal over restarts and replicas; `names` maps each toggle to the names of its variants;
-    `canon` knows what of a context decides the answer, so that equal answers can be told without evaluating. `lineage` is what
+    `cache_keys` knows what of a context decides the answer, so that equal answers can be told without evaluating. `lineage` is what
     the next configuration can take over.
     """
 
@@ -30,8 +30,8 @@ class Snapshot:
         revision: str,
         toggles: dict[str, Toggle],
         names: dict[str, frozenset[str]],
-        listed: list[Entry],
-        complete: list[Entry],
+        listed: list[ListEntry],
+        complete: list[ListEntry],
         memory: Memory,
         reads: Reads,
         feature_state: bool,
@@ -45,7 +45,7 @@ class Snapshot:
         self.memory = memory
         # what follows the name of a toggle that is not known
         self.strange: bytes = fragment("", False, None, False, feature_state)[len(NAMED) + 2 :]
-        self.canon = Canon(reads, revision)
+        self.cache_keys = CacheKeys(reads, revision)
         self.lineage = lineage
 
     def enabled(self, context: Context) -> bytes:
@@ -73,7 +73,7 @@ class Snapshot:
         takes must not tell the names of toggles. An answer of more than MAX_NAMED bytes is not made: it is the empty bytes.
         """
         run = Run(context, self.memory)
-        decided: dict[str, Outcome] = {}
+        decided: dict[str, ToggleOutcome] = {}
         parts: list[bytes] = []
         states: list[bool] = []
         for name in names:
@@ -88,9 +88,9 @@ class Snapshot:
             return b"", states
         return joined(parts), states
 
-    def stranger(self, name: str) -> Outcome:
+    def stranger(self, name: str) -> ToggleOutcome:
         """Return how a name that is no toggle comes out."""
-        return Outcome(False, None, NAMED + encode(name) + self.strange)
+        return ToggleOutcome(False, None, NAMED + encode(name) + self.strange)
 
     def decide(self, context: Context, name: str) -> tuple[bool, str]:
         """Return whether one toggle is on, and the name of its variant (`disabled` where there is none)."""

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
+from flagsvc.core.errors import DocumentError
 from flagsvc.engine.parse import as_list, as_object, wrong
-from flagsvc.errors import DocumentError
 
 
 class Unusual(Exception):  # noqa: N818 - nothing is wrong, another way has to be taken
@@ -24,7 +24,7 @@ TOP: Final = msgspec.defstruct(
 they are compiled."""
 
 
-class Source:
+class DocumentParts:
     """The features and segments of a document in their order; each a decoded value, or `raw`: the JSON of it."""
 
     def __init__(self, features: list[object], segments: list[object], raw: bool) -> None:
@@ -37,7 +37,7 @@ class Source:
         return msgspec.json.decode(item) if self.raw else item  # type: ignore[call-overload]
 
 
-def source_of(document: object) -> Source:
+def source_of(document: object) -> DocumentParts:
     """Return the pieces of a decoded document.
 
     Raises DocumentError when the document is not an object with a list `features`, or its `segments` are no list.
@@ -45,10 +45,10 @@ def source_of(document: object) -> Source:
     top = as_object(document, "")
     if not isinstance(top.get("features"), list):
         raise DocumentError("features", wrong("a list", top.get("features")))
-    return Source(as_list(top, "features", ""), as_list(top, "segments", ""), False)
+    return DocumentParts(as_list(top, "features", ""), as_list(top, "segments", ""), False)
 
 
-def split(text: bytes) -> Source | None:
+def split(text: bytes) -> DocumentParts | None:
     """Return the pieces of the JSON of a document, not decoded; None where it is unusual, and must be decoded as a whole.
 
     What is passed over is known to be JSON, but for a number beyond all doubles or a lone surrogate, which only decoding finds.
@@ -61,4 +61,4 @@ def split(text: bytes) -> Source | None:
         return None
     features: list[object] = list(top.features)
     segments: list[object] = [] if top.segments is None else list(top.segments)
-    return Source(features, segments, True)
+    return DocumentParts(features, segments, True)

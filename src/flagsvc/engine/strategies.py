@@ -20,7 +20,7 @@ from flagsvc.engine.run import Run
 from flagsvc.engine.values import jsnumber
 from flagsvc.engine.values.cidr import AddressList
 from flagsvc.engine.values.text import lower, split_list
-from flagsvc.engine.variants import Choice
+from flagsvc.engine.variants import VariantChoice
 
 BY_HOST: Final = "applicationHostname"
 """The strategy whose answer depends on the host the proxy runs on."""
@@ -36,7 +36,7 @@ class CustomStrategy(Protocol):
 
 
 @mypyc_attr(acyclic=True)
-class Strategy:
+class CompiledStrategy:
     """A compiled strategy: conditions first, then its own rule; `choice` draws one of its variants, if it has any.
 
     Most strategies have at most one condition and are the only one of their toggle, and what is an attribute is reached faster than
@@ -47,9 +47,9 @@ class Strategy:
         self.condition: Predicate | None = None
         self.others: list[Predicate] | None = None
         self.name = ""
-        self.choice: Choice | None = None
+        self.choice: VariantChoice | None = None
         self.first: i64 = 0
-        self.following: Strategy | None = None
+        self.following: CompiledStrategy | None = None
 
     @property
     def conditions(self) -> list[Predicate]:
@@ -85,7 +85,7 @@ class Strategy:
 
 
 @mypyc_attr(acyclic=True)
-class Everyone(Strategy):
+class Everyone(CompiledStrategy):
     """A rule that admits everyone."""
 
     def admits(self, run: Run) -> bool:
@@ -94,7 +94,7 @@ class Everyone(Strategy):
 
 
 @mypyc_attr(acyclic=True)
-class Nobody(Strategy):
+class Nobody(CompiledStrategy):
     """A rule that admits nobody; `reason` says why."""
 
     def __init__(self, reason: str) -> None:
@@ -103,7 +103,7 @@ class Nobody(Strategy):
 
 
 @mypyc_attr(acyclic=True)
-class UserIds(Strategy):
+class UserIds(CompiledStrategy):
     """userWithId: the user is in the list."""
 
     def __init__(self, users: frozenset[str]) -> None:
@@ -117,7 +117,7 @@ class UserIds(Strategy):
 
 
 @mypyc_attr(acyclic=True)
-class Addresses(Strategy):
+class Addresses(CompiledStrategy):
     """remoteAddress: the address is in the list, as text or in one of its networks."""
 
     def __init__(self, addresses: AddressList) -> None:
@@ -131,7 +131,7 @@ class Addresses(Strategy):
 
 
 @mypyc_attr(acyclic=True)
-class RandomShare(Strategy):
+class RandomShare(CompiledStrategy):
     """A rule that admits a share of the requests, drawn anew each time."""
 
     def __init__(self, share: i64) -> None:
@@ -144,7 +144,7 @@ class RandomShare(Strategy):
 
 
 @mypyc_attr(acyclic=True)
-class Rollout(Strategy):
+class StickyRollout(CompiledStrategy):
     """A rule that admits the identifiers whose bucket is within the share: stickiness on one context field.
 
     What a hash begins with is copied from the prefix: a request reaches it with the share, where the prefix would be one place of
@@ -178,7 +178,7 @@ class Rollout(Strategy):
 
 
 @mypyc_attr(acyclic=True)
-class OwnFieldRollout(Rollout):
+class OwnFieldRollout(StickyRollout):
     """gradualRolloutUserId and gradualRolloutSessionId: the standard field itself, never a property of the same name."""
 
     def identifier(self, run: Run) -> Identifier | None:
@@ -188,7 +188,7 @@ class OwnFieldRollout(Rollout):
 
 
 @mypyc_attr(acyclic=True)
-class DefaultRollout(Rollout):
+class DefaultRollout(StickyRollout):
     """Default stickiness: userId, else sessionId, else a random draw."""
 
     def admits(self, run: Run) -> bool:
@@ -199,7 +199,7 @@ class DefaultRollout(Rollout):
 
 
 @mypyc_attr(acyclic=True)
-class Custom(Strategy):
+class Custom(CompiledStrategy):
     """A custom strategy; one that raises is false, and noted."""
 
     def __init__(self, implementation: CustomStrategy, parameters: dict[str, str]) -> None:
@@ -235,24 +235,24 @@ def percentage(text: str | None) -> int:
     return 100 if number >= 100 else math.floor(number)
 
 
-def compile_default(spec: StrategySpec, options: StrategyOptions) -> Strategy:
+def compile_default(spec: StrategySpec, options: StrategyOptions) -> CompiledStrategy:
     """default: everyone."""
     return Everyone()
 
 
-def compile_user_ids(spec: StrategySpec, options: StrategyOptions) -> Strategy:
+def compile_user_ids(spec: StrategySpec, options: StrategyOptions) -> CompiledStrategy:
     """userWithId: `userIds`, separated by commas."""
     listed = spec.parameters.get("userIds")
     return UserIds(frozenset(split_list(listed))) if listed else Nobody("no `userIds` are given")
 
 
-def compile_addresses(spec: StrategySpec, options: StrategyOptions) -> Strategy:
+def compile_addresses(spec: StrategySpec, options: StrategyOptions) -> CompiledStrategy:
     """remoteAddress: `IPs`, addresses and networks separated by commas."""
     listed = spec.parameters.get("IPs")
     return Addresses(AddressList(listed)) if listed else Nobody("no `IPs` are given")
 
 
-def compile_hostname(spec: StrategySpec, options: StrategyOptions) -> Strategy:
+def compile_hostname(spec: StrategySpec, options: StrategyOptions) -> CompiledStrategy:
     """applicationHostname: `hostNames`, separated by commas; where this proxy runs is known when compiling."""
     listed = spec.parameters.get("hostNames")
     if listed and options.hostname.lower() in split_list(lower(listed)):
@@ -260,29 +260,29 @@ def compile_hostname(spec: StrategySpec, options: StrategyOptions) -> Strategy:
     return Nobody("this host is not in `hostNames`")
 
 
-def compile_random(spec: StrategySpec, options: StrategyOptions) -> Strategy:
+def compile_random(spec: StrategySpec, options: StrategyOptions) -> CompiledStrategy:
     """gradualRolloutRandom: a share of the requests."""
     return share_of_draws(percentage(spec.parameters.get("percentage")))
 
 
-def compile_rollout_user(spec: StrategySpec, options: StrategyOptions) -> Strategy:
+def compile_rollout_user(spec: StrategySpec, options: StrategyOptions) -> CompiledStrategy:
     """gradualRolloutUserId."""
     return own_field_rollout(spec, options, USER_ID, "userId")
 
 
-def compile_rollout_session(spec: StrategySpec, options: StrategyOptions) -> Strategy:
+def compile_rollout_session(spec: StrategySpec, options: StrategyOptions) -> CompiledStrategy:
     """gradualRolloutSessionId."""
     return own_field_rollout(spec, options, SESSION_ID, "sessionId")
 
 
-def own_field_rollout(spec: StrategySpec, options: StrategyOptions, kind: int, field: str) -> Strategy:
+def own_field_rollout(spec: StrategySpec, options: StrategyOptions, kind: int, field: str) -> CompiledStrategy:
     """A rollout on one standard field, with `percentage` and `groupId`."""
     share = percentage(spec.parameters.get("percentage"))
     prefix = Prefix(spec.parameters.get("groupId") or "", STRATEGY_SEED, options.utf8)
     return OwnFieldRollout(kind, field, prefix, share) if share else Nobody("rolled out to 0 %")
 
 
-def compile_flexible(spec: StrategySpec, options: StrategyOptions) -> Strategy:
+def compile_flexible(spec: StrategySpec, options: StrategyOptions) -> CompiledStrategy:
     """flexibleRollout: `rollout` percent of `stickiness` within `groupId` (behaviour: Default stickiness)."""
     share = percentage(spec.parameters.get("rollout"))
     stickiness = spec.parameters.get("stickiness") or "default"
@@ -293,17 +293,17 @@ def compile_flexible(spec: StrategySpec, options: StrategyOptions) -> Strategy:
         return share_of_draws(share)
     if stickiness == "default":
         return Everyone() if share == 100 else DefaultRollout(USER_ID, "userId", prefix, share)
-    return Rollout(FIELDS.get(stickiness, PROPERTY), stickiness, prefix, share)
+    return StickyRollout(FIELDS.get(stickiness, PROPERTY), stickiness, prefix, share)
 
 
-def share_of_draws(share: int) -> Strategy:
+def share_of_draws(share: int) -> CompiledStrategy:
     """Return the rule that admits a share of random draws."""
     if share == 0:
         return Nobody("rolled out to 0 %")
     return Everyone() if share == 100 else RandomShare(share)
 
 
-STRATEGIES: Final[dict[str, Callable[[StrategySpec, StrategyOptions], Strategy]]] = {
+STRATEGIES: Final[dict[str, Callable[[StrategySpec, StrategyOptions], CompiledStrategy]]] = {
     "default": compile_default,
     BY_HOST: compile_hostname,
     "gradualRolloutRandom": compile_random,
@@ -316,11 +316,11 @@ STRATEGIES: Final[dict[str, Callable[[StrategySpec, StrategyOptions], Strategy]]
 """The built-in strategies, in the order in which the proxy names them when it registers."""
 
 
-def compile_rule(spec: StrategySpec, options: StrategyOptions) -> Strategy:
+def compile_rule(spec: StrategySpec, options: StrategyOptions) -> CompiledStrategy:
     """Return the strategy without its conditions and variants; custom ones come first, an unknown name admits nobody."""
     built_in = STRATEGIES.get(spec.name)
     if spec.name in options.custom:
-        strategy: Strategy = Custom(options.custom[spec.name], spec.parameters)
+        strategy: CompiledStrategy = Custom(options.custom[spec.name], spec.parameters)
     elif built_in is not None:
         strategy = built_in(spec, options)
     else:

@@ -32,7 +32,7 @@ class Override:
 
 
 @mypyc_attr(acyclic=True)
-class Choice:
+class VariantChoice:
     """The compiled variants of a feature or a strategy, of which at least one has a weight."""
 
     def __init__(self, variants: list[VariantSpec], prefix: Prefix, stickiness: str) -> None:
@@ -88,8 +88,8 @@ def running_sums(weights: list[int]) -> list[int]:
     return sums
 
 
-def compile_choice(variants: list[VariantSpec], group: str, stickiness: str | None, utf8: bool) -> Choice | None:
+def compile_choice(variants: list[VariantSpec], group: str, stickiness: str | None, utf8: bool) -> VariantChoice | None:
     """Return how one of the variants is drawn, None where no weight is left to draw from; no stickiness is the default one."""
     if sum([variant.weight for variant in variants]) <= 0:
         return None
-    return Choice(variants, Prefix(group, VARIANT_SEED, utf8), "default" if stickiness is None else stickiness)
+    return VariantChoice(variants, Prefix(group, VARIANT_SEED, utf8), "default" if stickiness is None else stickiness)

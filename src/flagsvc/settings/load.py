@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from flagsvc.errors import ConfigurationError
+from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.advice import advice_on, quotation
 from flagsvc.settings.files import Files, read_file
 from flagsvc.settings.foreign import foreign

@@ -3,14 +3,14 @@
 from flagsvc.testing.clock import FakeClock, turns
 from flagsvc.testing.log import Line, RecordingLog
 from flagsvc.testing.sources import FakeSource
-from flagsvc.testing.stores import MemoryShelf, MemoryStore
+from flagsvc.testing.stores import MemoryRecordStore, MemoryStore
 from flagsvc.testing.upstream import RecordingUpstream
 
 __all__ = [
     "FakeClock",
     "FakeSource",
     "Line",
-    "MemoryShelf",
+    "MemoryRecordStore",
     "MemoryStore",
     "RecordingLog",
     "RecordingUpstream",

@@ -19,7 +19,7 @@ class Sleeper:
 
 
 class FakeClock:
-    """A `flagsvc.clock.Clock` for tests: nothing waits for real, and time passes only in `advance`.
+    """A `flagsvc.core.clock.Clock` for tests: nothing waits for real, and time passes only in `advance`.
 
     What waits for a thread or a socket is not woken by it; wait for that by a condition of your own, then go on.
     """

@@ -6,13 +6,13 @@ import asyncio
 import hashlib
 from collections.abc import Iterable
 
-from flagsvc.upstream import Fetched
+from flagsvc.proxy.upstream import Fetched
 
 Answer = bytes | Fetched | Exception
 
 
 class FakeSource:
-    """A `flagsvc.repository.Source` that gives one answer of a script after the other, the last one for ever.
+    """A `flagsvc.proxy.configuration.Source` that gives one answer of a script after the other, the last one for ever.
 
     Bytes are a document: they get an ETag of their own, and asking with that gives "not modified". A `Fetched` is given as it is,
     an exception is raised. `etags` is what was asked with so far; while `gate` is set to an event that has not happened, an answer

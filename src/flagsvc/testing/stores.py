@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class MemoryStore:
-    """A `flagsvc.repository.stores.StorageProvider` that keeps what it is given in `data`; raises `fault` when that is set."""
+    """A `flagsvc.proxy.configuration.stores.StorageProvider` that keeps what it is given in `data`; raises `fault` when that is set."""
 
     def __init__(self) -> None:
         self.data: dict[str, bytes] = {}
@@ -25,8 +25,8 @@ class MemoryStore:
             raise self.fault
 
 
-class MemoryShelf:
-    """A `flagsvc.usage.Shelf` that keeps what it is given in `data`; raises `fault` when that is set."""
+class MemoryRecordStore:
+    """A `flagsvc.proxy.usage.RecordStore` that keeps what it is given in `data`; raises `fault` when that is set."""
 
     def __init__(self, *, shared: bool = True) -> None:
         self.shared = shared

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from flagsvc.proxy.upstream import Fetched
 from flagsvc.testing.sources import FakeSource
-from flagsvc.upstream import Fetched
 
 EMPTY = b'{"version":2,"features":[]}'
 
 
 class RecordingUpstream:
-    """Stands where `flagsvc.upstream.Upstream` does: documents come from `source`, posts go to `registrations` and `metrics`.
+    """Stands where `flagsvc.proxy.upstream.Upstream` does: documents come from `source`, posts go to `registrations` and `metrics`.
 
     `faults` are raised by the next posts, one each; what such a post carried is in `attempts` only, where all posts are.
     """

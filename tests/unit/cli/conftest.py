@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterator, Mapping
 
 import pytest
-from cli_helpers import Called, Flagsvc
-from fake_admin import FakeAdmin, fake_admin
+
+from support.cli_helpers import Called, Flagsvc
+from support.fake_admin import FakeAdmin, fake_admin
 
 
 @pytest.fixture

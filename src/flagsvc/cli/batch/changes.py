@@ -27,7 +27,7 @@ class Change(NamedTuple):
     details: tuple[str, ...] = ()
 
 
-class Changes(NamedTuple):
+class ImportChanges(NamedTuple):
     """What an import would do: to each flag, and what else it would create."""
 
     flags: tuple[Change, ...]
@@ -39,7 +39,7 @@ class Changes(NamedTuple):
 
 
 @dataclass
-class Flag:
+class FlagEntry:
     """All that a data set says of one flag; None where it says nothing. `places` are the sort orders of its strategies."""
 
     fields: dict[str, Any] | None = None
@@ -57,31 +57,31 @@ def named_in(data: Mapping[str, Any]) -> list[str]:
     return list(flags_of(data))
 
 
-def flags_of(data: Mapping[str, Any]) -> dict[str, Flag]:
+def flags_of(data: Mapping[str, Any]) -> dict[str, FlagEntry]:
     """Return what a data set says, by flag."""
-    flags: dict[str, Flag] = {}
+    flags: dict[str, FlagEntry] = {}
     segments = {item.get("id"): str(item.get("name")) for item in rows(data, "segments")}
     for item in rows(data, "features"):
-        flags.setdefault(item["name"], Flag()).fields = item
+        flags.setdefault(item["name"], FlagEntry()).fields = item
     for item in rows(data, "featureStrategies"):
         if item.get("featureName"):
-            flag = flags.setdefault(item["featureName"], Flag())
+            flag = flags.setdefault(item["featureName"], FlagEntry())
             flag.strategies.append(strategy(item, segments))
             flag.places.append(place if isinstance(place := item.get("sortOrder"), int | float) else None)
     for item in rows(data, "featureEnvironments"):
         if item.get("featureName"):
-            flag = flags.setdefault(item["name"], Flag())
+            flag = flags.setdefault(item["name"], FlagEntry())
             flag.enabled = bool(item.get("enabled"))
             flag.variants = item.get("variants") or flag.variants
     for item in rows(data, "featureTags"):
         if item.get("tagType"):
-            flags.setdefault(item["featureName"], Flag()).tags.add(f"{item['tagType']}:{item['tagValue']}")
+            flags.setdefault(item["featureName"], FlagEntry()).tags.add(f"{item['tagType']}:{item['tagValue']}")
     for item in rows(data, "dependencies"):
         if item["feature"] in flags:
             flags[item["feature"]].depends |= {parent["feature"]: depends(parent) for parent in item["dependencies"]}
     for item in rows(data, "links"):
         links = [(link["url"], link.get("title") or "") for link in item["links"]]
-        flags.setdefault(item["feature"], Flag()).links = links
+        flags.setdefault(item["feature"], FlagEntry()).links = links
     return flags
 
 
@@ -119,7 +119,7 @@ def compare(
     target: Mapping[str, Any],
     context_fields: Iterable[str] | None,
     tag_types: Iterable[str] | None,
-) -> Changes:
+) -> ImportChanges:
     """Return what an import of `data` would change.
 
     `target` is the server's export of the flags that `data` names (`named_in`); `context_fields` and `tag_types` are the
@@ -132,7 +132,7 @@ def compare(
     fields = fresh((item["name"] for item in rows(data, "contextFields")), context_fields)
     types = fresh((item["name"] for item in rows(data, "tagTypes") if item["name"] in used), tag_types)
     others = [*(f"context field {name}" for name in fields), *(f"tag type {name}" for name in types)]
-    return Changes(changes, tuple(others))
+    return ImportChanges(changes, tuple(others))
 
 
 def fresh(names: Iterable[str], known: Iterable[str] | None) -> list[str]:
@@ -140,17 +140,17 @@ def fresh(names: Iterable[str], known: Iterable[str] | None) -> list[str]:
     return [] if known is None else [name for name in dict.fromkeys(names) if name not in set(known)]
 
 
-def changed(name: str, wanted: Flag, there: Flag | None) -> Change:
+def changed(name: str, wanted: FlagEntry, there: FlagEntry | None) -> Change:
     """Return what happens to one flag."""
     if there is None or there.fields is None:
-        return Change(name, "new", tuple(differences(name, wanted, Flag(fields={}, enabled=False, links=[]))))
+        return Change(name, "new", tuple(differences(name, wanted, FlagEntry(fields={}, enabled=False, links=[]))))
     if there.fields.get("archived"):
         return Change(name, "left out", ("it is archived",))
     details = tuple(differences(name, wanted, there))
     return Change(name, "changed" if details else "same", details)
 
 
-def differences(name: str, wanted: Flag, there: Flag) -> Iterable[str]:
+def differences(name: str, wanted: FlagEntry, there: FlagEntry) -> Iterable[str]:
     """Give what is different between what is wanted of a flag and what is there, a line each."""
     if wanted.fields is not None:
         yield from metadata(wanted.fields, there.fields or {})
@@ -177,7 +177,7 @@ def metadata(wanted: Mapping[str, Any], there: Mapping[str, Any]) -> Iterable[st
             yield f"{key}: {shown(before)} → {shown(after)}" if there else f"{key}: {shown(after)}"
 
 
-def strategies(name: str, wanted: Flag, there: Flag) -> Iterable[str]:
+def strategies(name: str, wanted: FlagEntry, there: FlagEntry) -> Iterable[str]:
     """Give the strategies that go and come; those of a flag that is listed are replaced, of another added to."""
     coming = list(wanted.strategies)
     if wanted.fields is None:

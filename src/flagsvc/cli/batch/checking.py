@@ -16,7 +16,7 @@ from flagsvc.cli.batch.files import FlagFile
 from flagsvc.cli.batch.refusals import CannotAskError
 
 if TYPE_CHECKING:
-    from flagsvc.flagstore.batch.facts import Problem
+    from flagsvc.server.store.batch.facts import ImportProblem
 
 UNKNOWN_FORM = "what an import checks besides: the data has a form that this program does not know"
 NO_FLAGS = "what an import checks besides: the token may not export flags"
@@ -26,7 +26,7 @@ class Findings(NamedTuple):
     """The server's three lists, what an import would refuse besides, and what could not be checked."""
 
     lists: dict[str, list[dict[str, Any]]]
-    problems: list[Problem]
+    problems: list[ImportProblem]
     unchecked: list[str]
 
     @property
@@ -63,17 +63,17 @@ def show(found: Findings, request: Mapping[str, Any]) -> None:
     tables.besides(found.problems, found.unchecked)
 
 
-def unexplained(lists: dict[str, list[dict[str, Any]]], refusal: str) -> list[Problem]:
+def unexplained(lists: dict[str, list[dict[str, Any]]], refusal: str) -> list[ImportProblem]:
     """Return what the server's trial said where nothing else says why."""
-    from flagsvc.flagstore.batch.facts import Problem
+    from flagsvc.server.store.batch.facts import ImportProblem
 
-    return [] if session.refused(lists) else [Problem("refused", "", "", refusal)]
+    return [] if session.refused(lists) else [ImportProblem("refused", "", "", refusal)]
 
 
-def checked(client: AdminClient, request: dict[str, Any], *, narrow: bool) -> tuple[list[Problem], list[str]]:
+def checked(client: AdminClient, request: dict[str, Any], *, narrow: bool) -> tuple[list[ImportProblem], list[str]]:
     """Return what the checks of an import find, and what they could not look at. Raises CannotAskError."""
-    from flagsvc.flagstore.batch.dataset import read_data_set
-    from flagsvc.flagstore.batch.problems import problems_of
+    from flagsvc.server.store.batch.dataset import read_data_set
+    from flagsvc.server.store.batch.problems import problems_of
 
     known = coerced(request)
     if known is None:
@@ -88,8 +88,8 @@ def coerced(request: dict[str, Any]) -> dict[str, Any] | None:
 
     None where it has not the form that is known here: a server of another version may take it.
     """
-    from flagsvc.shapes import ShapeError, check
-    from flagsvc.shapes.batch import IMPORT
+    from flagsvc.http.shapes import ShapeError, check
+    from flagsvc.server.shapes.batch import IMPORT
 
     try:
         return cast(dict[str, Any], check(IMPORT, copy.deepcopy(request)))

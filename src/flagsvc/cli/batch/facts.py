@@ -10,8 +10,8 @@ from flagsvc.cli.batch.client import AdminClient
 from flagsvc.cli.batch.refusals import CannotAskError
 
 if TYPE_CHECKING:
-    from flagsvc.flagstore.batch.dataset import DataSet
-    from flagsvc.flagstore.batch.facts import Facts, Flag
+    from flagsvc.server.store.batch.dataset import DataSet
+    from flagsvc.server.store.batch.facts import Facts, ServerFlag
 
 UNANSWERED = ("forbidden", "not-found", "refused", "no-flag-server", "unexpected", "server")
 """Kinds of failures that say that a server, or the token, does not give something; others end the command."""
@@ -19,7 +19,7 @@ UNANSWERED = ("forbidden", "not-found", "refused", "no-flag-server", "unexpected
 
 def read_facts(client: AdminClient, data: DataSet, *, narrow: bool) -> Facts | None:
     """Return what the server says about a data set; None where it does not tell its flags. Raises CannotAskError."""
-    from flagsvc.flagstore.batch.facts import Facts
+    from flagsvc.server.store.batch.facts import Facts
 
     flags = read_flags(client, data)
     if flags is None:
@@ -34,10 +34,10 @@ def read_facts(client: AdminClient, data: DataSet, *, narrow: bool) -> Facts | N
     )
 
 
-def read_flags(client: AdminClient, data: DataSet) -> dict[str, Flag] | None:
+def read_flags(client: AdminClient, data: DataSet) -> dict[str, ServerFlag] | None:
     """Return the flags that a data set names and the server has, by an export of them."""
-    from flagsvc.flagstore.batch.dataset import wishes_of
-    from flagsvc.flagstore.batch.facts import Flag
+    from flagsvc.server.store.batch.dataset import wishes_of
+    from flagsvc.server.store.batch.facts import ServerFlag
 
     names = sorted(name for name in named_anywhere(data) if name and "\0" not in name)
     try:
@@ -50,7 +50,7 @@ def read_flags(client: AdminClient, data: DataSet) -> dict[str, Flag] | None:
     parented = {each["feature"] for each in found.get("dependencies", ())}
     children = {wish.child for wish in wishes_of(data)}
     return {
-        each["name"]: Flag(
+        each["name"]: ServerFlag(
             project=each.get("project", ""),
             archived=bool(each.get("archived")),
             here=each["name"] in here,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from flagsvc.cli.documents import from_file
-from flagsvc.errors import ConfigurationError, StoreError
+from flagsvc.core.errors import ConfigurationError, StoreError
 from flagsvc.settings.parse import printable
 
 FORMATS = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}

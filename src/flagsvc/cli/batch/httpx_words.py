@@ -6,8 +6,8 @@ import re
 
 import httpx
 
-from flagsvc.errors import UpstreamError
-from flagsvc.upstream.trust import tls_context
+from flagsvc.core.errors import UpstreamError
+from flagsvc.http.client.trust import tls_context
 
 WORDS: tuple[tuple[type[Exception], str], ...] = (
     (httpx.ConnectTimeout, "no connection within the time limit"),

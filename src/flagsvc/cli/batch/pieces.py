@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from flagsvc.cli.batch.client import encoded
-from flagsvc.errors import FlagsvcError
+from flagsvc.core.errors import FlagsvcError
 
 Json = dict[str, Any]
 BODY_LIMIT = 512_000
@@ -34,7 +34,7 @@ class Piece(NamedTuple):
 
 
 @dataclass
-class Parts:
+class RequestParts:
     """A request, and by flag what of its data set is that flag's own."""
 
     request: Json
@@ -85,11 +85,11 @@ def pieces(request: Json, names: Iterable[str], limit: int = BODY_LIMIT) -> Iter
         yield Piece(some, parts.of(some))
 
 
-def parts_of(request: Json) -> Parts:
+def parts_of(request: Json) -> RequestParts:
     """Return a request in its parts."""
     data = request["data"]
     names = [item["name"] for item in data["features"]]
-    parts = Parts(request, {name: {key: [] for key in OF_A_FLAG} for name in names})
+    parts = RequestParts(request, {name: {key: [] for key in OF_A_FLAG} for name in names})
     for key, flag in OF_A_FLAG.items():
         for item in data.get(key) or ():
             if item.get(flag) in parts.flags:

@@ -28,7 +28,7 @@ PROVIDED = re.compile(r'You provided (".*"), which is not valid')
 POINTERS = re.compile(r"`(/body[^`]*)`")
 
 
-class Violation(NamedTuple):
+class FileViolation(NamedTuple):
     """One violation: the place in the file with the item's name, what is wrong there, and the path as the server has it."""
 
     place: str
@@ -36,7 +36,7 @@ class Violation(NamedTuple):
     path: str
 
 
-def violation(detail: Mapping[str, Any], request: Mapping[str, Any], *, bare: bool) -> Violation:
+def violation(detail: Mapping[str, Any], request: Mapping[str, Any], *, bare: bool) -> FileViolation:
     """Return a detail of a 400 as one violation.
 
     `request` is what was sent; `bare` says that the file holds a data set and no whole request, so that places are in it.
@@ -44,7 +44,7 @@ def violation(detail: Mapping[str, Any], request: Mapping[str, Any], *, bare: bo
     path, message = str(detail.get("path", "")), str(detail.get("message", ""))
     parts = keys(path) if path.startswith("/") else found(path, message, request)
     readable = POINTERS.sub(lambda match: f"`{spelled(keys(match[1]), bare) or 'the file'}`", message)
-    return Violation(place(parts, request, bare=bare), printable(readable, 1000).rstrip("."), printable(path, 300))
+    return FileViolation(place(parts, request, bare=bare), printable(readable, 1000).rstrip("."), printable(path, 300))
 
 
 def keys(pointer: str) -> list[str]:

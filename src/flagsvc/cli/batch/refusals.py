@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from flagsvc.cli.batch.target import ONE, Side
-from flagsvc.errors import FlagsvcError
+from flagsvc.core.errors import FlagsvcError
 from flagsvc.settings.parse import printable
 
 LONGEST = 600
@@ -76,7 +76,7 @@ class Reply:
         return self.error.get("name") != "NotFoundError" or self.path.lower() in self.message.lower()
 
 
-class Row(NamedTuple):
+class RefusalRow(NamedTuple):
     """What a status means: the first row that fits counts.
 
     `text` may use {url}, {message}, {size}, {status}, {location}; {tokens} and {address}, what gives the token and the address;
@@ -92,33 +92,33 @@ class Row(NamedTuple):
 
 
 ROWS = (
-    Row(300, 399, "redirect", "`{url}` redirects to `{location}`, where the token is not sent: give that address as {address}"),
-    Row(400, 400, "refused", "the server refused the request: {message}"),
-    Row(401, 401, "unauthorized", "the server does not know the token: give another with {tokens}"),
-    Row(
+    RefusalRow(300, 399, "redirect", "`{url}` redirects to `{location}`, where the token is not sent: give that address as {address}"),
+    RefusalRow(400, 400, "refused", "the server refused the request: {message}"),
+    RefusalRow(401, 401, "unauthorized", "the server does not know the token: give another with {tokens}"),
+    RefusalRow(
         403, 403, "token-type",
         "the token is one for SDKs and proxies, which the admin API does not take: give another with {tokens} "
         "(a personal access token)",
         says="token type",
     ),
-    Row(403, 403, "forbidden", "the user of the token may not do this: {message}"),
-    Row(404, 404, "not-found", "the server does not find it: {message}"),
-    Row(409, 409, "conflict", "the server refused the request: {message}"),
-    Row(
+    RefusalRow(403, 403, "forbidden", "the user of the token may not do this: {message}"),
+    RefusalRow(404, 404, "not-found", "the server does not find it: {message}"),
+    RefusalRow(409, 409, "conflict", "the server refused the request: {message}"),
+    RefusalRow(
         413, 413, "too-large",
         "the data set is too large: {size} bytes were sent, and a flag server takes 512000 where its limit was not raised; "
         "{smaller}",
     ),
-    Row(415, 415, "media-type", "the server does not take JSON at `{url}`: is {address} the address of a flag server?"),
-    Row(429, 429, "throttled", "the server asks for fewer requests: try again later"),
-    Row(503, 503, "maintenance", "the server is in maintenance mode: try again when it is over", says="maintenance"),
-    Row(500, 599, "server", "the server failed with status {status}{colon}: try again, and see its log if it stays so"),
+    RefusalRow(415, 415, "media-type", "the server does not take JSON at `{url}`: is {address} the address of a flag server?"),
+    RefusalRow(429, 429, "throttled", "the server asks for fewer requests: try again later"),
+    RefusalRow(503, 503, "maintenance", "the server is in maintenance mode: try again when it is over", says="maintenance"),
+    RefusalRow(500, 599, "server", "the server failed with status {status}{colon}: try again, and see its log if it stays so"),
 )  # fmt: skip
-OTHER = Row(
+OTHER = RefusalRow(
     0, 999, "unexpected", "`{url}` answered with status {status}, which means nothing here: is it a flag server?"
 )
-NOWHERE = Row(404, 404, "no-flag-server", "no flag server's admin API is at `{url}`: check {address}")
-NO_TOKEN = Row(401, 401, "unauthorized", "the server wants a token: give one with {tokens}")
+NOWHERE = RefusalRow(404, 404, "no-flag-server", "no flag server's admin API is at `{url}`: check {address}")
+NO_TOKEN = RefusalRow(401, 401, "unauthorized", "the server wants a token: give one with {tokens}")
 
 
 def refusal(reply: Reply, url: str, *, token: bool, side: Side = ONE) -> CannotAskError:
@@ -143,7 +143,7 @@ def refusal(reply: Reply, url: str, *, token: bool, side: Side = ONE) -> CannotA
     return CannotAskError(row.kind, text.rstrip("."), status=reply.status, details=reply.details)
 
 
-def row_of(reply: Reply, *, token: bool) -> Row:
+def row_of(reply: Reply, *, token: bool) -> RefusalRow:
     """Return the row that an answer falls under."""
     if reply.status == 404 and reply.astray:
         return NOWHERE

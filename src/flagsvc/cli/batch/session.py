@@ -14,29 +14,29 @@ from flagsvc.cli.batch.client import AdminClient
 from flagsvc.cli.batch.files import FlagFile, read_flags
 from flagsvc.cli.batch.refusals import CannotAskError
 from flagsvc.cli.batch.target import add_target_arguments, target_of, warn_of
-from flagsvc.cli.parser import Formatter as Columns
-from flagsvc.errors import ConfigurationError
+from flagsvc.cli.parser import OptionFormatter as Columns
+from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.parse import printable
 
 REFUSED = ("refused", "conflict", "forbidden", "not-found")
 """Kinds of refusals of an import that are about what was to be imported."""
 
 
-class Formatter(Columns, RawDescriptionHelpFormatter):
+class ParagraphFormatter(Columns, RawDescriptionHelpFormatter):
     """Help whose description and examples keep their lines."""
 
 
 class SchemaError(CannotAskError):
     """The server refused the form of the data (import validation, 3): `violations` say where and what (exit code 1)."""
 
-    def __init__(self, error: CannotAskError, violations: list[places.Violation]) -> None:
+    def __init__(self, error: CannotAskError, violations: list[places.FileViolation]) -> None:
         self.violations = violations
         super().__init__("schema", str(error), status=error.status, details=error.details)
 
 
 def describe(parser: ArgumentParser, epilog: str) -> None:
     """Give a command its closing text, whose lines stay as they are."""
-    parser.epilog, parser.formatter_class = epilog, Formatter
+    parser.epilog, parser.formatter_class = epilog, ParagraphFormatter
 
 
 def add_file_arguments(parser: ArgumentParser, epilog: str) -> None:

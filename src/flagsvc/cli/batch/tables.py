@@ -8,12 +8,12 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from flagsvc.cli.batch.changes import KINDS, Change, Changes
-from flagsvc.cli.batch.places import Violation
+from flagsvc.cli.batch.changes import KINDS, Change, ImportChanges
+from flagsvc.cli.batch.places import FileViolation
 from flagsvc.settings.parse import printable
 
 if TYPE_CHECKING:
-    from flagsvc.flagstore.batch.facts import Problem
+    from flagsvc.server.store.batch.facts import ImportProblem
 
 LISTS = (("errors", "error", "red"), ("warnings", "warning", "yellow"), ("permissions", "missing permission", "red"))
 """List of a validation → what one of its items is called, and its colour."""
@@ -42,7 +42,7 @@ def problems(lists: Mapping[str, Sequence[Mapping[str, object]]]) -> None:
     )
 
 
-def besides(found: Sequence[Problem], unchecked: Sequence[str]) -> None:
+def besides(found: Sequence[ImportProblem], unchecked: Sequence[str]) -> None:
     """Show what an import would refuse besides, what is wrong once with all its places, and what was not checked."""
     messages: dict[str, list[str]] = {}
     for each in found:
@@ -53,12 +53,12 @@ def besides(found: Sequence[Problem], unchecked: Sequence[str]) -> None:
     show(("", "What", "Where"), rows + [("yellow", "not checked", said(text), ()) for text in unchecked])
 
 
-def violations(found: Iterable[Violation]) -> None:
+def violations(found: Iterable[FileViolation]) -> None:
     """Show violations of the schema, each with its place in the file."""
     show(("", "What", "Where"), [("red", "error", item.message, (item.place,)) for item in found])
 
 
-def changes(found: Changes) -> None:
+def changes(found: ImportChanges) -> None:
     """Show what an import would change; of flags that stay as they are only the number."""
     told = [change for change in found.flags if change.kind != "same"]
     rows = [(COLOURS[change.kind], *marked(change)) for change in told]

@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from flagsvc.errors import ConfigurationError
+from flagsvc.core.errors import ConfigurationError
+from flagsvc.http.client.addresses import shown, web_parts
 from flagsvc.settings.load import LARGEST_SECRET, resolve
 from flagsvc.settings.parse import printable
-from flagsvc.upstream.addresses import shown, web_parts
 
 if TYPE_CHECKING:
     import ssl
 
-    from flagsvc.certificates import Pair
-    from flagsvc.upstream.outbound import Outbound
+    from flagsvc.core.certificates import CertificateFiles
+    from flagsvc.http.client.outbound import Outbound
 
 SECONDS = 60.0
 URL_VARIABLES = ("FLAGSVC_URL", "UNLEASH_URL")
@@ -97,7 +97,7 @@ class Target:
     ca_file: str | None = None
     reject_unauthorized: bool = True
     upstream_ca: str | None = None
-    own: Pair | None = None
+    own: CertificateFiles | None = None
     http_proxy: str | None = field(default=None, repr=False)
     https_proxy: str | None = field(default=None, repr=False)
     no_proxy: tuple[str, ...] = ()
@@ -110,7 +110,7 @@ class Target:
 
     def outbound(self) -> Outbound:
         """Return which outbound proxy a request takes."""
-        from flagsvc.upstream.outbound import Outbound
+        from flagsvc.http.client.outbound import Outbound
 
         return Outbound(self.http_proxy, self.https_proxy, self.no_proxy)
 
@@ -118,7 +118,7 @@ class Target:
         """Return the TLS settings; raises ConfigurationError for a file that cannot be used."""
         import ssl
 
-        from flagsvc.upstream.trust import Trust
+        from flagsvc.http.client.trust import Trust
 
         context = Trust(self.reject_unauthorized, self.upstream_ca, self.own).context()
         if self.ca_file:
@@ -199,12 +199,12 @@ def target_at(address: str, args: Namespace, side: Side, environ: Mapping[str, s
     )
 
 
-def own_certificate(cert: str, key: str | None, password: str | None) -> Pair:
+def own_certificate(cert: str, key: str | None, password: str | None) -> CertificateFiles:
     """Return the certificate to show to the server."""
-    from flagsvc.certificates import Pair
-    from flagsvc.upstream.trust import OWN
+    from flagsvc.core.certificates import CertificateFiles
+    from flagsvc.http.client.trust import OWN
 
-    return Pair(OWN, cert, key, password)
+    return CertificateFiles(OWN, cert, key, password)
 
 
 def own_address(url: str, side: Side) -> str:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from flagsvc.errors import ConfigurationError
+from flagsvc.core.errors import ConfigurationError
 
 MOST_VALUES = 2_000_000
 """Values that a file may hold, aliases written out: a few lines of aliases of aliases would fill any memory."""
@@ -37,7 +37,7 @@ def resolvers(others: Resolvers) -> Resolvers:
     return found
 
 
-class Reader(yaml.SafeLoader):
+class YamlReader(yaml.SafeLoader):
     """PyYAML's safe reader with our scalars."""
 
     yaml_implicit_resolvers = resolvers({})
@@ -48,7 +48,7 @@ class Reader(yaml.SafeLoader):
     }
 
 
-class Writer(yaml.SafeDumper):
+class YamlWriter(yaml.SafeDumper):
     """PyYAML's safe writer; quotes what either version of YAML would read as something other than text."""
 
     yaml_implicit_resolvers = resolvers(yaml.SafeDumper.yaml_implicit_resolvers)
@@ -61,7 +61,7 @@ class Writer(yaml.SafeDumper):
 def read_yaml(text: str, where: str) -> object:
     """Return the value of one YAML document, of JSON's kinds only; raises ConfigurationError with the position."""
     try:
-        value = yaml.load(text, Reader)  # noqa: S506 - a subclass of the safe one
+        value = yaml.load(text, YamlReader)  # noqa: S506 - a subclass of the safe one
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
@@ -102,4 +102,4 @@ def unlike_json(value: object) -> Any:
 
 def write_yaml(value: object) -> str:
     """Return a value as YAML."""
-    return yaml.dump(value, Dumper=Writer, sort_keys=False, allow_unicode=True, width=100)
+    return yaml.dump(value, Dumper=YamlWriter, sort_keys=False, allow_unicode=True, width=100)

@@ -10,9 +10,9 @@ from flagsvc.cli.batch.client import AdminClient, in_path
 from flagsvc.cli.batch.files import FlagFile
 from flagsvc.cli.batch.pieces import Piece
 from flagsvc.cli.batch.refusals import CannotAskError
-from flagsvc.cli.moving.looking import NAMES_AT_ONCE, Place, Plan
-from flagsvc.cli.moving.steps import Step
-from flagsvc.errors import FlagsvcError
+from flagsvc.cli.moving.looking import NAMES_AT_ONCE, MovePlan, ProjectEnvironment
+from flagsvc.cli.moving.steps import MoveStep
+from flagsvc.core.errors import FlagsvcError
 from flagsvc.settings.parse import printable
 
 
@@ -20,7 +20,7 @@ class StoppedError(FlagsvcError):
     """The server does not take a part of what is moved; what was moved before stays."""
 
 
-def do(plan: Plan, target: AdminClient) -> None:
+def do(plan: MovePlan, target: AdminClient) -> None:
     """Carry out a plan. Raises StoppedError, and CannotAskError where the server gives no answer to the point."""
     send_all(plan.steps, target)
     for project, names in plan.revive.items():
@@ -33,7 +33,7 @@ def do(plan: Plan, target: AdminClient) -> None:
     send_all(plan.users, target)
 
 
-def send_all(steps: Iterable[Step], target: AdminClient) -> None:
+def send_all(steps: Iterable[MoveStep], target: AdminClient) -> None:
     """Do steps one by one, and say how many of each kind were done."""
     done: Counter[str] = Counter()
     for step in steps:
@@ -47,7 +47,7 @@ def send_all(steps: Iterable[Step], target: AdminClient) -> None:
         print(f"moved: {tables.number(count, title)}")
 
 
-def import_all(place: Place, target: AdminClient) -> None:
+def import_all(place: ProjectEnvironment, target: AdminClient) -> None:
     """Import the flags of a place piece by piece."""
     done = 0
     for piece in place.pieces:
@@ -58,7 +58,7 @@ def import_all(place: Place, target: AdminClient) -> None:
     print(f"moved: {tables.number(done, 'flag')} into {where(place)}{pieces}")
 
 
-def import_(piece: Piece, place: Place, target: AdminClient) -> None:
+def import_(piece: Piece, place: ProjectEnvironment, target: AdminClient) -> None:
     """Validate and import some flags. Raises StoppedError, and CannotAskError."""
     try:
         lists = session.validated(target, FlagFile(piece.request, bare=False), piece.request)
@@ -81,7 +81,7 @@ def send_names(verb: str, project: str, names: list[str], target: AdminClient) -
     print(f"moved: {tables.number(len(names), f'{verb}d flag')} of project `{printable(project)}`")
 
 
-def where(place: Place) -> str:
+def where(place: ProjectEnvironment) -> str:
     """Return where flags are imported into."""
     return f"project `{printable(place.project)}`, environment `{printable(place.environment)}`"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from flagsvc.cli.batch.changes import CONSTRAINT
 from flagsvc.cli.batch.client import in_path
-from flagsvc.cli.moving.steps import Json, Request, Step
+from flagsvc.cli.moving.steps import AdminRequest, Json, MoveStep
 
 LOST: Json = {"description": "", "project": None}
 """Fields that may be emptied, and what is sent then."""
@@ -36,7 +36,7 @@ def as_it_is(_: Json, own: Json) -> Json:
 
 
 @dataclass(frozen=True)
-class Kind:
+class ResourceKind:
     """One kind of thing: what it is called, where the admin API has it, what of it is written, what becomes of one that is there.
 
     `key` is where its list stands in the answer, none where the answer is the list; `wanted` says of the other server's and the
@@ -62,16 +62,18 @@ class Kind:
 
 
 KINDS = (
-    Kind("strategy type", "/api/admin/strategies", "strategies", ("name", "description", "parameters"), as_there),
-    Kind(
+    ResourceKind(
+        "strategy type", "/api/admin/strategies", "strategies", ("name", "description", "parameters"), as_there
+    ),
+    ResourceKind(
         "context field",
         "/api/admin/context",
         "",
         ("name", "description", "stickiness", "sortOrder", "legalValues", "project"),
         with_legal_values,
     ),
-    Kind("tag type", "/api/admin/tag-types", "tagTypes", ("name", "description", "icon", "color"), as_it_is),
-    Kind(
+    ResourceKind("tag type", "/api/admin/tag-types", "tagTypes", ("name", "description", "icon", "color"), as_it_is),
+    ResourceKind(
         "segment",
         "/api/admin/segments",
         "segments",
@@ -83,7 +85,9 @@ KINDS = (
 """In the order in which they are moved: a segment's constraints have context fields with their legal values."""
 
 
-def steps(kind: Kind, source: Iterable[Json], target: Iterable[Json], projects: Mapping[str, str]) -> Iterator[Step]:
+def steps(
+    kind: ResourceKind, source: Iterable[Json], target: Iterable[Json], projects: Mapping[str, str]
+) -> Iterator[MoveStep]:
     """Give what makes a server have the things of another, from the lists of both.
 
     `projects` has the projects that are moved, and the project that each becomes; a thing of another project stays behind.
@@ -94,13 +98,15 @@ def steps(kind: Kind, source: Iterable[Json], target: Iterable[Json], projects: 
         wanted = row if own is None else kind.wanted(row, own)
         later = deprecation(kind, row, own or {})
         if own is None:
-            made = Request("POST", kind.path, kind.body(wanted, new=True))
-            yield Step(kind.title, row["name"], "new", (made, *later))
+            made = AdminRequest("POST", kind.path, kind.body(wanted, new=True))
+            yield MoveStep(kind.title, row["name"], "new", (made, *later))
         elif form(kind, wanted) != form(kind, own):
             where = f"{kind.path}/{in_path(str(own[kind.by]))}"
-            yield Step(kind.title, row["name"], "changed", (Request("PUT", where, kind.change(wanted, own)), *later))
+            yield MoveStep(
+                kind.title, row["name"], "changed", (AdminRequest("PUT", where, kind.change(wanted, own)), *later)
+            )
         elif later:
-            yield Step(kind.title, row["name"], "changed", later)
+            yield MoveStep(kind.title, row["name"], "changed", later)
 
 
 def moved(rows: Iterable[Json], projects: Mapping[str, str]) -> Iterator[Json]:
@@ -115,14 +121,14 @@ def moved(rows: Iterable[Json], projects: Mapping[str, str]) -> Iterator[Json]:
             yield {**row, "project": projects[project]}
 
 
-def deprecation(kind: Kind, row: Json, own: Json) -> tuple[Request, ...]:
+def deprecation(kind: ResourceKind, row: Json, own: Json) -> tuple[AdminRequest, ...]:
     """Return the request that marks a strategy type as deprecated, where only the other server has it so."""
     if not row.get("deprecated") or own.get("deprecated"):
         return ()
-    return (Request("POST", f"{kind.path}/{in_path(row['name'])}/deprecate"),)
+    return (AdminRequest("POST", f"{kind.path}/{in_path(row['name'])}/deprecate"),)
 
 
-def form(kind: Kind, row: Mapping[str, Any]) -> str:
+def form(kind: ResourceKind, row: Mapping[str, Any]) -> str:
     """Return the written fields as a text to compare by. Empty and missing fields count as equal."""
     parts = {name: row.get(name) or None for name in kind.fields}
     parts["constraints"] = [CONSTRAINT | each for each in row.get("constraints") or ()]

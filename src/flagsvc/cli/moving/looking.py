@@ -8,14 +8,14 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from flagsvc.cli.batch import order
-from flagsvc.cli.batch.changes import Change, Changes, compare
+from flagsvc.cli.batch.changes import Change, ImportChanges, compare
 from flagsvc.cli.batch.client import AdminClient, in_path
 from flagsvc.cli.batch.facts import read_environments
 from flagsvc.cli.batch.pieces import OF_A_FLAG, Piece, pieces
 from flagsvc.cli.moving.kinds import KINDS, steps
 from flagsvc.cli.moving.people import people
-from flagsvc.cli.moving.steps import Json, Request, Step
-from flagsvc.errors import ConfigurationError
+from flagsvc.cli.moving.steps import AdminRequest, Json, MoveStep
+from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.parse import printable
 
 PROJECTS, ENVIRONMENTS = "/api/admin/projects", "/api/admin/environments"
@@ -26,7 +26,7 @@ PAGE = 100
 SENT = ("new", "changed")
 
 
-class Asked(NamedTuple):
+class MoveRequest(NamedTuple):
     """What is to be moved: projects and environments by name, empty for all; the project that takes all of it, if one does."""
 
     projects: tuple[str, ...] = ()
@@ -34,27 +34,27 @@ class Asked(NamedTuple):
     to_project: str | None = None
 
 
-class Place(NamedTuple):
+class ProjectEnvironment(NamedTuple):
     """The flags of a project in an environment: what happens to each, and the requests that import those that change."""
 
     project: str
     environment: str
-    found: Changes
+    found: ImportChanges
     pieces: list[Piece]
 
 
 @dataclass
-class Plan:
+class MovePlan:
     """All that is to be done, in order: single requests, flags to revive by project, imports by place, flags to archive, users.
 
     `left` stays behind.
     """
 
-    steps: list[Step] = field(default_factory=list)
+    steps: list[MoveStep] = field(default_factory=list)
     revive: dict[str, list[str]] = field(default_factory=dict)
-    places: list[Place] = field(default_factory=list)
+    places: list[ProjectEnvironment] = field(default_factory=list)
     archive: dict[str, list[str]] = field(default_factory=dict)
-    users: list[Step] = field(default_factory=list)
+    users: list[MoveStep] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -64,9 +64,9 @@ class Plan:
         return not self.steps and not self.users and not any(place.pieces for place in self.places)
 
 
-def look(source: AdminClient, target: AdminClient, asked: Asked) -> Plan:
+def look(source: AdminClient, target: AdminClient, asked: MoveRequest) -> MovePlan:
     """Return what makes `target` have what is asked for of `source`. Raises CannotAskError, ConfigurationError, TooLargeError."""
-    plan = Plan()
+    plan = MovePlan()
     projects = projects_of(source, target, asked, plan)
     environments = environments_of(source, target, asked, plan)
     for kind in KINDS:
@@ -84,7 +84,7 @@ def look(source: AdminClient, target: AdminClient, asked: Asked) -> Plan:
     return plan
 
 
-def projects_of(source: AdminClient, target: AdminClient, asked: Asked, plan: Plan) -> dict[str, str]:
+def projects_of(source: AdminClient, target: AdminClient, asked: MoveRequest, plan: MovePlan) -> dict[str, str]:
     """Return the projects to move and what each becomes; those that are missing are to be made, where the server can."""
     rows = {row["id"]: row for row in source.rows(PROJECTS, "projects")}
     unknown(source, "project", asked.projects, rows)
@@ -104,7 +104,7 @@ def unknown(server: AdminClient, kind: str, names: Iterable[str], known: Iterabl
             server.check_named(**{kind: name})
 
 
-def new_project(target: AdminClient, row: Mapping[str, Any]) -> Step:
+def new_project(target: AdminClient, row: Mapping[str, Any]) -> MoveStep:
     """Return what makes a project; raises ConfigurationError where the server makes none."""
     name = str(row["id"])
     if not target.takes("POST", f"{PROJECTS}/validate", {"id": name}):
@@ -115,10 +115,10 @@ def new_project(target: AdminClient, row: Mapping[str, Any]) -> Step:
     body = {"id": name, "name": row.get("name") or name} | (
         {"description": row["description"]} if row.get("description") else {}
     )
-    return Step("project", name, "new", (Request("POST", PROJECTS, body),))
+    return MoveStep("project", name, "new", (AdminRequest("POST", PROJECTS, body),))
 
 
-def environments_of(source: AdminClient, target: AdminClient, asked: Asked, plan: Plan) -> list[str]:
+def environments_of(source: AdminClient, target: AdminClient, asked: MoveRequest, plan: MovePlan) -> list[str]:
     """Return the environments to move, by default those that both servers have; what only one has is said."""
     theirs, own = ([row["name"] for row in server.rows(ENVIRONMENTS, "environments")] for server in (source, target))
     for server, known in ((source, theirs), (target, own)):
@@ -134,7 +134,7 @@ def environments_of(source: AdminClient, target: AdminClient, asked: Asked, plan
 
 
 def environments_in(
-    source: AdminClient, target: AdminClient, projects: tuple[str, str], environments: list[str], plan: Plan
+    source: AdminClient, target: AdminClient, projects: tuple[str, str], environments: list[str], plan: MovePlan
 ) -> list[str]:
     """Return the environments of a project that are moved: without those that neither server's project has.
 
@@ -151,10 +151,10 @@ def environments_in(
     return wanted
 
 
-def project_environment(project: str, name: str) -> Step:
+def project_environment(project: str, name: str) -> MoveStep:
     """Return what gives a project an environment."""
-    request = Request("POST", f"{PROJECTS}/{in_path(project)}/environments", {"environment": name})
-    return Step("project environment", f"{name} of {project}", "new", (request,))
+    request = AdminRequest("POST", f"{PROJECTS}/{in_path(project)}/environments", {"environment": name})
+    return MoveStep("project environment", f"{name} of {project}", "new", (request,))
 
 
 @dataclass
@@ -166,7 +166,7 @@ class Flags:
     project: str
     becomes: str
     environments: Sequence[str]
-    plan: Plan
+    plan: MovePlan
 
     def look(self) -> None:
         """Add to the plan what is to be done to these flags."""
@@ -215,7 +215,7 @@ class Flags:
             text = f"`{self.target.target.shown}` has flags of `{printable(self.project)}` in other projects: {names}"
             raise ConfigurationError([f"{text}{f', and {len(wrong) - 10} more' if len(wrong) > 10 else ''}"])
 
-    def place(self, environment: str, whole: Json, there: Json, gone: set[str], old: set[str]) -> Place:
+    def place(self, environment: str, whole: Json, there: Json, gone: set[str], old: set[str]) -> ProjectEnvironment:
         """Return what happens to the flags of an environment: `gone` are archived on the other server, `old` here."""
         data = without(whole, gone & old)
         back = gone - old
@@ -225,8 +225,8 @@ class Flags:
         self.remember(self.plan.revive, (name for name in sent if name in back))
         self.remember(self.plan.archive, (name for name in sent if name in old))
         request = {"project": self.becomes, "environment": environment, "data": active(data)}
-        changes = Changes((*flags, *(Change(name, "same") for name in sorted(gone & old))))
-        return Place(self.becomes, environment, changes, list(pieces(request, sent)))
+        changes = ImportChanges((*flags, *(Change(name, "same") for name in sorted(gone & old))))
+        return ProjectEnvironment(self.becomes, environment, changes, list(pieces(request, sent)))
 
     def remember(self, flags: dict[str, list[str]], names: Iterable[str]) -> None:
         """Put names of flags into a list of the plan, each once for all environments."""

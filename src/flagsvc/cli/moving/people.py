@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from flagsvc.cli.batch.client import AdminClient
-from flagsvc.cli.moving.steps import Json, Request, Step
+from flagsvc.cli.moving.steps import AdminRequest, Json, MoveStep
 
 PATH = "/api/admin/user-admin"
 
@@ -13,7 +13,7 @@ PATH = "/api/admin/user-admin"
 class People(NamedTuple):
     """The users to be made, and the names of those that stay behind; None where the other server does not tell its users."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[MoveStep, ...]
     left: list[str] | None
 
 
@@ -49,8 +49,8 @@ def called(user: Json) -> str:
     return str(user.get("username") or user.get("email") or user.get("name") or user.get("id"))
 
 
-def step(user: Json, role: Any) -> Step:
+def step(user: Json, role: Any) -> MoveStep:
     """Return what makes a user; no mail is sent."""
     body = {key: user[key] for key in ("username", "email", "name") if user.get(key)}
-    request = Request("POST", PATH, {**body, "rootRole": role, "sendEmail": False})
-    return Step("user", called(user), "new", (request,))
+    request = AdminRequest("POST", PATH, {**body, "rootRole": role, "sendEmail": False})
+    return MoveStep("user", called(user), "new", (request,))

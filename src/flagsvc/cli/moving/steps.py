@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 Json = dict[str, Any]
 
 
-class Request(NamedTuple):
+class AdminRequest(NamedTuple):
     """One request of the admin API."""
 
     method: str
@@ -15,10 +15,10 @@ class Request(NamedTuple):
     body: Json | None = None
 
 
-class Step(NamedTuple):
+class MoveStep(NamedTuple):
     """One thing that is made or changed: what it is and its name, `new` or `changed`, and the requests that do it."""
 
     title: str
     name: str
     kind: str
-    requests: tuple[Request, ...]
+    requests: tuple[AdminRequest, ...]

@@ -1,0 +1,1 @@
+"""What everything rests on: errors, the clock, the log, the version, certificates, background tasks, back-off."""

@@ -1,0 +1,208 @@
+"""The JSON body of a POST and the evaluation context in it (behaviour: Evaluation endpoints, Context, POST)."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple, NoReturn
+
+import msgspec
+from mypy_extensions import i64
+
+from flagsvc.engine.context import Context
+from flagsvc.engine.values import jsdate, jsnumber
+from flagsvc.http.limits import DEPTH, TOGGLES, too_long
+from flagsvc.http.media import UTF8, Media, to_text, unpack
+from flagsvc.http.messages import Refused, invalid
+
+MUST_BE_TEXT = "must be string"
+MUST_BE_OBJECT = "must be object"
+MUST_BE_ARRAY = "must be array"
+
+TEXT_FIELDS = {
+    "appName": "app_name",
+    "environment": "environment",
+    "userId": "user_id",
+    "sessionId": "session_id",
+    "remoteAddress": "remote_address",
+}
+"""Wire name of each standard text field → the attribute of Context."""
+
+
+class LookupBody(NamedTuple):
+    """What POST /proxy asks: the context, and the names of toggles (none: a list of all that are on)."""
+
+    context: Context
+    toggles: list[str]
+
+
+def read_json(body: bytes, media: Media, limit: int, depth: int = 0, *, as_sent: bool = False) -> object:
+    """Return the JSON value in a body, `{}` for no body; raises Refused (413, 400 with the parser's position).
+
+    `depth` is how deeply lists and objects may be nested, 0 for as deeply as the parser goes. Half a surrogate pair becomes U+FFFD
+    unless the texts are wanted `as_sent`.
+    """
+    body = unpack(body, media.window, limit)
+    if not body:
+        return {}
+    value = decoded(body, media, depth, as_sent)
+    if depth and deeper(value, depth):
+        raise too_deep(depth)
+    return value
+
+
+def decoded(body: bytes, media: Media, depth: int, as_sent: bool) -> object:
+    """Return the JSON value in a body; raises Refused (400)."""
+    try:
+        return msgspec.json.decode(body if media.codec == UTF8 else to_text(body, media.codec))
+    except RecursionError:
+        raise too_deep(depth) from None
+    except ValueError:
+        value = read_unusual(to_text(body, media.codec), depth)
+        return value if as_sent else whole(value)
+
+
+def deeper(value: object, levels: i64) -> bool:
+    """Return whether lists and objects are nested in more levels than so many."""
+    if isinstance(value, dict):
+        if levels == 0:
+            return True
+        for each in value.values():
+            if deeper(each, levels - 1):
+                return True
+    elif isinstance(value, list):
+        if levels == 0:
+            return True
+        for item in value:
+            if deeper(item, levels - 1):
+                return True
+    return False
+
+
+def read_unusual(text: str, depth: int) -> object:
+    """Return the JSON value in a text that the fast parser refuses: half a surrogate pair, `1e400`; or say where it is wrong."""
+    if not text.strip(" \t\r\n"):
+        raise Refused(400, "the body is not JSON: it is empty", [])
+    try:
+        value: object = json.loads(text, parse_constant=refuse_constant)
+        return value
+    except RecursionError:
+        raise too_deep(depth) from None
+    except json.JSONDecodeError as error:
+        reason = error.msg[:1].lower() + error.msg[1:]
+        where = f"line {error.lineno} column {error.colno} (position {error.pos})"
+        raise Refused(400, f"the body is not JSON: {reason} at {where}", []) from None
+    except ValueError:
+        raise Refused(400, "the body is not JSON: a number has too many digits", []) from None
+
+
+def too_deep(depth: int) -> Refused:
+    """Return the 400 for a body nested beyond its limit of so many levels, or beyond the parser's where it has none (0)."""
+    problems = [("/body", f"must NOT be nested in more than {depth} levels")] if depth else []
+    return Refused(400, "the body is nested too deeply", problems, DEPTH)
+
+
+def refuse_constant(name: str) -> NoReturn:
+    """Raise for `NaN` and `Infinity`, which the parser of the standard library would take."""
+    raise Refused(400, f"the body is not JSON: `{name}` is no value", [])
+
+
+def whole(value: object) -> object:
+    """Return a JSON value with every half of a surrogate pair replaced by U+FFFD."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [whole(each) for each in value]
+    if isinstance(value, dict):
+        return {whole(key): whole(each) for key, each in value.items()}
+    return value
+
+
+def read_lookup(value: object, most: int, longest: int = 0) -> LookupBody:
+    """Return the toggles, at most so many, and the context of a POST /proxy body; raises Refused (400). All else is ignored.
+
+    `longest` is as in read_context.
+    """
+    if not isinstance(value, dict):
+        raise invalid("/body", None, MUST_BE_OBJECT)
+    toggles = value.get("toggles", [])
+    if not isinstance(toggles, list):
+        raise invalid("/body", "toggles", MUST_BE_ARRAY)
+    if len(toggles) > most:
+        raise invalid("/body", "toggles", f"must NOT have more than {most} items", TOGGLES)
+    names = [text("/body/toggles", str(index), each) or "" for index, each in enumerate(toggles)]
+    context = value.get("context", {})
+    if not isinstance(context, dict):
+        raise invalid("/body", "context", MUST_BE_OBJECT)
+    return LookupBody(read_context(context, longest), names)
+
+
+def read_context(fields: dict[str, object], longest: int = 0) -> Context:
+    """Return the context in the `context` object of a body; raises Refused (400).
+
+    `longest` is how many characters its time may have, 0 for any number; those of other values are counted in what is returned.
+    """
+    context = Context()
+    explicit = fields.get("properties", {})
+    if not isinstance(explicit, dict):
+        raise invalid("/body/context", "properties", MUST_BE_OBJECT)
+    for name, value in fields.items():
+        attribute = TEXT_FIELDS.get(name)
+        if attribute is not None:
+            setattr(context, attribute, text("/body/context", name, value) or None)
+        elif name == "currentTime":
+            context.current_time = read_time(value, longest)
+        elif name != "properties" and value is not None:
+            context.properties[name] = loose_text(value)
+    for name, value in explicit.items():
+        context.properties[name] = text("/body/context/properties", name, value) or ""
+    return context
+
+
+def text(place: str, name: str, value: object) -> str | None:
+    """Return a scalar as JavaScript writes it, None for null; raises Refused (400) for an array or an object."""
+    if isinstance(value, str) or value is None:
+        return value
+    if isinstance(value, list | dict):
+        raise invalid(place, name, MUST_BE_TEXT)
+    return scalar_text(value)
+
+
+def scalar_text(value: object) -> str:
+    """Return a boolean or a number as JavaScript writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return jsnumber.to_text(number(value))
+
+
+def number(value: object) -> float:
+    """Return a JSON number as the double that JavaScript reads."""
+    if isinstance(value, int):
+        return jsnumber.from_int(value)
+    return value if isinstance(value, float) else float("nan")
+
+
+def loose_text(value: object) -> str:
+    """Return the text JavaScript makes of any value: a list is joined with commas, an object says only that it is one."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return ",".join(["" if each is None else loose_text(each) for each in value])
+    return "[object Object]" if isinstance(value, dict) else scalar_text(value)
+
+
+def read_time(value: object, longest: int = 0) -> float | None:
+    """Return `currentTime` in epoch milliseconds: a number, or a text that JavaScript's Date reads; None for no date.
+
+    Raises Refused (400) for an array or an object, or a text of more than `longest` characters (0: any number). Zero is absent, as
+    everything that JavaScript takes for false.
+    """
+    if isinstance(value, str):
+        if longest and len(value) > longest:
+            raise too_long("/body/context", "currentTime", longest)
+        return jsdate.parse(value)
+    if isinstance(value, list | dict):
+        raise invalid("/body/context", "currentTime", MUST_BE_TEXT)
+    if value is None:
+        return None
+    milliseconds = number(value)
+    return jsdate.from_number(milliseconds) if milliseconds else None

@@ -1,0 +1,206 @@
+"""One request on its way through the contract: what its head says, and the endpoint it found. Compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Final, TypeAlias
+
+from mypy_extensions import i64, mypyc_attr
+
+from flagsvc.http.keys import KeySet
+from flagsvc.http.media import PLAIN, Media
+from flagsvc.http.messages import Refused, Request, Response
+
+KEY: Final = 1
+ORIGIN: Final = 2
+IF_NONE_MATCH: Final = 3
+ACCEPT_ENCODING: Final = 4
+FORWARDED_FOR: Final = 5
+CONTENT_TYPE: Final = 6
+CONTENT_LENGTH: Final = 7
+CONTENT_ENCODING: Final = 8
+TRANSFER_ENCODING: Final = 9
+REQUESTED_HEADERS: Final = 10
+CLIENT_SPEC: Final = 11
+"""Only the flag server reads it."""
+ACCEPT: Final = 12
+
+LONGEST_READ: Final = 512
+"""Bytes of an Accept-Encoding that are looked at: no longer one is real, and reading 64 kB of it takes 20 ms."""
+MAX_DIGITS: Final = 16
+MAX_LENGTH: Final = 10**15
+"""A Content-Length with more digits is over any limit; how many thousands of them there are does not matter."""
+
+HEADERS: Final[dict[bytes, int]] = {
+    b"origin": ORIGIN,
+    b"if-none-match": IF_NONE_MATCH,
+    b"accept-encoding": ACCEPT_ENCODING,
+    b"accept": ACCEPT,
+    b"x-forwarded-for": FORWARDED_FOR,
+    b"content-type": CONTENT_TYPE,
+    b"content-length": CONTENT_LENGTH,
+    b"content-encoding": CONTENT_ENCODING,
+    b"transfer-encoding": TRANSFER_ENCODING,
+    b"access-control-request-headers": REQUESTED_HEADERS,
+}
+"""The headers the contract reads; the client key's has a name of its own."""
+
+
+class StatusCounts:
+    """How often one method of one route was answered with each status. The labels come from the route table, never from callers."""
+
+    def __init__(self, method: str, route: str) -> None:
+        self.method = method
+        self.route = route
+        self.statuses: dict[int, int] = {}
+
+    def add(self, status: int) -> None:
+        """Count one answer."""
+        self.statuses[status] = self.statuses.get(status, 0) + 1
+
+
+class Call:
+    """One request: the facts of its head, and where it goes.
+
+    The header attributes are None where the header is missing; a list header that came in several lines is joined with commas, of
+    any other the first line counts; `keyed_twice` tells that the key came in several. `limit` is the most bytes of body to read, 0
+    for none: what a caller sends along with a GET is never waited for. `depth` is how deeply its JSON may be nested. `huge` tells
+    of a body so large that the connection is better closed than drained. `found` is what a contract has found out about the
+    caller, if it keeps that here.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.endpoint: Endpoint | None = None
+        self.media: Media = PLAIN
+        self.limit: int = 0
+        self.depth: int = 0
+        self.huge: bool = False
+        self.size: i64 = 0
+        self.started: float = 0.0
+        self.key: bytes | None = None
+        self.keyed_twice: bool = False
+        self.origin: bytes | None = None
+        self.if_none_match: bytes | None = None
+        self.accept_encoding: bytes | None = None
+        self.forwarded: bytes | None = None
+        self.content_type: bytes | None = None
+        self.content_length: bytes | None = None
+        self.content_encoding: bytes | None = None
+        self.transfer_coding: bytes | None = None
+        self.requested_headers: bytes | None = None
+        self.client_spec: bytes | None = None
+        self.accept: bytes | None = None
+        self.found: object | None = None
+
+    def read(self, table: dict[bytes, int]) -> None:
+        """Take what the contract needs from the headers; `table` has the kind of each header's name."""
+        size: i64 = 0
+        for name, value in self.request.headers:
+            size += len(name) + len(value) + 4
+            kind = table.get(name)
+            if kind is not None:
+                self.put(kind, value)
+        self.size = size
+
+    def put(self, kind: i64, value: bytes) -> None:
+        """Take one header."""
+        if kind == KEY:
+            if self.key is None:
+                self.key = value
+            else:
+                self.keyed_twice = True
+        elif kind == ACCEPT_ENCODING:
+            self.accept_encoding = short(joined(self.accept_encoding, value))
+        elif kind == ORIGIN:
+            self.origin = value
+        elif kind == IF_NONE_MATCH:
+            self.if_none_match = joined(self.if_none_match, value)
+        elif kind == FORWARDED_FOR:
+            self.forwarded = joined(self.forwarded, value)
+        elif kind == REQUESTED_HEADERS:
+            self.requested_headers = joined(self.requested_headers, value)
+        else:
+            self.put_content(kind, value)
+
+    def put_content(self, kind: i64, value: bytes) -> None:
+        """Take one header that describes a body, the request's or the wanted one."""
+        if kind == CONTENT_TYPE:
+            self.content_type = value if self.content_type is None else self.content_type
+        elif kind == CONTENT_LENGTH:
+            self.content_length = value
+        elif kind == CONTENT_ENCODING:
+            self.content_encoding = joined(self.content_encoding, value)
+        elif kind == ACCEPT:
+            self.accept = value if self.accept is None else self.accept
+        elif kind == CLIENT_SPEC:
+            self.client_spec = value if self.client_spec is None else self.client_spec
+        else:
+            self.transfer_coding = joined(self.transfer_coding, value)
+
+    @property
+    def chunked(self) -> bool:
+        """Whether the head announces a body whose end is in it."""
+        return self.transfer_coding is not None
+
+    def has_body(self) -> bool:
+        """Return whether the head announces a body; raises Refused (400) for a length that is none."""
+        return self.announced() > 0 or self.chunked
+
+    def announced(self) -> int:
+        """Return the Content-Length, 0 without one, at most `MAX_LENGTH`; raises Refused (400) for one that is no number."""
+        length = self.content_length
+        if length is None:
+            return 0
+        if not length.isdigit():
+            length = length.strip(b" \t")  # the parser leaves in what is behind a value
+            if not length.isdigit():
+                raise Refused(400, "the Content-Length is not a number", [])
+        digits = length.lstrip(b"0")
+        return MAX_LENGTH if len(digits) >= MAX_DIGITS else int(digits or b"0")
+
+
+def joined(before: bytes | None, value: bytes) -> bytes:
+    """Return a list header with one more line."""
+    return value if before is None else before + b", " + value
+
+
+def short(value: bytes) -> bytes:
+    """Return a header as it is, or nothing of one that is longer than any real one."""
+    return value if len(value) <= LONGEST_READ else b""
+
+
+Answer: TypeAlias = Response | Awaitable[Response]
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Handler:
+    """What answers the calls of one endpoint once every check of the head is passed."""
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return the response, or an awaitable of it; raises Refused."""
+        raise Refused(404, "there is nothing here", [])
+
+
+class Endpoint:
+    """One method of one route: who may call it, what body it takes, who answers.
+
+    `ring` holds the keys that open it, None where no key is needed; `limit` the most bytes of body, 0 where none is read;
+    `off` says how to switch the endpoint on, empty where it is on.
+    """
+
+    def __init__(self, handler: Handler, ring: KeySet | None, limit: int, off: str, tally: StatusCounts) -> None:
+        self.handler = handler
+        self.ring = ring
+        self.limit = limit
+        self.off = off
+        self.tally = tally
+
+
+class Resource:
+    """One path: its endpoints by method, and whether it answers before the first configuration is there."""
+
+    def __init__(self, always: bool) -> None:
+        self.always = always
+        self.endpoints: dict[bytes, Endpoint] = {}
+        self.allow: bytes = b""

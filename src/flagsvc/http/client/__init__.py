@@ -1,0 +1,1 @@
+"""The HTTP client towards upstream servers: connections, TLS, outbound proxies."""

@@ -1,0 +1,161 @@
+"""What came back from the upstream, and which error it means. No I/O in here.
+
+Implements behaviour: Towards the upstream server (failures, documents that are not accepted).
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+
+from flagsvc.core.errors import UpstreamError
+
+KINDS = {401: "unauthorized", 403: "unauthorized", 404: "not-found", 429: "throttled"}
+REASONS = {
+    "unauthorized": "the upstream refused the token",
+    "not-found": "the upstream knows no such address",
+    "throttled": "the upstream asked for fewer requests",
+    "server": "the upstream failed",
+    "unexpected": "the upstream gave an answer that means nothing here",
+}
+GZIP = 16 + zlib.MAX_WBITS
+MOST_MEMBERS = 2000
+"""Gzip members of one answer: empty ones cost time and unpack to nothing, so no other bound stops them."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of one exchange: seconds for one step (connect, a read, a write) and for all of it, bytes of the unpacked answer."""
+
+    step_s: float = 10.0
+    total_s: float = 60.0
+    max_bytes: int = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """What a source gave: the document's bytes and its ETag; `body` None: the document of that ETag is still current.
+
+    `age_s` is how many seconds ago the upstream said so, where it was another process that asked.
+    """
+
+    body: bytes | None = field(repr=False)
+    etag: str | None = None
+    age_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One HTTP answer: status, headers by lower-case name, body with the content coding undone."""
+
+    status: int
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(default=b"", repr=False)
+
+    @property
+    def html(self) -> bool:
+        """Whether this is a web page, which no client endpoint of a flag server answers with."""
+        return self.headers.get("content-type", "").lower().startswith("text/html")
+
+    @property
+    def astray(self) -> bool:
+        """Whether the address asked is probably not the API's: not found, or a web page."""
+        return self.status == 404 or (self.html and self.status < 400)
+
+    @property
+    def worked(self) -> bool:
+        """Whether the request reached the API and succeeded."""
+        return (200 <= self.status < 300 or self.status == 304) and not self.html
+
+
+def kind_of(status: int) -> str:
+    """Return the kind of UpstreamError a status stands for."""
+    return KINDS.get(status) or ("server" if 500 <= status <= 599 else "unexpected")
+
+
+def failure(answer: Answer, shown: str, now: float, hint: str = "") -> UpstreamError:
+    """Return the error of an answer that is no success.
+
+    `shown` is the address to name, `now` seconds since the epoch, `hint` what to try.
+    """
+    if answer.html and answer.status < 400:
+        return UpstreamError("document", f"the upstream answered with a web page at `{shown}`", status=answer.status)
+    kind = kind_of(answer.status)
+    message = f"{REASONS[kind]}: status {answer.status} from `{shown}`{hint}"
+    return UpstreamError(
+        kind, message, status=answer.status, retry_after=retry_after(answer.headers.get("retry-after"), now)
+    )
+
+
+def retry_after(value: str | None, now: float) -> float | None:
+    """Return the seconds that a Retry-After header (seconds or an HTTP date) asks to wait; None when it is not usable."""
+    if value is None:
+        return None
+    try:
+        seconds = float(value) if value.strip().isascii() else math.nan
+    except ValueError:
+        seconds = seconds_until(value, now)
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def seconds_until(date: str, now: float) -> float:
+    """Return the seconds from `now` to an HTTP date, NaN when it is none."""
+    try:
+        return parsedate_to_datetime(date).timestamp() - now
+    except (ValueError, OverflowError):
+        return math.nan
+
+
+class Body:
+    """Collects the bytes of one answer up to a bound and undoes gzip on the way: no small answer unpacks to a huge one."""
+
+    def __init__(self, coding: str, limit: int, shown: str) -> None:
+        """Take the Content-Encoding, the bound in bytes and the address to name.
+
+        Raises UpstreamError for a coding that was not asked for.
+        """
+        if coding not in ("", "identity", "gzip", "x-gzip"):
+            raise UpstreamError(
+                "document", f"`{shown}` answered in the content coding `{coding}`, which was not asked for"
+            )
+        self._inflate = zlib.decompressobj(GZIP) if coding.endswith("gzip") else None
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._limit = limit
+        self._shown = shown
+        self._fed = False
+        self._members = 1
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes. Raises UpstreamError when the bound is passed or the gzip stream is wrong."""
+        while data:
+            self._fed = True
+            data = self._keep(data) if self._inflate is None else self._unpack(self._inflate, data)
+
+    def finish(self) -> bytes:
+        """Return the whole body. Raises UpstreamError when the gzip stream ended early."""
+        if self._fed and self._inflate is not None and not self._inflate.eof:
+            raise UpstreamError("document", f"the gzip stream from `{self._shown}` ended early")
+        return b"".join(self._parts)
+
+    def _keep(self, data: bytes) -> bytes:
+        self._parts.append(data)
+        self._size += len(data)
+        if self._size > self._limit:
+            raise UpstreamError("document", f"the answer of `{self._shown}` is larger than {self._limit} bytes")
+        return b""
+
+    def _unpack(self, inflate: zlib._Decompress, data: bytes) -> bytes:
+        if inflate.eof:
+            self._members += 1
+            inflate = self._inflate = zlib.decompressobj(GZIP)
+        if self._members > MOST_MEMBERS:
+            raise UpstreamError("document", f"the gzip stream from `{self._shown}` has too many members")
+        try:
+            self._keep(inflate.decompress(data, self._limit - self._size + 1))
+        except zlib.error:
+            raise UpstreamError("document", f"the gzip stream from `{self._shown}` is wrong") from None
+        return inflate.unused_data

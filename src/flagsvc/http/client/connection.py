@@ -1,0 +1,334 @@
+"""One HTTP/1.1 connection of ours as a client: a request out, an answer in, one at a time, over httptools' parser.
+
+No message in here repeats what was sent: the token must not reach a log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from typing import cast
+
+import httptools
+
+from flagsvc.core.errors import UpstreamError
+from flagsvc.http.client.answers import Answer, Body
+
+MAX_HEAD = 65_536
+"""Bytes of the head of an answer, and later of what is no body: extensions of chunks, trailers. The parser would gather them."""
+TOO_LONG_A_HEAD = ("the head of the answer is too long", "network")
+TOO_MUCH_BESIDE = ("the answer has too much beside its body", "document")
+DRAIN_BYTES = 65_536
+DRAIN_S = 1.0
+PIECE_BYTES = 16_384
+"""What is read is taken in such pieces, and requests are answered in between: unpacking a large document takes milliseconds."""
+
+
+class BrokenError(Exception):
+    """A connection did not come about or did not last; the words say why, `kind` is that of the UpstreamError it means.
+
+    `unanswered`: it broke before anything of an answer came.
+    """
+
+    def __init__(self, words: str, kind: str = "network", *, unanswered: bool = False) -> None:
+        self.kind = kind
+        self.unanswered = unanswered
+        super().__init__(words)
+
+
+class Exchange:
+    """What comes back for one request. `keep` makes the collector of a body worth keeping; others are read and forgotten.
+
+    The parser calls the `on_` methods. `headed` and `finished` are done with the head and with all of it, or with what went wrong.
+    """
+
+    def __init__(self, keep: Callable[[int, str], Body | None]) -> None:
+        loop = asyncio.get_running_loop()
+        self.headed: asyncio.Future[None] = loop.create_future()
+        self.finished: asyncio.Future[None] = loop.create_future()
+        self.status = 0
+        self.headers: dict[str, str] = {}
+        self.body: Body | None = None
+        self.reusable = False
+        self.touched: Callable[[], None] = idle
+        self._keep = keep
+        self._size = 0
+        self._bare = 0
+        self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
+
+    # ---- what the connection tells
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes."""
+        if self._parser is None:
+            return
+        self._size += len(data)
+        self._bare += len(data)
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserUpgrade, httptools.HttpParserError):
+            self.reusable = False
+            self.fail(BrokenError("what came is no HTTP answer"))
+        if self._bare > MAX_HEAD:
+            begun = self.headed.done()
+            self.fail(BrokenError(*(TOO_MUCH_BESIDE if begun else TOO_LONG_A_HEAD)))
+        self.touched()
+
+    def end(self, error: Exception | None) -> None:
+        """Take that the connection is closed, orderly or with an error. A body without a length ends with it."""
+        self.reusable = False
+        if not self.headed.done():
+            self.fail(BrokenError("the connection ended without a whole answer", unanswered=self._size == 0))
+        elif error is not None:
+            self.fail(BrokenError("the connection broke while reading"))
+        elif self.sized:
+            self.fail(BrokenError("the answer ended early", "document"))
+        else:
+            settle(self.finished)
+
+    def fail(self, error: Exception) -> None:
+        """Take that nothing more will come of this."""
+        for future in (self.headed, self.finished):
+            if not future.done():
+                future.set_exception(error)
+                future.exception()  # it is seen: not both of them are waited for
+
+    def release(self) -> None:
+        """Be over: let go of what refers back to this, so that no document waits in memory for the garbage collector."""
+        self._parser = self.body = None
+        self.touched = idle
+        del self.headed, self.finished  # the traceback of a failure refers to this, and they to the failure
+
+    @property
+    def sized(self) -> bool:
+        """Whether the head tells where the body ends."""
+        return "content-length" in self.headers or "transfer-encoding" in self.headers
+
+    @property
+    def too_long(self) -> bool:
+        """Whether a body that nobody needs is not worth reading to its end."""
+        return self._size > DRAIN_BYTES
+
+    # ---- what the parser tells
+
+    def on_message_begin(self) -> None:
+        """Begin; a second answer that nobody asked for spoils the connection."""
+        self.reusable = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; one that comes again is a list. What follows a body is no header."""
+        if self.headed.done():
+            return
+        key, text = name.decode("latin-1").lower(), decoded(value)
+        self.headers[key] = f"{self.headers[key]}, {text}" if key in self.headers else text
+
+    def on_headers_complete(self) -> None:
+        """Take the head, and decide what becomes of the body."""
+        if self.headed.done() or self._parser is None:
+            return
+        status = self._parser.get_status_code()
+        if status < 200 and status != 101:
+            self.headers.clear()
+            return
+        if self.headers.get("transfer-encoding", "chunked").strip().lower() != "chunked":
+            self.fail(BrokenError("the answer comes in a transfer coding that was not asked for"))
+            return
+        self.status = status
+        self.reusable = self._parser.should_keep_alive()
+        try:
+            self.body = self._keep(status, self.headers.get("content-encoding", "").strip().lower())
+        except UpstreamError as error:
+            self.fail(error)
+        settle(self.headed)
+
+    def on_body(self, data: bytes) -> None:
+        """Take a piece of the body."""
+        self._bare = 0
+        if self.body is None or self.finished.done():
+            return
+        try:
+            self.body.feed(data)
+        except UpstreamError as error:
+            self.fail(error)
+
+    def on_message_complete(self) -> None:
+        """Be done, unless that was only an interim answer."""
+        if self.headed.done():
+            settle(self.finished)
+
+
+class Connection(asyncio.Protocol):
+    """A connection to the origin or to an outbound proxy; `since` is when its last exchange ended, in the loop's time."""
+
+    def __init__(self) -> None:
+        self.since = 0.0
+        self._transport: asyncio.Transport | None = None
+        self._exchange: Exchange | None = None
+        self._waiting = b""
+        self._loop = asyncio.get_running_loop()
+
+    # ---- what the loop tells
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin."""
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes, many of them piece by piece; those that nobody asked for end the connection."""
+        if self._waiting:
+            self._waiting += data
+        elif self._exchange is None:
+            self.abort()
+        elif len(data) <= PIECE_BYTES:
+            self._exchange.feed(data)
+        else:
+            self._waiting = data
+            self._pause(True)
+            self._take_piece()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        self._transport = None
+        rest, self._waiting = self._waiting, b""
+        if self._exchange is not None:
+            if rest:
+                self._exchange.feed(rest)
+            self._exchange.end(exc)
+
+    def _take_piece(self) -> None:
+        """Take the next piece of what waits, and let the loop have its turn before the one after it."""
+        piece, self._waiting = self._waiting[:PIECE_BYTES], self._waiting[PIECE_BYTES:]
+        if self._exchange is not None:
+            self._exchange.feed(piece)
+        elif piece:
+            self.abort()
+        if self._waiting:
+            self._loop.call_soon(self._take_piece)
+        else:
+            self._pause(False)
+
+    def _pause(self, now: bool) -> None:
+        """Read nothing more for now, or read on."""
+        if self._transport is not None and not self._transport.is_closing():
+            (self._transport.pause_reading if now else self._transport.resume_reading)()
+
+    # ---- what the transport asks
+
+    @property
+    def usable(self) -> bool:
+        """Whether another request can go out."""
+        free = self._exchange is None and not self._waiting
+        return free and self._transport is not None and not self._transport.is_closing()
+
+    def abort(self) -> None:
+        """Close without a farewell."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def close(self) -> None:
+        """Close in order."""
+        if self._transport is not None:
+            self._transport.close()
+
+    async def ask(self, request: bytes, keep: Callable[[int, str], Body | None], step_s: float) -> Answer:
+        """Send a request and return its answer; whether the connection is good for another one, `usable` tells afterwards.
+
+        Between two pieces of an answer pass at most `step_s` seconds. Raises BrokenError, UpstreamError, TimeoutError.
+        """
+        exchange = Exchange(keep)
+        try:
+            self._send(exchange, request)
+            await self._receive(exchange, step_s)
+            body = exchange.body.finish() if exchange.body is not None else b""
+            return Answer(exchange.status, exchange.headers, body)
+        except BaseException:
+            exchange.reusable = False
+            raise
+        finally:
+            self._exchange = None
+            self.since = self._loop.time()
+            if not exchange.reusable or not exchange.finished.done() or self._unsent:
+                self.abort()
+            exchange.release()
+
+    async def tunnel(self, authority: str, credentials: bytes) -> None:
+        """Have an outbound proxy connect through to `authority`. Raises BrokenError where it does not."""
+        line = b"proxy-authorization: " + credentials + b"\r\n" if credentials else b""
+        name = authority.encode("ascii")
+        exchange = Exchange(nothing_kept)
+        self._send(exchange, b"CONNECT " + name + b" HTTP/1.1\r\nhost: " + name + b"\r\n" + line + b"\r\n")
+        try:
+            await exchange.headed
+        finally:
+            self._exchange = None
+            exchange.release()
+        if not 200 <= exchange.status <= 299:
+            raise BrokenError(f"the outbound proxy refused with status {exchange.status}")
+
+    async def start_tls(self, context: ssl.SSLContext, host: str) -> None:
+        """Speak TLS from now on, through what is a tunnel. Raises OSError."""
+        if self._transport is None or self._transport.is_closing():
+            raise BrokenError("the outbound proxy closed the connection")
+        made = await self._loop.start_tls(self._transport, self, context, server_hostname=host)
+        self._transport = cast(asyncio.Transport, made)
+
+    @property
+    def _unsent(self) -> bool:
+        """Whether part of a request still waits: its answer came early, and nobody may ever read the rest."""
+        return self._transport is not None and self._transport.get_write_buffer_size() > 0
+
+    def _send(self, exchange: Exchange, request: bytes) -> None:
+        if self._transport is None or self._transport.is_closing():
+            raise BrokenError("the connection ended without a whole answer", unanswered=True)
+        self._exchange = exchange
+        self._transport.write(request)
+
+    async def _receive(self, exchange: Exchange, step_s: float) -> None:
+        async with asyncio.timeout(step_s) as limit:
+            exchange.touched = lambda: self._extend(limit, step_s)
+            await exchange.headed
+            if exchange.body is not None:
+                await exchange.finished
+        if exchange.body is None:
+            await self._drain(exchange)
+
+    def _extend(self, limit: asyncio.Timeout, step_s: float) -> None:
+        """Let the time of a step begin anew."""
+        if not limit.expired():
+            limit.reschedule(self._loop.time() + step_s)
+
+    async def _drain(self, exchange: Exchange) -> None:
+        """Read and forget a body that nobody needs, so that the connection can be kept; give up on a long or slow one."""
+
+        def bounded() -> None:
+            if exchange.too_long:
+                settle(exchange.finished)
+                exchange.reusable = False
+
+        exchange.touched = bounded
+        bounded()
+        await asyncio.wait([exchange.finished], timeout=DRAIN_S)
+
+
+def idle() -> None:
+    """Do nothing."""
+
+
+def nothing_kept(status: int, coding: str) -> Body | None:
+    """Keep no body."""
+    return None
+
+
+def settle(future: asyncio.Future[None]) -> None:
+    """Have a future done, unless it is."""
+    if not future.done():
+        future.set_result(None)
+
+
+def decoded(value: bytes) -> str:
+    """Return a header's value as text: UTF-8 where it is that, else Latin-1."""
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return value.decode("latin-1")

@@ -1,0 +1,164 @@
+"""How a connection to the upstream comes about: directly, through an outbound proxy, or through a tunnel of one; over TLS or not.
+
+Implements specification: Configuration (HTTP_PROXY, HTTPS_PROXY).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import socket
+import ssl
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from flagsvc.http.client.addresses import host_of, origin
+from flagsvc.http.client.connection import BrokenError, Connection
+from flagsvc.http.client.trust import Trust
+
+NEXT_ADDRESS_S = 0.25
+"""Seconds after which the next address of a host is tried beside the one before (RFC 8305)."""
+
+
+@dataclass(frozen=True)
+class End:
+    """One end of a connection: a host as name servers know it, a port, and the TLS settings if it is spoken to over TLS."""
+
+    host: str
+    port: int
+    tls: ssl.SSLContext | None = field(default=None, repr=False)
+
+    @property
+    def authority(self) -> str:
+        """Host and port, as a request to a tunnel names them."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def certified(self) -> str:
+        """The name that a certificate is compared with: an address without its scope, which only this machine knows."""
+        return self.host.partition("%")[0]
+
+
+@dataclass(frozen=True)
+class Route:
+    """The way to an origin. `credentials` is a Proxy-Authorization value or empty, so none of it is in the repr."""
+
+    origin: End
+    proxy: End | None = None
+    credentials: bytes = field(default=b"", repr=False)
+
+    @property
+    def forwarded(self) -> bool:
+        """Whether each request is handed to the outbound proxy, which then needs the whole address."""
+        return self.proxy is not None and self.origin.tls is None
+
+    async def dial(self) -> Connection:
+        """Return a new connection. Raises OSError and BrokenError; the caller bounds the time."""
+        connection = await connect(self.proxy or self.origin)
+        if self.proxy is not None and self.origin.tls is not None:
+            try:
+                await connection.tunnel(self.origin.authority, self.credentials)
+                await connection.start_tls(self.origin.tls, self.origin.certified)
+            except BaseException:
+                connection.abort()
+                raise
+        return connection
+
+
+def route_to(url: str, proxy: str | None, trust: Trust) -> Route:
+    """Return the way to the origin of `url`, through the outbound proxy of that URL if there is one.
+
+    Raises ValueError (UnicodeError for a host that no name server can be asked for), ConfigurationError for a file of `trust`.
+    """
+    there = end_of(urlsplit(url), trust)
+    if proxy is None:
+        return Route(there)
+    parts = urlsplit(proxy)
+    return Route(there, end_of(parts, trust.nameless), basic(parts))
+
+
+def end_of(parts: SplitResult, trust: Trust) -> End:
+    """Return the end of a connection that a URL names; raises UnicodeError for a host that is none, and ConfigurationError."""
+    scheme, _, port = origin(parts)
+    return End(host_of(parts), port, trust.context() if scheme == "https" else None)
+
+
+def basic(parts: SplitResult) -> bytes:
+    """Return the Basic credentials that user and password of a URL make, empty where it has neither."""
+    if not parts.username and not parts.password:
+        return b""
+    pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+    return b"Basic " + base64.b64encode(pair.encode("utf-8", "replace"))
+
+
+async def connect(end: End) -> Connection:
+    """Return a connection to one of the addresses of a host: the first that answers, tried a moment apart."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(end.host, end.port, type=socket.SOCK_STREAM)
+    addresses = alternating(list(dict.fromkeys(address_of(entry[4]) for entry in found)))
+    if len(addresses) == 1:
+        return await attempt(end, addresses[0])
+    return await first_of(end, addresses)
+
+
+def address_of(found: Sequence[object]) -> str:
+    """Return the address of a socket address, with the scope that a link-local one of IPv6 is nothing without."""
+    scope = found[3] if len(found) > 3 else 0
+    return f"{found[0]}%{scope}" if scope else str(found[0])
+
+
+def alternating(addresses: Sequence[str]) -> list[str]:
+    """Return addresses with the two families by turns, beginning with the first one's."""
+    first = ":" in addresses[0] if addresses else False
+    same = [address for address in addresses if (":" in address) == first]
+    other = [address for address in addresses if (":" in address) != first]
+    ranked = [(2 * at, address) for at, address in enumerate(same)]
+    ranked += [(2 * at + 1, address) for at, address in enumerate(other)]
+    return [address for _, address in sorted(ranked)]
+
+
+async def attempt(end: End, address: str) -> Connection:
+    """Connect to one address; the certificate is compared with the name of the host."""
+    name = end.certified if end.tls is not None else None
+    loop = asyncio.get_running_loop()
+    _, connection = await loop.create_connection(Connection, address, end.port, ssl=end.tls, server_hostname=name)
+    return connection
+
+
+async def first_of(end: End, addresses: Sequence[str]) -> Connection:
+    """Return the connection that stands first; the others are given up. Raises what the first failure was."""
+    waiting, begun = list(addresses), set[asyncio.Task[Connection]]()
+    failures: list[BaseException] = []
+    try:
+        while waiting or begun:
+            if waiting:
+                begun.add(asyncio.create_task(attempt(end, waiting.pop(0))))
+            pause = NEXT_ADDRESS_S if waiting else None
+            done, _ = await asyncio.wait(begun, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                begun.discard(task)
+                failure = task.exception()
+                if failure is None:
+                    return task.result()
+                failures.append(failure)
+    finally:
+        for task in begun:
+            task.add_done_callback(give_up)
+            task.cancel()
+    raise failures[0] if failures else BrokenError("the host has no address")
+
+
+def give_up(task: asyncio.Task[Connection]) -> None:
+    """Close what an attempt came to that nobody waits for any more."""
+    if not task.cancelled() and task.exception() is None:
+        task.result().abort()
+
+
+def in_words(error: OSError) -> str:
+    """Return why no connection came about or lasted, without repeating an address."""
+    if isinstance(error, ssl.SSLError):
+        return str(error)
+    known = error.errno is not None and error.errno > 0
+    return os.strerror(error.errno) if known and error.errno is not None else error.strerror or type(error).__name__

@@ -1,0 +1,128 @@
+"""HTTP itself: one request in, one bounded answer out, every failure an UpstreamError.
+
+`dialling` makes connections, `connection` speaks over one; here they are kept, reused and counted.
+No message in here repeats a header: the token must not reach a log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from flagsvc.core.errors import ConfigurationError, UpstreamError
+from flagsvc.http.client.addresses import host_header, target_of
+from flagsvc.http.client.answers import Answer, Body, Limits
+from flagsvc.http.client.connection import BrokenError, Connection, nothing_kept
+from flagsvc.http.client.dialling import Route, basic, in_words, route_to
+from flagsvc.http.client.trust import Trust
+
+MOST_CONNECTIONS = 4
+MOST_KEPT = 2
+KEPT_S = 60.0
+Header = tuple[str, bytes]
+
+
+class Transport:
+    """A few kept-alive connections to one origin, direct or through one outbound proxy. Reads nothing from the environment."""
+
+    def __init__(self, shown: str, *, proxy: str | None, trust: Trust, limits: Limits) -> None:
+        """Take an address at the origin, to be named in messages, the outbound proxy's URL, whom to trust, limits.
+
+        Raises UpstreamError of kind `network` for a host that no name server can be asked for, and for certificates that cannot
+        be used.
+        """
+        self._shown = shown
+        self._limits = limits
+        self._kept: list[Connection] = []
+        self._closed = False
+        self._places = asyncio.Semaphore(MOST_CONNECTIONS)
+        try:
+            self._route: Route = route_to(shown, proxy, trust)
+        except ValueError:
+            message = f"`{shown}`: that, or the outbound proxy, is no host that can be asked for"
+            raise UpstreamError("network", message) from None
+        except ConfigurationError as error:
+            raise UpstreamError("network", str(error)) from None
+
+    async def send(self, method: str, url: str, headers: Sequence[Header], content: bytes | None = None) -> Answer:
+        """Send one request and return its answer; only a GET that succeeds has its body kept. Redirects are not followed.
+
+        Raises UpstreamError of kind `network`, or `document` when the body is cut off, wrongly packed or too large.
+        """
+        try:
+            request = self._written(method, url, headers, content)
+            async with asyncio.timeout(self._limits.total_s), self._places:
+                return await self._exchange(method, request)
+        except BrokenError as error:
+            raise UpstreamError(error.kind, f"`{self._shown}`: {error}") from None
+        except TimeoutError:
+            message = f"no whole answer from `{self._shown}` within {self._limits.total_s:g} s"
+            raise UpstreamError("network", message) from None
+        except OSError as error:
+            raise UpstreamError("network", f"`{self._shown}`: {in_words(error)}") from None
+        except UnicodeError:
+            raise UpstreamError("network", f"`{self._shown}`: the request cannot be written as HTTP") from None
+
+    async def aclose(self) -> None:
+        """Close all connections, those on which an answer is awaited when it is there."""
+        self._closed = True
+        while self._kept:
+            self._kept.pop().close()
+
+    def _written(self, method: str, url: str, headers: Sequence[Header], content: bytes | None) -> bytes:
+        """Return a request as it goes out. User and password of a URL become its Authorization."""
+        parts = urlsplit(url)
+        host, target, own = host_header(parts), target_of(parts), basic(parts)
+        pairs = [pair for pair in headers if not (own and pair[0] == "authorization")]
+        pairs += [("authorization", own)] if own else []
+        pairs += [] if content is None else [("content-length", b"%d" % len(content))]
+        if self._route.forwarded:
+            target = f"{parts.scheme}://{host}{target}"
+            pairs += [("proxy-authorization", self._route.credentials)] if self._route.credentials else []
+        lines = [f"{method} {target} HTTP/1.1".encode("ascii"), b"host: " + host.encode("ascii")]
+        lines += [name.encode("ascii") + b": " + value for name, value in pairs]
+        return b"\r\n".join([*lines, b"", content or b""])
+
+    async def _exchange(self, method: str, request: bytes) -> Answer:
+        """Send a request. A server may close a kept connection just when it is used again: a GET is then sent once more."""
+        kept = self._taken()
+        try:
+            return await self._ask(kept or await self._dialled(), method, request)
+        except BrokenError as error:
+            if kept is None or not error.unanswered or method != "GET":
+                raise
+        return await self._ask(await self._dialled(), method, request)
+
+    async def _ask(self, connection: Connection, method: str, request: bytes) -> Answer:
+        keep = self._collector if method == "GET" else nothing_kept
+        try:
+            answer = await connection.ask(request, keep, self._limits.step_s)
+        except TimeoutError:
+            raise BrokenError("no answer within the time limit") from None
+        if connection.usable and not self._closed and len(self._kept) < MOST_KEPT:
+            self._kept.append(connection)
+        else:
+            connection.close()
+        return answer
+
+    def _collector(self, status: int, coding: str) -> Body | None:
+        """Return what collects the body of a GET that succeeded."""
+        return Body(coding, self._limits.max_bytes, self._shown) if status == 200 else None
+
+    def _taken(self) -> Connection | None:
+        """Return the connection that was used last, if one is kept and still good."""
+        now = asyncio.get_running_loop().time()
+        while self._kept:
+            connection = self._kept.pop()
+            if connection.usable and now - connection.since < KEPT_S:
+                return connection
+            connection.close()
+        return None
+
+    async def _dialled(self) -> Connection:
+        try:
+            async with asyncio.timeout(self._limits.step_s):
+                return await self._route.dial()
+        except TimeoutError:
+            raise BrokenError("no connection within the time limit") from None

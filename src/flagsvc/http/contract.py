@@ -1,0 +1,77 @@
+"""What a transport needs of a program that answers requests: the proxy's Service, and the flag server's contract. Compiled.
+
+Every transport speaks it: the front, the adapter for ASGI servers, and tests.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from mypy_extensions import mypyc_attr
+
+from flagsvc.core.log import Logger
+from flagsvc.http.call import Answer, Call
+from flagsvc.http.limits import Reached
+from flagsvc.http.messages import Request, Response
+from flagsvc.http.trust import plain
+from flagsvc.proxy.api.rate import network_of
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Contract(ABC):
+    """Answers requests. None of its methods raises.
+
+    `headers` has the kind of each header that is read, by its name in lower case; `header_limit` and `query_limit` are in bytes;
+    `reached` counts what was turned away at a limit, `log` takes unexpected errors.
+    """
+
+    def __init__(
+        self, headers: dict[bytes, int], header_limit: int, query_limit: int, reached: Reached, log: Logger
+    ) -> None:
+        self.headers = headers
+        self.header_limit = header_limit
+        self.query_limit = query_limit
+        self.reached = reached
+        self.log = log
+
+    def admit(self, request: Request) -> Call | Response:
+        """Return the call that a request becomes, or the answer that its head already decides."""
+        call = Call(request)
+        try:
+            call.read(self.headers)
+        except Exception as error:  # the last resort: every request gets an answer
+            return self.fail(call, error)
+        return self.judge(call)
+
+    @abstractmethod
+    def judge(self, call: Call) -> Call | Response:
+        """Do what `admit` does for a call that holds its headers already, their size included.
+
+        A call that is returned names in `limit` how much of its body is wanted.
+        """
+
+    @abstractmethod
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return the response to an admitted call with its body, or an awaitable of it.
+
+        The body has at most one byte more than the call's limit: the excess is the contract's to refuse.
+        """
+
+    def network(self, peer: str) -> bytes:
+        """Return what stands for the network of a peer; empty for one that speaks for many callers."""
+        return network_of(plain(peer))
+
+    @abstractmethod
+    def early_refusal(self, status: int, crowded: bool = False) -> Response:
+        """Return the answer to what is refused before it is a request: no HTTP (400), too large a head (431), no room (503).
+
+        The room is that for connections or, where it is `crowded`, for the bytes of requests under way.
+        """
+
+    def tls_refusal(self) -> Response:
+        """Return the answer (400) to a caller that speaks TLS where plain HTTP is spoken."""
+        return self.early_refusal(400)
+
+    @abstractmethod
+    def fail(self, call: Call, error: Exception) -> Response:
+        """Log an unexpected exception and return the 500."""

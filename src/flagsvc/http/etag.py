@@ -1,0 +1,42 @@
+"""Entity tags: two answers with the same tag are the same answer (behaviour: Evaluation endpoints). Compiled."""
+
+from __future__ import annotations
+
+from binascii import hexlify
+from hashlib import blake2b, sha256
+from typing import Final
+
+from flagsvc.core.version import VERSION
+
+HEX_DIGITS: Final = 32
+OCTETS: Final = 16
+
+
+class Tagger:
+    """Makes the tags of answers that are known by what decides them, for one revision of the configuration.
+
+    The same in every process that runs this version of the program: another one may write the same answer differently.
+    """
+
+    def __init__(self, revision: str, version: str = VERSION) -> None:
+        secret = blake2b(f"{version} {revision}".encode(), digest_size=OCTETS).digest()
+        self.start = blake2b(key=secret, digest_size=OCTETS)
+
+    def tag(self, key: bytes) -> bytes:
+        """Return the weak entity tag of the answer that `key` decides: 128 bits of a keyed BLAKE2b."""
+        state = self.start.copy()
+        state.update(key)
+        return b'W/"' + hexlify(state.digest()) + b'"'
+
+
+def etag(body: bytes) -> bytes:
+    """Return the weak entity tag of a body: 128 bits of its SHA-256."""
+    return b'W/"' + sha256(body).hexdigest()[:HEX_DIGITS].encode() + b'"'
+
+
+def matches(condition: bytes, tag: bytes) -> bool:
+    """Return whether an If-None-Match header (a list, or `*`) names `tag`, compared weakly.
+
+    A tag of ours holds neither comma nor quote, so that it stands in the list exactly where its quoted text stands in the header.
+    """
+    return tag[2:] in condition or condition.strip() == b"*"

@@ -1,0 +1,171 @@
+"""The contract for ASGI servers: a thin adapter that decides nothing. What to answer is the contract's.
+
+Mounted in another application it serves below the place it is mounted at (`root_path`), and gets no lifespan events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any, Final, TypeAlias
+
+from mypy_extensions import i64
+
+from flagsvc.http.call import Call
+from flagsvc.http.contract import Contract
+from flagsvc.http.deadlines import while_wanted
+from flagsvc.http.messages import Headers, Request, Response
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+Step: TypeAlias = Callable[[], Awaitable[None]]
+
+
+UPGRADE: Final = b"upgrade"
+CODING: Final = b"transfer-encoding"
+LENGTH: Final = b"content-length"
+CHUNKED: Final = b"chunked"
+
+
+class AsgiApp:
+    """An ASGI application around a contract. `startup` and `shutdown` are awaited at the ends of the lifespan."""
+
+    def __init__(self, contract: Contract, startup: Step, shutdown: Step) -> None:
+        self._contract = contract
+        self._startup = startup
+        self._shutdown = shutdown
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one scope: an HTTP request or the lifespan; a WebSocket is refused."""
+        kind = scope["type"]
+        if kind == "http":
+            await self._http(scope, receive, send)
+        elif kind == "lifespan":
+            await self._lifespan(receive, send)
+        elif kind == "websocket":
+            await send({"type": "websocket.close", "code": 1000})
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; a caller that is gone before its body arrived, or while it waits, gets nothing."""
+        request = request_of(scope)
+        admitted = self._contract.admit(request)
+        if not isinstance(admitted, Response):
+            body = await read_body(receive, admitted.limit) if admitted.limit else b""
+            if body is None:
+                return
+            answer = await self._answer(admitted, body, receive)
+            if answer is None:
+                return
+            admitted = answer
+        headers = admitted.headers()
+        version = scope.get("http_version", "1.1")
+        if version < "2" and (admitted.close or oddly_framed(request.headers, version)):
+            headers.append((b"connection", b"close"))
+        try:
+            await send({"type": "http.response.start", "status": admitted.status, "headers": headers})
+            await send({"type": "http.response.body", "body": admitted.body})
+        except OSError:  # how ASGI servers say that the caller is gone
+            return
+
+    async def _answer(self, admitted: Call, body: bytes, receive: Receive) -> Response | None:
+        """Return the contract's answer; None when the caller is gone before one that takes its time."""
+        answer = self._contract.answer(admitted, body)
+        if isinstance(answer, Response):
+            return answer
+        return await while_wanted(answer, lambda: gone(receive))
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        """Start and stop what is behind the service when the server says so."""
+        while True:
+            event = (await receive())["type"].removeprefix("lifespan.")
+            step = self._startup if event == "startup" else self._shutdown
+            try:
+                await step()
+            except Exception as error:
+                await send({"type": f"lifespan.{event}.failed", "message": str(error)})
+                return
+            await send({"type": f"lifespan.{event}.complete"})
+            if event == "shutdown":
+                return
+
+
+async def gone(receive: Receive) -> bool:
+    """Return True when the caller is gone, False where the server will never say so: it repeats the end of the body."""
+    ends = 0
+    while ends < 2:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return True
+        if not message.get("more_body", False):
+            ends += 1
+    return False
+
+
+def request_of(scope: Scope) -> Request:
+    """Return the head of the request in a scope."""
+    root = scope.get("root_path", "").rstrip("/").encode()
+    client = scope.get("client")
+    return Request(
+        scope["method"].encode("latin-1"),
+        path_below(scope, root),
+        scope["query_string"],
+        headers_of(scope["headers"]),
+        peer=client[0] if client else "",
+        scheme=scope.get("scheme", "http"),
+        root=root,
+    )
+
+
+def oddly_framed(headers: Headers, version: str) -> bool:
+    """Return whether another program on the way may see the end of this request elsewhere than the server that runs this.
+
+    So it is with an upgrade, which some servers take for the end of HTTP, with a coding in HTTP/1.0 or other than `chunked`, and
+    with two lengths. Such a connection is not used again: what is behind the request can be part of its body.
+    """
+    framing: i64 = 0
+    for name, value in headers:
+        if name == UPGRADE:
+            return True
+        if name == CODING:
+            if version == "1.0" or value.strip().lower() != CHUNKED:
+                return True
+            framing += 1
+        elif name == LENGTH:
+            framing += 1
+    return framing > 1
+
+
+def path_below(scope: Scope, root: bytes) -> bytes:
+    """Return the path below where the application is mounted: as it was sent, where the server tells that."""
+    path: bytes = scope.get("raw_path") or scope["path"].encode()
+    if b"?" in path:
+        path = path.partition(b"?")[0]
+    if not root:
+        return path
+    if not path.startswith(root):
+        path = scope["path"].encode()
+    return path[len(root) :] if path.startswith(root + b"/") or path == root else path
+
+
+def headers_of(headers: Iterable[Any]) -> Headers:
+    """Return the headers as a list of pairs, the server's own where it is one."""
+    if isinstance(headers, list) and (not headers or isinstance(headers[0], tuple)):
+        return headers
+    return [(name, value) for name, value in headers]
+
+
+async def read_body(receive: Receive, limit: int) -> bytes | None:
+    """Return the body, no more of it than tells that it is over the limit; None when the caller is gone."""
+    parts: list[bytes] = []
+    size = 0
+    while size <= limit:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        part = message.get("body", b"")
+        parts.append(part)
+        size += len(part)
+        if not message.get("more_body", False):
+            break
+    return b"".join(parts)

@@ -1,0 +1,43 @@
+"""What the rooms above do with shapes: check a value, and write the shapes down for readers (import validation, 2 and 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from flagsvc.http.shapes.shape import Named, Schema, Shape
+from flagsvc.http.shapes.violation import ShapeError, Violation, detail
+
+
+def check(shape: Shape, value: object, place: str = "/body") -> object:
+    """Return a JSON value coerced to its shape; arrays and objects are changed in place. `place` is where it stands.
+
+    Raises ShapeError with the first violation in the order of the real server (import validation, 3).
+    """
+    try:
+        return shape.take(value)
+    except Violation as error:
+        root = value if error.placed else error.value
+        raise ShapeError([detail(fault, place, root) for fault in error.faults]) from None
+
+
+def json_schema(shape: Shape) -> Schema:
+    """Return the JSON Schema of a shape as OpenAPI 3.1 has it; Named shapes, itself included, are references."""
+    return shape.described(shape.schema())
+
+
+def components(shapes: Iterable[Shape]) -> dict[str, Schema]:
+    """Return name → schema of every Named shape in and below some shapes, sorted. Two shapes of one name are a ValueError."""
+    found: dict[str, Named] = {}
+    gone_through: set[str] = set()
+    waiting = list(shapes)
+    while waiting:
+        shape = waiting.pop()
+        if isinstance(shape, Named):
+            known = found.setdefault(shape.name, shape)
+            if known is shape and shape.name in gone_through:
+                continue
+            if known is not shape and json_schema(known.inner) != json_schema(shape.inner):
+                raise ValueError(f"two shapes are named `{shape.name}`")
+            gone_through.add(shape.name)
+        waiting += shape.below()
+    return {name: json_schema(found[name].inner) for name in sorted(found)}

@@ -1,0 +1,161 @@
+"""Arrays and objects: never made from anything else, their members checked depth first (import validation, 2.1 and 3).
+
+Members are coerced in place. A container looks only at members whose Python type does not already say that they conform.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from flagsvc.http.shapes.shape import MISMATCH, Schema, Shape, bare
+from flagsvc.http.shapes.text import keys_in_order, number_text
+from flagsvc.http.shapes.violation import Fault, Violation, broken
+
+
+def take_member(holder: Any, key: Any, shape: Shape) -> None:
+    """Check one member of an array or object where it stands; a coerced one is replaced."""
+    value = holder[key]
+    try:
+        taken = shape.take(value)
+    except Violation as error:
+        if not error.placed:
+            holder[key] = error.value
+        error.under(key)
+        raise
+    if taken is not value:
+        holder[key] = taken
+
+
+class Array(Shape):
+    """A list of values of one shape."""
+
+    rule = "must be array"
+
+    def __init__(
+        self,
+        items: Shape,
+        *,
+        min_items: int = 0,
+        max_items: int | None = None,
+        description: str = "",
+        example: object = None,
+    ) -> None:
+        self.items = items
+        self.bare_items = bare(items)
+        self.min_items = min_items
+        self.max_items = max_items
+        self.told(description, example)
+
+    def coerced(self, value: object) -> object:
+        """Return a list as it is."""
+        return value if isinstance(value, list) else MISMATCH
+
+    def examined(self, value: object) -> object:
+        """Return the list when its length holds and every item is of the shape."""
+        held: list[object] = value  # type: ignore[assignment]
+        if self.max_items is not None and len(held) > self.max_items:
+            raise broken(f"must NOT have more than {number_text(self.max_items)} items", value)
+        if len(held) < self.min_items:
+            raise broken(f"must NOT have fewer than {number_text(self.min_items)} items", value)
+        plain = self.items.plain
+        if not plain or not plain.issuperset(map(type, held)):
+            self.take_items(held, plain)
+        return value
+
+    def take_items(self, held: list[object], plain: frozenset[type]) -> None:
+        """Check the items one after the other."""
+        items = self.bare_items
+        for index, item in enumerate(held):
+            if type(item) not in plain:
+                take_member(held, index, items)
+
+    def schema(self) -> Schema:
+        """Return the schema."""
+        bounds = {"minItems": self.min_items or None, "maxItems": self.max_items}
+        given = {name: bound for name, bound in bounds.items() if bound is not None}
+        return {"type": "array", "items": self.items.described(self.items.schema()), **given}
+
+    def below(self) -> Iterable[Shape]:
+        """Return the shape of the items."""
+        return (self.items,)
+
+
+class Object(Shape):
+    """A record: its properties in the order in which they are checked, the required ones in the order in which they are missed.
+
+    Further properties are refused where `closed`, of the shape `rest` where one is given, and else left alone.
+    """
+
+    rule = "must be object"
+
+    def __init__(
+        self,
+        properties: Mapping[str, Shape] | None = None,
+        *,
+        required: Sequence[str] = (),
+        closed: bool = False,
+        rest: Shape | None = None,
+        description: str = "",
+        example: object = None,
+    ) -> None:
+        self.properties = dict(properties or {})
+        self.required = tuple(required)
+        self.closed = closed
+        self.rest = rest
+        self.rows = tuple((name, shape.plain, bare(shape)) for name, shape in self.properties.items())
+        self.names = frozenset(self.properties)
+        self.told(description, example)
+
+    def coerced(self, value: object) -> object:
+        """Return a record as it is."""
+        return value if isinstance(value, dict) else MISMATCH
+
+    def examined(self, value: object) -> object:
+        """Return the record when nothing is missing, nothing too much, and every property of its shape."""
+        held: dict[str, object] = value  # type: ignore[assignment]
+        for name in self.required:
+            if name not in held:
+                raise Violation([Fault("missing", name)], value)
+        if (self.closed or self.rest) and not held.keys() <= self.names:
+            self.take_rest(held)
+        for name, plain, shape in self.rows:
+            if name in held and type(held[name]) not in plain:
+                take_member(held, name, shape)
+        return value
+
+    def take_rest(self, held: dict[str, object]) -> None:
+        """Check the properties that have no row: none may be there, or each must be of the shape `rest`."""
+        rest = self.rest
+        if rest and not self.names and rest.plain.issuperset(map(type, held.values())):
+            return
+        for name in keys_in_order(held):
+            if name in self.names:
+                continue
+            if rest is None:
+                raise Violation([Fault("extra", name)], held)
+            take_member(held, name, rest)
+
+    def schema(self) -> Schema:
+        """Return the schema."""
+        schema: Schema = {"type": "object"}
+        if self.required:
+            schema["required"] = list(self.required)
+        if self.closed:
+            schema["additionalProperties"] = False
+        elif self.rest:
+            schema["additionalProperties"] = self.rest.described(self.rest.schema())
+        if self.properties:
+            schema["properties"] = {name: shape.described(shape.schema()) for name, shape in self.properties.items()}
+        return schema
+
+    def below(self) -> Iterable[Shape]:
+        """Return the shapes of the properties."""
+        return (*self.properties.values(), *([self.rest] if self.rest else []))
+
+
+class Map(Object):
+    """A record of any keys whose values are all of one shape."""
+
+    def __init__(self, values: Shape, *, description: str = "", example: object = None) -> None:
+        super().__init__(rest=values, description=description, example=example)

@@ -1,0 +1,217 @@
+"""Text, numbers, truth values and choices, coerced as JavaScript validators do (import validation, 2.1)."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from flagsvc.engine.values import jsnumber
+from flagsvc.engine.values.regex import Regex, compile_regex
+from flagsvc.http.shapes.dates import FORMATS
+from flagsvc.http.shapes.shape import MISMATCH, NO_TYPES, Schema, Shape
+from flagsvc.http.shapes.text import number_text
+from flagsvc.http.shapes.violation import Fault, Violation, broken
+
+PLAIN_TEXT: Final = frozenset({str})
+PLAIN_TRUTH: Final = frozenset({bool})
+
+
+def as_text(value: object) -> object:
+    """Return a scalar as text: `1`, `1e+21`, `false`; null is the empty text."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return number_text(value) if isinstance(value, int | float) else MISMATCH
+
+
+def as_number(value: object) -> object:
+    """Return a scalar as a number: an int where it is whole and exact, else a float, which may be an infinity."""
+    if type(value) is int and -jsnumber.EXACT_INTEGERS <= value <= jsnumber.EXACT_INTEGERS:
+        return value
+    if isinstance(value, str):
+        number = jsnumber.parse(value)
+        return MISMATCH if not value or math.isnan(number) else narrow(number)
+    if value is None or isinstance(value, bool):
+        return int(value or 0)
+    if not isinstance(value, int | float):
+        return MISMATCH
+    number = jsnumber.from_int(value) if isinstance(value, int) else value
+    return MISMATCH if math.isnan(number) else narrow(number)
+
+
+def narrow(number: float) -> float:
+    """Return a whole number as an int, as far as a double is exact."""
+    whole = -jsnumber.EXACT_INTEGERS <= number <= jsnumber.EXACT_INTEGERS and number.is_integer()
+    return int(number) if whole else number
+
+
+def as_integer(value: object) -> object:
+    """Return a scalar as a whole number: 7.0, `"7"` and true are, 1.5 and `"1.5"` are not."""
+    number = as_number(value)
+    if type(number) is int:
+        return number
+    # JavaScript's remainder of an infinity is NaN, which passes for "no remainder"
+    return number if isinstance(number, float) and (math.isinf(number) or number.is_integer()) else MISMATCH
+
+
+def as_truth(value: object) -> object:
+    """Return true for true, 1 and `"true"`, false for false, 0, null and `"false"`."""
+    if isinstance(value, bool):
+        return value
+    if value is None or value == "false" or (isinstance(value, int | float) and value == 0):
+        return False
+    return True if value == "true" or (isinstance(value, int | float) and value == 1) else MISMATCH
+
+
+def compiled(pattern: str) -> Regex:
+    """Return a pattern ready to search, in time linear in the text. Raises `ValueError` where RE2 does not take it."""
+    found = compile_regex(pattern, False)
+    if found is None:
+        raise ValueError(f"not a pattern of RE2: `{pattern}`")
+    return found
+
+
+class String(Shape):
+    """A text. Lengths count code points; `pattern` is looked for anywhere, in the syntax that RE2 and JavaScript share."""
+
+    rule = "must be string"
+
+    def __init__(
+        self,
+        *,
+        min_length: int = 0,
+        max_length: int | None = None,
+        pattern: str = "",
+        format: str = "",
+        description: str = "",
+        example: object = None,
+    ) -> None:
+        self.min_length = min_length
+        self.max_length = max_length
+        self.pattern = pattern
+        self.format = format
+        self.search = compiled(pattern).search if pattern else None
+        self.fits = FORMATS[format] if format else None
+        free = not min_length and max_length is None and not pattern and not format
+        self.plain = PLAIN_TEXT if free else NO_TYPES
+        self.told(description, example)
+
+    def coerced(self, value: object) -> object:
+        """Return the text of a scalar."""
+        return as_text(value)
+
+    def examined(self, value: object) -> object:
+        """Return the text when its length, its pattern and its format hold."""
+        text = str(value)
+        if self.max_length is not None and len(text) > self.max_length:
+            raise broken(f"must NOT have more than {self.max_length} characters", text)
+        if len(text) < self.min_length:
+            raise broken(f"must NOT have fewer than {self.min_length} characters", text)
+        if self.search and not self.search(text):
+            raise broken(f'must match pattern "{self.pattern}"', text)
+        if self.fits and not self.fits(text):
+            raise broken(f'must match format "{self.format}"', text)
+        return text
+
+    def schema(self) -> Schema:
+        """Return the schema."""
+        rules = {
+            "minLength": self.min_length or None,
+            "maxLength": self.max_length,
+            "pattern": self.pattern or None,
+            "format": self.format or None,
+        }
+        return {"type": "string", **{name: rule for name, rule in rules.items() if rule is not None}}
+
+
+class Number(Shape):
+    """A number. What was whole is an int, however it was written."""
+
+    rule = "must be number"
+    type = "number"
+
+    def __init__(
+        self,
+        *,
+        minimum: float | None = None,
+        maximum: float | None = None,
+        description: str = "",
+        example: object = None,
+    ) -> None:
+        self.minimum = minimum
+        self.maximum = maximum
+        self.told(description, example)
+
+    def coerced(self, value: object) -> object:
+        """Return the number that a scalar is."""
+        return as_number(value)
+
+    def examined(self, value: object) -> object:
+        """Return the number when it is within its bounds."""
+        if self.maximum is not None and value > self.maximum:  # type: ignore[operator]
+            raise broken(f"must be <= {number_text(self.maximum)}", value)
+        if self.minimum is not None and value < self.minimum:  # type: ignore[operator]
+            raise broken(f"must be >= {number_text(self.minimum)}", value)
+        return value
+
+    def schema(self) -> Schema:
+        """Return the schema."""
+        bounds = {"minimum": self.minimum, "maximum": self.maximum}
+        return {"type": self.type, **{name: bound for name, bound in bounds.items() if bound is not None}}
+
+
+class Integer(Number):
+    """A whole number; one beyond 2**53 comes as the float that JavaScript reads."""
+
+    rule = "must be integer"
+    type = "integer"
+
+    def coerced(self, value: object) -> object:
+        """Return the whole number that a scalar is."""
+        return as_integer(value)
+
+
+class Boolean(Shape):
+    """True or false."""
+
+    rule = "must be boolean"
+    plain = PLAIN_TRUTH
+
+    def __init__(self, *, description: str = "", example: object = None) -> None:
+        self.told(description, example)
+
+    def coerced(self, value: object) -> object:
+        """Return the truth value that a scalar is."""
+        return as_truth(value)
+
+    def schema(self) -> Schema:
+        """Return the schema."""
+        return {"type": "boolean"}
+
+
+class Enum(Shape):
+    """One of several texts, in the order in which a message names them."""
+
+    rule = "must be string"
+
+    def __init__(self, *values: str, description: str = "", example: object = None) -> None:
+        self.values = values
+        self.known = frozenset(values)
+        self.told(description, example)
+
+    def coerced(self, value: object) -> object:
+        """Return the text of a scalar."""
+        return as_text(value)
+
+    def examined(self, value: object) -> object:
+        """Return the text when it is one of the values."""
+        if value not in self.known:
+            raise Violation([Fault("enum", "must be equal to one of the allowed values", self.values)], value)
+        return value
+
+    def schema(self) -> Schema:
+        """Return the schema."""
+        return {"type": "string", "enum": list(self.values)}

@@ -1,0 +1,136 @@
+"""Where and how a value breaks its shape, and the item that tells it on the wire (import validation, 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from flagsvc.core.errors import FlagsvcError
+from flagsvc.http.shapes.text import ABSENT, as_string, to_json
+
+Kind: TypeAlias = Literal["missing", "extra", "enum", "one of", "rule"]
+Detail: TypeAlias = dict[str, str]
+
+PREFIX: Final = "request body is not of the shape asked for"
+
+
+class ShapeError(FlagsvcError):
+    """A value is not of its shape. `details` holds the items of the wire: the first violation (AnyOf: one per alternative)."""
+
+    def __init__(self, details: list[Detail]) -> None:
+        self.details = details
+        super().__init__(f"{PREFIX}: {details[0]['message']}")
+
+
+@dataclass
+class Fault:
+    """One violation. `keys` are the steps to it, innermost first; `text` is the rule, or the name that is missing or extra."""
+
+    kind: Kind
+    text: str
+    allowed: tuple[str, ...] = ()
+    keys: list[str | int] = field(default_factory=list)
+
+
+class Violation(Exception):  # noqa: N818 - it never leaves this room; what callers see is ShapeError
+    """Raised where a value breaks its shape, and given the way to the spot as it passes the containers.
+
+    `value` is the broken value as far as it was coerced; the container that holds it puts it in its place.
+    """
+
+    def __init__(self, faults: list[Fault], value: object) -> None:
+        self.faults = faults
+        self.value = value
+        self.placed = False
+        super().__init__(faults[0].text)
+
+    def under(self, key: str | int) -> None:
+        """Note one step of the way."""
+        for fault in self.faults:
+            fault.keys.append(key)
+        self.placed = True
+
+
+def broken(rule: str, value: object) -> Violation:
+    """Return the violation of a rule of the form `must be …`, with the value as coerced so far."""
+    return Violation([Fault("rule", rule)], value)
+
+
+def detail(fault: Fault, place: str, root: object) -> Detail:
+    """Return the item of a fault in the value `root`, which stands at `place`; a message is text of the wire."""
+    path = place + "".join(f"/{escaped(key)}" for key in reversed(fault.keys))
+    if fault.kind == "missing":
+        return missing(path, fault.text)
+    if fault.kind == "extra":
+        return extra(path, fault.text)
+    if fault.kind == "one of":
+        return several(path, fault.text)
+    shown = sent(path, place, root)
+    return choice(path, fault, shown) if fault.kind == "enum" else broken_rule(path, fault.text, shown)
+
+
+def missing(path: str, name: str) -> Detail:
+    """Return the item that a property is not there."""
+    full = joined(path, name)
+    message = f"The `{full}` property is required. It was not present on the data you sent."
+    return {"path": full, "message": message}
+
+
+def extra(path: str, name: str) -> Detail:
+    """Return the item that there is a property too many."""
+    full = joined(path, name)
+    where = f"`{path}`" if path else "root"
+    return {
+        "path": full,
+        "message": f"The {where} object of the request body does not allow additional properties. "
+        f"Your request included the `{full}` property.",
+    }
+
+
+def choice(path: str, fault: Fault, shown: object) -> Detail:
+    """Return the item of a value that is none of those allowed: its path is only the last part, its end has two dots."""
+    name = path.rpartition("/")[2]
+    allowed = ", ".join(f'"{value}"' for value in fault.allowed)
+    message = (
+        f"The `{name}` property {fault.text}: {allowed}. "
+        f'You provided "{as_string(shown)}", which is not valid. Please use one of the allowed values instead..'
+    )
+    return {"message": message, "path": name}
+
+
+def several(path: str, rule: str) -> Detail:
+    """Return the item of a value that fits no alternative, or more than one; the text is the same for both."""
+    where = f'"{path}" property' if path else "root object"
+    message = (
+        f"The {where} {rule}. The data you provided matches more than one option in the schema. "
+        "These options are mutually exclusive. Please refer back to the schema and remove any excess properties."
+    )
+    return {"message": message, "path": path}
+
+
+def broken_rule(path: str, rule: str, shown: object) -> Detail:
+    """Return the item of any other rule."""
+    return {"message": f"The `{path}` property {rule}. You sent {to_json(shown)}.", "path": path}
+
+
+def joined(path: str, name: str) -> str:
+    """Return the path of a member; a part that is empty leaves no slash."""
+    return "/".join(part for part in (path, name) if part)
+
+
+def escaped(key: str | int) -> str:
+    """Return a key as a step of a JSON Pointer."""
+    return str(key).replace("~", "~0").replace("/", "~1")
+
+
+def sent(path: str, place: str, root: object) -> object:
+    """Return what stands at a path, read as the real server reads it: no unescaping, and an empty step leads nowhere new."""
+    value = root
+    for step in filter(None, path[len(place) :].split("/")):
+        if isinstance(value, dict):
+            value = value.get(step, ABSENT)
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return ABSENT
+    return value

@@ -1,0 +1,118 @@
+"""Every answer the proxy gives, its headers decided beforehand (specification: Endpoints, Errors; behaviour: CORS). Compiled."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from flagsvc.http.call import Call
+from flagsvc.http.compression import Negotiator, gzip
+from flagsvc.http.etag import etag, matches
+from flagsvc.http.messages import POST, Headers, Refused, Response
+from flagsvc.proxy.api.cache import CachedAnswer
+from flagsvc.proxy.api.cors import Cors
+
+JSON: Final = b"application/json; charset=utf-8"
+TEXT: Final = b"text/plain; charset=utf-8"
+HTML: Final = b"text/html; charset=utf-8"
+BRIEFLY: Final = b"public, max-age=2"
+BRIEFLY_PERSONAL: Final = b"private, max-age=2"
+NEVER: Final = b"no-store"
+KEPT_BY_ITS_OWNER: Final = b"private, no-cache"
+"""For what belongs to one key: no shared cache keeps it, and a private one asks each time whether it still holds."""
+ASK_AGAIN: Final = b"no-cache"
+TEXT_STATUSES: Final = (401, 501, 503)
+"""Errors whose body is a text, as the reference has them; every other error is JSON."""
+
+
+class FixedHeaders:
+    """The headers that all answers of one kind share, plain, compressed and unchanged (304)."""
+
+    def __init__(self, cors: Cors, content_type: bytes, cache: bytes, vary: tuple[bytes, ...], more: Headers) -> None:
+        lasting: Headers = list(cors.fixed)
+        if cache:
+            lasting.append((b"cache-control", cache))
+        if cors.vary + vary:
+            lasting.append((b"vary", b", ".join(cors.vary + vary)))
+        lasting.extend(more)
+        self.unchanged: Headers = lasting
+        self.plain: Headers = [*lasting, (b"content-type", content_type)]
+        self.packed: Headers = [*self.plain, (b"content-encoding", b"gzip")]
+
+
+class Answers:
+    """Makes responses. `key_header` is the name of the header that an evaluation answer depends on."""
+
+    def __init__(self, cors: Cors, key_header: str) -> None:
+        self.cors = cors
+        self.negotiator = Negotiator()
+        keyed = (b"Accept-Encoding", key_header.encode("latin-1"))
+        self.evaluation = FixedHeaders(cors, JSON, BRIEFLY, keyed, [])
+        self.personal = FixedHeaders(cors, JSON, BRIEFLY_PERSONAL, keyed, [])
+        self.configuration = FixedHeaders(cors, JSON, KEPT_BY_ITS_OWNER, keyed, [])
+        self.html = self.shape(HTML, b"")
+        self.text = self.shape(TEXT, NEVER)
+        self.error = self.shape(JSON, NEVER)
+
+    def shape(self, content_type: bytes, cache: bytes, more: Headers | None = None) -> FixedHeaders:
+        """Return the headers of a kind of answer that does not depend on the key."""
+        return FixedHeaders(self.cors, content_type, cache, (b"Accept-Encoding",), [] if more is None else more)
+
+    def seal(self, shape: FixedHeaders, call: Call, body: bytes, tag: bytes | None = None) -> Response:
+        """Return the 200 with this body, or the 304 that says the caller has it; `tag` is its entity tag where that is known."""
+        if tag is None:
+            tag = etag(body)
+        condition = call.if_none_match
+        if condition is not None and call.request.method != POST and matches(condition, tag):
+            return self.unchanged(shape, tag)
+        return self.pack(200, shape, call, body, [(b"etag", tag)])
+
+    def unchanged(self, shape: FixedHeaders, tag: bytes) -> Response:
+        """Return the 304 that says the caller has the answer with this tag."""
+        return Response(304, shape.unchanged, [(b"etag", tag)], b"")
+
+    def known(self, shape: FixedHeaders, call: Call, entry: CachedAnswer) -> Response:
+        """Return the 200 of an answer that may be kept; its packed form is made once, where a caller takes that and it pays."""
+        accept = call.accept_encoding
+        if accept is not None and self.negotiator.wants_gzip(accept, len(entry.body)):
+            if not entry.packed:
+                entry.packed = gzip(entry.body)
+                entry.compressed = own(entry.tag, entry.packed)
+            return Response(200, shape.packed, entry.compressed.copy(), entry.packed)
+        if not entry.plain:
+            entry.plain = own(entry.tag, entry.body)
+        return Response(200, shape.plain, entry.plain.copy(), entry.body)
+
+    def pack(self, status: int, shape: FixedHeaders, call: Call, body: bytes, own: Headers) -> Response:
+        """Return a response with this body, compressed where the caller takes that and it pays."""
+        fixed = shape.plain
+        accept = call.accept_encoding
+        if accept is not None and self.negotiator.wants_gzip(accept, len(body)):
+            body = gzip(body)
+            fixed = shape.packed
+        own.append((b"content-length", str(len(body)).encode()))
+        return Response(status, fixed, own, body)
+
+    def words(self, call: Call, text: str) -> Response:
+        """Return a 200 with a short text that is not to be kept."""
+        return self.pack(200, self.text, call, text.encode(), [])
+
+    def refusal(self, call: Call, refused: Refused, own: Headers) -> Response:
+        """Return the error a refusal stands for: text or JSON, never to be kept."""
+        if refused.status in TEXT_STATUSES:
+            return self.pack(refused.status, self.text, call, refused.message.encode(), own)
+        return self.pack(refused.status, self.error, call, error_body(refused), own)
+
+
+def own(tag: bytes, body: bytes) -> Headers:
+    """Return the header fields of an answer that are its own."""
+    return [(b"etag", tag), (b"content-length", str(len(body)).encode())]
+
+
+def error_body(refused: Refused) -> bytes:
+    """Return the JSON body of an error."""
+    content: dict[str, object] = {"error": refused.message}
+    if refused.problems:
+        content["validation"] = [{"instancePath": pointer, "message": message} for pointer, message in refused.problems]
+    return msgspec.json.encode(content)

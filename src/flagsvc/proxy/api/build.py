@@ -1,0 +1,197 @@
+"""Puts the contract together: handlers by name, and the table of resources that the route rows describe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import NamedTuple
+
+from flagsvc.core.clock import Clock
+from flagsvc.core.log import Logger
+from flagsvc.core.throttle import Throttle
+from flagsvc.http import docs
+from flagsvc.http.call import HEADERS, KEY, Endpoint, Handler, Resource, StatusCounts
+from flagsvc.http.keys import Keys, KeySet
+from flagsvc.http.limits import Reached
+from flagsvc.http.welcome import FirstPage
+from flagsvc.proxy.api.answers import Answers
+from flagsvc.proxy.api.cache import AnswerCache
+from flagsvc.proxy.api.client import Features, Metrics, Register
+from flagsvc.proxy.api.cors import Cors
+from flagsvc.proxy.api.enrich import CONTEXT, Enrichment
+from flagsvc.proxy.api.evaluation import Evaluator, Listing, Lookup
+from flagsvc.proxy.api.health import Health, Ready
+from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
+from flagsvc.proxy.api.prometheus import Elsewhere, Prometheus
+from flagsvc.proxy.api.readiness import AgeField, Readiness
+from flagsvc.proxy.api.routes import ROUTES, Auth, Limit, RouteRow
+from flagsvc.proxy.api.samples import Loops, ReplicaStatus, Sources, no_loops
+from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.extensions import ContextEnricher
+
+ENRICHER_SECONDS = 60.0
+UNMATCHED = "unmatched"
+OTHER = "other"
+
+
+class Ports(NamedTuple):
+    """What the contract is connected to.
+
+    `elsewhere` gives the metrics of all processes where this is one of several, `loops` what befell those that face the upstream.
+    `standing` is somebody else's, None for one of its own.
+    """
+
+    holder: ConfigurationHolder
+    usage: UsageCounting
+    clock: Clock
+    log: Logger
+    random: Random
+    elsewhere: Elsewhere | None = None
+    loops: Loops = no_loops
+    standing: Readiness | None = None
+    fleet: ReplicaStatus | None = None
+
+
+class ServiceParts(NamedTuple):
+    """What a Service works with. `headers` has the kind of each header's name; `rest` counts what found no endpoint.
+
+    `keys` open routes, `reached` counts what was refused at a limit, `sources` is what the metrics are read from, `standing` says
+    whether callers should be sent here, `age` is a field of every answer.
+    """
+
+    cors: Cors
+    answers: Answers
+    headers: dict[bytes, int]
+    resources: dict[bytes, Resource]
+    preflights: StatusCounts
+    rest: StatusCounts
+    keys: Keys
+    reached: Reached
+    sources: Sources
+    standing: Readiness
+    age: AgeField | None
+
+
+def build(
+    settings: ServiceSettings, ports: Ports, enrichers: Sequence[ContextEnricher], rows: Sequence[RouteRow] = ROUTES
+) -> ServiceParts:
+    """Return the parts of a Service with these settings and routes."""
+    cors = Cors(settings)
+    answers = Answers(cors, settings.client_keys_header_name)
+    tallies: list[StatusCounts] = [StatusCounts("OPTIONS", "any"), StatusCounts(OTHER, UNMATCHED)]
+    cache = AnswerCache(settings.answer_cache_bytes)
+    reached = Reached()
+    sources = Sources(
+        ports.holder,
+        ports.usage,
+        tallies,
+        ports.clock,
+        cache,
+        loops=ports.loops,
+        reached=reached.counts,
+        private=not settings.operators_here,
+        fleet=ports.fleet,
+    )
+    standing = ports.standing or Readiness(ports.holder, ports.clock, settings.max_staleness)
+    handlers = make_handlers(settings, ports, answers, sources, make_enrichment(settings, ports, enrichers, reached))
+    handlers["ready"] = Ready(standing, answers)
+    handlers["welcome"] = FirstPage(settings, rows, answers)
+    keys = Keys(settings.client_keys, settings.server_tokens)
+    return ServiceParts(
+        cors=cors,
+        answers=answers,
+        headers={**HEADERS, settings.client_keys_header_name.encode("latin-1"): KEY},
+        resources=make_resources(settings, rows, handlers, tallies, keys),
+        preflights=tallies[0],
+        rest=tallies[1],
+        keys=keys,
+        reached=reached,
+        sources=sources,
+        standing=standing,
+        age=None if settings.age_header is None else AgeField(settings.age_header, standing),
+    )
+
+
+def make_enrichment(
+    settings: ServiceSettings, ports: Ports, enrichers: Sequence[ContextEnricher], reached: Reached
+) -> Enrichment | None:
+    """Return the enrichers at work, None where there are none."""
+    if not enrichers:
+        return None
+    return Enrichment(
+        enrichers,
+        ports.log,
+        Throttle(ports.clock, ENRICHER_SECONDS),
+        reached,
+        seconds=settings.enricher_timeout / 1000.0,
+        lenient=settings.enricher_failure == CONTEXT,
+    )
+
+
+def make_handlers(
+    settings: ServiceSettings,
+    ports: Ports,
+    answers: Answers,
+    sources: Sources,
+    enrichment: Enrichment | None,
+) -> dict[str, Handler]:
+    """Return who answers, by the names that the route rows use."""
+    faults = Throttle(ports.clock, None)
+    holder, usage, clock, log, random = ports[:5]
+    evaluator = Evaluator(settings, holder, usage, answers, sources.cache, enrichment, clock, random, log, faults)
+    handlers: dict[str, Handler] = {
+        "enabled": Listing(evaluator, False),
+        "all": Listing(evaluator, True),
+        "lookup": Lookup(evaluator, False),
+        "lookup-all": Lookup(evaluator, True),
+        "metrics": Metrics(ports.usage, answers),
+        "register": Register(answers),
+        "features": Features(ports.holder, answers),
+        "health": Health(answers),
+        "prometheus": Prometheus(sources, answers, ports.elsewhere),
+    }
+    if settings.enable_oas:
+        handlers |= {"openapi": docs.OpenApi(settings, answers), "page": docs.DocsPage(answers), **docs.files(answers)}
+    return handlers
+
+
+def make_resources(
+    settings: ServiceSettings,
+    rows: Sequence[RouteRow],
+    handlers: dict[str, Handler],
+    tallies: list[StatusCounts],
+    keys: Keys,
+) -> dict[bytes, Resource]:
+    """Return the resources by path, also in lower case; adds a tally for each endpoint. What is off and 404 then is left out."""
+    rings = rings_of(keys)
+    resources: dict[bytes, Resource] = {}
+    for row in rows:
+        if not row.on(settings) and row.condition is not None and row.condition.status == 404:
+            continue
+        for method in ("GET", "HEAD") if row.method == "GET" else (row.method,):
+            tallies.append(StatusCounts(method, row.template))
+            endpoint = make_endpoint(row, settings, handlers, rings, tallies[-1])
+            for place in row.places(settings.base_path):
+                resource = resources.setdefault(place.encode(), Resource(row.always))
+                resource.endpoints[method.encode()] = endpoint
+    for resource in resources.values():
+        resource.allow = b", ".join([*resource.endpoints, b"OPTIONS"])
+    return {path.lower(): resource for path, resource in resources.items()} | resources
+
+
+def rings_of(keys: Keys) -> dict[Auth, KeySet | None]:
+    """Return the ring for each kind of authentication."""
+    return {Auth.NONE: None, Auth.CLIENT: keys.client, Auth.SERVER: keys.server, Auth.EITHER: keys.either}
+
+
+def make_endpoint(
+    row: RouteRow,
+    settings: ServiceSettings,
+    handlers: dict[str, Handler],
+    rings: dict[Auth, KeySet | None],
+    tally: StatusCounts,
+) -> Endpoint:
+    """Return the endpoint of one method of a row."""
+    limit = 0 if row.limit is Limit.NONE else int(getattr(settings, row.limit.value))
+    off = "" if row.condition is None or row.on(settings) else row.condition.hint
+    return Endpoint(handlers[row.handler], rings[row.auth], limit, off, tally)

@@ -1,0 +1,55 @@
+"""What SDKs send and server-side SDKs fetch (behaviour: Other endpoints real clients call)."""
+
+from __future__ import annotations
+
+from flagsvc.http.body import read_json
+from flagsvc.http.call import Answer, Call, Handler
+from flagsvc.proxy.api.answers import Answers
+from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
+from flagsvc.proxy.api.refusals import not_ready
+from flagsvc.proxy.api.reports import read_metrics, read_registration
+
+DONE = "OK"
+
+
+class Metrics(Handler):
+    """POST /proxy/client/metrics: counts what an SDK used, as far as the configuration knows the names."""
+
+    def __init__(self, usage: UsageCounting, answers: Answers) -> None:
+        self.usage = usage
+        self.answers = answers
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Count a report; raises Refused (400, 413) before anything of it is counted."""
+        for name, yes, no, variants in read_metrics(read_json(body, call.media, call.limit, call.depth)):
+            self.usage.add(name, yes, no, variants)
+        self.usage.reported()
+        return self.answers.words(call, DONE)
+
+
+class Register(Handler):
+    """POST /proxy/client/register: checked and thanked for; the proxy registers itself upstream, not its callers."""
+
+    def __init__(self, answers: Answers) -> None:
+        self.answers = answers
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Check a registration; raises Refused (400, 413)."""
+        read_registration(read_json(body, call.media, call.limit, call.depth))
+        return self.answers.words(call, DONE)
+
+
+class Features(Handler):
+    """GET /proxy/client/features: the configuration document, for server-side SDKs and other proxies."""
+
+    def __init__(self, holder: ConfigurationHolder, answers: Answers) -> None:
+        self.holder = holder
+        self.answers = answers
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return the document with its entity tag, weak because compression changes the bytes."""
+        document = self.holder.document
+        if document is None:
+            raise not_ready()
+        tag = b"W/" + document.etag.removeprefix("W/").encode("latin-1")
+        return self.answers.seal(self.answers.configuration, call, document.body, tag)

@@ -1,0 +1,89 @@
+"""Cross-origin resource sharing by the rules of npm `cors` 2.8 (behaviour: CORS). Compiled.
+
+Everything the options decide is decided in the constructor; a request costs a look at its Origin only where origins are a list.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from flagsvc.http.messages import Headers
+from flagsvc.proxy.api.settings import ServiceSettings
+
+ALLOW_ORIGIN: Final = b"access-control-allow-origin"
+ALLOW_HEADERS: Final = b"access-control-allow-headers"
+ANY_ORIGIN: Final = "*"
+WILDCARD: Final = "[A-Za-z0-9._-]+"
+"""What a `*` inside an origin stands for: one or more labels of a host, or a port."""
+NAMES: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z, \t-]+")
+"""Names of headers with commas between: nothing else is sent back, least of all the end of a line."""
+
+
+class Cors:
+    """The CORS headers of every answer and of a preflight.
+
+    `fixed` goes with every answer but a preflight's; `dynamic` tells that Access-Control-Allow-Origin depends on the request,
+    `vary` what the answer depends on through CORS.
+    """
+
+    def __init__(self, settings: ServiceSettings) -> None:
+        origin = settings.cors_origin
+        self.origins: frozenset[bytes] = frozenset()
+        self.patterns: list[re.Pattern[bytes]] = []
+        self.dynamic: bool = not isinstance(origin, str)
+        self.vary: tuple[bytes, ...] = () if origin == ANY_ORIGIN else (b"Origin",)
+        first: Headers = [] if not isinstance(origin, str) else [(ALLOW_ORIGIN, origin.encode())]
+        if not isinstance(origin, str):
+            self.origins = frozenset(each.encode() for each in origin if "*" not in each)
+            self.patterns = [compile_origin(each) for each in origin if "*" in each]
+        if settings.cors_credentials:
+            first.append((b"access-control-allow-credentials", b"true"))
+        exposed: Headers = text_header(b"access-control-expose-headers", ", ".join(settings.cors_exposed_headers))
+        self.fixed: Headers = first + exposed
+        self.preflight_fixed: Headers = (
+            first
+            + text_header(b"access-control-allow-methods", ", ".join(settings.cors_methods))
+            + text_header(ALLOW_HEADERS, ", ".join(settings.cors_allowed_headers))
+            + text_header(b"access-control-max-age", str(settings.cors_max_age))
+            + exposed
+        )
+        self.repeats: bool = not settings.cors_allowed_headers
+        asked: tuple[bytes, ...] = (b"Access-Control-Request-Headers",) if self.repeats else ()
+        self.preflight_vary: tuple[bytes, ...] = self.vary + asked
+        if self.preflight_vary:
+            self.preflight_fixed.append((b"vary", b", ".join(self.preflight_vary)))
+
+    def allows(self, origin: bytes) -> bool:
+        """Return whether a list of origins and patterns holds `origin`."""
+        if origin in self.origins:
+            return True
+        return any(pattern.fullmatch(origin) is not None for pattern in self.patterns)
+
+    def own(self, origin: bytes | None) -> Headers:
+        """Return the headers of an answer that depend on the request's Origin."""
+        if self.dynamic and origin is not None and self.allows(origin):
+            return [(ALLOW_ORIGIN, origin)]
+        return []
+
+    def preflight_own(self, origin: bytes | None, requested: bytes | None) -> Headers:
+        """Return the headers of a preflight's answer that depend on its Origin and Access-Control-Request-Headers."""
+        own = self.own(origin)
+        if self.repeats and requested and NAMES.fullmatch(requested) is not None:
+            own.append((ALLOW_HEADERS, requested))
+        return own
+
+
+def compile_origin(pattern: str) -> re.Pattern[bytes]:
+    """Return the expression for an origin with wildcards.
+
+    What follows a wildcard is taken where it is found first, and never looked for again behind that: whatever the origin, the time
+    is linear in it. Nothing is missed by that: what a wildcard cannot stand for can be in one place only.
+    """
+    first, *middle, last = (re.escape(part) for part in pattern.split("*"))
+    return re.compile((first + "".join([f"(?>{WILDCARD}?{part})" for part in middle]) + WILDCARD + last).encode())
+
+
+def text_header(name: bytes, value: str) -> Headers:
+    """Return one header, or none where its value is empty."""
+    return [(name, value.encode("latin-1"))] if value else []

@@ -1,0 +1,231 @@
+"""The evaluation routes: from a call to a context to the snapshot's bytes (specification: GET and POST /proxy). Compiled."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Final
+
+from flagsvc.core.clock import Clock
+from flagsvc.core.log import Logger, where
+from flagsvc.core.throttle import Throttle
+from flagsvc.engine.canonical import ALL, ENABLED, NAMED, CacheKeys
+from flagsvc.engine.context import Context
+from flagsvc.http.body import read_json, read_lookup
+from flagsvc.http.call import Answer, Call, Handler
+from flagsvc.http.etag import matches
+from flagsvc.http.limits import Bounds
+from flagsvc.http.messages import POST, Response
+from flagsvc.http.trust import TrustedProxies
+from flagsvc.proxy.api.answers import Answers
+from flagsvc.proxy.api.cache import AnswerCache, CachedAnswer
+from flagsvc.proxy.api.enrich import Enrichment
+from flagsvc.proxy.api.ports import ConfigurationHolder, EvaluatedSnapshot, UsageCounting
+from flagsvc.proxy.api.query import read_query
+from flagsvc.proxy.api.refusals import answer_too_large, not_ready
+from flagsvc.proxy.api.settings import ServiceSettings
+
+DEFAULT_ENVIRONMENT: Final = "default"
+ENTROPY_BITS: Final = 62
+SESSION_BITS: Final = 53
+
+
+class Evaluator:
+    """Completes a context and answers it from the current snapshot, or from `cache`.
+
+    `random` draws the sessions of callers who have none and the seeds of random stickiness.
+    """
+
+    def __init__(
+        self,
+        settings: ServiceSettings,
+        holder: ConfigurationHolder,
+        usage: UsageCounting,
+        answers: Answers,
+        cache: AnswerCache,
+        enrichment: Enrichment | None,
+        clock: Clock,
+        random: Random,
+        log: Logger,
+        faults: Throttle,
+    ) -> None:
+        self.app_name = settings.app_name
+        self.forced = settings.environment
+        self.custom = frozenset(settings.custom_strategies)
+        self.holder = holder
+        self.usage = usage
+        self.answers = answers
+        self.cache = cache
+        self.enrichment = enrichment
+        self.trust = TrustedProxies(settings.trust_proxy)
+        self.trusts = self.trust.reads_header
+        self.bounds = Bounds(settings.context_properties_limit, settings.context_value_limit, settings.toggle_limit)
+        self.shape = answers.evaluation
+        self.cache_keys: CacheKeys | None = None
+        self.clock = clock
+        self.random = random
+        self.log = log
+        self.faults = faults
+        self.no_states: list[bool] = []
+        self.always_timed: bool = len(settings.custom_strategies) > 0 or enrichment is not None
+
+    def ask(self, call: Call, context: Context, names: list[str], everything: bool) -> Answer:
+        """Return the answer to a context: for `names`, or without them the toggles that are on, or `everything`."""
+        if context.remote_address is None:
+            context.remote_address = self.address(call)
+        if self.enrichment is None:
+            return self.evaluate(call, context, names, everything)
+        return self.enriched(self.enrichment, call, context, names, everything)
+
+    async def enriched(
+        self, enrichment: Enrichment, call: Call, context: Context, names: list[str], everything: bool
+    ) -> Response:
+        """Return the answer to what the enrichers make of a context; raises what they raise.
+
+        They get what the caller sent, and its address; what they give is copied, for it may be kept and given again.
+        """
+        context.now = self.clock.now() * 1000.0
+        enriched = await enrichment.apply(context)
+        return self.evaluate(call, enriched.replace(), names, everything)
+
+    def complete(self, context: Context) -> None:
+        """Fill in what caller and enrichers left out (behaviour: Evaluation endpoints, default context)."""
+        if context.app_name is None:
+            context.app_name = self.app_name
+        if self.forced is not None:
+            context.environment = self.forced
+        elif context.environment is None:
+            context.environment = DEFAULT_ENVIRONMENT
+
+    def address(self, call: Call) -> str | None:
+        """Return the caller's address."""
+        peer = call.request.peer
+        if self.trusts or ":" in peer:
+            return self.trust.address(peer, call.forwarded)
+        return peer if peer else None
+
+    def follow(self, cache_keys: CacheKeys) -> None:
+        """Belong to the snapshot of `cache_keys` from now on.
+
+        Where an answer may hang on an address that a header tells, no shared cache may keep it: the cache does not know for whose
+        address it was answered.
+        """
+        self.cache_keys = cache_keys
+        self.cache.follow(cache_keys)
+        answers = self.answers
+        addressed = self.trusts and (cache_keys.addressed or self.enrichment is not None)
+        self.shape = answers.personal if addressed else answers.evaluation
+
+    def evaluate(self, call: Call, context: Context, names: list[str], everything: bool) -> Response:
+        """Complete a context and return the answer to it: without evaluating where the caller or the cache has it already."""
+        snapshot = self.holder.current
+        if snapshot is None:
+            raise not_ready()
+        cache_keys = snapshot.cache_keys
+        if cache_keys is not self.cache_keys:
+            self.follow(cache_keys)
+        self.complete(context)
+        if cache_keys.timed or self.always_timed:
+            context.now = self.clock.now() * 1000.0
+        try:
+            key = cache_keys.key(context, NAMED if names else ALL if everything else ENABLED, names)
+        except TypeError:  # an enricher gave a field what is no text: no toggle that reads it is on
+            key = None
+        if key is None:
+            return self.volatile(snapshot, call, context, names, everything)
+        tag = b""
+        condition = call.if_none_match
+        if condition is not None and call.request.method != POST:
+            tag = self.cache.tagger.tag(key)
+            if matches(condition, tag):
+                return self.answers.unchanged(self.shape, tag)
+        entry = self.cache.find(key)
+        if entry is not None:
+            return self.give(call, key, entry, names)
+        entry = self.produce(snapshot, context, names, everything)
+        if snapshot.memory.faults:
+            return self.doubtful(snapshot, call, entry, names)
+        entry.tag = tag if tag else self.cache.tagger.tag(key)
+        self.cache.offer(key, entry)
+        return self.give(call, key, entry, names)
+
+    def give(self, call: Call, key: bytes, entry: CachedAnswer, names: list[str]) -> Response:
+        """Return an answer that its canonical bytes decide, and count what was asked for by name."""
+        if names:
+            self.usage.count_all(names, entry.states)
+        unpacked = not entry.packed
+        response = self.answers.known(self.shape, call, entry)
+        if unpacked and entry.packed and entry.size > 0:
+            self.cache.grown(key, entry)
+        return response
+
+    def volatile(
+        self, snapshot: EvaluatedSnapshot, call: Call, context: Context, names: list[str], everything: bool
+    ) -> Response:
+        """Return an answer that hangs on chance or on time: it is known by its body alone, once that is there."""
+        if not names and context.session_id is None:
+            context.session_id = str(self.random.getrandbits(SESSION_BITS))
+        context.entropy = self.random.getrandbits(ENTROPY_BITS)
+        return self.doubtful(snapshot, call, self.produce(snapshot, context, names, everything), names)
+
+    def doubtful(self, snapshot: EvaluatedSnapshot, call: Call, entry: CachedAnswer, names: list[str]) -> Response:
+        """Return an answer that the next request may not get: volatile, or one in which something was raised."""
+        if snapshot.memory.faults:
+            self.report(snapshot)
+        if names:
+            self.usage.count_all(names, entry.states)
+        return self.answers.seal(self.shape, call, entry.body)
+
+    def produce(
+        self, snapshot: EvaluatedSnapshot, context: Context, names: list[str], everything: bool
+    ) -> CachedAnswer:
+        """Return the snapshot's answer, without a tag; raises Refused (413) where it would be huge."""
+        if not names:
+            body = snapshot.all(context) if everything else snapshot.enabled(context)
+            return CachedAnswer(b"", body, self.no_states)
+        body, states = snapshot.named(context, names)
+        if not body:
+            raise answer_too_large()
+        return CachedAnswer(b"", body, states)
+
+    def report(self, snapshot: EvaluatedSnapshot) -> None:
+        """Log what was raised where a toggle was decided, once for each name (behaviour: Order of checks)."""
+        for name, error in snapshot.take_faults():
+            if not self.faults.allows(name):
+                continue
+            if name in self.custom:
+                self.log.error("a custom strategy raised, it counts as false", strategy=name, error=where(error))
+            else:
+                self.log.error("a toggle could not be evaluated, it counts as off", toggle=name, error=where(error))
+
+
+class Listing(Handler):
+    """GET /proxy and GET /proxy/all."""
+
+    def __init__(self, evaluator: Evaluator, everything: bool) -> None:
+        self.evaluator = evaluator
+        self.everything = everything
+        self.no_names: list[str] = []
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return the toggles for the context in the query string; raises Refused (400)."""
+        query = call.request.query
+        bounds = self.evaluator.bounds
+        context = read_query(query, bounds.time)
+        if len(query) > bounds.value or len(context.properties) > bounds.properties:
+            bounds.check(context, "/query", "/query")
+        return self.evaluator.ask(call, context, self.no_names, self.everything)
+
+
+class Lookup(Handler):
+    """POST /proxy and POST /proxy/all."""
+
+    def __init__(self, evaluator: Evaluator, everything: bool) -> None:
+        self.evaluator = evaluator
+        self.everything = everything
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return the toggles for the context in the body; raises Refused (400, 413)."""
+        bounds = self.evaluator.bounds
+        asked = read_lookup(read_json(body, call.media, call.limit, call.depth), bounds.toggles, bounds.time)
+        bounds.check(asked.context, "/body/context", "/body/context/properties")
+        return self.evaluator.ask(call, asked.context, asked.toggles, self.everything)

@@ -1,0 +1,37 @@
+"""Whether the proxy lives and whether it is ready (specification: GET /proxy/health; docs/decisions/0028)."""
+
+from __future__ import annotations
+
+from flagsvc.http.call import Answer, Call, Handler
+from flagsvc.http.messages import Refused
+from flagsvc.proxy.api.answers import Answers
+from flagsvc.proxy.api.readiness import Readiness
+
+ALIVE = b"ok"
+READY = "ready"
+
+
+class Health(Handler):
+    """GET /proxy/health and liveness: `ok`. That the first is 503 until there is a configuration is a check of the head."""
+
+    def __init__(self, answers: Answers) -> None:
+        self.answers = answers
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return `ok`."""
+        return self.answers.seal(self.answers.html, call, ALIVE)
+
+
+class Ready(Handler):
+    """Readiness: whether a load balancer should send callers here."""
+
+    def __init__(self, standing: Readiness, answers: Answers) -> None:
+        self.standing = standing
+        self.answers = answers
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return `ready`; raises Refused (503) with the word for why not."""
+        objection = self.standing.objection()
+        if objection:
+            raise Refused(503, objection, [])
+        return self.answers.words(call, READY)

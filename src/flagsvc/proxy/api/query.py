@@ -1,0 +1,272 @@
+"""The evaluation context in a query string (behaviour: Evaluation endpoints, Context, GET). Compiled.
+
+A name is plain (`userId`, `region`), one level deep (`properties[region]`) or a list (`region[]`, `region[0]`). A component with a
+bad percent escape, or whose bytes are no UTF-8, stays literal as a whole, as JavaScript's decodeURIComponent has it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mypy_extensions import i64
+
+from flagsvc.engine.context import (
+    APP_NAME,
+    CURRENT_TIME,
+    ENVIRONMENT,
+    FIELDS,
+    PROPERTIES,
+    REMOTE_ADDRESS,
+    SESSION_ID,
+    USER_ID,
+    Context,
+)
+from flagsvc.engine.values import jsdate
+from flagsvc.http.limits import too_long
+from flagsvc.http.messages import invalid
+
+NESTED: Final = "properties["
+MUST_BE_TEXT: Final = "must be string"
+MUST_BE_OBJECT: Final = "must be object"
+DIGITS: Final = "0123456789abcdefABCDEF"
+OCTETS: Final[dict[str, bytes]] = {high + low: bytes([int(high + low, 16)]) for high in DIGITS for low in DIGITS}
+"""The two hexadecimal digits of a percent escape → its byte."""
+
+
+class QueryProperties:
+    """Properties by name; the values of a repeated one are kept in order and joined with commas."""
+
+    def __init__(self, values: dict[str, str]) -> None:
+        self.values = values
+        self.repeats: dict[str, list[str]] | None = None
+
+    def put(self, name: str, value: str) -> None:
+        """Take one value."""
+        known = self.values.get(name)
+        if known is None:
+            self.values[name] = value
+        else:
+            self.repeat(name, known, value)
+
+    def repeat(self, name: str, known: str, value: str) -> None:
+        """Take a further value of a property that has one already."""
+        if self.repeats is None:
+            self.repeats = {}
+        values = self.repeats.get(name)
+        if values is None:
+            self.repeats[name] = [known, value]
+        else:
+            values.append(value)
+
+    def joined(self) -> dict[str, str]:
+        """Return the properties, each as one text."""
+        if self.repeats is not None:
+            for name, values in self.repeats.items():
+                self.values[name] = ",".join(values)
+        return self.values
+
+
+class QueryContext:
+    """What one query string holds: a context, and properties sent by name or inside `properties`.
+
+    `longest` is how many characters its time may have, 0 for any number.
+    """
+
+    def __init__(self, longest: int = 0) -> None:
+        self.longest: Final = longest
+        self.context = Context()
+        self.seen: i64 = 0
+        self.loose = QueryProperties(self.context.properties)
+        self.explicit: QueryProperties | None = None
+
+    def add(self, name: str, value: str) -> None:
+        """Take one parameter, both sides decoded."""
+        if "[" in name:
+            self.add_nested(name, value)
+        else:
+            self.add_plain(name, value)
+
+    def add_plain(self, name: str, value: str) -> None:
+        """Take a standard field, or a property of another name; a parameter without a name is dropped."""
+        kind = FIELDS.get(name)
+        if kind is not None:
+            self.add_standard(kind, name, value)
+        elif name:
+            self.loose.put(name, value)
+
+    def add_standard(self, kind: i64, name: str, value: str) -> None:
+        """Take a standard field: once, as text; empty is absent."""
+        if kind == PROPERTIES:
+            raise invalid("/query", name, MUST_BE_OBJECT)
+        bit: i64 = 1 << kind
+        if self.seen & bit:
+            raise invalid("/query", name, MUST_BE_TEXT)
+        self.seen |= bit
+        if value:
+            self.set_standard(kind, value)
+
+    def set_standard(self, kind: i64, value: str) -> None:
+        """Set the standard field of this kind."""
+        context = self.context
+        if kind == USER_ID:
+            context.user_id = value
+        elif kind == SESSION_ID:
+            context.session_id = value
+        elif kind == APP_NAME:
+            context.app_name = value
+        elif kind == ENVIRONMENT:
+            context.environment = value
+        elif kind == REMOTE_ADDRESS:
+            context.remote_address = value
+        elif kind == CURRENT_TIME:
+            if self.longest and len(value) > self.longest:
+                raise too_long("/query", "currentTime", self.longest)
+            context.current_time = jsdate.parse(value)
+
+    def add_nested(self, name: str, value: str) -> None:
+        """Take a name with brackets; `properties[region]` without further brackets is by far the most frequent."""
+        if name.startswith(NESTED) and name.endswith("]"):
+            inner = name[len(NESTED) : -1]
+            if inner and "[" not in inner and "]" not in inner:
+                self.put_explicit(inner, value)
+                return
+        self.add_segments(split_name(name), value)
+
+    def add_segments(self, segments: list[str], value: str) -> None:
+        """Take a name by its segments: a property inside `properties`, or an entry of a list."""
+        root = segments[0]
+        if len(segments) == 1:
+            self.add_plain(root, value)
+        elif root == "properties":
+            self.add_explicit(segments, value)
+        elif root in FIELDS:
+            raise invalid("/query", root, MUST_BE_TEXT)
+        elif is_list(segments, 1):
+            self.loose.put(root, value)
+        else:
+            raise invalid("/query", root, MUST_BE_TEXT)
+
+    def add_explicit(self, segments: list[str], value: str) -> None:
+        """Take `properties[name]`; an explicit property wins over one sent by its name alone."""
+        name = segments[1]
+        if not name:
+            raise invalid("/query", "properties", MUST_BE_OBJECT)
+        if not is_list(segments, 2):
+            raise invalid("/query/properties", name, MUST_BE_TEXT)
+        self.put_explicit(name, value)
+
+    def put_explicit(self, name: str, value: str) -> None:
+        """Take a property inside `properties`."""
+        if self.explicit is None:
+            self.explicit = QueryProperties({})
+        self.explicit.put(name, value)
+
+    def finish(self) -> Context:
+        """Return the context; explicit properties win."""
+        properties = self.loose.joined()
+        if self.explicit is not None:
+            properties.update(self.explicit.joined())
+        return self.context
+
+
+def read_query(query: bytes, longest: int = 0) -> Context:
+    """Return the context in a query string; raises Refused where a field has the wrong shape.
+
+    Its time may have at most `longest` characters, 0 for any number; those of other values are counted in what is returned.
+    """
+    found = QueryContext(longest)
+    if query:
+        text = query.decode("utf-8", "replace")
+        if "%5" in text:
+            text = bracketed(text)
+        if "%" in text or "+" in text:
+            read_escaped(found, text)
+        else:
+            read_plain(found, text)
+    return found.finish()
+
+
+def read_plain(found: QueryContext, text: str) -> None:
+    """Take the parameters of a query without anything to decode."""
+    for part in text.split("&"):
+        at = part.find("=")
+        if at < 0:
+            found.add(part, "")
+        else:
+            found.add(part[:at], part[at + 1 :])
+
+
+def read_escaped(found: QueryContext, text: str) -> None:
+    """Take the parameters of a query, each side decoded."""
+    for part in text.split("&"):
+        at = part.find("=")
+        if at < 0:
+            found.add(decode(part), "")
+        else:
+            found.add(decode(part[:at]), decode(part[at + 1 :]))
+
+
+def bracketed(text: str) -> str:
+    """Return a query with its escaped brackets undone.
+
+    They are undone in every component, whether it can be decoded or stays literal, and `%[` begins no escape: so it may come first,
+    and a query as browsers write it has nothing else to decode.
+    """
+    return text.replace("%5B", "[").replace("%5b", "[").replace("%5D", "]").replace("%5d", "]")
+
+
+def decode(text: str) -> str:
+    """Return a name or value with `+` as a blank and percent escapes undone; literal as a whole where one is bad."""
+    if "+" in text:
+        text = text.replace("+", " ")
+    return unquote(text) if "%" in text else text
+
+
+def unquote(text: str) -> str:
+    """Return `text` without its percent escapes; as it is where one is bad or the bytes are no UTF-8."""
+    pieces = text.split("%")
+    octets: list[bytes] = [pieces[0].encode()]
+    for piece in pieces[1:]:
+        octet = OCTETS.get(piece[:2])
+        if octet is None:
+            return text
+        octets.append(octet)
+        octets.append(piece[2:].encode())
+    try:
+        return b"".join(octets).decode("utf-8")
+    except UnicodeDecodeError:
+        return text
+
+
+def split_name(name: str) -> list[str]:
+    """Return the segments of a name with brackets: `a[b][c]` is a, b, c; what follows a closed bracket is dropped."""
+    at = name.find("[")
+    segments = [name[:at]] if at else []
+    while at >= 0:
+        end = closing(name, at)
+        if end < 0:
+            segments.append(name[at:])
+            break
+        segments.append(name[at + 1 : end])
+        at = name.find("[", end)
+    return segments
+
+
+def closing(name: str, at: int) -> int:
+    """Return where the bracket opened at `at` closes, counting the brackets inside; -1 where it does not."""
+    depth: i64 = 0
+    for index in range(at, len(name)):
+        if name[index] == "[":
+            depth += 1
+        elif name[index] == "]":
+            depth -= 1
+            if depth == 0:
+                return index
+    return -1
+
+
+def is_list(segments: list[str], start: int) -> bool:
+    """Return whether the segments from `start` on are none, or one that marks an entry of a list (`[]`, `[0]`)."""
+    if len(segments) == start:
+        return True
+    return len(segments) == start + 1 and (not segments[start] or segments[start].isdigit())

@@ -1,0 +1,90 @@
+"""The errors that do not depend on a body, in words (specification: Errors; behaviour: Order of checks)."""
+
+from __future__ import annotations
+
+from math import ceil
+
+from flagsvc.http.limits import ANSWER, CONNECTIONS, HEADERS, MEMORY, QUERY
+from flagsvc.http.messages import Refused
+
+MAX_SHOWN = 200
+
+
+def answer_too_large() -> Refused:
+    """Return the 413 for a look-up that names so many toggles that its answer would be huge."""
+    return Refused(413, "the answer would be too large: name fewer toggles", [], ANSWER)
+
+
+def not_ready() -> Refused:
+    """Return the 503 before the first configuration is there."""
+    return Refused(503, "Not Ready", [])
+
+
+def unauthorized() -> Refused:
+    """Return the 401 for a missing or wrong client key."""
+    return Refused(401, "Unauthorized", [])
+
+
+def keyed_twice(header: str) -> Refused:
+    """Return the 400 for a request with two keys: who reads the other one of them would let in somebody else."""
+    return Refused(400, f"the header `{header}` came more than once", [])
+
+
+def unknown_path(path: bytes) -> Refused:
+    """Return the 404 for a path that is no route."""
+    return Refused(404, f"there is nothing at `{shown(path)}`", [])
+
+
+def wrong_method(method: bytes, path: bytes) -> Refused:
+    """Return the 405 for a known path."""
+    return Refused(405, f"`{shown(path)}` does not take `{shown(method)}`", [])
+
+
+def switched_off(hint: str) -> Refused:
+    """Return the 501 for an endpoint that an option switches on."""
+    return Refused(501, hint, [])
+
+
+def query_too_long(limit: int) -> Refused:
+    """Return the 414 for a long query string."""
+    return Refused(414, f"the query string is longer than {limit} bytes", [], QUERY)
+
+
+def headers_too_large(limit: int) -> Refused:
+    """Return the 431 for a large header block."""
+    return Refused(431, f"the header block is larger than {limit} bytes", [], HEADERS)
+
+
+def too_many_requests(whose: str, limit: str, seconds: float) -> Refused:
+    """Return the 429 for the caller whose rate limit is used up, and who may ask again after so many seconds."""
+    return Refused(429, f"too many requests {whose}", [], limit, max(1, ceil(seconds)))
+
+
+def no_room() -> Refused:
+    """Return the 503 for a connection more than can be held."""
+    return Refused(503, "too many connections", [], CONNECTIONS)
+
+
+def crowded() -> Refused:
+    """Return the 503 for a request that is given up because all of them together hold too much memory."""
+    return Refused(503, "too many requests are under way, and this one holds more than most", [], MEMORY)
+
+
+def no_http() -> Refused:
+    """Return the 400 for what is no HTTP request at all, or none that has one end and one host."""
+    return Refused(400, "this is not an HTTP request, or its Host or the length of its body is in doubt", [])
+
+
+def no_tls() -> Refused:
+    """Return the 400 for a TLS handshake on a port of plain HTTP."""
+    return Refused(400, "this port speaks plain HTTP, and this is a TLS handshake: use http:// here", [])
+
+
+def unexpected() -> Refused:
+    """Return the 500 that tells nothing of its cause."""
+    return Refused(500, "an unexpected error occurred", [])
+
+
+def shown(text: bytes) -> str:
+    """Return what a caller sent, fit for a message."""
+    return text[:MAX_SHOWN].decode("ascii", "backslashreplace")

@@ -1,0 +1,278 @@
+"""The one place of the HTTP contract: which checks, in which order, and who answers (behaviour: Order of checks). Compiled.
+
+A transport makes a Request of a head and calls `admit`. A Response is the answer, and the body need not be read. A Call names
+in `limit` how much body to read (at most one byte more: the excess is the service's to refuse) and goes to `answer` with
+what was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from random import Random
+from typing import Final
+
+from flagsvc.core.clock import Clock
+from flagsvc.core.log import Logger, where
+from flagsvc.http.call import Answer, Call, Resource, StatusCounts
+from flagsvc.http.contract import Contract
+from flagsvc.http.media import media, too_large
+from flagsvc.http.messages import GET, HEAD, OPTIONS, Headers, Refused, Request, Response
+from flagsvc.http.trust import TrustedProxies, plain, read
+from flagsvc.proxy.api import refusals
+from flagsvc.proxy.api.build import Ports, build
+from flagsvc.proxy.api.enrich import EnricherError
+from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
+from flagsvc.proxy.api.prometheus import Elsewhere
+from flagsvc.proxy.api.rate import network_of, rates_of
+from flagsvc.proxy.api.readiness import Readiness
+from flagsvc.proxy.api.routes import ROUTES, RouteRow
+from flagsvc.proxy.api.samples import Loops, ReplicaStatus, no_loops
+from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.extensions import ContextEnricher
+
+RETRY_SECONDS: Final = 1
+DISCARDED_DIGITS: Final = 7
+"""A body whose length has no more digits is left to the transport to discard, so that its sender gets to see the answer."""
+
+
+class Service(Contract):
+    """The proxy's contract, of one application.
+
+    `holder` is read once per request, `usage` counts look-ups, `log` takes an event with fields, `clock` tells the time,
+    `random` draws sessions and seeds (by default seeded by the system), `enrichers` change the context before it is
+    evaluated, `elsewhere` gives the metrics of all processes where this is one of several, `loops` how often the loops
+    that face the upstream failed. `standing` says whether callers should be sent here, `rows` what is
+    answered at all. `keys` may be replaced while it answers.
+    """
+
+    def __init__(
+        self,
+        settings: ServiceSettings,
+        *,
+        holder: ConfigurationHolder,
+        usage: UsageCounting,
+        log: Logger,
+        clock: Clock,
+        enrichers: Sequence[ContextEnricher] = (),
+        random: Random | None = None,
+        elsewhere: Elsewhere | None = None,
+        loops: Loops = no_loops,
+        rows: Sequence[RouteRow] = ROUTES,
+        standing: Readiness | None = None,
+        fleet: ReplicaStatus | None = None,
+    ) -> None:
+        drawn = Random() if random is None else random
+        ports = Ports(holder, usage, clock, log, drawn, elsewhere, loops, standing, fleet)
+        parts = build(settings, ports, enrichers, rows)
+        super().__init__(parts.headers, settings.header_limit, settings.query_limit, parts.reached, log)
+        self.settings = settings
+        self.holder = holder
+        self.clock = clock
+        self.cors = parts.cors
+        self.answers = parts.answers
+        self.resources = parts.resources
+        self.preflights = parts.preflights
+        self.rest = parts.rest
+        self.sources = parts.sources
+        self.keys = parts.keys
+        self.rates = rates_of(settings, clock)
+        self.trust = TrustedProxies(settings.trust_proxy)
+        self.depth: int = settings.json_depth_limit
+        self.standing = parts.standing
+        self.age = parts.age
+        self.dynamic: bool = parts.cors.dynamic or parts.age is not None
+        self.access_log = settings.access_log
+
+    def judge(self, call: Call) -> Call | Response:
+        """Do what `admit` does for a call that holds its headers already, their size included. Raises nothing."""
+        request = call.request
+        if self.access_log:
+            call.started = self.clock.monotonic()
+        try:
+            call.huge = call.content_length is not None and len(call.content_length) > DISCARDED_DIGITS
+            if request.method == OPTIONS:
+                return self.preflight(call)
+            self.check(call)
+        except Refused as refused:
+            return self.refuse(call, refused)
+        except Exception as error:  # as in admit
+            return self.fail(call, error)
+        return call
+
+    def check(self, call: Call) -> None:
+        """Make every check that needs only the head; raises Refused."""
+        request = call.request
+        self.check_size(call)
+        resource = self.find(request.path)
+        endpoint = None if resource is None else resource.endpoints.get(request.method)
+        call.endpoint = endpoint
+        if self.holder.current is None and (resource is None or not resource.always):
+            raise refusals.not_ready()
+        if resource is None:
+            raise refusals.unknown_path(request.path)
+        if endpoint is None:
+            raise refusals.wrong_method(request.method, request.path)
+        ring = endpoint.ring
+        if ring is not None:
+            if call.keyed_twice:
+                raise refusals.keyed_twice(self.settings.client_keys_header_name)
+            if self.rates is not None:
+                self.rates.admit(call, ring)
+            elif call.key is None or not ring.holds(call.key):
+                raise refusals.unauthorized()
+        if endpoint.off:
+            raise refusals.switched_off(endpoint.off)
+        if endpoint.limit:
+            self.check_body(call, endpoint.limit)
+
+    def check_size(self, call: Call) -> None:
+        """Refuse a head that is larger than the limits; where a large one ends is nothing to rely on."""
+        if call.size > self.header_limit:
+            call.huge = True
+            raise refusals.headers_too_large(self.header_limit)
+        if len(call.request.query) > self.query_limit:
+            raise refusals.query_too_long(self.query_limit)
+
+    def check_body(self, call: Call, limit: int) -> None:
+        """Refuse a body by what its head says of it, else note how to read it."""
+        if not call.has_body():
+            return
+        call.media = media(call.content_type, call.content_encoding)
+        if call.announced() > limit:
+            raise too_large(limit)
+        call.limit = limit
+        call.depth = self.depth
+
+    def find(self, path: bytes) -> Resource | None:
+        """Return the resource at a path; a slash at the end and the case of letters do not matter."""
+        resource = self.resources.get(path)
+        if resource is None:
+            resource = self.resources.get(path.lower().rstrip(b"/"))
+        return resource
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return the response to an admitted call, or an awaitable of it where an enricher is configured. Raises nothing."""
+        endpoint = call.endpoint
+        if endpoint is None:
+            return self.refuse(call, refusals.unknown_path(call.request.path))
+        try:
+            if call.limit and len(body) > call.limit:
+                raise too_large(call.limit)
+            answer = endpoint.handler.answer(call, body)
+        except Refused as refused:
+            return self.refuse(call, refused)
+        except Exception as error:  # as in admit
+            return self.fail(call, error)
+        return self.finish(call, answer) if isinstance(answer, Response) else self.later(call, answer)
+
+    async def later(self, call: Call, answer: Awaitable[Response]) -> Response:
+        """Return the response that an enricher is still working on."""
+        try:
+            response = await answer
+        except Refused as refused:
+            return self.refuse(call, refused)
+        except EnricherError:  # it has been logged
+            return self.refuse(call, refusals.unexpected())
+        except Exception as error:  # as in admit
+            return self.fail(call, error)
+        return self.finish(call, response)
+
+    def preflight(self, call: Call) -> Response:
+        """Return the answer to OPTIONS on any path (behaviour: CORS)."""
+        self.check_size(call)
+        status = self.settings.cors_options_success_status
+        own = self.cors.preflight_own(call.origin, call.requested_headers)
+        own.append((b"content-length", b"0"))
+        if self.settings.cors_preflight_continue:
+            resource = self.find(call.request.path)
+            if resource is None:
+                raise refusals.unknown_path(call.request.path)
+            own.append((b"allow", resource.allow))
+            status = 200
+        self.preflights.add(status)
+        response = Response(status, self.cors.preflight_fixed, own, b"")
+        response.close = call.huge
+        if self.access_log:
+            self.note(call, response, self.preflights)
+        return response
+
+    def refuse(self, call: Call, refused: Refused) -> Response:
+        """Return the error that a refusal stands for."""
+        if refused.limit:
+            self.reached.add(refused.limit)
+        own: Headers = []
+        if refused.status == 503 or refused.retry:
+            own.append((b"retry-after", str(refused.retry or RETRY_SECONDS).encode()))
+        elif refused.status == 405:
+            resource = self.find(call.request.path)
+            own.append((b"allow", b"" if resource is None else resource.allow))
+        return self.finish(call, self.answers.refusal(call, refused, own))
+
+    def network(self, peer: str) -> bytes:
+        """Return what stands for the network of a peer; empty for one whose X-Forwarded-For is read."""
+        address = plain(peer)
+        return b"" if self.trust.trusts(read(address)) else network_of(address)
+
+    def early_refusal(self, status: int, crowded: bool = False) -> Response:
+        """Return the answer to what is refused before it is a request, as the contract says."""
+        call = self.unread()
+        if status == 431:
+            return self.refuse(call, refusals.headers_too_large(self.header_limit))
+        if status == 503:
+            return self.refuse(call, refusals.crowded() if crowded else refusals.no_room())
+        return self.refuse(call, refusals.no_http())
+
+    def tls_refusal(self) -> Response:
+        """Return the answer to a caller that speaks TLS where plain HTTP is spoken."""
+        return self.refuse(self.unread(), refusals.no_tls())
+
+    def unread(self) -> Call:
+        """Return what stands for a request that could not be read."""
+        call = Call(Request(GET, b"", b"", []))
+        if self.access_log:
+            call.started = self.clock.monotonic()
+        return call
+
+    def fail(self, call: Call, error: Exception) -> Response:
+        """Return the 500 for an exception nobody expected, and log where it came from."""
+        self.log.error("an unexpected error", route=self.route(call), error=where(error))
+        call.accept_encoding = None  # it may be what went wrong
+        return self.refuse(call, refusals.unexpected())
+
+    def finish(self, call: Call, response: Response) -> Response:
+        """Return a response with what depends on the request beyond its answer: CORS, HEAD; and count it."""
+        if self.dynamic:
+            self.add_headers(call, response)
+        endpoint = call.endpoint
+        tally = self.rest if endpoint is None else endpoint.tally
+        tally.add(response.status)
+        response.close = call.huge
+        if call.request.method == HEAD:
+            response.body = b""
+        if self.access_log:
+            self.note(call, response, tally)
+        return response
+
+    def add_headers(self, call: Call, response: Response) -> None:
+        """Add the header fields that depend on the caller or on the moment."""
+        if self.cors.dynamic:
+            response.own.extend(self.cors.own(call.origin))
+        age = self.age
+        if age is not None:
+            response.own.extend(age.fields())
+
+    def note(self, call: Call, response: Response, tally: StatusCounts) -> None:
+        """Write the line of the access log: nothing of what the caller sent but the method and where it went."""
+        took = (self.clock.monotonic() - call.started) * 1000.0
+        self.log.info(
+            "request",
+            method=tally.method,
+            route=tally.route,
+            status=response.status,
+            bytes=len(response.body),
+            milliseconds=round(took, 3),
+        )
+
+    def route(self, call: Call) -> str:
+        """Return the template of the route a call went to."""
+        return self.rest.route if call.endpoint is None else call.endpoint.tally.route

@@ -1,0 +1,24 @@
+"""How a configuration arrives and survives.
+
+`lifecycle` is the table that decides, `poller` the loop that acts, `holder` the one cell that requests read; `sources` and
+`stores` are the ports' implementations, `prepare` the way from bytes to a snapshot.
+"""
+
+from flagsvc.proxy.configuration.holder import ConfigurationDocument, Holder
+from flagsvc.proxy.configuration.lifecycle import State
+from flagsvc.proxy.configuration.locations import file_path, is_file_url
+from flagsvc.proxy.configuration.poller import Poller
+from flagsvc.proxy.configuration.ports import Compile, Source
+from flagsvc.proxy.configuration.prepare import Preparer
+
+__all__ = [
+    "Compile",
+    "ConfigurationDocument",
+    "Holder",
+    "Poller",
+    "Preparer",
+    "Source",
+    "State",
+    "file_path",
+    "is_file_url",
+]

@@ -1,0 +1,117 @@
+"""Keeps a configuration in storage: one record a configuration, written beside the requests, never in their way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+
+from flagsvc.core.errors import StoreError
+from flagsvc.core.log import Logger
+from flagsvc.core.outages import OutageLog
+from flagsvc.proxy.configuration.stores.provider import StorageProvider, read, write
+
+LOAD_S = 10.0
+"""A provider that takes longer to answer does not hold the start up."""
+
+
+@dataclass(frozen=True)
+class StoredDocument:
+    """A document as the upstream gave it, and its ETag. Stored as one line of JSON in front of the document."""
+
+    body: bytes = field(repr=False)
+    etag: str | None = None
+
+    def pack(self) -> bytes:
+        """Return the record as bytes."""
+        return json.dumps({"flagsvc": 1, "etag": self.etag}).encode() + b"\n" + self.body
+
+    @classmethod
+    def unpack(cls, data: bytes) -> StoredDocument:
+        """Return the record that was packed; raises StoreError when it is none of ours."""
+        head, separator, body = data.partition(b"\n")
+        try:
+            fields = json.loads(head) if separator else None
+        except ValueError:
+            fields = None
+        if not isinstance(fields, dict) or fields.get("flagsvc") != 1:
+            raise StoreError("the stored data are no configuration")
+        etag = fields.get("etag")
+        return cls(body, etag if isinstance(etag, str) else None)
+
+
+class DocumentStorage:
+    """Reads and writes the record of one configuration. Nothing it meets in the storage provider gets out but as a warning."""
+
+    def __init__(self, provider: StorageProvider, key: str, log: Logger, *, load_s: float = LOAD_S) -> None:
+        """Take the provider and the key (`storage_key`)."""
+        self._provider = provider
+        self._key = key
+        self._load_s = load_s
+        self._reading: asyncio.Future[bytes | None] | None = None
+        self._kept: StoredDocument | None = None
+        self._pending: StoredDocument | None = None
+        self._unsaved: StoredDocument | None = None
+        self._writer: asyncio.Task[None] | None = None
+        self._trouble = OutageLog(log, "the configuration could not be stored", "the configuration is stored again")
+        self._unread = OutageLog(
+            log, "the stored configuration could not be read", "the stored configuration can be read again"
+        )
+
+    async def load(self) -> StoredDocument | None:
+        """Return the stored record, None when there is none or it cannot be read.
+
+        A provider that hangs is waited for once: whoever asks again finds the same question, and no second one behind it.
+        """
+        seconds, before = self._load_s if self._reading is None else 0, self._kept
+        reading = self._reading = self._reading or asyncio.ensure_future(read(self._provider, self._key))
+        try:
+            await asyncio.wait([reading], timeout=seconds)
+        except asyncio.CancelledError:
+            self._reading = None
+            reading.cancel()
+            raise
+        try:
+            if not reading.done():
+                raise TimeoutError
+            self._reading = None
+            data = reading.result()
+            record = None if data is None else StoredDocument.unpack(data)
+        except Exception as error:  # a provider may be anybody's code
+            self._unread.report(error)
+            return None
+        self._unread.over()
+        if self._kept is before:  # else one was kept meanwhile that is newer
+            self._kept = record
+        return record
+
+    def save(self, record: StoredDocument) -> None:
+        """Have a record written; of several that come while one is being written only the last one is."""
+        self._pending = self._kept = record
+        if self._writer is None or self._writer.done():
+            self._writer = asyncio.create_task(self._write())
+
+    def rename(self, key: str) -> None:
+        """Keep what comes under another key from now on; what there is goes there with the next `save_again`."""
+        self._key, self._unsaved, self._reading = key, self._kept, None
+
+    def save_again(self) -> None:
+        """Have a record written whose last write failed: a disk that was full then may have room now."""
+        if self._unsaved is not None and self._pending is None:
+            self.save(self._unsaved)
+
+    async def flush(self, seconds: float) -> None:
+        """Wait until everything is written, at most `seconds`."""
+        if self._writer is not None:
+            await asyncio.wait([self._writer], timeout=seconds)
+
+    async def _write(self) -> None:
+        while self._pending is not None:
+            record, self._pending, self._unsaved = self._pending, None, None
+            try:
+                await write(self._provider, self._key, record.pack())
+            except Exception as error:  # a provider may be anybody's code
+                self._unsaved = record
+                self._trouble.report(error)
+            else:
+                self._trouble.over()

@@ -1,0 +1,214 @@
+"""From paths and in-code objects to checked strategies and enrichers, with a digest of their code.
+
+Files are read once: the bytes that run are the bytes that are digested. Each is a module of its own under a name nobody
+else has, so two applications in one process may load different files, or one file twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import TypeAlias
+
+from flagsvc.core.errors import ExtensionError
+from flagsvc.engine.strategies import CustomStrategy
+from flagsvc.proxy.extensions import check
+from flagsvc.proxy.extensions.enricher import ContextEnricher
+
+JAVASCRIPT = (".js", ".cjs", ".mjs", ".ts")
+
+
+@dataclass(frozen=True)
+class Strategies:
+    """The custom strategies of one application by name, and a hex digest of their code."""
+
+    by_name: Mapping[str, CustomStrategy]
+    digest: str
+
+
+@dataclass(frozen=True)
+class Enrichers:
+    """The context enrichers of one application in the order they run, and a hex digest of their code."""
+
+    functions: tuple[ContextEnricher, ...]
+    digest: str
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What differs between the two kinds of file: one row each."""
+
+    title: str
+    exported: str
+    guide: str
+    wrong: Callable[[object], str | None]
+
+
+_STRATEGIES = _Kind("custom strategies", "strategies", "docs/how-to/custom-strategies.md", check.strategy)
+_ENRICHERS = _Kind("context enrichers", "enrichers", "docs/how-to/context-enrichers.md", check.enricher)
+
+_Found: TypeAlias = tuple[str, object]
+"""An exported object and where it came from, for messages: `a.py: strategies[0]`."""
+
+
+def load_strategies(sources: Iterable[str | Path | CustomStrategy]) -> Strategies:
+    """Return the strategies of files (paths) and of code (instances), in any mixture.
+
+    Raises ExtensionError, one line for each source that is wrong: a file that is missing, does not import or
+    exports the wrong thing; and for two strategies of one name. A strategy named like a built-in one takes its place,
+    as in the reference.
+    """
+    digest = hashlib.sha256()
+    by_name: dict[str, CustomStrategy] = {}
+    places: dict[str, str] = {}
+    for place, strategy in _collect(_STRATEGIES, sources, digest.update):
+        name = strategy.name  # type: ignore[attr-defined]
+        if name in places:
+            raise ExtensionError(f"two custom strategies are named `{name}`: {places[name]} and {place}")
+        places[name] = place
+        by_name[name] = strategy  # type: ignore[assignment]
+    return Strategies(by_name, digest.hexdigest())
+
+
+def load_enrichers(sources: Iterable[str | Path | ContextEnricher]) -> Enrichers:
+    """Return the enrichers of files (paths) and of code (functions), in any mixture, in the order given.
+
+    Raises ExtensionError, one line for each source that is wrong: a file that is missing, does not import or
+    exports the wrong thing.
+    """
+    digest = hashlib.sha256()
+    functions = [function for _, function in _collect(_ENRICHERS, sources, digest.update)]
+    return Enrichers(tuple(functions), digest.hexdigest())  # type: ignore[arg-type]
+
+
+def _collect(kind: _Kind, sources: Iterable[object], add: Callable[[bytes], None]) -> list[_Found]:
+    """Return every object of `sources`, checked, with its place; `add` is given the bytes that make the digest."""
+    found: list[_Found] = []
+    problems: list[str] = []
+    for index, source in enumerate(sources):
+        try:
+            found += _checked(kind, _found(kind, index, source, add))
+        except ExtensionError as error:
+            problems.append(str(error))
+    if problems:
+        raise ExtensionError("\n".join(problems))
+    return found
+
+
+def _found(kind: _Kind, index: int, source: object, add: Callable[[bytes], None]) -> list[_Found]:
+    """Return what one source holds, not yet checked item by item."""
+    if isinstance(source, str | Path):
+        return _from_file(kind, Path(source), add)
+    add(_code_of(source))
+    return [(f"{kind.exported}[{index}] given in code", source)]
+
+
+def _checked(kind: _Kind, found: list[_Found]) -> list[_Found]:
+    """Return `found`, or raise ExtensionError for the first item that is not what it must be."""
+    for place, item in found:
+        problem = kind.wrong(item) or check.declaration(item)
+        if problem is not None:
+            raise ExtensionError(f"{kind.title}: {place} {problem}")
+    return found
+
+
+def _from_file(kind: _Kind, path: Path, add: Callable[[bytes], None]) -> list[_Found]:
+    """Return what the file at `path` exports, not yet checked item by item."""
+    if path.suffix.lower() in JAVASCRIPT:
+        raise ExtensionError(
+            f"{kind.title} file `{path}` is JavaScript: port it to a Python file that exports the list "
+            f"`{kind.exported}` (see {kind.guide})"
+        )
+    source = _read(kind, path)
+    add(len(source).to_bytes(8, "big") + source)
+    module = _run(kind, path, source)
+    exported = getattr(module, kind.exported, None)
+    if exported is None:
+        raise ExtensionError(
+            f"{kind.title} file `{path}` exports no list named `{kind.exported}`{_nearest(module, kind.exported)}"
+        )
+    if not isinstance(exported, list | tuple):
+        raise ExtensionError(f"{kind.title} file `{path}`: `{kind.exported}` is {check.article(exported)}, not a list")
+    return [(f"`{path}`: {kind.exported}[{index}]", item) for index, item in enumerate(exported)]
+
+
+def _nearest(module: ModuleType, wanted: str) -> str:
+    """Return a hint at the name in `module` that is closest to the one wanted, or nothing."""
+    names = {name.lower(): name for name in vars(module) if not name.startswith("__")}
+    near = get_close_matches(wanted, names, n=1)
+    return f"; did you mean `{names[near[0]]}`? it must be called `{wanted}`" if near else ""
+
+
+def _read(kind: _Kind, path: Path) -> bytes:
+    """Return the bytes of the file at `path`."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise ExtensionError(f"{kind.title} file `{path}` does not exist") from None
+    except OSError as error:
+        raise ExtensionError(
+            f"{kind.title} file `{path}` cannot be read: {(error.strerror or str(error)).lower()}"
+        ) from None
+
+
+def _run(kind: _Kind, path: Path, source: bytes) -> ModuleType:
+    """Return the module that `source` makes.
+
+    The module stays in `sys.modules`, under a name that is used once: dataclasses and typing look their own module
+    up there.
+    """
+    name = f"flagsvc_{kind.exported}_{uuid.uuid4().hex}"
+    spec = spec_from_file_location(name, path.resolve())
+    if spec is None:
+        raise ExtensionError(f"{kind.title} file `{path}` is not a Python file: its name must end in .py")
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - the operator's file
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        raise ExtensionError(f"{kind.title} file `{path}` does not import: {_reason(error, str(path))}") from None
+    return module
+
+
+def _reason(error: BaseException, path: str) -> str:
+    """Return the type of `error`, the line of the file it came from, and its message."""
+    if isinstance(error, SyntaxError) and error.filename == path:
+        message, line = error.msg, error.lineno
+    else:
+        message, line = str(error), _line(error.__traceback__, path)
+    at = f" on line {line}" if line else ""
+    return f"{type(error).__name__}{at}{': ' if message else ''}{message}"
+
+
+def _line(trace: TracebackType | None, path: str) -> int | None:
+    """Return the innermost line of the file at `path` that `trace` went through."""
+    line = None
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == path:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line
+
+
+def _code_of(item: object) -> bytes:
+    """Return bytes that change when the code or the state of an in-code extension does.
+
+    Where the source is not to be had (an interactive session), a random token stands in: answers are then never
+    told unchanged from one process to the next, which is slower and never wrong.
+    """
+    code = item if hasattr(item, "__qualname__") else type(item)
+    file = getattr(sys.modules.get(getattr(code, "__module__", "")), "__file__", None)
+    try:
+        source = Path(file or "").read_bytes()
+        state = repr(object.__getstate__(item))  # what is in slots is not in its `vars`
+    except Exception:
+        return uuid.uuid4().bytes
+    return b"\0".join([str(code.__qualname__).encode(), state.encode(), source])

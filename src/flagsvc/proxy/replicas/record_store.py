@@ -1,0 +1,46 @@
+"""Where usage metrics wait on a Redis or Valkey server that could not be sent: a field of one hash for each process.
+
+The server removes a field for one of those who ask and tells the others that it was not there. What a method raises is StoreError.
+"""
+
+from __future__ import annotations
+
+from flagsvc.core.errors import StoreError
+from flagsvc.proxy.configuration.stores.file import frame, unframe
+from flagsvc.proxy.configuration.stores.record_stores import MOST_RECORDS
+from flagsvc.proxy.replicas.client import Client, aside
+
+
+class ServerRecordStore:
+    """The records of one configuration (`flagsvc.proxy.usage.RecordStore`)."""
+
+    shared = True
+
+    def __init__(self, client: Client, prefix: str, key: str) -> None:
+        """Take the client, what all names begin with, and the configuration's key (`storage_key`)."""
+        self._client = client
+        self._name = f"{prefix}:usage:{key}"
+
+    async def put(self, name: str, data: bytes) -> None:
+        """Store a record."""
+        others = [each for each in await self.names() if each != name]
+        if len(others) >= MOST_RECORDS:
+            raise StoreError(f"there are {MOST_RECORDS} records of usage metrics in `{self._name}` already")
+        await self._client.call("HSET", self._name, name, await aside(frame, data))
+
+    async def get(self, name: str) -> bytes | None:
+        """Return a record, None when there is none."""
+        content = await self._client.call("HGET", self._name, name)
+        data = await aside(unframe, content) if isinstance(content, bytes) else None
+        if content is not None and data is None:
+            raise StoreError(f"what is stored in `{self._name}` as `{name}` is not whole, or not flagsvc's")
+        return data
+
+    async def names(self) -> list[str]:
+        """Return the names of all records."""
+        found = await self._client.call("HKEYS", self._name)
+        return [bytes(each).decode("ascii", "replace") for each in found]
+
+    async def remove(self, name: str) -> bool:
+        """Remove a record and return whether it was there."""
+        return int(await self._client.call("HDEL", self._name, name)) == 1

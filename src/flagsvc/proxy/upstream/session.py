@@ -1,0 +1,263 @@
+"""One authenticated session with the upstream flag server.
+
+It knows addresses, headers and what a status means; HTTP itself is in `transport`.
+Implements behaviour: Towards the upstream server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import quote, urlencode
+
+from flagsvc.core.certificates import WatchedFiles
+from flagsvc.core.clock import Clock
+from flagsvc.core.errors import ConfigurationError, UpstreamError
+from flagsvc.core.log import Logger, in_brief
+from flagsvc.core.version import VERSION
+from flagsvc.http.client.addresses import MOST_REDIRECTS, REDIRECTS, base_of, redirected, shown
+from flagsvc.http.client.answers import Answer, Fetched, Limits, failure
+from flagsvc.http.client.outbound import Outbound
+from flagsvc.http.client.sealing import sealed
+from flagsvc.http.client.transport import Transport
+from flagsvc.http.client.trust import Trust
+from flagsvc.proxy.upstream.identity import SDK, SPEC_VERSION, Identity
+from flagsvc.proxy.upstream.tokens import refused_token
+
+FEATURES = "/client/features"
+REGISTER = "/client/register"
+METRICS = "/client/metrics"
+REFUSING = (401, 403)
+"""The statuses that refuse a token."""
+Header = tuple[str, bytes]
+USER_AGENT = f"flagsvc/{VERSION}"
+
+
+@dataclass(frozen=True)
+class UpstreamOptions:
+    """Where the upstream is and what is asked of it; the options of the specification's table, intervals in ms.
+
+    `url` is the API address without `/client/features`; it may hold a password. Neither it nor the token is in a repr.
+    """
+
+    url: str = field(repr=False)
+    token: str = field(repr=False)
+    identity: Identity
+    refresh_interval: int = 5000
+    metrics_interval: int = 30000
+    project: str | None = None
+    name_prefix: str | None = None
+    tags: Sequence[tuple[str, str]] = ()
+    trust: Trust = field(default_factory=Trust)
+    outbound: Outbound = field(default_factory=Outbound)
+    limits: Limits = field(default_factory=Limits)
+    retry_after_limit_s: float = 300.0
+
+    def filters(self) -> list[tuple[str, str]]:
+        """Return the query parameters of a features request: project, namePrefix, one `tag=name:value` for each tag."""
+        single = (("project", self.project), ("namePrefix", self.name_prefix))
+        tags = (("tag", f"{name}:{value}") for name, value in self.tags)
+        return [*((name, value) for name, value in single if value), *tags]
+
+
+class Upstream:
+    """The upstream's client API: `get_features`, `register`, `send_metrics`.
+
+    Every failure is an UpstreamError without the token in it, or in what its traceback keeps. The address is used as it was
+    given; where that answers 404 or with a web page, `/api` is appended and tried once, and whichever of the two worked first
+    is kept for good.
+    """
+
+    def __init__(self, options: UpstreamOptions, *, clock: Clock, log: Logger) -> None:
+        """Take the options; nothing is opened yet. Raises ConfigurationError for a URL or token that no request can carry."""
+        self._options = options
+        self._clock = clock
+        self._log = log
+        self._given = base_of(options.url)
+        self._base: str | None = None
+        self._proxy = options.outbound.proxy_for(self._given)
+        self._token = options.token
+        self._headers = common_headers(options.token, options.identity)
+        self._transport: asyncio.Task[Transport] | None = None
+        self._files = WatchedFiles(options.trust.paths)
+
+    @sealed
+    async def get_features(self, etag: str | None) -> Fetched:
+        """Return the configuration document, or that the one of `etag` is still current. Raises UpstreamError."""
+        query = urlencode(self._options.filters(), quote_via=quote, safe="")
+        headers = [("unleash-interval", b"%d" % self._options.refresh_interval)]
+        if etag is not None:
+            headers.append(("if-none-match", header_value(etag)))
+        answer, url = await self._ask("GET", f"{FEATURES}?{query}" if query else FEATURES, headers)
+        if answer.status == 304 and etag is not None:
+            return Fetched(None, etag)
+        if answer.status != 200 or answer.html:
+            raise self._failure(answer, url)
+        return Fetched(answer.body, answer.headers.get("etag"))
+
+    @sealed
+    async def register(self, payload: Mapping[str, object]) -> None:
+        """Send a registration. Raises UpstreamError unless the upstream took it."""
+        await self._post(REGISTER, payload)
+
+    @sealed
+    async def send_metrics(self, payload: Mapping[str, object]) -> None:
+        """Send usage metrics. Raises UpstreamError unless the upstream took them."""
+        await self._post(METRICS, payload)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        made, self._transport = self._transport, None
+        if made is not None:
+            await asyncio.wait([made])
+            if not broken(made):
+                await made.result().aclose()
+
+    def renew(self, token: str) -> bool:
+        """Use this token from the next request on; return whether it is another one than before."""
+        headers = common_headers(token, self._options.identity)
+        self._token = token
+        before, self._headers = self._headers, headers
+        return headers != before
+
+    async def _post(self, path: str, payload: Mapping[str, object]) -> None:
+        content = json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        headers = [("unleash-interval", b"%d" % self._options.metrics_interval), ("content-type", b"application/json")]
+        answer, url = await self._ask("POST", path, headers, content)
+        if not answer.worked:
+            raise self._failure(answer, url)
+
+    def _failure(self, answer: Answer, url: str) -> UpstreamError:
+        """Return the error of an answer; some flag servers answer 403 beside their API, so an address without `/api` is doubted."""
+        doubted = answer.status == 403 and len(self._bases()) > 1
+        hint = f"; {refused_token(self._token)}" if answer.status in REFUSING else ""
+        hint += "; if the token is right, the address may lack `/api`" if doubted else ""
+        error = failure(answer, shown(url), self._clock.now(), hint)
+        if error.retry_after is not None:  # a page for maintenance must not stop updates for as long as it likes
+            error.retry_after = min(error.retry_after, self._options.retry_after_limit_s)
+        return error
+
+    async def _ask(
+        self, method: str, path: str, headers: Sequence[Header], content: bytes | None = None
+    ) -> tuple[Answer, str]:
+        """Return the answer and the address it came from, and settle which base address is the API's."""
+        transport, every = await self._open(), [*self._headers, *headers]
+        for base in self._bases():
+            url = base + path
+            answer = await follow(transport, method, url, every, content)
+            if not answer.astray:
+                break
+        if answer.worked and self._base is None:
+            self._settle(base)
+        return answer, url
+
+    def _bases(self) -> tuple[str, ...]:
+        """Return the base addresses to try, the likely one first."""
+        if self._base is not None:
+            return (self._base,)
+        return (self._given,) if self._given.endswith("/api") else (self._given, f"{self._given}/api")
+
+    def _settle(self, base: str) -> None:
+        self._base = base
+        write = self._log.info if base == self._given else self._log.warn
+        write("the upstream answers", url=base)
+
+    async def _open(self) -> Transport:
+        """Return the transport; the first caller has it made in a thread, for reading the authorities to trust takes its time."""
+        if self._transport is None or broken(self._transport):
+            self._transport = self._make()
+        elif self._files.changed():
+            await self._renew(self._transport)
+        return await asyncio.shield(self._transport)
+
+    def _make(self) -> asyncio.Task[Transport]:
+        """Have a transport made."""
+        options = self._options
+        making = asyncio.to_thread(open_transport, self._given, self._proxy, options.trust, options.limits)
+        return asyncio.create_task(making)
+
+    async def _renew(self, old: asyncio.Task[Transport]) -> None:
+        """Connect with certificates that are others now; where they cannot be used, go on with those before."""
+        making = self._make()
+        await asyncio.wait([making])
+        failure = making.exception()
+        if failure is not None:
+            self._log.error("the new certificates towards the upstream are refused", error=in_brief(failure))
+            return
+        self._transport = making
+        self._log.info("certificates towards the upstream read anew")
+        await asyncio.wait([old])
+        if not broken(old):
+            await old.result().aclose()
+
+
+def broken(making: asyncio.Task[Transport]) -> bool:
+    """Return whether a transport will not be made: an event loop that ends cancels it, and the last metrics come after that."""
+    return making.cancelling() > 0 or (making.done() and making.exception() is not None)
+
+
+async def follow(
+    transport: Transport, method: str, url: str, headers: Sequence[Header], content: bytes | None = None
+) -> Answer:
+    """Send a request and return the answer, following the redirects of a GET as long as they stay on the same origin.
+
+    Anything else would hand the token to a stranger: raises UpstreamError of kind `unexpected`. A POST is never sent on.
+    """
+    answer = await transport.send(method, url, headers, content)
+    for _ in range(MOST_REDIRECTS if method == "GET" else 0):
+        if answer.status not in REDIRECTS:
+            break
+        url = redirected(url, answer)
+        answer = await transport.send(method, url, headers)
+    return answer
+
+
+@sealed
+async def download(url: str, *, authorization: str | None, trust: Trust, outbound: Outbound, clock: Clock) -> bytes:
+    """Return the body that one GET of `url` gives. Raises UpstreamError, and ConfigurationError for a URL that is not http.
+
+    `authorization` is the value of an Authorization header (specification: Configuration, expBootstrap).
+    """
+    proxy = outbound.proxy_for(base_of(url))
+    transport = await asyncio.to_thread(open_transport, url, proxy, trust, Limits())
+    headers = [("accept", b"application/json"), ("accept-encoding", b"gzip"), ("user-agent", USER_AGENT.encode())]
+    if authorization:
+        headers.append(("authorization", header_value(authorization)))
+    try:
+        answer = await follow(transport, "GET", url, headers)
+    finally:
+        await transport.aclose()
+    if answer.status != 200 or answer.html:
+        raise failure(answer, shown(url), clock.now())
+    return answer.body
+
+
+def open_transport(url: str, proxy: str | None, trust: Trust, limits: Limits) -> Transport:
+    """Return the connections to the origin of `url`. For https it reads the authorities to trust: call it in a thread."""
+    return Transport(shown(url), proxy=proxy, trust=trust, limits=limits)
+
+
+def common_headers(token: str, identity: Identity) -> list[Header]:
+    """Return the headers of every request; raises ConfigurationError when the token has a character that no header can carry."""
+    if any(ord(character) < 32 or ord(character) == 127 for character in token):
+        raise ConfigurationError(["flagsvcApiToken: holds a control character, which no HTTP header can carry"])
+    return [
+        ("authorization", token.encode()),
+        ("accept", b"application/json"),
+        ("accept-encoding", b"gzip"),
+        ("user-agent", USER_AGENT.encode()),
+        ("unleash-appname", header_value(identity.app_name)),
+        ("unleash-instanceid", header_value(identity.instance_id)),
+        ("unleash-connection-id", header_value(identity.connection_id)),
+        ("unleash-sdk", SDK.encode()),
+        ("unleash-client-spec", SPEC_VERSION.encode()),
+    ]
+
+
+def header_value(text: str) -> bytes:
+    """Return a text as a header value: UTF-8, without control characters and blanks at the ends, which HTTP forbids."""
+    return (
+        "".join(character if character.isprintable() else " " for character in text).strip().encode("utf-8", "replace")
+    )

@@ -1,0 +1,209 @@
+"""`/api/admin/context`: what constraints may look at, as on the real server."""
+
+from __future__ import annotations
+
+from flagsvc.http.shapes import Array, Boolean, Integer, Named, Object, String
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.places import of_body, of_field
+from flagsvc.server.api.route import Route
+from flagsvc.server.api.texts import LEAST, MOST, NAME_BODY, location
+from flagsvc.server.shapes.batch import CONTEXT_FIELD, LEGAL_VALUE
+from flagsvc.server.store.nouns import context_fields
+from flagsvc.server.store.refusals import Refusal, not_found
+
+LEGAL_VALUES = Array(LEGAL_VALUE, description="The values it may have; any without one.")
+CHANGES = {
+    "description": String(description="What the field holds.", example="What the customer pays for"),
+    "stickiness": Boolean(description="Whether a rollout may stick to the field."),
+    "sortOrder": Integer(minimum=LEAST, maximum=MOST, description="Where the field comes in lists."),
+    "legalValues": LEGAL_VALUES,
+    "project": String(description="The only project that may use it; without one all may."),
+}
+UPDATE = Named("updateContextFieldSchema", Object(CHANGES, description="A context field as it is written anew."))
+CREATE = Named(
+    "createContextFieldSchema",
+    Object(
+        {**CHANGES, "name": String(description="What SDKs call it.", example="tier")},
+        required=("name",),
+        description="A new context field.",
+    ),
+)
+FIELDS = Named("contextFieldsSchema", Array(CONTEXT_FIELD, description="Every context field."))
+USE = {name: String() for name in ("id", "projectId", "featureName", "strategyName", "environment")}
+STRATEGIES = Named(
+    "contextFieldStrategiesSchema",
+    Object(
+        {"strategies": Array(Object(USE, required=tuple(USE)))},
+        required=("strategies",),
+        description="The strategies that constrain a context field.",
+    ),
+)
+
+
+def list_all(call: ApiCall) -> ApiAnswer:
+    """Answer every context field."""
+    with call.store.reading() as tx:
+        return ApiAnswer(context_fields.list_fields(tx))
+
+
+def show(call: ApiCall) -> ApiAnswer:
+    """Answer one context field."""
+    try:
+        with call.store.reading() as tx:
+            return ApiAnswer(context_fields.find(tx, call.params["contextField"]))
+    except Refusal:
+        raise not_found("Could not find context field") from None
+
+
+def create(call: ApiCall) -> ApiAnswer:
+    """Make a context field."""
+    with call.store.writing(call.actor) as tx:
+        made = context_fields.create(tx, call.body)
+    return ApiAnswer(made, 201, location(f"context/{made['name']}"))
+
+
+def update(call: ApiCall) -> ApiAnswer:
+    """Write a context field anew."""
+    with call.store.writing(call.actor) as tx:
+        context_fields.change(tx, call.params["contextField"], call.body)
+    return ApiAnswer()
+
+
+def remove(call: ApiCall) -> ApiAnswer:
+    """Delete a context field."""
+    with call.store.writing(call.actor) as tx:
+        context_fields.remove(tx, call.params["contextField"])
+    return ApiAnswer()
+
+
+def validate(call: ApiCall) -> ApiAnswer:
+    """Say whether a name is good and free."""
+    with call.store.reading() as tx:
+        context_fields.check_name(tx, call.body["name"])
+    return ApiAnswer()
+
+
+def set_legal_value(call: ApiCall) -> ApiAnswer:
+    """Add a legal value, or describe it anew."""
+    with call.store.writing(call.actor) as tx:
+        context_fields.set_legal_value(tx, call.params["contextField"], call.body)
+    return ApiAnswer()
+
+
+def remove_legal_value(call: ApiCall) -> ApiAnswer:
+    """Remove a legal value."""
+    with call.store.writing(call.actor) as tx:
+        context_fields.remove_legal_value(tx, call.params["contextField"], call.params["legalValue"])
+    return ApiAnswer()
+
+
+def strategies_of(call: ApiCall) -> ApiAnswer:
+    """Answer the strategies that constrain a context field."""
+    with call.store.reading() as tx:
+        return ApiAnswer({"strategies": context_fields.strategies_of(tx, call.params["contextField"])})
+
+
+PATH = "/api/admin/context"
+FIELD_PATH = f"{PATH}/:contextField"
+TAG = "Context"
+MAY_CREATE = ("CREATE_CONTEXT_FIELD", "UPDATE_PROJECT_CONTEXT")
+MAY_UPDATE = ("UPDATE_CONTEXT_FIELD", "UPDATE_PROJECT_CONTEXT")
+MAY_DELETE = ("DELETE_CONTEXT_FIELD", "UPDATE_PROJECT_CONTEXT")
+
+ROUTES = (
+    Route(
+        path=PATH,
+        handler=list_all,
+        operation="getContextFields",
+        summary="List context fields",
+        tag=TAG,
+        result=FIELDS,
+    ),
+    Route(
+        path=PATH,
+        method="POST",
+        handler=create,
+        operation="createContextField",
+        summary="Make a context field",
+        tag=TAG,
+        permission=MAY_CREATE,
+        project_of=of_body,
+        body=CREATE,
+        status=201,
+        result=CONTEXT_FIELD,
+    ),
+    Route(
+        path=f"{PATH}/validate",
+        method="POST",
+        handler=validate,
+        reads=True,
+        operation="validateContextFieldName",
+        summary="Ask whether a name is good and free",
+        tag=TAG,
+        permission=MAY_UPDATE,
+        project_of=of_body,
+        body=NAME_BODY,
+    ),
+    Route(
+        path=FIELD_PATH,
+        handler=show,
+        operation="getContextField",
+        summary="Show a context field",
+        tag=TAG,
+        result=CONTEXT_FIELD,
+    ),
+    Route(
+        path=FIELD_PATH,
+        method="PUT",
+        handler=update,
+        operation="updateContextField",
+        summary="Write a context field anew",
+        description="What is missing of stickiness and legal values becomes false and none, and the sort order 0.",
+        tag=TAG,
+        permission=MAY_UPDATE,
+        project_of=of_field,
+        body=UPDATE,
+    ),
+    Route(
+        path=FIELD_PATH,
+        method="DELETE",
+        handler=remove,
+        operation="deleteContextField",
+        summary="Delete a context field",
+        description="409 while a strategy of a feature in use constrains it.",
+        tag=TAG,
+        permission=MAY_DELETE,
+        project_of=of_field,
+    ),
+    Route(
+        path=f"{FIELD_PATH}/legal-values",
+        method="POST",
+        handler=set_legal_value,
+        operation="updateContextFieldLegalValue",
+        summary="Add a legal value, or describe it anew",
+        tag=TAG,
+        permission=MAY_UPDATE,
+        project_of=of_field,
+        body=LEGAL_VALUE,
+    ),
+    Route(
+        path=f"{FIELD_PATH}/legal-values/:legalValue",
+        method="DELETE",
+        handler=remove_legal_value,
+        operation="deleteContextFieldLegalValue",
+        summary="Remove a legal value",
+        description="Constraints that have it keep it.",
+        tag=TAG,
+        permission=MAY_UPDATE,
+        project_of=of_field,
+    ),
+    Route(
+        path=f"{FIELD_PATH}/strategies",
+        handler=strategies_of,
+        operation="getStrategiesByContextField",
+        summary="List the strategies that constrain a context field",
+        description="None for a field that does not exist.",
+        tag=TAG,
+        result=STRATEGIES,
+    ),
+)

@@ -1,0 +1,198 @@
+"""`/api/admin/environments`, and which of them a project has. Environments are made by the seed file."""
+
+from __future__ import annotations
+
+from flagsvc.http.shapes import Array, Boolean, Integer, Map, Named, Nullable, Object, String
+from flagsvc.server.api.admin.features import PROJECT
+from flagsvc.server.api.admin.shapes_features import CREATE_STRATEGY
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.route import Handler, Route
+from flagsvc.server.api.texts import LEAST, MOST
+from flagsvc.server.store.nouns import environments
+
+FIELDS = {
+    "name": String(example="development"),
+    "type": String(example="development"),
+    "enabled": Boolean(),
+    "protected": Boolean(),
+    "sortOrder": Integer(example=2),
+    "requiredApprovals": Nullable(Integer(minimum=1)),
+}
+NEEDS = ("name", "type", "enabled", "protected", "sortOrder")
+COUNT = Nullable(Integer(minimum=0))
+
+ENVIRONMENT = Named(
+    "environmentSchema",
+    Object(
+        FIELDS | dict.fromkeys(("projectCount", "apiTokenCount", "enabledToggleCount"), COUNT),
+        required=NEEDS,
+        closed=True,
+        description="An environment, with how many projects, tokens and enabled features it has.",
+    ),
+)
+ENVIRONMENTS = Named(
+    "environmentsSchema",
+    Object(
+        {"version": Integer(example=1), "environments": Array(ENVIRONMENT)},
+        required=("version", "environments"),
+        closed=True,
+    ),
+)
+OF_PROJECT = Named(
+    "environmentProjectSchema",
+    Object(
+        FIELDS | {"projectApiTokenCount": COUNT, "projectEnabledToggleCount": COUNT, "visible": Boolean()},
+        required=NEEDS,
+        closed=True,
+        description="An environment, and what it is to a project.",
+    ),
+)
+ALL_OF_PROJECT = Named(
+    "environmentsProjectSchema",
+    Object(
+        {"version": Integer(example=1), "environments": Array(OF_PROJECT)},
+        required=("version", "environments"),
+        closed=True,
+    ),
+)
+SORT_ORDER = Named(
+    "sortOrderSchema", Map(Integer(minimum=LEAST, maximum=MOST), description="Environment → its place in lists.")
+)
+ADD = Named(
+    "projectEnvironmentSchema",
+    Object(
+        {
+            "environment": String(description="The environment to add.", example="production"),
+            "changeRequestsEnabled": Boolean(description="Has no effect."),
+            "defaultStrategy": CREATE_STRATEGY,
+        },
+        required=("environment",),
+        closed=True,
+    ),
+)
+
+
+def list_all(call: ApiCall) -> ApiAnswer:
+    """Answer every environment."""
+    with call.store.reading() as tx:
+        return ApiAnswer({"version": 1, "environments": environments.list_all(tx)})
+
+
+def get(call: ApiCall) -> ApiAnswer:
+    """Answer an environment."""
+    with call.store.reading() as tx:
+        return ApiAnswer(environments.get(tx, call.params["name"]))
+
+
+def list_for(call: ApiCall) -> ApiAnswer:
+    """Answer every environment, and what it is to a project."""
+    with call.store.reading() as tx:
+        return ApiAnswer({"version": 1, "environments": environments.list_for(tx, call.params["projectId"])})
+
+
+def sort(call: ApiCall) -> ApiAnswer:
+    """Give environments another order."""
+    with call.store.writing(call.actor) as tx:
+        environments.sort(tx, call.body)
+    return ApiAnswer()
+
+
+def switch(*, enabled: bool) -> Handler:
+    """Return the handler that switches an environment on, or off."""
+
+    def handler(call: ApiCall) -> ApiAnswer:
+        with call.store.writing(call.actor) as tx:
+            environments.switch(tx, call.params["name"], enabled=enabled)
+        return ApiAnswer()
+
+    return handler
+
+
+def add(call: ApiCall) -> ApiAnswer:
+    """Give a project an environment."""
+    with call.store.writing(call.actor) as tx:
+        environments.add_to(tx, call.params["projectId"], call.body["environment"])
+    return ApiAnswer()
+
+
+def remove(call: ApiCall) -> ApiAnswer:
+    """Take an environment from a project."""
+    with call.store.writing(call.actor) as tx:
+        environments.remove_from(tx, call.params["projectId"], call.params["environment"])
+    return ApiAnswer()
+
+
+PATH = "/api/admin/environments"
+TAG = "Environments"
+
+SWITCHES = tuple(
+    Route(
+        path=f"{PATH}/:name/{name}",
+        method="POST",
+        handler=switch(enabled=enabled),
+        operation=f"toggleEnvironment{name.title()}",
+        summary=f"Switch an environment {name}",
+        tag=TAG,
+        permission="ADMIN",
+        status=204,
+    )
+    for name, enabled in (("on", True), ("off", False))
+)
+
+ROUTES = (
+    Route(
+        path=PATH,
+        handler=list_all,
+        operation="getAllEnvironments",
+        summary="List environments",
+        tag=TAG,
+        result=ENVIRONMENTS,
+    ),
+    Route(
+        path=f"{PATH}/:name",
+        handler=get,
+        operation="getEnvironment",
+        summary="Show an environment",
+        tag=TAG,
+        result=ENVIRONMENT,
+    ),
+    Route(
+        path=f"{PATH}/project/:projectId",
+        handler=list_for,
+        operation="getProjectEnvironments",
+        summary="List environments, and what they are to a project",
+        tag=TAG,
+        result=ALL_OF_PROJECT,
+    ),
+    Route(
+        path=f"{PATH}/sort-order",
+        method="PUT",
+        handler=sort,
+        operation="updateSortOrder",
+        summary="Give environments another order",
+        tag=TAG,
+        permission="ADMIN",
+        body=SORT_ORDER,
+    ),
+    *SWITCHES,
+    Route(
+        path=f"{PROJECT}/environments",
+        method="POST",
+        handler=add,
+        operation="addEnvironmentToProject",
+        summary="Give a project an environment",
+        tag="Projects",
+        permission="UPDATE_PROJECT",
+        body=ADD,
+    ),
+    Route(
+        path=f"{PROJECT}/environments/:environment",
+        method="DELETE",
+        handler=remove,
+        operation="removeEnvironmentFromProject",
+        summary="Take an environment from a project",
+        description="Strategies stay, for when it comes back.",
+        tag="Projects",
+        permission="UPDATE_PROJECT",
+    ),
+)

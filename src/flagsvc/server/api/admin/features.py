@@ -1,0 +1,194 @@
+"""`/api/admin/projects/:projectId/features` and what goes with one feature: create, show, change, archive, clone."""
+
+from __future__ import annotations
+
+import re
+
+from flagsvc.server.api.admin import shapes_features as shapes
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.route import Parameter, Route
+from flagsvc.server.store import cloning
+from flagsvc.server.store.checks import invalid, told
+from flagsvc.server.store.nouns import feature_life, feature_views, features
+
+TRUE = "true"
+TAGGED = re.compile(r"\w+:.+", re.ASCII)
+
+
+def list_all(call: ApiCall) -> ApiAnswer:
+    """Answer the active features of a project."""
+    tags = [_tag(text, place) for place, text in enumerate(call.query.get("tag", []))] or None
+    with call.store.reading() as tx:
+        found = feature_views.list_in(tx, call.params["projectId"], tags=tags, prefix=call.first("namePrefix"))
+    return ApiAnswer({"version": 2, "features": found})
+
+
+def _tag(text: str, place: int) -> tuple[str, str]:
+    """Return the type and value that `type:value` means. Raises Refusal (400)."""
+    if not TAGGED.search(text):
+        raise invalid(told(f'"tag[{place}]" with value "{text}" fails to match the tag pattern', text))
+    kind, _, value = text.partition(":")
+    return kind, value
+
+
+def create(call: ApiCall) -> ApiAnswer:
+    """Create a feature."""
+    with call.store.writing(call.actor) as tx:
+        return ApiAnswer(features.create(tx, call.params["projectId"], call.body), 201)
+
+
+def get(call: ApiCall) -> ApiAnswer:
+    """Answer a feature."""
+    project, name = call.params["projectId"], call.params["featureName"]
+    with_variants = call.first("variantEnvironments") == TRUE
+    with call.store.reading() as tx:
+        return ApiAnswer(feature_views.get(tx, project, name, with_variants=with_variants))
+
+
+def replace(call: ApiCall) -> ApiAnswer:
+    """Replace what describes a feature."""
+    with call.store.writing(call.actor) as tx:
+        return ApiAnswer(features.replace(tx, call.params["projectId"], call.params["featureName"], call.body))
+
+
+def patch(call: ApiCall) -> ApiAnswer:
+    """Change what describes a feature."""
+    with call.store.writing(call.actor) as tx:
+        return ApiAnswer(features.patch(tx, call.params["projectId"], call.params["featureName"], call.body))
+
+
+def archive(call: ApiCall) -> ApiAnswer:
+    """Put a feature away."""
+    with call.store.writing(call.actor) as tx:
+        feature_life.archive(tx, call.params["projectId"], call.params["featureName"])
+    return ApiAnswer()
+
+
+def clone(call: ApiCall) -> ApiAnswer:
+    """Copy a feature."""
+    project, name = call.params["projectId"], call.params["featureName"]
+    replace_group = call.body.get("replaceGroupId", True)
+    with call.store.writing(call.actor) as tx:
+        return ApiAnswer(cloning.clone(tx, project, name, call.body["name"], replace_group=replace_group), 201)
+
+
+def set_stale(call: ApiCall) -> ApiAnswer:
+    """Mark features as stale, or not."""
+    with call.store.writing(call.actor) as tx:
+        features.set_stale(tx, call.params["projectId"], call.body["features"], stale=call.body["stale"])
+    return ApiAnswer()
+
+
+def validate(call: ApiCall) -> ApiAnswer:
+    """Check a name for a new feature."""
+    with call.store.reading() as tx:
+        features.check_new_name(tx, call.body["name"], call.body.get("projectId"))
+    return ApiAnswer()
+
+
+PROJECT = "/api/admin/projects/:projectId"
+PATH = f"{PROJECT}/features"
+ONE = f"{PATH}/:featureName"
+TAG = "Features"
+
+ROUTES = (
+    Route(
+        path=PATH,
+        handler=list_all,
+        operation="getFeatures",
+        summary="List the features of a project",
+        tag=TAG,
+        query=(
+            Parameter("tag", "Only features with this tag, `type:value`.", repeated=True),
+            Parameter("namePrefix", "Only features whose names begin so."),
+        ),
+        result=shapes.PROJECT_FEATURES,
+    ),
+    Route(
+        path=PATH,
+        method="POST",
+        handler=create,
+        operation="createFeature",
+        summary="Create a feature",
+        description="It is switched off in every environment of the project.",
+        tag=TAG,
+        permission="CREATE_FEATURE",
+        body=shapes.CREATE_FEATURE,
+        status=201,
+        result=shapes.SHOWN_FEATURE,
+    ),
+    Route(
+        path=ONE,
+        handler=get,
+        operation="getFeature",
+        summary="Show a feature",
+        tag=TAG,
+        query=(Parameter("variantEnvironments", "`true`: with the variants of each environment."),),
+        result=shapes.SHOWN_FEATURE,
+    ),
+    Route(
+        path=ONE,
+        method="PUT",
+        handler=replace,
+        operation="updateFeature",
+        summary="Replace what describes a feature",
+        tag=TAG,
+        permission="UPDATE_FEATURE",
+        body=shapes.UPDATE_FEATURE,
+        result=shapes.SHOWN_FEATURE,
+    ),
+    Route(
+        path=ONE,
+        method="PATCH",
+        handler=patch,
+        operation="patchFeature",
+        summary="Change what describes a feature",
+        tag=TAG,
+        permission="UPDATE_FEATURE",
+        body=shapes.PATCHES,
+        result=shapes.SHOWN_FEATURE,
+    ),
+    Route(
+        path=ONE,
+        method="DELETE",
+        handler=archive,
+        operation="archiveFeature",
+        summary="Archive a feature",
+        tag=TAG,
+        permission="DELETE_FEATURE",
+        status=202,
+    ),
+    Route(
+        path=f"{ONE}/clone",
+        method="POST",
+        handler=clone,
+        operation="cloneFeature",
+        summary="Copy a feature",
+        tag=TAG,
+        permission="CREATE_FEATURE",
+        body=shapes.CLONE_FEATURE,
+        status=201,
+        result=shapes.SHOWN_FEATURE,
+    ),
+    Route(
+        path=f"{PROJECT}/stale",
+        method="POST",
+        handler=set_stale,
+        operation="staleFeatures",
+        summary="Mark features as stale, or not",
+        tag=TAG,
+        permission="UPDATE_FEATURE",
+        body=shapes.BATCH_STALE,
+        status=202,
+    ),
+    Route(
+        path="/api/admin/features/validate",
+        method="POST",
+        handler=validate,
+        reads=True,
+        operation="validateFeature",
+        summary="Check a name for a new feature",
+        tag=TAG,
+        body=shapes.VALIDATE_FEATURE,
+    ),
+)

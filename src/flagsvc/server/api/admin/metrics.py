@@ -1,0 +1,81 @@
+"""Usage metrics of a feature: GET /api/admin/client-metrics/features/:name, /raw."""
+
+from __future__ import annotations
+
+from flagsvc.engine.values import jsnumber
+from flagsvc.http.shapes import Array, Integer, Map, Named, Object, String
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.route import Parameter, Route
+from flagsvc.server.store.nouns.usage import KEPT_H, SHOWN_H, hourly, summary
+
+ABOUT = {"version": 1, "maturity": "stable"}
+VERSION = {"version": Integer(), "maturity": String()}
+USAGE = {"environment": String(), "timestamp": String(format="date-time"), "yes": Integer(), "no": Integer()}
+
+SUMMARY = Named(
+    "featureUsageSchema",
+    Object(
+        {
+            **VERSION,
+            "featureName": String(),
+            "lastHourUsage": Array(Object(USAGE, required=tuple(USAGE))),
+            "seenApplications": Array(String(), description="Applications that evaluated the flag within a day."),
+        },
+        required=("version", "maturity", "featureName", "lastHourUsage", "seenApplications"),
+    ),
+)
+HOURS = Named(
+    "featureMetricsSchema",
+    Object(
+        {
+            **VERSION,
+            "data": Array(
+                Object(
+                    {**USAGE, "featureName": String(), "appName": String(), "variants": Map(Integer())},
+                    required=("featureName", "appName", *USAGE),
+                )
+            ),
+        },
+        required=("version", "maturity", "data"),
+    ),
+)
+
+
+def get_summary(call: ApiCall) -> ApiAnswer:
+    """Return a feature's counts of the last hour; none for a name that is no feature."""
+    with call.store.reading() as tx:
+        return ApiAnswer(ABOUT | summary(tx, call.params["name"]))
+
+
+def get_hours(call: ApiCall) -> ApiAnswer:
+    """Return a feature's counts by hour, for as many hours as are asked for."""
+    with call.store.reading() as tx:
+        return ApiAnswer(ABOUT | {"data": hourly(tx, call.params["name"], hours_of(call))})
+
+
+def hours_of(call: ApiCall) -> float:
+    """Return how many hours are asked for, from 1 to 48; a day where it is something else, or said twice."""
+    values = call.query.get("hoursBack", [])
+    hours = jsnumber.parse(values[0]) if len(values) == 1 else 0
+    return hours if 1 <= hours <= KEPT_H else SHOWN_H
+
+
+ROUTES = (
+    Route(
+        path="/api/admin/client-metrics/features/:name",
+        handler=get_summary,
+        operation="getFeatureUsageSummary",
+        summary="A flag's usage in the last hour, and the applications that evaluated it.",
+        tag="Metrics",
+        result=SUMMARY,
+    ),
+    Route(
+        path="/api/admin/client-metrics/features/:name/raw",
+        handler=get_hours,
+        operation="getRawFeatureMetrics",
+        summary="A flag's usage by hour, application and environment.",
+        tag="Metrics",
+        query=(Parameter("hoursBack", "How many hours, 1 to 48; 24 by default.", "number"),),
+        result=HOURS,
+    ),
+)

@@ -1,0 +1,77 @@
+"""`/api/admin/search/features`: features of all projects, filtered, sorted and by pages."""
+
+from __future__ import annotations
+
+import re
+
+from flagsvc.http.shapes import Enum, Shape, String, check
+from flagsvc.server.api.admin import shapes_features as shapes
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.route import Parameter, Route
+from flagsvc.server.store.nouns import feature_search
+from flagsvc.server.store.nouns.feature_search import DEFAULT_LIMIT, MOST, FeatureSearch
+from flagsvc.server.store.texts import words
+
+IS = "^(IS|IS_NOT|IS_ANY_OF|IS_NONE_OF):(.*?)(,([a-zA-Z0-9_]+))*$"
+LISTS = "(INCLUDE|DO_NOT_INCLUDE|INCLUDE_ALL_OF|INCLUDE_ANY_OF|EXCLUDE_IF_ANY_OF|EXCLUDE_ALL)"
+PATTERNS: dict[str, str] = {
+    **dict.fromkeys(("project", "state", "type", "createdBy"), IS),
+    "tag": rf"^{LISTS}:([^:,]+:.+?)(,\s*[^:,]+:.+?)*$",
+    "segment": f"^{LISTS}:(.*?)(,([a-zA-Z0-9_]+))*$",
+    "archived": "^IS:(true|false)$",
+}
+"""Parameter → what it must look like."""
+SHAPES: dict[str, Shape] = {name: String(pattern=pattern) for name, pattern in PATTERNS.items()} | {
+    "sortOrder": Enum("asc", "desc")
+}
+"""Parameter → its shape."""
+LARGEST = 2**31
+NUMBER = re.compile(r"\s*\+?\d{1,18}", re.ASCII)
+
+
+def search(call: ApiCall) -> ApiAnswer:
+    """Answer a page of features."""
+    given = {name: text for name in SHAPES if (text := call.first(name)) is not None}
+    for name, text in given.items():
+        check(SHAPES[name], text, f"/query/{name}")
+    wanted = FeatureSearch(
+        words=words(call.first("query") or ""),
+        filters={name: text for name, text in given.items() if name in feature_search.FILTERS},
+        archived=given.get("archived") == "IS:true",
+        sort_by=call.first("sortBy") or "",
+        descending=given.get("sortOrder") == "desc",
+        offset=number(call.first("offset"), 0, least=0, most=LARGEST),
+        limit=number(call.first("limit"), DEFAULT_LIMIT, least=1, most=MOST),
+    )
+    with call.store.reading() as tx:
+        return ApiAnswer(feature_search.search(tx, wanted))
+
+
+def number(text: str | None, otherwise: int, *, least: int, most: int) -> int:
+    """Return the number that a text begins with; `otherwise` where it begins with none, or one out of bounds."""
+    found = NUMBER.match(text or "")
+    value = int(found[0]) if found else otherwise
+    return value if least <= value <= most else otherwise
+
+
+FILTER = "`OPERATOR:value,value`, the operator {}."
+ROUTES = (
+    Route(
+        path="/api/admin/search/features",
+        handler=search,
+        operation="searchFeatures",
+        summary="Search features",
+        tag="Search",
+        query=(
+            Parameter("query", "Only features with one of these, separated by commas, in name, description or a tag."),
+            *(Parameter(name, FILTER.format("IS, IS_NOT, …")) for name in ("project", "state", "type", "createdBy")),
+            *(Parameter(name, FILTER.format("INCLUDE, EXCLUDE_ALL, …")) for name in ("tag", "segment")),
+            Parameter("archived", "`IS:true`: only archived features, else only active ones."),
+            Parameter("sortBy", "name, type, project, stale, impressionData, createdAt or archivedAt."),
+            Parameter("sortOrder", "asc or desc."),
+            Parameter("offset", "How many are left out."),
+            Parameter("limit", f"How many there are on a page, {DEFAULT_LIMIT} by default, {MOST} at most."),
+        ),
+        result=shapes.SEARCH_RESULT,
+    ),
+)

@@ -1,0 +1,145 @@
+"""`…/features/:featureName/environments/:environment/strategies`: when a feature is on in an environment."""
+
+from __future__ import annotations
+
+from flagsvc.http.shapes import Array, ShapeError, check
+from flagsvc.server.api.admin import shapes_features as shapes
+from flagsvc.server.api.admin.features import ONE, TAG
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.route import Route
+from flagsvc.server.shapes.strategies import FEATURE_STRATEGY
+from flagsvc.server.store.checks import invalid
+from flagsvc.server.store.nouns import strategies
+from flagsvc.server.store.nouns.strategies import StrategyPlace
+
+
+def place_of(call: ApiCall) -> StrategyPlace:
+    """Return which feature in which environment a path names."""
+    return StrategyPlace(call.params["projectId"], call.params["featureName"], call.params["environment"])
+
+
+def list_all(call: ApiCall) -> ApiAnswer:
+    """Answer the strategies of a feature in an environment."""
+    with call.store.reading() as tx:
+        return ApiAnswer(strategies.list_all(tx, call.params["featureName"], call.params["environment"]))
+
+
+def create(call: ApiCall) -> ApiAnswer:
+    """Add a strategy."""
+    with call.store.writing(call.actor) as tx:
+        return ApiAnswer(strategies.create(tx, place_of(call), call.body))
+
+
+def get(call: ApiCall) -> ApiAnswer:
+    """Answer a strategy."""
+    with call.store.reading() as tx:
+        return ApiAnswer(strategies.get(tx, call.params["strategyId"]))
+
+
+def change(call: ApiCall) -> ApiAnswer:
+    """Change a strategy."""
+    with call.store.writing(call.actor) as tx:
+        return ApiAnswer(strategies.change(tx, place_of(call), call.params["strategyId"], call.body))
+
+
+def patch(call: ApiCall) -> ApiAnswer:
+    """Change a strategy by a JSON Patch."""
+    strategy = call.params["strategyId"]
+    with call.store.writing(call.actor) as tx:
+        wanted = strategies.patched(tx, strategy, call.body)
+        try:
+            checked = check(FEATURE_STRATEGY, wanted, "")
+        except ShapeError as error:
+            raise invalid(*error.details) from None
+        assert isinstance(checked, dict)
+        return ApiAnswer(strategies.change(tx, place_of(call), strategy, checked))
+
+
+def remove(call: ApiCall) -> ApiAnswer:
+    """Take a strategy away."""
+    with call.store.writing(call.actor) as tx:
+        strategies.remove(tx, place_of(call), call.params["strategyId"])
+    return ApiAnswer()
+
+
+def sort(call: ApiCall) -> ApiAnswer:
+    """Give strategies another order."""
+    with call.store.writing(call.actor) as tx:
+        strategies.sort(tx, place_of(call), call.body)
+    return ApiAnswer()
+
+
+PATH = f"{ONE}/environments/:environment/strategies"
+ONE_STRATEGY = f"{PATH}/:strategyId"
+
+ROUTES = (
+    Route(
+        path=PATH,
+        handler=list_all,
+        operation="getFeatureStrategies",
+        summary="List the strategies of a feature in an environment",
+        tag=TAG,
+        result=Array(FEATURE_STRATEGY),
+    ),
+    Route(
+        path=PATH,
+        method="POST",
+        handler=create,
+        operation="addFeatureStrategy",
+        summary="Add a strategy",
+        tag=TAG,
+        permission="CREATE_FEATURE_STRATEGY",
+        body=shapes.CREATE_STRATEGY,
+        result=FEATURE_STRATEGY,
+    ),
+    Route(
+        path=f"{PATH}/set-sort-order",
+        method="POST",
+        handler=sort,
+        operation="setStrategySortOrder",
+        summary="Give strategies another order",
+        tag=TAG,
+        permission="UPDATE_FEATURE_STRATEGY",
+        body=shapes.SORT_ORDER,
+    ),
+    Route(
+        path=ONE_STRATEGY,
+        handler=get,
+        operation="getFeatureStrategy",
+        summary="Show a strategy",
+        tag=TAG,
+        result=FEATURE_STRATEGY,
+    ),
+    Route(
+        path=ONE_STRATEGY,
+        method="PUT",
+        handler=change,
+        operation="updateFeatureStrategy",
+        summary="Change a strategy",
+        description="Constraints, parameters and variants that are absent are taken away.",
+        tag=TAG,
+        permission="UPDATE_FEATURE_STRATEGY",
+        body=shapes.UPDATE_STRATEGY,
+        result=FEATURE_STRATEGY,
+    ),
+    Route(
+        path=ONE_STRATEGY,
+        method="PATCH",
+        handler=patch,
+        operation="patchFeatureStrategy",
+        summary="Change parts of a strategy",
+        tag=TAG,
+        permission="UPDATE_FEATURE_STRATEGY",
+        body=shapes.PATCHES,
+        result=FEATURE_STRATEGY,
+    ),
+    Route(
+        path=ONE_STRATEGY,
+        method="DELETE",
+        handler=remove,
+        operation="deleteFeatureStrategy",
+        summary="Take a strategy away",
+        tag=TAG,
+        permission="DELETE_FEATURE_STRATEGY",
+    ),
+)

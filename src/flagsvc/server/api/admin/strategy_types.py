@@ -1,0 +1,200 @@
+"""`/api/admin/strategies`: the strategy types there are, built in and custom, as on the real server."""
+
+from __future__ import annotations
+
+from flagsvc.http.shapes import Array, Boolean, Enum, Integer, Named, Nullable, Object, String
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.route import Route
+from flagsvc.server.api.texts import location
+from flagsvc.server.store.nouns import strategy_types
+
+TYPES = ("string", "percentage", "list", "number", "boolean")
+PARAMETERS = Array(
+    Object(
+        {
+            "name": String(description="What the parameter is called.", example="rollout"),
+            "type": Enum(*TYPES, description="How it is asked for."),
+            "description": String(description="What it is for."),
+            "required": Boolean(description="Whether it must be given."),
+        },
+        required=("name", "type"),
+    ),
+    description="What a strategy of the type takes.",
+)
+DESCRIPTION = String(description="When the strategy is on.", example="On for those who ask for it")
+CREATE = Named(
+    "createStrategySchema",
+    Object(
+        {
+            "name": String(description="The name that SDKs bring code for.", example="onRequest"),
+            "title": String(description="A title for people."),
+            "description": DESCRIPTION,
+            "editable": Boolean(description="Has no effect."),
+            "deprecated": Boolean(description="Has no effect."),
+            "parameters": PARAMETERS,
+        },
+        required=("name", "parameters"),
+        description="A new strategy type.",
+    ),
+)
+UPDATE = Named(
+    "updateStrategySchema",
+    Object(
+        {
+            "title": Nullable(String(), description="A title for people."),
+            "description": DESCRIPTION,
+            "parameters": PARAMETERS,
+        },
+        required=("parameters",),
+        description="A strategy type as it is written anew.",
+    ),
+)
+STRATEGY = Named(
+    "strategySchema",
+    Object(
+        {
+            "title": Nullable(String()),
+            "name": String(),
+            "displayName": Nullable(String()),
+            "description": Nullable(String()),
+            "editable": Boolean(description="False for one that is built in."),
+            "deprecated": Boolean(),
+            "parameters": Array(
+                Object(
+                    {"name": String(), "type": String(), "description": String(), "required": Boolean()}, closed=True
+                )
+            ),
+        },
+        required=("name", "displayName", "editable", "deprecated", "parameters"),
+        closed=True,
+        description="A strategy type.",
+    ),
+)
+STRATEGIES = Named(
+    "strategiesSchema",
+    Object(
+        {"version": Integer(minimum=1, maximum=1), "strategies": Array(STRATEGY)},
+        required=("version", "strategies"),
+        closed=True,
+        description="Every strategy type.",
+    ),
+)
+
+
+def list_all(call: ApiCall) -> ApiAnswer:
+    """Answer every strategy type."""
+    with call.store.reading() as tx:
+        return ApiAnswer({"version": 1, "strategies": strategy_types.list_types(tx)})
+
+
+def show(call: ApiCall) -> ApiAnswer:
+    """Answer one strategy type."""
+    with call.store.reading() as tx:
+        return ApiAnswer(strategy_types.find(tx, call.params["name"]))
+
+
+def create(call: ApiCall) -> ApiAnswer:
+    """Make a strategy type."""
+    with call.store.writing(call.actor) as tx:
+        made = strategy_types.create(tx, call.body)
+    return ApiAnswer(made, 201, location(f"strategies/{made['name']}"))
+
+
+def update(call: ApiCall) -> ApiAnswer:
+    """Write a strategy type anew."""
+    with call.store.writing(call.actor) as tx:
+        strategy_types.change(tx, call.params["name"], call.body)
+    return ApiAnswer()
+
+
+def remove(call: ApiCall) -> ApiAnswer:
+    """Delete a strategy type."""
+    with call.store.writing(call.actor) as tx:
+        strategy_types.remove(tx, call.params["name"])
+    return ApiAnswer()
+
+
+def deprecate(call: ApiCall) -> ApiAnswer:
+    """Mark a strategy type as one that is no longer to be used."""
+    with call.store.writing(call.actor) as tx:
+        strategy_types.deprecate(tx, call.params["strategyName"])
+    return ApiAnswer()
+
+
+def reactivate(call: ApiCall) -> ApiAnswer:
+    """Take that mark off."""
+    with call.store.writing(call.actor) as tx:
+        strategy_types.reactivate(tx, call.params["strategyName"])
+    return ApiAnswer()
+
+
+PATH = "/api/admin/strategies"
+TAG = "Strategies"
+
+ROUTES = (
+    Route(
+        path=PATH,
+        handler=list_all,
+        operation="getAllStrategies",
+        summary="List strategy types",
+        tag=TAG,
+        result=STRATEGIES,
+    ),
+    Route(
+        path=PATH,
+        method="POST",
+        handler=create,
+        operation="createStrategy",
+        summary="Make a strategy type",
+        tag=TAG,
+        permission="CREATE_STRATEGY",
+        body=CREATE,
+        status=201,
+        result=STRATEGY,
+    ),
+    Route(
+        path=f"{PATH}/:name",
+        handler=show,
+        operation="getStrategy",
+        summary="Show a strategy type",
+        tag=TAG,
+        result=STRATEGY,
+    ),
+    Route(
+        path=f"{PATH}/:name",
+        method="PUT",
+        handler=update,
+        operation="updateStrategy",
+        summary="Write a custom strategy type anew",
+        tag=TAG,
+        permission="UPDATE_STRATEGY",
+        body=UPDATE,
+    ),
+    Route(
+        path=f"{PATH}/:name",
+        method="DELETE",
+        handler=remove,
+        operation="removeStrategy",
+        summary="Delete a custom strategy type",
+        tag=TAG,
+        permission="DELETE_STRATEGY",
+    ),
+    Route(
+        path=f"{PATH}/:strategyName/deprecate",
+        method="POST",
+        handler=deprecate,
+        operation="deprecateStrategy",
+        summary="Mark a strategy type as deprecated",
+        tag=TAG,
+        permission="UPDATE_STRATEGY",
+    ),
+    Route(
+        path=f"{PATH}/:strategyName/reactivate",
+        method="POST",
+        handler=reactivate,
+        operation="reactivateStrategy",
+        summary="Mark a strategy type as not deprecated",
+        tag=TAG,
+        permission="UPDATE_STRATEGY",
+    ),
+)

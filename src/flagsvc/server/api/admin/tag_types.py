@@ -1,0 +1,154 @@
+"""`/api/admin/tag-types`: the kinds of tags there are, as on the real server."""
+
+from __future__ import annotations
+
+from flagsvc.http.shapes import Array, Boolean, Integer, Named, Nullable, Object, String
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.route import Route
+from flagsvc.server.api.texts import location
+from flagsvc.server.shapes.batch import TAG_TYPE
+from flagsvc.server.store.nouns import tag_types
+
+COLOR = "^#[0-9A-Fa-f]{6}$"
+DESCRIPTION = String(description="What tags of the type say.", example="Who looks after a feature")
+SHOWN = Named(
+    "shownTagTypeSchema",
+    Object(
+        {
+            "name": String(),
+            "description": Nullable(String()),
+            "icon": Nullable(String()),
+            "color": Nullable(String(pattern=COLOR)),
+        },
+        required=("name", "description", "icon", "color"),
+        closed=True,
+        description="A tag type as it is stored.",
+    ),
+)
+UPDATE = Named(
+    "updateTagTypeSchema",
+    Object(
+        {"description": DESCRIPTION, "icon": String(), "color": String(pattern=COLOR)},
+        description="What changes of a tag type.",
+    ),
+)
+VERSION = Integer(description="Always 1.")
+ONE = Named(
+    "tagTypeWithVersionSchema",
+    Object({"version": VERSION, "tagType": SHOWN}, required=("version", "tagType"), closed=True),
+)
+ALL = Named(
+    "tagTypesSchema",
+    Object({"version": VERSION, "tagTypes": Array(SHOWN)}, required=("version", "tagTypes"), closed=True),
+)
+VALID = Named(
+    "validateTagTypeSchema",
+    Object({"valid": Boolean(), "tagType": TAG_TYPE}, required=("valid", "tagType")),
+)
+
+
+def list_all(call: ApiCall) -> ApiAnswer:
+    """Answer every tag type."""
+    with call.store.reading() as tx:
+        return ApiAnswer({"version": 1, "tagTypes": tag_types.list_types(tx)})
+
+
+def show(call: ApiCall) -> ApiAnswer:
+    """Answer one tag type."""
+    with call.store.reading() as tx:
+        return ApiAnswer({"version": 1, "tagType": tag_types.find(tx, call.params["name"])})
+
+
+def create(call: ApiCall) -> ApiAnswer:
+    """Make a tag type."""
+    with call.store.writing(call.actor) as tx:
+        made = tag_types.create(tx, call.body)
+    return ApiAnswer(made, 201, location(f"tag-types/{made['name']}"))
+
+
+def validate(call: ApiCall) -> ApiAnswer:
+    """Say whether a tag type can be made."""
+    with call.store.reading() as tx:
+        tag_types.check_new(tx, call.body["name"])
+    return ApiAnswer({"valid": True, "tagType": call.body})
+
+
+def update(call: ApiCall) -> ApiAnswer:
+    """Change a tag type."""
+    with call.store.writing(call.actor) as tx:
+        tag_types.change(tx, call.params["name"], call.body)
+    return ApiAnswer()
+
+
+def remove(call: ApiCall) -> ApiAnswer:
+    """Delete a tag type."""
+    with call.store.writing(call.actor) as tx:
+        tag_types.remove(tx, call.params["name"])
+    return ApiAnswer()
+
+
+PATH = "/api/admin/tag-types"
+TAG = "Tags"
+
+ROUTES = (
+    Route(
+        path=PATH,
+        handler=list_all,
+        operation="getTagTypes",
+        summary="List tag types",
+        tag=TAG,
+        result=ALL,
+    ),
+    Route(
+        path=PATH,
+        method="POST",
+        handler=create,
+        operation="createTagType",
+        summary="Make a tag type",
+        tag=TAG,
+        permission="CREATE_TAG_TYPE",
+        body=TAG_TYPE,
+        status=201,
+        result=TAG_TYPE,
+    ),
+    Route(
+        path=f"{PATH}/validate",
+        method="POST",
+        handler=validate,
+        reads=True,
+        operation="validateTagType",
+        summary="Ask whether a tag type can be made",
+        tag=TAG,
+        body=TAG_TYPE,
+        result=VALID,
+    ),
+    Route(
+        path=f"{PATH}/:name",
+        handler=show,
+        operation="getTagType",
+        summary="Show a tag type",
+        tag=TAG,
+        result=ONE,
+    ),
+    Route(
+        path=f"{PATH}/:name",
+        method="PUT",
+        handler=update,
+        operation="updateTagType",
+        summary="Change a tag type",
+        description="What is not given stays. A type that does not exist is no error.",
+        tag=TAG,
+        permission="UPDATE_TAG_TYPE",
+        body=UPDATE,
+    ),
+    Route(
+        path=f"{PATH}/:name",
+        method="DELETE",
+        handler=remove,
+        operation="deleteTagType",
+        summary="Delete a tag type",
+        description="Its tags go with it, from every feature.",
+        tag=TAG,
+        permission="DELETE_TAG_TYPE",
+    ),
+)

@@ -1,0 +1,119 @@
+"""`/api/admin/user-admin`: the users of the server, listed and made by administrators."""
+
+from __future__ import annotations
+
+from flagsvc.http.shapes import Array, Boolean, Enum, Integer, Named, Nullable, Object, OneOf, String
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.route import Route
+from flagsvc.server.api.texts import location
+from flagsvc.server.store.nouns import users
+
+DATE = Nullable(String(format="date-time"))
+ROLE = OneOf(
+    Integer(minimum=0, example=1),
+    Enum("Admin", "Editor", "Viewer", "Owner", "Member", "Reader", example="Admin"),
+)
+CREATE = Named(
+    "createUserSchema",
+    Object(
+        {
+            "username": String(description="What the user is known by; needed without a mail address.", example="anna"),
+            "email": String(description="The mail address; needed without a user name.", example="anna@example.com"),
+            "name": String(description="What the user is called.", example="Anna Berg"),
+            "password": String(description="Refused unless it is empty: users enter with personal tokens."),
+            "rootRole": ROLE,
+            "sendEmail": Boolean(description="Has no effect: no mail is sent.", example=False),
+        },
+        required=("rootRole",),
+        closed=True,
+        description="A user that is to be.",
+    ),
+)
+MEMBERS = {
+    "id": Integer(),
+    "accountType": Enum("User", "Service Account"),
+    "name": Nullable(String()),
+    "username": Nullable(String()),
+    "email": String(),
+    "imageUrl": String(description="Always empty."),
+    "inviteLink": String(description="Always empty: there are no passwords to set."),
+    "loginAttempts": Integer(minimum=0),
+    "seenAt": DATE,
+    "createdAt": String(format="date-time"),
+    "scimId": Nullable(String()),
+    "companyRole": Nullable(String()),
+    "productUpdatesEmailConsent": Nullable(Boolean()),
+}
+USER = Named(
+    "userSchema",
+    Object({**MEMBERS, "rootRole": Integer(minimum=0)}, required=("id",), closed=True, description="A user."),
+)
+CREATED = Named(
+    "createUserResponseSchema",
+    Object(
+        {**MEMBERS, "rootRole": ROLE, "seatType": Nullable(String()), "emailSent": Boolean()},
+        required=("id",),
+        closed=True,
+        description="A user that was made; the root role as it was given.",
+    ),
+)
+ROOT_ROLE = Named(
+    "roleSchema",
+    Object(
+        {"id": Integer(minimum=0), "type": String(), "name": String(), "description": String()},
+        required=("id", "type", "name"),
+        closed=True,
+        description="A root role.",
+    ),
+)
+USERS = Named(
+    "usersSchema",
+    Object(
+        {"users": Array(USER), "rootRoles": Array(ROOT_ROLE)},
+        required=("users",),
+        closed=True,
+        description="The users, and the root roles that a user may have.",
+    ),
+)
+
+
+def list_all(call: ApiCall) -> ApiAnswer:
+    """Answer every user."""
+    with call.store.reading() as tx:
+        return ApiAnswer(users.list_users(tx))
+
+
+def create(call: ApiCall) -> ApiAnswer:
+    """Make a user."""
+    with call.store.writing(call.actor) as tx:
+        made = users.create(tx, call.body)
+    return ApiAnswer(made, 201, location(str(made["id"])))
+
+
+PATH = "/api/admin/user-admin"
+TAG = "Users"
+
+ROUTES = (
+    Route(
+        path=PATH,
+        handler=list_all,
+        operation="getUsers",
+        summary="List users and root roles",
+        tag=TAG,
+        permission="ADMIN",
+        result=USERS,
+    ),
+    Route(
+        path=PATH,
+        method="POST",
+        handler=create,
+        operation="createUser",
+        summary="Make a user",
+        description="Without a password, and without a mail: a seed gives the user a personal token.",
+        tag=TAG,
+        permission="ADMIN",
+        body=CREATE,
+        status=201,
+        result=CREATED,
+    ),
+)

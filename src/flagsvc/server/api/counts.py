@@ -1,0 +1,27 @@
+"""How often each route answered with each status. The labels come from the route rows, never from callers."""
+
+from __future__ import annotations
+
+import threading
+
+UNKNOWN = "none"
+"""The label of what is no route."""
+
+
+class AnswerCounts:
+    """Counts answers from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._answers: dict[tuple[str, str, int], int] = {}
+
+    def add(self, route: str, method: str, status: int) -> None:
+        """Count one answer of a route, by its template."""
+        key = (route, method, status)
+        with self._lock:
+            self._answers[key] = self._answers.get(key, 0) + 1
+
+    def read(self) -> dict[tuple[str, str, int], int]:
+        """Return the counts by (route, method, status) as they stand now."""
+        with self._lock:
+            return dict(self._answers)

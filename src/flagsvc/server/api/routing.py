@@ -1,0 +1,134 @@
+"""From a path to the rows of its route: a tree of path segments (import validation, 1).
+
+Letter case, a slash at the end and repeated slashes do not count; a parameter's value keeps its letter case and is decoded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from urllib.parse import parse_qsl, unquote_to_bytes
+
+from flagsvc.server.api.errors import Failure, invalid, unknown_path, wrong_method
+from flagsvc.server.api.route import Route
+
+SLASHES = re.compile(r"/{2,}")
+ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+INDEX = re.compile(r"\[\d*\]$")
+MOST_PARAMETERS = 1000
+
+
+@dataclass
+class Node:
+    """One segment of the tree: what follows by name (lower case) or as a parameter, and the routes that end here."""
+
+    named: dict[str, Node] = field(default_factory=dict)
+    parameter: Node | None = None
+    routes: dict[str, Route] = field(default_factory=dict)
+
+
+class Match(NamedTuple):
+    """A route that a path names, and the values of its parameters in their order, as they were sent."""
+
+    route: Route
+    values: tuple[str, ...]
+
+
+class Router:
+    """Finds routes. Raises ValueError when two rows are the same method of the same path."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self._root = Node()
+        for route in routes:
+            self._add(route)
+
+    def _add(self, route: Route) -> None:
+        node = self._root
+        for segment in segments(route.path):
+            if segment.startswith(":"):
+                node.parameter = node.parameter or Node()
+                node = node.parameter
+            else:
+                node = node.named.setdefault(segment.lower(), Node())
+        if route.method in node.routes:
+            raise ValueError(f"two routes for {route.method} {route.path}")
+        node.routes[route.method] = route
+
+    def matches(self, path: str) -> dict[str, Match]:
+        """Return the routes of a path by method, a segment by its name before one by a parameter; empty for an unknown path."""
+        found: dict[str, Match] = {}
+        ends: list[tuple[Node, tuple[str, ...]]] = []
+        _walk(self._root, segments(path), 0, (), ends)
+        for node, values in ends:
+            for method, route in node.routes.items():
+                found.setdefault(method, Match(route, values))
+        return found
+
+    def find(self, method: str, path: str) -> Match:
+        """Return the route of a method and a path. Raises Failure: 404 for an unknown path, 405 with `Allow` for another method."""
+        found = self.matches(path)
+        match = found.get("GET" if method == "HEAD" else method)
+        if match is not None:
+            return match
+        raise wrong_method(path, method, allowed(found)) if found else unknown_path(path)
+
+
+def _walk(
+    node: Node, rest: list[str], at: int, values: tuple[str, ...], ends: list[tuple[Node, tuple[str, ...]]]
+) -> None:
+    """Note every node where the segments from `at` on end, the most literal first."""
+    if at == len(rest):
+        ends.append((node, values))
+        return
+    named = node.named.get(rest[at].lower())
+    if named is not None:
+        _walk(named, rest, at + 1, values, ends)
+    if node.parameter is not None:
+        _walk(node.parameter, rest, at + 1, (*values, rest[at]), ends)
+
+
+def segments(path: str) -> list[str]:
+    """Return the segments of a path."""
+    return [segment for segment in path.split("/") if segment]
+
+
+def allowed(found: Iterable[str]) -> str:
+    """Return the methods of a path as `Allow` lists them: HEAD beside every GET."""
+    return ",".join(name for method in found for name in ((method, "HEAD") if method == "GET" else (method,)))
+
+
+def plain_path(raw: bytes) -> str:
+    """Return a path with repeated slashes as one, otherwise as it was sent."""
+    return SLASHES.sub("/", raw.decode("latin-1"))
+
+
+def parameters(match: Match) -> dict[str, str]:
+    """Return the path's parameters by name, decoded. Raises Failure (400) for an escape that is none."""
+    names = [segment[1:] for segment in segments(match.route.path) if segment.startswith(":")]
+    return {name: decoded(value) for name, value in zip(names, match.values, strict=True)}
+
+
+def decoded(value: str) -> str:
+    """Return a path's parameter without its escapes. Raises Failure (400; ours: the real server answers 500)."""
+    try:
+        if ESCAPE.search(value):
+            raise ValueError
+        return unquote_to_bytes(value.encode("latin-1")).decode()
+    except ValueError:
+        raise undecodable(value) from None
+
+
+def undecodable(value: str) -> Failure:
+    """Return the 400 for a path's parameter that cannot be decoded."""
+    return invalid([{"message": f"Failed to decode param '{value[:100]}'"}])
+
+
+def read_query(query: bytes) -> dict[str, list[str]]:
+    """Return the parameters of a query string, each with its values in order; `tag[]` and `tag[0]` are `tag`."""
+    pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True, encoding="utf-8", errors="replace")
+    found: dict[str, list[str]] = {}
+    for name, value in pairs[:MOST_PARAMETERS]:
+        found.setdefault(INDEX.sub("", name), []).append(value)
+    return found

@@ -1,0 +1,1 @@
+"""The shapes of the bodies that batch operations carry."""

@@ -1,0 +1,188 @@
+"""Batch export: features with all that is theirs, as a data set that can be imported (import validation, 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Row, Select, Table, insert, select
+
+from flagsvc.server.store.access import Actor
+from flagsvc.server.store.batch.dataset import Json
+from flagsvc.server.store.nouns.links import links_of
+from flagsvc.server.store.nouns.strategies import segments_of
+from flagsvc.server.store.schema import (
+    context_fields,
+    dependencies,
+    events,
+    feature_environments,
+    feature_tags,
+    features,
+    segments,
+    strategies,
+    tag_types,
+)
+from flagsvc.server.store.store import Tx
+from flagsvc.server.store.upsert import chunks
+
+MOST_NOTED = 1000
+"""Names of features in the event of an export (decision 0019)."""
+
+
+def export(tx: Tx, query: Mapping[str, Any]) -> Json:
+    """Return what a query selects, in the shape of exportResultSchema.
+
+    `query` has the shape of exportQuerySchema: `tag`, `features` or `project`, the first that applies, and `environment`; an empty
+    one stands for all.
+    """
+    names = _selected(tx, query)
+    environment = query["environment"]
+    used = _rows_of(tx, strategies, strategies.c.feature, names, environment)
+    places = _rows_of(tx, feature_environments, feature_environments.c.feature, names, environment)
+    ids = segments_of(tx, [row.id for row in used])
+    tags = _rows_of(tx, feature_tags, feature_tags.c.feature, names)
+    links = links_of(tx, names)
+    return {
+        "features": [_feature(row) for row in _rows_of(tx, features, features.c.name, names)],
+        "featureStrategies": [_strategy(row, ids.get(row.id, [])) for row in used],
+        "featureEnvironments": [_place(row) for row in places],
+        "contextFields": [_context_field(row) for row in _by_names(tx, context_fields, _fields_of(used, places))],
+        "featureTags": [{"featureName": row.feature, "tagType": row.type, "tagValue": row.value} for row in tags],
+        "segments": _segments(tx, {each for some in ids.values() for each in some}),
+        "tagTypes": [_tag_type(row) for row in _by_names(tx, tag_types, {row.type for row in tags})],
+        "dependencies": _dependencies(tx, names),
+        "links": [{"feature": name, "links": links[name]} for name in sorted(links)],
+    }
+
+
+def note_export(tx: Tx, actor: Actor, result: Json) -> None:
+    """Store that somebody exported features, with their first names. It changes no flag: `tx` is one of `Store.noting`."""
+    names = [each["name"] for each in result["features"][:MOST_NOTED]]
+    row = {"type": "features-exported", "created_at": tx.now, "created_by": actor.name, "created_by_id": actor.id}
+    tx.db.execute(insert(events).values(row | {"data": {"features": names}}))
+
+
+def _selected(tx: Tx, query: Mapping[str, Any]) -> list[str]:
+    """Return the names of the features that a query selects; by name and by tag also archived ones."""
+    if isinstance(query.get("tag"), str):
+        tagged = select(feature_tags.c.feature).where(feature_tags.c.value == query["tag"])
+        return list(dict.fromkeys(tx.db.execute(tagged).scalars()))
+    if query.get("features"):
+        return list(dict.fromkeys(query["features"]))
+    active = select(features.c.name).where(features.c.archived_at.is_(None))
+    if isinstance(query.get("project"), str):
+        active = active.where(features.c.project == query["project"])
+    return list(tx.db.execute(active).scalars())
+
+
+def _rows_of(tx: Tx, table: Table, column: Any, names: Iterable[str], environment: str = "") -> list[Row[Any]]:
+    """Return the rows of features, by name and then as created; of one environment, or of all where it is empty."""
+    found: list[Row[Any]] = []
+    for some in chunks(sorted(names)):
+        query: Select[Any] = select(table).where(column.in_(some))
+        if environment:
+            query = query.where(table.c.environment == environment)
+        found += tx.db.execute(query).all()
+    return sorted(found, key=_place_in_order)
+
+
+def _place_in_order(row: Row[Any]) -> tuple[Any, ...]:
+    """Return the key that sorts rows by feature; strategies by their order, the rest by what tells them apart."""
+    held = row._mapping
+    name = held.get("feature", held.get("name"))
+    return name, held.get("sort_order", 0), held.get("position", 0), held.get("environment") or held.get("value") or ""
+
+
+def _by_names(tx: Tx, table: Table, names: Iterable[str]) -> list[Row[Any]]:
+    """Return the rows of these names, by name."""
+    found: list[Row[Any]] = []
+    for some in chunks(sorted(names)):
+        found += tx.db.execute(select(table).where(table.c.name.in_(some))).all()
+    return sorted(found, key=lambda row: str(row.name))
+
+
+def _feature(row: Row[Any]) -> Json:
+    return {
+        "name": row.name,
+        "description": row.description,
+        "type": row.type,
+        "project": row.project,
+        "stale": row.stale,
+        "impressionData": row.impression_data,
+        "archived": row.archived_at is not None,
+    }
+
+
+def _strategy(row: Row[Any], used: list[int]) -> Json:
+    return {
+        "name": row.name,
+        "id": row.id,
+        "featureName": row.feature,
+        "title": row.title,
+        "parameters": row.parameters,
+        "constraints": row.constraints,
+        "variants": row.variants,
+        "disabled": row.disabled,
+        "segments": used,
+    }
+
+
+def _place(row: Row[Any]) -> Json:
+    return {
+        "enabled": row.enabled,
+        "featureName": row.feature,
+        "environment": row.environment,
+        "variants": row.variants or [],
+        "name": row.feature,
+    }
+
+
+def _context_field(row: Row[Any]) -> Json:
+    owned = {"project": row.project} if row.project else {}
+    return {
+        "name": row.name,
+        "description": row.description,
+        "stickiness": row.stickiness,
+        "sortOrder": row.sort_order,
+        "legalValues": row.legal_values or [],
+    } | owned
+
+
+def _tag_type(row: Row[Any]) -> Json:
+    return {"name": row.name, "description": row.description, "icon": row.icon, "color": row.color}
+
+
+def _fields_of(used: Sequence[Row[Any]], places: Sequence[Row[Any]]) -> set[str]:
+    """Return the context fields that strategies and variants of environments go by; a strategy's own variants do not count."""
+    return {name for name in (*_fields_of_strategies(used), *_fields_of_variants(places)) if name}
+
+
+def _fields_of_strategies(used: Sequence[Row[Any]]) -> Iterator[str | None]:
+    for row in used:
+        yield row.parameters.get("stickiness")
+        yield from (each["contextName"] for each in row.constraints)
+
+
+def _fields_of_variants(places: Sequence[Row[Any]]) -> Iterator[str | None]:
+    for variant in (variant for row in places for variant in row.variants or []):
+        yield variant.get("stickiness")
+        yield from (each["contextName"] for each in variant.get("overrides") or [])
+
+
+def _segments(tx: Tx, ids: Iterable[int]) -> list[Json]:
+    found: list[Json] = []
+    for some in chunks(sorted(ids)):
+        query = select(segments.c.id, segments.c.name).where(segments.c.id.in_(some))
+        found += [{"id": row.id, "name": row.name} for row in tx.db.execute(query)]
+    return sorted(found, key=lambda each: str(each["name"]))
+
+
+def _dependencies(tx: Tx, names: Iterable[str]) -> list[Json]:
+    """Return what features ask of their parents, by child."""
+    found: dict[str, list[Json]] = {}
+    for some in chunks(sorted(names)):
+        query = select(dependencies).where(dependencies.c.child.in_(some)).order_by(dependencies.c.parent)
+        for row in tx.db.execute(query):
+            asked = {"feature": row.parent, "enabled": row.enabled, "variants": row.variants or []}
+            found.setdefault(row.child, []).append(asked)
+    return [{"feature": name, "dependencies": found[name]} for name in sorted(found)]

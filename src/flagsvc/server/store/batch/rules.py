@@ -1,0 +1,227 @@
+"""The rules of a batch: what is wrong with a data set, and what is worth a warning (import validation, 4.1 and 4.2).
+
+Pure: a rule sees the data set and what the database says about it, and gives the items it is about. The tables hold the rules in
+the order of the answer; a rule without items says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from flagsvc.server.store.batch.dataset import DataSet, Json, repeated
+from flagsvc.server.store.batch.known import DatabaseFacts
+from flagsvc.server.store.patterns import Unchecked
+
+Message: TypeAlias = Callable[[DataSet, DatabaseFacts], str]
+Finder: TypeAlias = Callable[[DataSet, DatabaseFacts], Sequence[str] | None]
+
+
+class Rule(NamedTuple):
+    """A message, or what makes one, and what finds the items; None where there is nothing to say."""
+
+    message: str | Message
+    find: Finder
+
+
+def apply(rules: Sequence[Rule], data: DataSet, known: DatabaseFacts) -> list[dict[str, Any]]:
+    """Return what the rules say, in their order, each with message and affectedItems."""
+    found = ((rule, rule.find(data, known)) for rule in rules)
+    return [
+        {"message": _message(rule, data, known), "affectedItems": list(items)}
+        for rule, items in found
+        if items is not None
+    ]
+
+
+def _message(rule: Rule, data: DataSet, known: DatabaseFacts) -> str:
+    return rule.message if isinstance(rule.message, str) else rule.message(data, known)
+
+
+def some(find: Callable[[DataSet, DatabaseFacts], Sequence[str]]) -> Finder:
+    """Return a finder that says nothing where another one finds no item."""
+    return lambda data, known: find(data, known) or None
+
+
+def unknown_strategies(data: DataSet, known: DatabaseFacts) -> list[str]:
+    """Return the names of strategies that this server does not know, repeats kept (4.1, 1)."""
+    return [each["name"] for each in data.strategies if each["name"] not in known.strategy_types]
+
+
+def unfit_context_fields(data: DataSet, known: DatabaseFacts) -> list[str]:
+    """Return the context fields that have other legal values here, or belong to another project, repeats kept (4.1, 2)."""
+    return [each["name"] for each in data.context_fields if _is_unfit(each, data.project, known)]
+
+
+def _is_unfit(field: Json, project: str, known: DatabaseFacts) -> bool:
+    stored = known.context_fields.get(field["name"])
+    if stored is None:
+        return False
+    foreign = bool(stored.project) and stored.project != project
+    return foreign or any(each["value"] not in stored.values for each in field.get("legalValues", ()))
+
+
+def foreign_features(data: DataSet, known: DatabaseFacts) -> list[str]:
+    """Return the features that live in another project, archived or not, each with it (4.1, 3)."""
+    named = set(data.names)
+    return [
+        f"{name} (in project {stored.project})"
+        for name, stored in known.features.items()
+        if name in named and stored.project != data.project
+    ]
+
+
+def repeated_features(data: DataSet, known: DatabaseFacts) -> list[str]:
+    """Return the features that the data set has more than once (4.1, 4)."""
+    return repeated(data.names)
+
+
+def misnamed_features(data: DataSet, known: DatabaseFacts) -> list[str]:
+    """Return the names that the project's naming pattern does not take, by their UTF-16 code units (4.1, 5)."""
+    return _by_units(name for name, verdict in _verdicts(data, known).items() if verdict is False)
+
+
+def unchecked_features(data: DataSet, known: DatabaseFacts) -> list[str]:
+    """Return the names that the pattern cannot be held against within bounds, in the same order (ours)."""
+    return _by_units(name for name, verdict in _verdicts(data, known).items() if isinstance(verdict, Unchecked))
+
+
+def _verdicts(data: DataSet, known: DatabaseFacts) -> dict[str, bool | Unchecked]:
+    """Return of each name whether the project's naming pattern takes it."""
+    return {} if known.project is None else {name: known.project.naming.verdict(name) for name in data.names}
+
+
+def _by_units(names: Iterable[str]) -> list[str]:
+    return sorted(names, key=lambda name: name.encode("utf-16-be", "surrogatepass"))
+
+
+def new_features(data: DataSet, known: DatabaseFacts) -> set[str]:
+    """Return the names that are no active feature of the target project."""
+    return set(data.names) - set(overwritten_features(data, known))
+
+
+def too_many_features(data: DataSet, known: DatabaseFacts) -> list[str] | None:
+    """Return no items where the project would have more features than it may, None otherwise (4.1, 6)."""
+    project = known.project
+    if project is None or project.limit is None:
+        return None
+    return [] if project.active + len(new_features(data, known)) > project.limit else None
+
+
+def missing_segments(data: DataSet, known: DatabaseFacts) -> list[str]:
+    """Return the segments that are not there for the project, repeats kept (4.1, 7)."""
+    return [each["name"] for each in data.segments if not _is_usable(each["name"], data.project, known)]
+
+
+def _is_usable(segment: str, project: str, known: DatabaseFacts) -> bool:
+    stored = known.segments.get(segment)
+    return stored is not None and (not stored.project or stored.project == project)
+
+
+def missing_parents(data: DataSet, known: DatabaseFacts) -> list[str]:
+    """Return the parents that are neither in the data set nor stored, repeats kept (4.1, 8)."""
+    named = set(data.names)
+    return [name for name in data.parents if name not in named and name not in known.features]
+
+
+def custom_strategies(data: DataSet, known: DatabaseFacts) -> list[str]:
+    """Return the custom strategies that are used, in the order of first use (4.2, 1)."""
+    names = dict.fromkeys(each["name"] for each in data.strategies)
+    return [name for name in names if known.strategy_types.get(name)]
+
+
+def archived_features(data: DataSet, known: DatabaseFacts) -> list[str]:
+    """Return the features of the data set that are archived, in any project (4.2, 2)."""
+    named = set(data.names)
+    return [name for name, stored in known.features.items() if name in named and stored.archived]
+
+
+def overwritten_features(data: DataSet, known: DatabaseFacts) -> list[str]:
+    """Return the features of the data set that are active in the target project (4.2, 3)."""
+    named = set(data.names)
+    return [
+        name
+        for name, stored in known.features.items()
+        if name in named and not stored.archived and stored.project == data.project
+    ]
+
+
+def foreign_message(data: DataSet, known: DatabaseFacts) -> str:
+    """Return what is said of features of other projects."""
+    return (
+        "You cannot import a features that already exist in other projects. You already have the following features defined "
+        f"outside of project {data.project}:"
+    )
+
+
+def naming_message(data: DataSet, known: DatabaseFacts) -> str:
+    """Return what is said of names that do not match the project's pattern."""
+    project = known.project
+    pattern, example, description = (
+        (project.pattern, project.example, project.description) if project is not None else ("", "", "")
+    )
+    return (
+        f'Features imported into this project must match the project\'s feature naming pattern: "{pattern}".'
+        + (f' For example: "{example}".' if example else "")
+        + (f' The pattern is described as follows: "{description}"' if description else "")
+        + " The following features do not match the pattern:"
+    )
+
+
+def unchecked_message(data: DataSet, known: DatabaseFacts) -> str:
+    """Return why names were not checked, and what to do: the first of them tells."""
+    assert known.project is not None
+    why = next(each for each in _verdicts(data, known).values() if isinstance(each, Unchecked))
+    return (
+        f'The project\'s feature naming pattern "{known.project.naming.shown}" cannot be checked for all features: {why.reason}. '
+        f"To import them, {why.remedy}. The following features were not checked:"
+    )
+
+
+def limit_message(data: DataSet, known: DatabaseFacts) -> str:
+    """Return what is said of a project that would have too many features."""
+    active, limit = (known.project.active, known.project.limit) if known.project is not None else (0, None)
+    return (
+        f"We detected you want to create {len(new_features(data, known))} new features to a project that already has "
+        f"{active} existing features, exceeding the maximum limit of {limit}."
+    )
+
+
+ERRORS = (
+    Rule(
+        "We detected the following custom strategy that needs to be created first:",
+        some(unknown_strategies),
+    ),
+    Rule(
+        "We detected the following context fields that do not have matching legal values with the imported ones:",
+        some(unfit_context_fields),
+    ),
+    Rule(foreign_message, some(foreign_features)),
+    Rule(
+        "We detected the following features are duplicate in your import data:",
+        some(repeated_features),
+    ),
+    Rule(naming_message, some(misnamed_features)),
+    Rule(unchecked_message, some(unchecked_features)),
+    Rule(limit_message, too_many_features),
+    Rule("We detected the following segments that need to be created first:", some(missing_segments)),
+    Rule("We detected the following dependencies that need to be created first:", some(missing_parents)),
+)
+"""What keeps a data set from being imported."""
+
+WARNINGS = (
+    Rule(
+        "The following strategy types will be used in import. Please make sure the strategy type parameters are configured as in "
+        "source environment:",
+        some(custom_strategies),
+    ),
+    Rule(
+        "The following features will not be imported as they are currently archived. To import them, please unarchive them first:",
+        some(archived_features),
+    ),
+    Rule(
+        "The following features already exist in this project and will be overwritten:",
+        some(overwritten_features),
+    ),
+)
+"""What is worth knowing before an import."""

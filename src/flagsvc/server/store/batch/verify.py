@@ -1,0 +1,56 @@
+"""What an import checks before it writes anything; the first check that fails answers (import validation, 6.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flagsvc.server.store.access import Actor
+from flagsvc.server.store.batch.change_requests import lacking
+from flagsvc.server.store.batch.dataset import DataSet
+from flagsvc.server.store.batch.known import DatabaseFacts
+from flagsvc.server.store.batch.permissions import missing_permissions
+from flagsvc.server.store.batch.rules import (
+    foreign_features,
+    missing_parents,
+    missing_segments,
+    unfit_context_fields,
+    unknown_strategies,
+)
+from flagsvc.server.store.checks import INVALID
+from flagsvc.server.store.refusals import Refusal, bad_data
+
+PERSON_NEEDED = (
+    "You can't use an admin token to import features. Please use either a personal access token "
+    "(https://docs.getunleash.io/concepts/api-tokens-and-client-keys#personal-access-tokens) or a service account "
+    "(https://docs.getunleash.io/concepts/service-accounts)."
+)
+
+
+def check_importer(actor: Actor) -> None:
+    """Raise Refusal (400) for an admin token: an import is some person's."""
+    if not actor.is_user:
+        raise bad_data(PERSON_NEEDED)
+
+
+def verify(data: DataSet, known: DatabaseFacts, actor: Actor) -> None:
+    """Raise Refusal (400, 403) where a cleaned data set cannot be imported by the actor."""
+    _check_supported(unknown_strategies(data, known))
+    _check_supported(unfit_context_fields(data, known))
+    missing = missing_permissions(data, known, actor)
+    if missing:
+        raise lacking(missing)
+    for message, find in (
+        ("These features exist already in other projects", foreign_features),
+        ("Unsupported segments", missing_segments),
+        ("The following dependent features are missing", missing_parents),
+    ):
+        found = find(data, known)
+        if found:
+            raise bad_data(f"{message}: {', '.join(found)}")
+
+
+def _check_supported(names: Sequence[str]) -> None:
+    """Raise Refusal (400) that says of each name that it is not supported."""
+    messages = [f"{name} is not supported." for name in names]
+    if messages:
+        raise Refusal("BadDataError", INVALID, [{"description": each, "message": each} for each in messages])

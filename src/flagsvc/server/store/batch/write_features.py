@@ -1,0 +1,110 @@
+"""Import, step 1: the features themselves, changed or created (import validation, 6.3, 1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Row, bindparam, insert, update
+
+from flagsvc.server.store.batch.dataset import Json
+from flagsvc.server.store.batch.rules import overwritten_features
+from flagsvc.server.store.batch.work import ImportWork
+from flagsvc.server.store.checks import check_name
+from flagsvc.server.store.nouns.features import described, find_all, metadata, not_active
+from flagsvc.server.store.refusals import Refusal
+from flagsvc.server.store.schema import feature_environments, features
+
+LIMIT = "You have reached the maximum number of feature flags for this project."
+
+
+def write_features(work: ImportWork) -> None:
+    """Change the features that the project has, create the others in all its environments. Raises Refusal (400, 403, 404, 409)."""
+    before = {row.name: row for row in find_all(work.tx, overwritten_features(work.data, work.known))}
+    changed, created = _sorted_out(work, before)
+    changed = {name: values for name, values in changed.items() if _differs(before[name], values)}
+    _change(work, changed)
+    _create(work, created)
+    _tell(work, before, [*changed, *created])
+
+
+def _sorted_out(work: ImportWork, before: dict[str, Row[Any]]) -> tuple[dict[str, Json], dict[str, Json]]:
+    """Return what to change and what to create, by name; the checks fail for the first feature that does not pass."""
+    changed: dict[str, Json] = {}
+    created: dict[str, Json] = {}
+    active = work.project.active
+    for wanted in work.data.features:
+        name = wanted["name"]
+        if name in before:
+            active -= _is_active(changed.get(name, {})) - _is_active(described(wanted))
+            changed[name] = described(wanted)
+        else:
+            _check_new(work, name, created, active)
+            created[name] = described(wanted)
+            active += _is_active(created[name])
+    return changed, created
+
+
+def _is_active(values: Json) -> bool:
+    return not values.get("archived")
+
+
+def _check_new(work: ImportWork, name: str, created: dict[str, Json], active: int) -> None:
+    """Raise Refusal where the project cannot have a new feature of that name; `active` is how many it has by now."""
+    check_name(name)
+    if name in created:
+        kind = "A" if _is_active(created[name]) else "An archived"
+        raise Refusal("NameExistsError", f"{kind} flag with that name already exists")
+    work.project.naming.check(name)
+    limit = work.project.limit
+    if limit is not None and active >= limit:
+        raise Refusal("InvalidOperationError", LIMIT)
+    if work.known.project is None or work.project.archived:
+        raise not_active(work.data.project)
+
+
+def _differs(row: Row[Any], values: Json) -> bool:
+    held = {name: getattr(row, name) for name in values if name != "archived"}
+    return values != held | {"archived": row.archived_at is not None}
+
+
+def _stored(work: ImportWork, values: Json) -> Json:
+    """Return the columns of what describes a feature."""
+    kept = {name: value for name, value in values.items() if name != "archived"}
+    return kept | {"archived_at": None if _is_active(values) else work.tx.now}
+
+
+def _change(work: ImportWork, changed: dict[str, Json]) -> None:
+    rows = [_stored(work, values) | {"which": name} for name, values in changed.items()]
+    if rows:
+        names: dict[str, Any] = {name: bindparam(name) for name in rows[0] if name != "which"}
+        work.tx.db.execute(update(features).where(features.c.name == bindparam("which")).values(names), rows)
+
+
+def _create(work: ImportWork, created: dict[str, Json]) -> None:
+    if not created:
+        return
+    fixed = {
+        "project": work.data.project,
+        "created_by": work.actor.name,
+        "created_by_id": work.actor.id,
+        "created_at": work.tx.now,
+    }
+    places = work.tx.positions(features, len(created))
+    rows = [
+        _stored(work, values) | fixed | {"name": name, "position": place}
+        for place, (name, values) in zip(places, created.items(), strict=True)
+    ]
+    work.tx.db.execute(insert(features), rows)
+    states = [
+        {"feature": name, "environment": environment, "enabled": False, "variants": []}
+        for name in created
+        for environment in work.project.environments
+    ]
+    if states:
+        work.tx.db.execute(insert(feature_environments), states)
+
+
+def _tell(work: ImportWork, before: dict[str, Row[Any]], names: list[str]) -> None:
+    for row in find_all(work.tx, names):
+        kind = "feature-metadata-updated" if row.name in before else "feature-created"
+        work.tell(kind, row.name, metadata(row))

@@ -1,0 +1,210 @@
+"""What must hold of constraints beyond their shape: values that fit the operator, and legal ones (import validation, 6.3, 7)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import re2
+
+from flagsvc.engine.values import jsdate, jsnumber, semver
+from flagsvc.engine.values.regex import encode, is_costly, is_portable
+from flagsvc.http.shapes.text import as_string
+from flagsvc.server.store.checks import Json, invalid, told
+from flagsvc.server.store.refusals import Refusal, bad_data
+
+LONGEST_VALUE = 100
+MOST_CONSTRAINTS = 30
+MOST_VALUES = 250
+SAFE = 2**53 - 1
+DECIMAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*\Z", re.ASCII | re.IGNORECASE)
+MILLISECONDS = re.compile(r"[+-]?\d+(\.\d+)?\Z", re.ASCII)
+NOT_A_REGEX = "the provided value is not a valid regex string."
+LIMIT = "Failed to create {}. You can't create more than the established limit of {}."
+RE2_TEXTS = {
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid repetition size": "invalid repeat count",
+    "bad repetition operator": "invalid nested repetition operator",
+    "missing )": "missing closing )",
+    "missing ]": "missing closing ]",
+    "invalid named capture group": "invalid named capture",
+}
+"""What the library says of a pattern → what the real server says."""
+TOO_LARGE = "pattern too large - compile failed"
+NOT_PORTABLE = "invalid escape sequence: `\\C`, or a group name that is given twice or not of ASCII"
+
+
+def check_constraints(constraints: Sequence[Json], legal: Mapping[str, Sequence[str]]) -> list[Json]:
+    """Return constraints, each with a list of values; raise Refusal (400) for the first that cannot be.
+
+    `legal` is context field → the values it may have, none for any.
+    """
+    checked = check_values(constraints)
+    check_legal_values(checked, legal)
+    return checked
+
+
+def check_constraint(constraint: Json, legal: Mapping[str, Sequence[str]]) -> Json:
+    """Return one constraint with a list of values, or raise Refusal (400), as `check_constraints`."""
+    return check_constraints([constraint], legal)[0]
+
+
+def check_values(constraints: Sequence[Json]) -> list[Json]:
+    """Return constraints, each with a list of values; raise Refusal (400) for the first whose values do not fit its operator."""
+    checked = [each | {"values": each.get("values", [])} for each in constraints]
+    for each in checked:
+        _check_texts(each)
+    for each in _as_looked_at(checked):
+        CHECKS[family(each)](each)
+    return checked
+
+
+def check_legal_values(constraints: Sequence[Json], legal: Mapping[str, Sequence[str]]) -> None:
+    """Raise Refusal (400) for the first constraint with a value that its context field may not have."""
+    for each in _as_looked_at(constraints):
+        allowed = legal.get(each["contextName"])
+        if allowed:
+            _check_legal(each, allowed, of_one=family(each) in OF_ONE_VALUE)
+
+
+def family(constraint: Json) -> str:
+    """Return the first word of a constraint's operator: all of one family take the same values."""
+    return str(constraint["operator"]).partition("_")[0]
+
+
+def _as_looked_at(constraints: Sequence[Json]) -> list[Json]:
+    """Return constraints in the order in which the real server gets to them."""
+    return sorted(constraints, key=lambda each: family(each) not in AT_ONCE)
+
+
+def check_limits(constraints: Sequence[Json], before: Sequence[Json] = ()) -> None:
+    """Raise Refusal (400) for too many constraints or values; what was there before in that number may stay."""
+    if len(constraints) > max(MOST_CONSTRAINTS, len(before)):
+        raise exceeds("constraints", MOST_CONSTRAINTS)
+    counts = [len(each.get("values") or []) for each in before]
+    for index, each in enumerate(constraints):
+        count = len(each.get("values") or [])
+        kept = len(before) == len(constraints) and count <= counts[index]
+        if count > MOST_VALUES and not kept:
+            raise exceeds(f"constraint values for {each['contextName']}", MOST_VALUES)
+
+
+def exceeds(what: str, limit: int) -> Refusal:
+    """Return the 400 for more of something than there may be."""
+    return Refusal("ExceedsLimitError", LIMIT.format(what, limit), status=400)
+
+
+def _check_texts(constraint: Json) -> None:
+    if not constraint["contextName"]:
+        raise invalid(told('"contextName" is not allowed to be empty'))
+    for index, value in enumerate(constraint["values"]):
+        if not value:
+            raise invalid(told(f'"values[{index}]" is not allowed to be empty'))
+        if len(value) > LONGEST_VALUE:
+            problem = f'"values[{index}]" length must be less than or equal to {LONGEST_VALUE} characters long'
+            raise invalid(told(problem, value))
+
+
+def _check_values(constraint: Json) -> None:
+    if not constraint["values"]:
+        raise invalid(told('"value" must contain at least 1 items', []))
+
+
+def _check_number(constraint: Json) -> None:
+    """Raise Refusal for a value that is no number, or one that a double does not hold exactly."""
+    text = constraint.get("value")
+    if text is None:
+        return
+    if not DECIMAL.match(text):
+        raise invalid(told('"value" must be a number', text))
+    number = jsnumber.parse(text.strip())
+    if not is_exact(text.strip(), number):
+        raise invalid(told('"value" must be a safe number', text))
+    if abs(number) > SAFE:
+        raise invalid(told('"value" must be a safe number', number))
+
+
+def is_exact(text: str, number: float) -> bool:
+    """Return whether a decimal number is what the shortest text of its double says."""
+    if abs(number) == float("inf") or number == 0:  # so that no exponent below is out of all bounds
+        return number == 0 and not re.search("[1-9]", text.lower().partition("e")[0])
+    return Decimal(text) == Decimal(repr(number))
+
+
+def _check_date(constraint: Json) -> None:
+    text = constraint.get("value")
+    if text is None:
+        return
+    number = MILLISECONDS.match(text)
+    if (jsdate.from_number(float(text)) if number else jsdate.parse(text)) is None:
+        raise invalid(told('"value" must be a valid date', text))
+
+
+def _check_version(constraint: Json) -> None:
+    text = constraint.get("value")
+    if not isinstance(text, str):
+        raise bad_data("the provided value is not a string.")
+    if len(text) > semver.LONGEST or "+" in text or semver.parse_bare(text) is None:
+        raise bad_data(f"the provided value is not a valid semver format. The value provided was: {text}")
+
+
+def _check_regex(constraint: Json) -> None:
+    text = constraint.get("value")
+    if not isinstance(text, str):
+        raise bad_data(NOT_A_REGEX)
+    problem = regex_problem(text)
+    if problem is not None:
+        raise bad_data(f"{NOT_A_REGEX} Error: error parsing regexp: {problem}")
+    if constraint.get("inverted") is True:
+        raise bad_data("REGEX operator cannot be inverted.")
+
+
+def regex_problem(pattern: str) -> str | None:
+    """Return what is wrong with a pattern; None for a good one."""
+    content = encode(pattern)
+    if is_costly(pattern, len(content)):
+        return TOO_LARGE
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = True
+    try:
+        re2.compile(content, options)
+    except re2.error as error:
+        return as_told(error)
+    return None if is_portable(pattern) else NOT_PORTABLE
+
+
+def as_told(error: Any) -> str:
+    """Return the library's text of an error as the real server would put it."""
+    text = error.args[0].decode("utf-8", "replace") if isinstance(error.args[0], bytes) else str(error.args[0])
+    if text.startswith("trailing \\"):
+        return "trailing backslash at end of expression"
+    problem, mark, spot = text.partition(": ")
+    return f"{RE2_TEXTS.get(problem, problem)}{mark}" + (f"`{spot}`" if mark else "")
+
+
+def _check_legal(constraint: Json, legal: Sequence[str], *, of_one: bool) -> None:
+    value = constraint.get("value")
+    if of_one and value not in legal:
+        shown = "undefined" if value is None else as_string(value)
+        raise bad_data(f"{shown} is not specified as a legal value on this context field")
+    if not of_one and any(each not in legal for each in constraint["values"]):
+        raise bad_data("input values are not specified as a legal value on this context field")
+
+
+CHECKS = {
+    "IN": _check_values,
+    "NOT": _check_values,
+    "STR": _check_values,
+    "NUM": _check_number,
+    "DATE": _check_date,
+    "SEMVER": _check_version,
+    "REGEX": _check_regex,
+}
+"""The first word of an operator → the check of its values."""
+OF_ONE_VALUE = ("NUM", "DATE", "SEMVER", "REGEX")
+AT_ONCE = ("SEMVER", "REGEX")
+"""The operators whose values the real server looks at without waiting, and so before all others."""

@@ -1,0 +1,53 @@
+"""The first start of a flag server: somebody has to be able to enter, a user, because an admin token may not import."""
+
+from __future__ import annotations
+
+from sqlalchemy import func, insert, select
+
+from flagsvc.server.store.access import hash_of
+from flagsvc.server.store.schema import tokens, users
+from flagsvc.server.store.secrets import hint_of, new_personal_secret
+from flagsvc.server.store.store import Store, Tx
+
+ADMINISTRATOR = "admin"
+FIRST_TOKEN = "made at the first start"  # noqa: S105  (a name, no secret)
+
+
+def first_start(store: Store) -> str | None:
+    """Where no token exists, make one of an administrator and return its secret, which nobody can read again; else None.
+
+    The administrator is made too, unless there is one. Of several servers that start at once, one makes the token.
+    """
+    with store.reading() as tx:
+        if _has_tokens(tx):
+            return None
+    with store.writing(None) as tx:
+        return None if _has_tokens(tx) else _first_token(tx)
+
+
+def _has_tokens(tx: Tx) -> bool:
+    return bool(tx.db.execute(select(func.count()).select_from(tokens)).scalar_one())
+
+
+def is_first_token(tx: Tx) -> bool:
+    """Return whether a token of a database, where it has just one, is that of a first start."""
+    return tx.db.execute(select(tokens.c.kind, tokens.c.name)).first() == ("personal", FIRST_TOKEN)
+
+
+def _first_token(tx: Tx) -> str:
+    secret = new_personal_secret()
+    row = {"hash": hash_of(secret), "hint": hint_of(secret), "kind": "personal", "name": FIRST_TOKEN, "projects": ["*"]}
+    tx.db.execute(insert(tokens).values(row | {"user_id": _administrator(tx), "created_at": tx.now}))
+    return secret
+
+
+def _administrator(tx: Tx) -> int:
+    """Return the number of an administrator, a new one where there is none."""
+    found = tx.db.execute(select(users.c.id).where(users.c.root_role == "admin").order_by(users.c.id)).scalar()
+    if found is not None:
+        return int(found)
+    taken = set(tx.db.execute(select(users.c.username)).scalars())
+    names = (ADMINISTRATOR, *(f"{ADMINISTRATOR}-{number}" for number in range(2, len(taken) + 3)))
+    name = next(each for each in names if each not in taken)
+    row = {"username": name, "name": name, "root_role": "admin", "created_at": tx.now}
+    return int(tx.db.execute(insert(users).values(row).returning(users.c.id)).scalar_one())

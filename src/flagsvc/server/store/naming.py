@@ -1,0 +1,59 @@
+"""The naming pattern of a project, as it is told of new features (import validation, 4.1 rule 5 and 6.3, 1)."""
+
+from __future__ import annotations
+
+from flagsvc.server.store.patterns import StepBudget, Unchecked, compile_pattern
+from flagsvc.server.store.refusals import Refusal
+
+SHOWN = 200
+"""Characters of a pattern that are shown where it is the pattern that is wrong."""
+
+
+class Naming:
+    """The naming pattern of a project for one request, whose names share a budget of steps; without a pattern it is empty."""
+
+    def __init__(self, pattern: str | None, example: str | None, description: str | None) -> None:
+        self._pattern = pattern or ""
+        self._example = example
+        self._description = description
+        self._budget = StepBudget()
+        self._known: dict[str, bool | Unchecked] = {}
+
+    def verdict(self, name: str) -> bool | Unchecked:
+        """Return whether a name matches, or why that is not known. A name is looked at once."""
+        if name not in self._known:
+            self._known[name] = self._look_at(name)
+        return self._known[name]
+
+    def _look_at(self, name: str) -> bool | Unchecked:
+        try:
+            return not self._pattern or compile_pattern(self._pattern).matches(name, self._budget)
+        except Unchecked as unchecked:
+            return unchecked
+
+    def check(self, name: str) -> None:
+        """Raise Refusal (400) for a name that does not match, or whose check would not end."""
+        found = self.verdict(name)
+        if isinstance(found, Unchecked):
+            raise Refusal(
+                "PatternError",
+                f'The feature flag name "{name}" cannot be checked against the project\'s naming pattern "{self.shown}": '
+                f"{found.reason}. To create this feature flag, {found.remedy}.",
+            )
+        if not found:
+            message = [{"message": "The flag name does not match the pattern."}]
+            raise Refusal("PatternError", self._mismatch(name), message)
+
+    @property
+    def shown(self) -> str:
+        """The pattern, the end of a long one left out."""
+        return self._pattern if len(self._pattern) <= SHOWN else f"{self._pattern[:SHOWN]}…"
+
+    def _mismatch(self, name: str) -> str:
+        """Return what the wire says of a name that does not match."""
+        text = f'The feature flag name "{name}" does not match the project\'s naming pattern: "{self._pattern}".'
+        if self._example:
+            text += f' Here\'s an example of a name that does match the pattern: "{self._example}"."'
+        if self._description:
+            text += f' The pattern\'s description is: "{self._description}"'
+        return text

@@ -1,0 +1,136 @@
+"""What features ask of a parent feature (the real server's …/dependencies; import validation, 6.3, 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import and_, delete, exists, insert, or_, select
+
+from flagsvc.server.store.checks import Json
+from flagsvc.server.store.nouns.features import find, require
+from flagsvc.server.store.refusals import Refusal
+from flagsvc.server.store.schema import dependencies, feature_environments, features, strategies
+from flagsvc.server.store.store import Tx
+from flagsvc.server.store.upsert import chunks
+
+TRANSITIVE = "Transitive dependency detected. Cannot add a dependency to the feature that "
+
+
+def parents_of(tx: Tx, child: str) -> list[Json]:
+    """Return what a feature asks of its parents."""
+    query = select(dependencies).where(dependencies.c.child == child).order_by(dependencies.c.parent)
+    return [
+        {"feature": row.parent, "enabled": row.enabled, "variants": row.variants or []} for row in tx.db.execute(query)
+    ]
+
+
+def children_of(tx: Tx, parents: Sequence[str]) -> list[str]:
+    """Return the features that depend on some of these, by name."""
+    found: set[str] = set()
+    for some in chunks(parents):
+        found.update(tx.db.execute(select(dependencies.c.child).where(dependencies.c.parent.in_(some))).scalars())
+    return sorted(found)
+
+
+def orphaning(tx: Tx, names: Sequence[str]) -> list[str]:
+    """Return those of some features that another one, which is not of them, depends on."""
+    found: set[str] = set()
+    named = set(names)
+    for some in chunks(named):
+        query = select(dependencies.c.parent, dependencies.c.child).where(dependencies.c.parent.in_(some))
+        found.update(parent for parent, child in tx.db.execute(query) if child not in named)
+    return sorted(found)
+
+
+def have_dependencies(tx: Tx, names: Sequence[str]) -> bool:
+    """Return whether any of some features is a parent or a child."""
+    return any(
+        tx.db.execute(
+            select(dependencies.c.child)
+            .where(or_(dependencies.c.parent.in_(some), dependencies.c.child.in_(some)))
+            .limit(1)
+        ).first()
+        for some in chunks(names)
+    )
+
+
+def any_dependencies(tx: Tx) -> bool:
+    """Return whether there is any dependency at all."""
+    return tx.db.execute(select(dependencies.c.child).limit(1)).first() is not None
+
+
+def add(tx: Tx, project: str, child: str, wanted: Mapping[str, Any]) -> None:
+    """Let a feature depend on a parent, and on no other. Raises Refusal (403, 404)."""
+    parent, enabled = wanted["feature"], wanted.get("enabled", True)
+    require(tx, project, child)
+    _check(tx, project, child, parent)
+    variants = wanted.get("variants") or [] if enabled else []
+    tx.db.execute(delete(dependencies).where(dependencies.c.child == child))
+    row = {"child": child, "parent": parent, "enabled": enabled, "variants": variants}
+    tx.db.execute(insert(dependencies).values(row))
+    told = {"feature": parent, "enabled": enabled} | ({"variants": wanted["variants"]} if "variants" in wanted else {})
+    tx.event("feature-dependency-added", project=project, feature=child, data=told)
+
+
+def _check(tx: Tx, project: str, child: str, parent: str) -> None:
+    """Raise Refusal where a child cannot depend on a parent, with the first reason in the real server's order."""
+    if child == parent:
+        raise _no("A feature flag cannot depend on itself.")
+    if children_of(tx, [child]):
+        raise _no(f"{TRANSITIVE}other features depend on.")
+    if parents_of(tx, parent):
+        raise _no(f"{TRANSITIVE}has parent dependency.")
+    owner = find(tx, parent)
+    if owner is None or owner.archived_at is not None:
+        raise _no(f"No active feature {parent} exists")
+    if owner.project != project:
+        raise _no("Parent and child features should be in the same project")
+
+
+def check_mine(tx: Tx, project: str, child: str) -> None:
+    """Raise Refusal (404) for a feature of another project; one that does not exist is let pass, there is nothing to change."""
+    if find(tx, child) is not None:
+        require(tx, project, child)
+
+
+def _no(message: str) -> Refusal:
+    return Refusal("InvalidOperationError", message)
+
+
+def remove(tx: Tx, project: str, child: str, parent: str) -> None:
+    """Let a feature no longer depend on a parent; that it did not is no mistake."""
+    which = and_(dependencies.c.child == child, dependencies.c.parent == parent)
+    tx.db.execute(delete(dependencies).where(which))
+    tx.event("feature-dependency-removed", project=project, feature=child, data={"feature": parent})
+
+
+def drop_dependencies(tx: Tx, project: str, children: Sequence[str]) -> None:
+    """Let features depend on nothing."""
+    for some in chunks(children):
+        query = select(dependencies.c.child).where(dependencies.c.child.in_(some)).distinct()
+        found = sorted(tx.db.execute(query).scalars())
+        tx.db.execute(delete(dependencies).where(dependencies.c.child.in_(some)))
+        for name in found:
+            tx.event("feature-dependencies-removed", project=project, feature=name)
+
+
+def possible_parents(tx: Tx, child: str) -> list[str]:
+    """Return the features that a feature could depend on, by name: active ones of its project without a parent themselves."""
+    row = find(tx, child)
+    if row is None:
+        return []
+    depends = exists().where(dependencies.c.child == features.c.name)
+    query = select(features.c.name).where(
+        features.c.project == row.project, features.c.name != child, features.c.archived_at.is_(None), ~depends
+    )
+    return sorted(tx.db.execute(query).scalars())
+
+
+def variants_of(tx: Tx, feature: str) -> list[str]:
+    """Return the names of a feature's variants, of its strategies' too."""
+    found: set[str] = set()
+    for table in (strategies, feature_environments):
+        for variants in tx.db.execute(select(table.c.variants).where(table.c.feature == feature)).scalars():
+            found.update(each["name"] for each in variants or [])
+    return sorted(found)

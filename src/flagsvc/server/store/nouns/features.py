@@ -1,0 +1,289 @@
+"""Features: created, changed, checked by name (the real server's /api/admin/projects/…/features; import validation, 6.3, 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Row, func, insert, select, update
+
+from flagsvc.server.store.checks import Json, check_name, invalid, name_problem, told
+from flagsvc.server.store.constraints import exceeds
+from flagsvc.server.store.moments import shown
+from flagsvc.server.store.naming import Naming
+from flagsvc.server.store.patch import apply_patch
+from flagsvc.server.store.refusals import Refusal, bad_data, not_found
+from flagsvc.server.store.schema import (
+    feature_environments,
+    feature_tags,
+    features,
+    project_environments,
+    projects,
+    tag_types,
+    tags,
+)
+from flagsvc.server.store.store import Tx
+from flagsvc.server.store.upsert import chunks, upsert
+
+MOST_FEATURES = 5000
+RELEASE = "release"
+TEXTS = {"true": True, "false": False}
+NO_FLAG = "No feature flag found"
+VARIANTS_ELSEWHERE = (
+    "Changing variants is done via PATCH operation to /api/admin/projects/:project/features/:feature/variants"
+)
+
+
+def find(tx: Tx, name: str) -> Row[Any] | None:
+    """Return a feature's row, archived or not; None without one."""
+    return tx.db.execute(select(features).where(features.c.name == name)).first()
+
+
+def find_all(tx: Tx, names: Sequence[str]) -> list[Row[Any]]:
+    """Return the rows of the features of these names, archived or not, in the order of their creation."""
+    found: list[Row[Any]] = []
+    for some in chunks(dict.fromkeys(names)):
+        found += tx.db.execute(select(features).where(features.c.name.in_(some))).all()
+    return sorted(found, key=lambda row: row.position)
+
+
+def require(tx: Tx, project: str, name: str) -> Row[Any]:
+    """Return a feature's row, archived or not. Raises Refusal (404) where the project has none of that name."""
+    row = find(tx, name)
+    if row is None or row.project != project:
+        raise no_feature(name, project, None if row is None else row.project)
+    return row
+
+
+def no_feature(name: str, project: str, elsewhere: str | None) -> Refusal:
+    """Return the 404 for a feature that a project does not have; `elsewhere` is the project that has it."""
+    end = "." if elsewhere is None else f', but there\'s a feature with that name in project "{elsewhere}"'
+    return not_found(f'There\'s no feature named "{name}" in project "{project}"{end}')
+
+
+def require_project(tx: Tx, project: str, rows: Sequence[Row[Any]]) -> None:
+    """Raise Refusal (403) for features of another project."""
+    others = dict.fromkeys(row.project for row in rows if row.project != project)
+    if others:
+        raise Refusal(
+            "InvalidOperationError",
+            "The operation could not be completed. The features exist, but the provided project ids "
+            f'("{",".join(others)}") does not match the project provided in request URL ("{project}").',
+        )
+
+
+def require_active_project(tx: Tx, project: str) -> None:
+    """Raise Refusal (404) for a project that does not exist or is archived."""
+    active = projects.c.id == project, projects.c.archived_at.is_(None)
+    if tx.db.execute(select(projects.c.id).where(*active)).first() is None:
+        raise not_active(project)
+
+
+def not_active(project: str) -> Refusal:
+    """Return the 404 for a project that does not exist or is archived."""
+    return not_found(f"Active project with id {project} does not exist")
+
+
+def metadata(row: Row[Any]) -> Json:
+    """Return what the real server answers when a feature is created or changed; its lastSeenAt is null always."""
+    gone = {} if row.archived_at is None else {"archivedAt": shown(row.archived_at)}
+    return {
+        "name": row.name,
+        "description": row.description,
+        "type": row.type,
+        "project": row.project,
+        "stale": row.stale,
+        "createdAt": shown(row.created_at),
+        "lastSeenAt": None,
+        "impressionData": row.impression_data,
+        **gone,
+        "archived": row.archived_at is not None,
+    }
+
+
+def check_unused(tx: Tx, name: str) -> None:
+    """Raise Refusal (409) for a name that a feature has, be it archived."""
+    row = find(tx, name)
+    if row is not None:
+        raise Refusal(
+            "NameExistsError", f"{'A' if row.archived_at is None else 'An archived'} flag with that name already exists"
+        )
+
+
+def check_new_name(tx: Tx, name: str, project: str | None) -> None:
+    """Raise Refusal where a new feature cannot have a name: not URL-friendly, in use, not of the project's pattern."""
+    check_name(name)
+    check_unused(tx, name)
+    if project:
+        check_pattern(tx, project, name)
+
+
+def check_pattern(tx: Tx, project: str, name: str) -> None:
+    """Raise Refusal (400) for a name that does not match the naming pattern of its project, if it has one."""
+    row = tx.db.execute(select(projects).where(projects.c.id == project)).first()
+    if row is not None:
+        Naming(row.naming_pattern, row.naming_example, row.naming_description).check(name)
+
+
+def check_project_limit(tx: Tx, project: str) -> None:
+    """Raise Refusal (403) where a project has as many active features as it may."""
+    limit = tx.db.execute(select(projects.c.feature_limit).where(projects.c.id == project)).scalar()
+    active = features.c.archived_at.is_(None)
+    if limit is not None and _count(tx, features.c.project == project, active) >= limit:
+        raise Refusal("InvalidOperationError", "You have reached the maximum number of feature flags for this project.")
+
+
+def _count(tx: Tx, *conditions: Any) -> int:
+    return int(tx.db.execute(select(func.count()).select_from(features).where(*conditions)).scalar_one())
+
+
+def create(tx: Tx, project: str, wanted: Mapping[str, Any]) -> Json:
+    """Create a feature in every environment of its project, and return it.
+
+    `wanted` has a name, and may have description, type, impressionData and tags. Raises Refusal.
+    """
+    name = wanted["name"]
+    check_new_name(tx, name, project)
+    check_project_limit(tx, project)
+    if _count(tx, features.c.archived_at.is_(None)) >= MOST_FEATURES:
+        raise exceeds("feature flag", MOST_FEATURES)
+    require_active_project(tx, project)
+    insert_feature(tx, project, wanted)
+    _tag(tx, name, wanted.get("tags") or [])
+    row = find(tx, name)
+    assert row is not None
+    tx.event("feature-created", project=project, feature=name, data=metadata(row))
+    return metadata(row)
+
+
+def insert_feature(tx: Tx, project: str, wanted: Mapping[str, Any]) -> None:
+    """Write a new feature, switched off in every environment of its project."""
+    name = wanted["name"]
+    row = {
+        "name": name,
+        "project": project,
+        "type": wanted.get("type", RELEASE),
+        "description": wanted.get("description") or None,
+        "stale": wanted.get("stale", False),
+        "impression_data": wanted.get("impressionData", False),
+        "created_by": None if tx.actor is None else tx.actor.name,
+        "created_by_id": None if tx.actor is None else tx.actor.id,
+        "created_at": tx.now,
+        "position": tx.positions(features)[0],
+    }
+    tx.db.execute(insert(features).values(row))
+    places = tx.db.execute(select(project_environments.c.environment).where(project_environments.c.project == project))
+    states = [{"feature": name, "environment": each, "enabled": False, "variants": []} for each in places.scalars()]
+    if states:
+        tx.db.execute(insert(feature_environments), states)
+
+
+def _tag(tx: Tx, name: str, wanted: Sequence[Mapping[str, Any]]) -> None:
+    """Tag a new feature; a value that is new to its type is made. Raises Refusal (400) for an unknown type."""
+    pairs = list(dict.fromkeys((each["type"], each["value"]) for each in wanted))
+    for kind in dict.fromkeys(kind for kind, _ in pairs):
+        if tx.db.execute(select(tag_types.c.name).where(tag_types.c.name == kind)).first() is None:
+            raise bad_data(f"Tag type '{kind}' does not exist")
+    rows = [{"type": kind, "value": value, "created_at": tx.now} for kind, value in pairs]
+    upsert(tx, tags, rows, [])
+    by = None if tx.actor is None else tx.actor.id
+    upsert(tx, feature_tags, [row | {"feature": name, "created_by_id": by} for row in rows], [])
+
+
+def replace(tx: Tx, project: str, name: str, wanted: Mapping[str, Any]) -> Json:
+    """Replace what describes a feature; what is absent is set back. Raises Refusal (400, 404)."""
+    if wanted.get("name") and wanted["name"] != name:
+        raise bad_data("Cannot change name of feature flag")
+    return change(tx, project, name, {**wanted, "name": name})
+
+
+def patch(tx: Tx, project: str, name: str, operations: Sequence[Mapping[str, Any]]) -> Json:
+    """Change a feature by a JSON Patch of what describes it. Raises Refusal (400, 403, 404)."""
+    before = find(tx, name)
+    if before is None:
+        raise not_found(NO_FLAG)
+    if any("/variants" in each["path"] for each in operations):
+        raise Refusal("OperationDeniedError", VARIANTS_ELSEWHERE)
+    wanted = apply_patch(metadata(before), operations)
+    if not isinstance(wanted, dict):
+        raise invalid(told('"value" must be of type object', wanted))
+    after = change(tx, project, name, wanted)
+    if after["stale"] != before.stale:
+        tell_stale(tx, project, name, stale=after["stale"])
+    return after
+
+
+def change(tx: Tx, project: str, name: str, wanted: Mapping[str, Any]) -> Json:
+    """Write what describes a feature and return it. Raises Refusal (404) where the project has none of that name."""
+    before = require(tx, project, name)
+    values = described(wanted)
+    archived = values.pop("archived")
+    values["archived_at"] = (before.archived_at or tx.now) if archived else None
+    tx.db.execute(update(features).where(features.c.name == name).values(values))
+    after = metadata(require(tx, project, name))
+    if after != metadata(before):
+        tx.event("feature-metadata-updated", project=project, feature=name, data=after)
+    return after
+
+
+def described(wanted: Mapping[str, Any]) -> Json:
+    """Return the columns that describe a feature, with the defaults of what is absent. Raises Refusal (400) with all problems."""
+    problems = [problem for problem in (_name(wanted),) if problem]
+    values = {
+        "stale": _flag(wanted, "stale", problems),
+        "archived": _flag(wanted, "archived", problems),
+        "type": _kind(wanted, problems),
+        "description": _description(wanted, problems),
+        "impression_data": _flag(wanted, "impressionData", problems),
+    }
+    if problems:
+        raise invalid(*problems)
+    return values
+
+
+def _name(wanted: Mapping[str, Any]) -> dict[str, str] | None:
+    if "name" not in wanted:
+        return told('"name" is required')
+    name = wanted["name"]
+    return name_problem(name) if isinstance(name, str) else told('"name" must be a string', name)
+
+
+def _flag(wanted: Mapping[str, Any], name: str, problems: list[dict[str, str]]) -> bool:
+    value = wanted.get(name, False)
+    if isinstance(value, str):
+        value = TEXTS.get(value.strip().lower(), value)
+    if not isinstance(value, bool):
+        problems.append(told(f'"{name}" must be a boolean', value))
+    return value is True
+
+
+def _kind(wanted: Mapping[str, Any], problems: list[dict[str, str]]) -> Any:
+    value = wanted.get("type", RELEASE)
+    if not isinstance(value, str):
+        problems.append(told('"type" must be a string', value))
+    elif not value:
+        problems.append(told('"type" is not allowed to be empty'))
+    return value
+
+
+def _description(wanted: Mapping[str, Any], problems: list[dict[str, str]]) -> Any:
+    value = wanted.get("description")
+    if value is not None and not isinstance(value, str):
+        problems.append(told('"description" must be a string', value))
+    return value or None
+
+
+def set_stale(tx: Tx, project: str, names: Sequence[str], *, stale: bool) -> None:
+    """Mark features as stale, or not; unknown names are left out. Raises Refusal (403) for features of another project."""
+    rows = find_all(tx, names)
+    require_project(tx, project, rows)
+    changed = [row.name for row in rows if row.stale != stale]
+    for some in chunks(changed):
+        tx.db.execute(update(features).where(features.c.name.in_(some)).values(stale=stale))
+    for name in changed:
+        tell_stale(tx, project, name, stale=stale)
+
+
+def tell_stale(tx: Tx, project: str, name: str, *, stale: bool) -> None:
+    """Tell that a feature became stale, or is no longer."""
+    tx.event(f"feature-stale-{'on' if stale else 'off'}", project=project, feature=name)

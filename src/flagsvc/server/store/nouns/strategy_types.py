@@ -1,0 +1,118 @@
+"""Strategy types: the built-in ones and custom ones that SDKs bring code for; as on the real server's `/api/admin/strategies`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Row, delete, insert, select, update
+
+from flagsvc.server.store.checks import Json, invalid, name_problem
+from flagsvc.server.store.refusals import Refusal, not_found
+from flagsvc.server.store.schema import strategy_types
+from flagsvc.server.store.store import Tx
+from flagsvc.server.store.texts import text_problem
+
+KEPT = ("title", "description")
+PARAMETER = ("name", "type", "description", "required")
+"""The members of a parameter that are stored."""
+
+
+def list_types(tx: Tx) -> list[Json]:
+    """Return every strategy type in its order."""
+    query = select(strategy_types).order_by(strategy_types.c.sort_order, strategy_types.c.name)
+    return [_shown(row) for row in tx.db.execute(query)]
+
+
+def _shown(row: Row[Any]) -> Json:
+    """Return a strategy type as the wire shows one."""
+    return {
+        "displayName": row.display_name,
+        "name": row.name,
+        "editable": not row.built_in,
+        "description": row.description,
+        "parameters": row.parameters,
+        "deprecated": row.deprecated,
+        "title": row.title,
+    }
+
+
+def find(tx: Tx, name: str) -> Json:
+    """Return a strategy type. Raises Refusal (404)."""
+    row = tx.db.execute(select(strategy_types).where(strategy_types.c.name == name)).first()
+    if row is None:
+        raise not_found("No strategy found")
+    return _shown(row)
+
+
+def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
+    """Make a strategy type of a name and parameters, perhaps with title and description, and return it.
+
+    Raises Refusal (400, 409).
+    """
+    name = wanted["name"]
+    _check(name, wanted)
+    if tx.db.execute(select(strategy_types.c.name).where(strategy_types.c.name == name)).first():
+        raise Refusal("NameExistsError", f"Strategy with name {name} already exist!")
+    tx.db.execute(insert(strategy_types).values(name=name, created_at=tx.now, **_columns(wanted)))
+    made = find(tx, name)
+    tx.event("strategy-created", data=made)
+    return made
+
+
+def _check(name: str, wanted: Mapping[str, Any]) -> None:
+    """Raise Refusal (400) with everything that is wrong with a strategy type."""
+    problems = [name_problem(name)]
+    problems += [
+        text_problem(each["name"], f"parameters[{index}].name") for index, each in enumerate(wanted["parameters"])
+    ]
+    found = [problem for problem in problems if problem is not None]
+    if found:
+        raise invalid(*found)
+
+
+def _columns(wanted: Mapping[str, Any]) -> Json:
+    """Return what is stored of a strategy type, as far as it is given."""
+    kept = {key: wanted[key] for key in KEPT if key in wanted}
+    parameters = [{key: each[key] for key in PARAMETER if key in each} for each in wanted["parameters"]]
+    return kept | {"parameters": parameters}
+
+
+def change(tx: Tx, name: str, wanted: Mapping[str, Any]) -> None:
+    """Give a strategy type other parameters, and the title and description that are given. Raises Refusal (400, 403, 404)."""
+    _check(name, wanted)
+    _check_editable(find(tx, name))
+    _write(tx, name, **_columns(wanted))
+    tx.event("strategy-updated", data=find(tx, name))
+
+
+def _check_editable(found: Json) -> None:
+    """Raise Refusal (403; ours: the real server answers 500) for a built-in strategy type."""
+    if not found["editable"]:
+        raise Refusal("OperationDeniedError", f"Cannot edit strategy {found['name']}")
+
+
+def _write(tx: Tx, name: str, **columns: Any) -> None:
+    tx.db.execute(update(strategy_types).where(strategy_types.c.name == name).values(columns))
+
+
+def deprecate(tx: Tx, name: str) -> None:
+    """Mark a strategy type, also a built-in one, as one that is no longer to be used. Raises Refusal (404)."""
+    if not tx.db.execute(select(strategy_types.c.name).where(strategy_types.c.name == name)).first():
+        raise not_found(f"Could not find strategy with name {name}")
+    _write(tx, name, deprecated=True)
+    tx.event("strategy-deprecated", data={"name": name})
+
+
+def reactivate(tx: Tx, name: str) -> None:
+    """Take that mark off again. Raises Refusal (404)."""
+    find(tx, name)
+    _write(tx, name, deprecated=False)
+    tx.event("strategy-reactivated", data={"name": name})
+
+
+def remove(tx: Tx, name: str) -> None:
+    """Delete a custom strategy type; features that use it keep their strategies. Raises Refusal (403, 404)."""
+    _check_editable(find(tx, name))
+    tx.db.execute(delete(strategy_types).where(strategy_types.c.name == name))
+    tx.event("strategy-deleted", data={"name": name})

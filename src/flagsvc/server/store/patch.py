@@ -1,0 +1,131 @@
+"""JSON Patch (RFC 6902) as the real server applies it: what is removed need not be there.
+
+A patch that cannot be applied is a 400 of our own; the real server answers some of these with 500.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from typing import Any
+
+from flagsvc.server.store.refusals import bad_data
+
+END = "-"
+"""The step that means the place after the last item of an array."""
+
+
+class Unfit(Exception):  # noqa: N818  (what was asked is at fault; it never leaves this module)
+    """An operation does not fit the document."""
+
+
+def apply_patch(document: Any, operations: Iterable[Mapping[str, Any]]) -> Any:
+    """Return a document after some operations; the one given stays as it was. Raises Refusal (400) where one does not fit."""
+    held = [deepcopy(document)]
+    for number, operation in enumerate(operations):
+        try:
+            OPERATIONS[operation["op"]](held, operation)
+        except Unfit as error:
+            raise bad_data(f"Could not apply provided patch: operation {number}: {error}") from None
+    return held[0]
+
+
+def _steps(pointer: str) -> list[str]:
+    """Return the steps of a JSON Pointer."""
+    if pointer and not pointer.startswith("/"):
+        raise Unfit(f"`{pointer}` is no JSON Pointer")
+    return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+
+
+def _place(held: list[Any], pointer: str) -> tuple[Any, str]:
+    """Return what holds the value at a pointer, and its key there; the document itself is the item 0 of a list."""
+    holder: Any = held
+    key = "0"
+    for step in _steps(pointer):
+        holder, key = _value(holder, key, pointer), step
+    if not isinstance(holder, dict | list):
+        raise Unfit(f"there is nothing at `{pointer}`")
+    return holder, key
+
+
+def _value(holder: Any, key: str, pointer: str) -> Any:
+    """Return the value of a key; raise Unfit where there is none."""
+    if isinstance(holder, dict) and key in holder:
+        return holder[key]
+    if isinstance(holder, list):
+        place = _index(holder, key, pointer)
+        if place < len(holder):
+            return holder[place]
+    raise Unfit(f"there is nothing at `{pointer}`")
+
+
+def _index(holder: list[Any], key: str, pointer: str) -> int:
+    """Return the place that a key names in an array, at most the one after the last."""
+    if key == END:
+        return len(holder)
+    if not (key.isascii() and key.isdecimal()):
+        raise Unfit(f"there is nothing at `{pointer}`")
+    return min(int(key[:9]), len(holder))
+
+
+def _find(held: list[Any], pointer: str) -> Any:
+    return _value(*_place(held, pointer), pointer)
+
+
+def _put(held: list[Any], pointer: str, value: Any, *, insert: bool) -> None:
+    """Set the value at a pointer; in an array, `insert` moves what is there."""
+    holder, key = _place(held, pointer)
+    if isinstance(holder, dict):
+        holder[key] = value
+        return
+    place = _index(holder, key, pointer)
+    if insert and holder is not held:
+        holder.insert(place, value)
+    elif place < len(holder):
+        holder[place] = value
+    else:
+        raise Unfit(f"there is nothing at `{pointer}`")
+
+
+def _given(operation: Mapping[str, Any], name: str) -> Any:
+    if name not in operation:
+        raise Unfit(f"`{name}` is missing")
+    return operation[name]
+
+
+def _add(held: list[Any], operation: Mapping[str, Any]) -> None:
+    _put(held, operation["path"], _given(operation, "value"), insert=True)
+
+
+def _replace(held: list[Any], operation: Mapping[str, Any]) -> None:
+    _put(held, operation["path"], _given(operation, "value"), insert=False)
+
+
+def _remove(held: list[Any], operation: Mapping[str, Any]) -> None:
+    holder, key = _place(held, operation["path"])
+    if holder is held:
+        raise Unfit("the whole cannot be removed")
+    if isinstance(holder, dict):
+        holder.pop(key, None)
+        return
+    place = _index(holder, key, operation["path"])
+    del holder[place : place + 1]
+
+
+def _copy(held: list[Any], operation: Mapping[str, Any]) -> None:
+    _put(held, operation["path"], deepcopy(_find(held, _given(operation, "from"))), insert=True)
+
+
+def _move(held: list[Any], operation: Mapping[str, Any]) -> None:
+    source = _given(operation, "from")
+    value = deepcopy(_find(held, source))
+    _remove(held, {"path": source})
+    _put(held, operation["path"], value, insert=True)
+
+
+def _test(held: list[Any], operation: Mapping[str, Any]) -> None:
+    if _find(held, operation["path"]) != _given(operation, "value"):
+        raise Unfit(f"the value at `{operation['path']}` is another")
+
+
+OPERATIONS = {"add": _add, "replace": _replace, "remove": _remove, "copy": _copy, "move": _move, "test": _test}

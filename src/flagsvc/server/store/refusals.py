@@ -1,0 +1,50 @@
+"""The errors of the flag server by the real server's names (import validation, 5). One class; the name is on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from flagsvc.core.errors import FlagsvcError
+
+Detail: TypeAlias = dict[str, str]
+
+STATUS = {
+    "BadDataError": 400,
+    "PatternError": 400,
+    "ValidationError": 400,
+    "PermissionError": 403,
+    "InvalidOperationError": 403,
+    "OperationDeniedError": 403,
+    "NotFoundError": 404,
+    "NameExistsError": 409,
+    "FeatureHasTagError": 409,
+    "ConflictError": 409,
+}
+"""Name of an error → its HTTP status."""
+
+BAD_DATA = "Request validation failed: your request body or params contain invalid data: "
+"""What the real server puts before a message of a BadDataError of one detail."""
+
+
+class Refusal(FlagsvcError):  # noqa: N818  (what was asked is at fault, not the program)
+    """What was asked cannot be done. `details` is a list of objects with a `message` each, by default one of the message."""
+
+    def __init__(
+        self, name: str, message: str, details: Sequence[Detail] | None = None, *, status: int | None = None
+    ) -> None:
+        self.name = name
+        self.status = STATUS[name] if status is None else status
+        self.message = message
+        self.details = [{"message": message}] if details is None else list(details)
+        super().__init__(message)
+
+
+def bad_data(message: str, details: Sequence[Detail] | None = None) -> Refusal:
+    """Return the 400 for data that is wrong: the prefixed message on top, the bare one in the details."""
+    return Refusal("BadDataError", BAD_DATA + message, [{"message": message}] if details is None else details)
+
+
+def not_found(message: str) -> Refusal:
+    """Return the 404 for what does not exist."""
+    return Refusal("NotFoundError", message)

@@ -1,0 +1,385 @@
+"""The tables of the flag server, for SQLite and PostgreSQL alike (specification: Batch import data set).
+
+The rows of a feature's own things fall with it (ON DELETE CASCADE). `position` columns count up in the order of creation: what
+the real server gives in the order of its rows.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Dialect,
+    Float,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+NAMES = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    "pk": "pk_%(table_name)s",
+}
+METADATA = MetaData(naming_convention=NAMES)
+
+Json = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
+"""A JSON value; Python's None is SQL's NULL."""
+Serial = BigInteger().with_variant(Integer, "sqlite")
+"""A number that the database counts up."""
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A moment in UTC: aware in Python, without a zone in SQLite."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Return the moment as it is stored."""
+        return None if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Return the stored moment with its zone."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def of(column: str, *, nullable: bool = False, primary_key: bool = False, cascade: bool = True) -> Column[str]:
+    """Return a column that refers to another table's: `of("features.name")` is the column `feature`."""
+    table, _, _ = column.partition(".")
+    name = {"strategy_types": "strategy_type"}.get(table, table.removesuffix("s"))
+    reference = ForeignKey(column, ondelete="CASCADE" if cascade else None, onupdate="CASCADE")
+    return Column(name, String, reference, nullable=nullable, primary_key=primary_key)
+
+
+state = Table(
+    "state",
+    METADATA,
+    Column("key", String, primary_key=True),
+    Column("value", Json),
+)
+"""One row a setting of the whole server: `maintenance`, `seed` (digests of the seeds it has had), `changeRequests`."""
+
+revision = Table(
+    "revision", METADATA, Column("id", Integer, primary_key=True), Column("number", BigInteger, nullable=False)
+)
+"""One row, id 1: how many changes of flags were committed."""
+
+environments = Table(
+    "environments",
+    METADATA,
+    Column("name", String, primary_key=True),
+    Column("type", String, nullable=False),
+    Column("sort_order", Integer, nullable=False, default=9999),
+    Column("enabled", Boolean, nullable=False, default=True),
+    Column("protected", Boolean, nullable=False, default=False),
+)
+
+projects = Table(
+    "projects",
+    METADATA,
+    Column("id", String, primary_key=True),
+    Column("name", String, nullable=False),
+    Column("description", Text),
+    Column("mode", String, nullable=False, default="open"),
+    Column("default_stickiness", String, nullable=False, default="default"),
+    Column("feature_limit", Integer),
+    Column("naming_pattern", Text),
+    Column("naming_example", Text),
+    Column("naming_description", Text),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime),
+    Column("archived_at", UtcDateTime),
+)
+
+project_environments = Table(
+    "project_environments",
+    METADATA,
+    of("projects.id", primary_key=True),
+    of("environments.name", primary_key=True),
+)
+
+users = Table(
+    "users",
+    METADATA,
+    Column("id", Serial, primary_key=True, autoincrement=True),
+    Column("username", String, unique=True),
+    Column("name", String),
+    Column("email", String),
+    Column("root_role", String, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("seen_at", UtcDateTime),
+    sqlite_autoincrement=True,
+)
+"""`root_role` is admin, editor or viewer. A user has a `username`, an `email`, or both."""
+
+project_roles = Table(
+    "project_roles",
+    METADATA,
+    Column("user_id", Serial, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True),
+    of("projects.id", primary_key=True),
+    Column("role", String, primary_key=True),
+)
+"""`role` is owner or member."""
+
+tokens = Table(
+    "tokens",
+    METADATA,
+    Column("id", Serial, primary_key=True, autoincrement=True),
+    Column("hash", String(64), nullable=False, unique=True),
+    Column("hint", String, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("name", String, nullable=False),
+    Column("alias", String),
+    Column("environment", String, ForeignKey("environments.name", ondelete="CASCADE")),
+    Column("projects", Json, nullable=False),
+    Column("user_id", Serial, ForeignKey("users.id", ondelete="CASCADE")),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("expires_at", UtcDateTime),
+    Column("seen_at", UtcDateTime),
+    sqlite_autoincrement=True,
+)
+"""`hash` is the SHA-256 of the secret in hex, `hint` what may be shown of it; `kind` is admin, backend, frontend or personal;
+`environment` is NULL for all; `projects` a list of ids, or of `*`; `user_id` the owner of a personal one."""
+
+strategy_types = Table(
+    "strategy_types",
+    METADATA,
+    Column("name", String, primary_key=True),
+    Column("display_name", String),
+    Column("title", String),
+    Column("description", Text),
+    Column("parameters", Json, nullable=False),
+    Column("built_in", Boolean, nullable=False, default=False),
+    Column("deprecated", Boolean, nullable=False, default=False),
+    Column("sort_order", Integer, nullable=False, default=9999),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+
+tag_types = Table(
+    "tag_types",
+    METADATA,
+    Column("name", String, primary_key=True),
+    Column("description", Text),
+    Column("icon", String),
+    Column("color", String),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+
+tags = Table(
+    "tags",
+    METADATA,
+    Column("type", String, ForeignKey("tag_types.name", ondelete="CASCADE", onupdate="CASCADE"), primary_key=True),
+    Column("value", String, primary_key=True),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+
+context_fields = Table(
+    "context_fields",
+    METADATA,
+    Column("name", String, primary_key=True),
+    Column("description", Text),
+    Column("stickiness", Boolean, nullable=False, default=False),
+    Column("sort_order", Integer, nullable=False, default=9999),
+    Column("legal_values", Json, nullable=False),
+    of("projects.id", nullable=True),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+"""`legal_values` is a list of objects with `value` and perhaps `description`."""
+
+segments = Table(
+    "segments",
+    METADATA,
+    Column("id", Serial, primary_key=True, autoincrement=True),
+    Column("name", String, nullable=False, unique=True),
+    Column("description", Text),
+    Column("constraints", Json, nullable=False),
+    of("projects.id", nullable=True),
+    Column("created_by", String),
+    Column("created_at", UtcDateTime, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+features = Table(
+    "features",
+    METADATA,
+    Column("name", String, primary_key=True),
+    of("projects.id"),
+    Column("type", String, nullable=False, default="release"),
+    Column("description", Text),
+    Column("stale", Boolean, nullable=False, default=False),
+    Column("impression_data", Boolean, nullable=False, default=False),
+    Column("created_by", String),
+    Column("created_by_id", Serial),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("archived_at", UtcDateTime),
+    Column("position", BigInteger, nullable=False, index=True),
+)
+Index("ix_features_project", features.c.project)
+
+feature_environments = Table(
+    "feature_environments",
+    METADATA,
+    of("features.name", primary_key=True),
+    of("environments.name", primary_key=True),
+    Column("enabled", Boolean, nullable=False, default=False),
+    Column("variants", Json, nullable=False),
+    Column("last_seen_at", UtcDateTime),
+)
+"""That a feature is in an environment, and its variants there."""
+
+strategies = Table(
+    "strategies",
+    METADATA,
+    Column("id", String, primary_key=True),
+    of("features.name"),
+    of("environments.name"),
+    Column("name", String, nullable=False),
+    Column("title", Text),
+    Column("parameters", Json, nullable=False),
+    Column("constraints", Json, nullable=False),
+    Column("variants", Json, nullable=False),
+    Column("disabled", Boolean, nullable=False, default=False),
+    Column("sort_order", Float, nullable=False, default=9999),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("position", BigInteger, nullable=False),
+    Index("ix_strategies_feature_environment", "feature", "environment"),
+)
+"""An activation strategy of a feature in an environment; ordered by (sort_order, position). `id` is a UUID."""
+
+strategy_segments = Table(
+    "strategy_segments",
+    METADATA,
+    Column("strategy_id", String, ForeignKey("strategies.id", ondelete="CASCADE"), primary_key=True),
+    Column("segment_id", Serial, ForeignKey("segments.id"), primary_key=True, index=True),
+    Column("position", Integer, nullable=False, default=0),
+)
+
+feature_tags = Table(
+    "feature_tags",
+    METADATA,
+    of("features.name", primary_key=True),
+    Column("type", String, primary_key=True),
+    Column("value", String, primary_key=True, index=True),
+    Column("created_by_id", Serial),
+    Column("created_at", UtcDateTime, nullable=False),
+    ForeignKeyConstraint(["type", "value"], ["tags.type", "tags.value"], ondelete="CASCADE", onupdate="CASCADE"),
+)
+
+dependencies = Table(
+    "dependencies",
+    METADATA,
+    Column("child", String, ForeignKey("features.name", ondelete="CASCADE", onupdate="CASCADE"), primary_key=True),
+    Column("parent", String, ForeignKey("features.name", onupdate="CASCADE"), primary_key=True, index=True),
+    Column("enabled", Boolean, nullable=False, default=True),
+    Column("variants", Json, nullable=False),
+)
+
+links = Table(
+    "links",
+    METADATA,
+    Column("id", String, primary_key=True),
+    of("features.name"),
+    Column("url", Text, nullable=False),
+    Column("title", Text),
+    Column("position", BigInteger, nullable=False),
+    Index("ix_links_feature", "feature"),
+)
+"""`id` is a ULID or UUID."""
+
+events = Table(
+    "events",
+    METADATA,
+    Column("id", Serial, primary_key=True, autoincrement=True),
+    Column("type", String, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("created_by", String, nullable=False),
+    Column("created_by_id", Serial),
+    Column("project", String),
+    Column("environment", String),
+    Column("feature", String, index=True),
+    Column("data", Json),
+    Index("ix_events_project_created_at", "project", "created_at"),
+)
+"""What happened; refers to nothing, it outlives what it tells of. Kept for a time (tidying.py)."""
+
+applications = Table(
+    "applications",
+    METADATA,
+    Column("app_name", String, primary_key=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("created_by", String),
+    Column("seen_at", UtcDateTime),
+    Column("strategies", Json, nullable=False),
+    Column("description", Text),
+    Column("url", Text),
+    Column("color", String),
+    Column("icon", String),
+    Column("announced", Boolean, nullable=False, default=False),
+)
+
+application_instances = Table(
+    "application_instances",
+    METADATA,
+    Column("app_name", String, primary_key=True),
+    Column("environment", String, primary_key=True),
+    Column("instance_id", String, primary_key=True),
+    Column("sdk_version", String),
+    Column("sdk_type", String),
+    Column("started", UtcDateTime),
+    Column("client_ip", String),
+    Column("seen_at", UtcDateTime, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+
+application_usage = Table(
+    "application_usage",
+    METADATA,
+    Column("app_name", String, ForeignKey("applications.app_name", ondelete="CASCADE"), primary_key=True),
+    Column("project", String, primary_key=True),
+    Column("environment", String, primary_key=True),
+)
+"""Which projects and environments an application's token showed it; `*` stands for all."""
+
+usage = Table(
+    "usage",
+    METADATA,
+    Column("feature", String, primary_key=True),
+    Column("app_name", String, primary_key=True),
+    Column("environment", String, primary_key=True),
+    Column("hour", UtcDateTime, primary_key=True, index=True),
+    Column("yes", BigInteger, nullable=False, default=0),
+    Column("no", BigInteger, nullable=False, default=0),
+)
+"""Usage metrics of one hour; refers to no feature, an SDK may know one that is gone."""
+
+usage_variants = Table(
+    "usage_variants",
+    METADATA,
+    Column("feature", String, primary_key=True),
+    Column("app_name", String, primary_key=True),
+    Column("environment", String, primary_key=True),
+    Column("hour", UtcDateTime, primary_key=True),
+    Column("variant", String, primary_key=True),
+    Column("count", BigInteger, nullable=False, default=0),
+    ForeignKeyConstraint(
+        ["feature", "app_name", "environment", "hour"],
+        ["usage.feature", "usage.app_name", "usage.environment", "usage.hour"],
+        ondelete="CASCADE",
+    ),
+)

@@ -1,0 +1,1 @@
+"""The seed file: what a flag server begins with."""

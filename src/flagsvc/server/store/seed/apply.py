@@ -1,0 +1,256 @@
+"""Writing a seed into a database, in the one transaction of the caller (import validation, head: the `given` format)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, time
+from typing import Any, TypeAlias
+
+from sqlalchemy import Table, delete, insert, select
+
+from flagsvc.server.store import schema
+from flagsvc.server.store.access import hash_of
+from flagsvc.server.store.nouns.environments import add_to
+from flagsvc.server.store.nouns.maintenance import set_maintenance
+from flagsvc.server.store.nouns.users import CALLED
+from flagsvc.server.store.secrets import hint_of
+from flagsvc.server.store.seed.file import Seed, parse_seed, read_seed, scope_of
+from flagsvc.server.store.store import Tx
+from flagsvc.server.store.upsert import upsert
+
+__all__ = ["Seed", "apply_seed", "parse_seed", "read_seed"]
+
+Entry: TypeAlias = Mapping[str, Any]
+CHANGE_REQUESTS = "changeRequests"
+
+
+def apply_seed(tx: Tx, seed: Seed) -> None:
+    """Write a seed; none of its features, segments, users and tokens is there, other entries replace what is there."""
+    _write_world(tx, seed)
+    _write_words(tx, seed)
+    _write_people(tx, seed)
+    _write_features(tx, seed)
+    _write_strategies(tx, seed)
+    if seed.maintenance:
+        set_maintenance(tx, True)
+    if seed[CHANGE_REQUESTS]:
+        upsert(tx, schema.state, [{"key": CHANGE_REQUESTS, "value": seed[CHANGE_REQUESTS]}], ["value"])
+
+
+def _write(tx: Tx, table: Table, rows: list[dict[str, Any]]) -> None:
+    """Insert rows, or change the ones that every database holds."""
+    key = {column.name for column in table.primary_key}
+    upsert(tx, table, rows, [name for name in rows[0] if name not in key] if rows else [])
+
+
+def _write_world(tx: Tx, seed: Seed) -> None:
+    """Write environments and projects, and which of the first are in which of the second."""
+    _write(tx, schema.environments, [_environment(each, order) for order, each in enumerate(seed["environments"], 1)])
+    _write(tx, schema.projects, [_project(each, tx.now) for each in seed["projects"]])
+    everywhere = list(tx.db.execute(select(schema.environments.c.name)).scalars())
+    for each in seed["projects"]:
+        links = schema.project_environments
+        tx.db.execute(delete(links).where(links.c.project == each["id"]))
+        names = dict.fromkeys(each.get("environments", everywhere))
+        if names:
+            tx.db.execute(insert(links), [{"project": each["id"], "environment": name} for name in names])
+    for project, name in seed.joins:
+        add_to(tx, project, name)
+
+
+def _environment(each: Entry, order: int) -> dict[str, Any]:
+    kind = each.get("type", each["name"] if each["name"] in ("development", "production") else "test")
+    flags = {"enabled": each.get("enabled", True), "protected": each.get("protected", False)}
+    return {"name": each["name"], "type": kind, "sort_order": each.get("sortOrder", order)} | flags
+
+
+def _project(each: Entry, now: datetime) -> dict[str, Any]:
+    naming = each.get("featureNaming") or {}
+    return {
+        "id": each["id"],
+        "name": each.get("name", each["id"]),
+        "description": each.get("description"),
+        "mode": each.get("mode", "open"),
+        "default_stickiness": each.get("defaultStickiness", "default"),
+        "feature_limit": each.get("featureLimit"),
+        "naming_pattern": naming.get("pattern") or None,
+        "naming_example": naming.get("example") or None,
+        "naming_description": naming.get("description") or None,
+        "created_at": now,
+        "updated_at": now,
+        "archived_at": now if each.get("archived") else None,
+    }
+
+
+def _write_words(tx: Tx, seed: Seed) -> None:
+    """Write what features are described with."""
+    now = {"created_at": tx.now}
+    _write(tx, schema.context_fields, [_context_field(each) | now for each in seed["contextFields"]])
+    _write(tx, schema.strategy_types, [_strategy_type(each) | now for each in seed["strategyTypes"]])
+    _write(tx, schema.tag_types, [_tag_type(each) | now for each in seed["tagTypes"]])
+    if seed["segments"]:
+        tx.db.execute(insert(schema.segments), [_segment(each) | now for each in seed["segments"]])
+
+
+def _context_field(each: Entry) -> dict[str, Any]:
+    row = {"name": each["name"], "description": each.get("description"), "stickiness": each.get("stickiness", False)}
+    values = each.get("legalValues") or []
+    return row | {"sort_order": each.get("sortOrder", 10), "legal_values": values, "project": each.get("project")}
+
+
+def _strategy_type(each: Entry) -> dict[str, Any]:
+    row = {"name": each["name"], "title": each.get("title"), "description": each.get("description")}
+    flags = {"built_in": False, "deprecated": each.get("deprecated", False), "sort_order": 9999}
+    return row | flags | {"parameters": each.get("parameters") or []}
+
+
+def _tag_type(each: Entry) -> dict[str, Any]:
+    row = {"name": each["name"], "description": each.get("description")}
+    return row | {"icon": each.get("icon"), "color": each.get("color")}
+
+
+def _segment(each: Entry) -> dict[str, Any]:
+    row = {"name": each["name"], "description": each.get("description"), "project": each.get("project")}
+    return row | {"constraints": each.get("constraints") or [], "created_by": "seed"}
+
+
+def _write_people(tx: Tx, seed: Seed) -> None:
+    """Write users, their roles and every token."""
+    for each in seed["users"]:
+        _write_user(tx, each)
+    numbers = _numbers_of_users(tx)
+    roles = [
+        {"user_id": numbers[each["name"]], "project": role["project"], "role": role["role"]}
+        for each in seed["users"]
+        for role in each.get("projectRoles") or []
+    ]
+    _write(tx, schema.project_roles, roles)
+    rows = [_token(each, numbers, tx.now) for each in seed["tokens"]]
+    if rows:
+        tx.db.execute(insert(schema.tokens), rows)
+
+
+def _numbers_of_users(tx: Tx) -> dict[str, int]:
+    """Return the number of each user by user name; by mail address for one who has no user name."""
+    query = select(CALLED, schema.users.c.id).order_by(schema.users.c.username.is_not(None))
+    return {row[0]: row[1] for row in tx.db.execute(query)}
+
+
+def _write_user(tx: Tx, each: Entry) -> None:
+    row = {"username": each["name"], "name": each["name"], "email": each.get("email")}
+    row |= {"root_role": each.get("rootRole", "viewer"), "created_at": tx.now}
+    tx.db.execute(insert(schema.users).values(row))
+
+
+def _token(each: Entry, users: Mapping[str, int], now: datetime) -> dict[str, Any]:
+    """Return a token's row: of the secret only the hash and what may be shown."""
+    environment, projects = scope_of(each)
+    client = each["type"] in ("backend", "frontend")
+    return {
+        "hash": hash_of(each["secret"]),
+        "hint": hint_of(each["secret"]),
+        "kind": each["type"],
+        "name": each.get("name") or each.get("user") or each["type"],
+        "environment": environment if client else None,
+        "projects": (["*"] if "*" in projects else projects) if client else ["*"],
+        "user_id": users[each["user"]] if each["type"] == "personal" else None,
+        "created_at": now,
+        "expires_at": _moment(each.get("expiresAt")),
+    }
+
+
+def _moment(value: str | date | None) -> datetime | None:
+    """Return the moment of a text or of what YAML made of one; UTC where no zone is named."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        value = datetime.fromisoformat(value)
+    moment = value if isinstance(value, datetime) else datetime.combine(value, time())
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def _write_features(tx: Tx, seed: Seed) -> None:
+    """Write features, each in all environments of its project; archived ones are on nowhere."""
+    if not seed["features"]:
+        return
+    positions = tx.positions(schema.features, len(seed["features"]))
+    rows = [_feature(each, position, tx.now) for each, position in zip(seed["features"], positions, strict=True)]
+    tx.db.execute(insert(schema.features), rows)
+    where = _environments_of_projects(tx)
+    states = [
+        {"feature": each["name"], "environment": name, "enabled": name in each.get("enabled", ()), "variants": []}
+        for each in seed["features"]
+        for name in where.get(each.get("project", "default"), ())
+    ]
+    if states:
+        tx.db.execute(insert(schema.feature_environments), states)
+
+
+def _environments_of_projects(tx: Tx) -> dict[str, list[str]]:
+    links = schema.project_environments.c
+    found: dict[str, list[str]] = {}
+    for project, environment in tx.db.execute(select(links.project, links.environment)):
+        found.setdefault(project, []).append(environment)
+    return found
+
+
+def _feature(each: Entry, position: int, now: datetime) -> dict[str, Any]:
+    return {
+        "name": each["name"],
+        "project": each.get("project", "default"),
+        "type": each.get("type", "release"),
+        "description": each.get("description"),
+        "stale": each.get("stale", False),
+        "impression_data": each.get("impressionData", False),
+        "created_by": "seed",
+        "created_at": now,
+        "archived_at": now if each.get("archived") else None,
+        "position": position,
+    }
+
+
+def _write_strategies(tx: Tx, seed: Seed) -> None:
+    """Write the strategies of features, and which segments they use."""
+    if not seed["strategies"]:
+        return
+    segments = {row.name: row.id for row in tx.db.execute(select(schema.segments.c.name, schema.segments.c.id))}
+    positions = tx.positions(schema.strategies, len(seed["strategies"]))
+    orders = _counter()
+    rows, uses = [], []
+    for each, position in zip(seed["strategies"], positions, strict=True):
+        row = _strategy(each, position, orders((each["feature"], each["environment"])), tx.now)
+        rows.append(row)
+        for index, name in enumerate(dict.fromkeys(each.get("segments") or [])):
+            uses.append({"strategy_id": row["id"], "segment_id": segments[name], "position": index})
+    tx.db.execute(insert(schema.strategies), rows)
+    if uses:
+        tx.db.execute(insert(schema.strategy_segments), uses)
+
+
+def _counter() -> Callable[[object], int]:
+    """Return a function that counts from 0 for each key."""
+    counts: dict[object, int] = {}
+
+    def following(key: object) -> int:
+        counts[key] = counts.get(key, -1) + 1
+        return counts[key]
+
+    return following
+
+
+def _strategy(each: Entry, position: int, order: int, now: datetime) -> dict[str, Any]:
+    return {
+        "id": str(uuid.uuid4()),
+        "feature": each["feature"],
+        "environment": each["environment"],
+        "name": each["name"],
+        "title": each.get("title"),
+        "parameters": each.get("parameters") or {},
+        "constraints": each.get("constraints") or [],
+        "variants": each.get("variants") or [],
+        "disabled": each.get("disabled", False),
+        "sort_order": each.get("sortOrder", order),
+        "created_at": now,
+        "position": position,
+    }

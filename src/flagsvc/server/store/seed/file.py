@@ -1,0 +1,175 @@
+"""Reading a seed file, JSON or YAML: what a new flag server holds from the start (import validation, head: the `given` format).
+
+Every problem of the file is found at once: the shape first, then whether what entries name is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flagsvc.core.errors import SeedError
+from flagsvc.server.store.seed.keys import BUILT_IN, FLAG, IDENTITY, SECTIONS, SeedKey, SeedValueKind
+from flagsvc.server.store.seed.text import read_text
+from flagsvc.settings.parse import nearest
+
+MAINTENANCE = "maintenance"
+LARGEST = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Seed:
+    """A seed file that holds together: the entries of each section, as in the file.
+
+    `joins` are the environments that projects get which are in the database already: pairs of project and environment.
+    """
+
+    sections: Mapping[str, list[dict[str, Any]]]
+    maintenance: bool = False
+    joins: Sequence[tuple[str, str]] = ()
+
+    def __getitem__(self, section: str) -> list[dict[str, Any]]:
+        return self.sections.get(section, [])
+
+
+def read_seed(path: str | Path) -> Seed:
+    """Read a seed file. Raises `SeedError` with every problem of it."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise SeedError([f"the seed file `{path}` cannot be read: {(error.strerror or 'unknown').lower()}"]) from None
+    if len(content) > LARGEST:
+        raise SeedError([f"the seed file `{path}` has more than {LARGEST} bytes"])
+    try:
+        data = read_text(content)
+    except ValueError as error:
+        raise SeedError([f"the seed file `{path}` {error}"]) from None
+    try:
+        return parse_seed(data)
+    except SeedError as error:
+        raise SeedError([f"{path}: {problem}" for problem in error.problems]) from None
+
+
+def parse_seed(data: object) -> Seed:
+    """Return what a seed file's content means. Raises `SeedError` with every problem of it."""
+    if not isinstance(data, dict):
+        raise SeedError([f"expected an object with {', '.join(SECTIONS)} and {MAINTENANCE}"])
+    problems = list(_problems(data))
+    problems = problems or [*_repeated(data), *_unknown(data), *_tokens(data)]
+    if problems:
+        raise SeedError(problems)
+    sections = {name: list(data.get(name) or []) for name in SECTIONS}
+    return Seed(sections, bool(data.get(MAINTENANCE, False)))
+
+
+def _problems(data: Mapping[str, Any]) -> Iterator[str]:
+    """Give what is wrong with the shape."""
+    for name, value in data.items():
+        if name == MAINTENANCE:
+            yield from _wrong(value, FLAG, MAINTENANCE)
+        elif name not in SECTIONS:
+            yield _unknown_key(str(name), [*SECTIONS, MAINTENANCE], "")
+        elif value is not None:
+            yield from _wrong(value, SeedValueKind("a list", lambda each: isinstance(each, list), SECTIONS[name]), name)
+
+
+def _wrong(value: Any, kind: SeedValueKind, path: str) -> Iterator[str]:
+    """Give what is wrong with a value and all below it."""
+    if not kind.fits(value):
+        yield f"{path}: expected {kind.expected}"
+        return
+    if kind.items is not None:
+        for index, item in enumerate(value):
+            yield from _wrong(item, kind.items, f"{path}[{index}]")
+    if kind.keys is not None:
+        yield from _wrong_keys(value, kind.keys, path)
+
+
+def _wrong_keys(value: Mapping[Any, Any], keys: Mapping[str, SeedKey], path: str) -> Iterator[str]:
+    for name, key in keys.items():
+        if key.required and value.get(name) is None:
+            yield f"{path}.{name}: is missing"
+        elif value.get(name) is not None:
+            yield from _wrong(value[name], key.kind, f"{path}.{name}")
+    for name in value:
+        if name not in keys:
+            yield _unknown_key(str(name), list(keys), f"{path}.")
+
+
+def _unknown_key(name: str, known: list[str], path: str) -> str:
+    hint = nearest(name, known) or f"known are {', '.join(known)}"
+    return f"{path}{name}: is not a key of a seed file: {hint}"
+
+
+def _repeated(data: Mapping[str, Any]) -> Iterator[str]:
+    """Give what stands in a section twice; of tokens without the secret."""
+    for section, key in IDENTITY.items():
+        first: dict[str, int] = {}
+        for index, entry in enumerate(data.get(section) or [] if key else []):
+            earlier = first.setdefault(entry[key], index)
+            if earlier != index:
+                what = "the same secret" if section == "tokens" else f"`{entry[key]}`"
+                yield f"{section}[{index}].{key}: {what} is in {section}[{earlier}] already"
+
+
+def _unknown(data: Mapping[str, Any]) -> Iterator[str]:
+    """Give what an entry names that is neither in the file nor in every database."""
+    known = {
+        name: {entry[key] for entry in data.get(name) or []} | set(BUILT_IN.get(name, ()))
+        for name, key in IDENTITY.items()
+        if key
+    }
+    for section, kind in SECTIONS.items():
+        for index, entry in enumerate(data.get(section) or []):
+            yield from _unknown_in(entry, kind.keys or {}, known, f"{section}[{index}]")
+
+
+def _unknown_in(
+    entry: Mapping[str, Any], keys: Mapping[str, SeedKey], known: Mapping[str, set[str]], path: str
+) -> Iterator[str]:
+    for name, key in keys.items():
+        value = entry.get(name)
+        if value is None:
+            continue
+        if key.names:
+            yield from _unknown_names(value, key.names, known[key.names], f"{path}.{name}")
+        elif key.kind.items is not None and key.kind.items.keys:
+            for index, item in enumerate(value):
+                yield from _unknown_in(item, key.kind.items.keys, known, f"{path}.{name}[{index}]")
+
+
+def _unknown_names(value: str | list[str], section: str, known: set[str], path: str) -> Iterator[str]:
+    single = isinstance(value, str)
+    for index, name in enumerate([value] if isinstance(value, str) else value):
+        if name not in known and name != "*":
+            hint = nearest(name, sorted(known))
+            yield f"{path}{'' if single else f'[{index}]'}: `{name}` is not in {section}{f': {hint}' if hint else ''}"
+
+
+def _tokens(data: Mapping[str, Any]) -> Iterator[str]:
+    """Give what is wrong with tokens as such: whose they are, and what their secrets say."""
+    environments = {entry["name"] for entry in data.get("environments") or []} | set(BUILT_IN["environments"])
+    projects = {entry["id"] for entry in data.get("projects") or []} | set(BUILT_IN["projects"])
+    for index, token in enumerate(data.get("tokens") or []):
+        path = f"tokens[{index}]"
+        if (token["type"] == "personal") != (token.get("user") is not None):
+            yield f"{path}.user: a personal token has a user, and no other has"
+        elif token["type"] in ("backend", "frontend"):
+            yield from _scope(token, environments, projects, path)
+
+
+def _scope(token: Mapping[str, Any], environments: set[str], projects: set[str], path: str) -> Iterator[str]:
+    environment, named = scope_of(token)
+    if environment not in environments:
+        yield f"{path}.environment: expected one of {', '.join(sorted(environments))}, here or in the secret"
+    if not named or any(name not in projects and name != "*" for name in named):
+        yield f"{path}.projects: expected `*` or projects of the file, here or in the secret"
+
+
+def scope_of(token: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """Return a token's environment and projects: as given, else what its secret `project:environment.random` says."""
+    project, _, rest = str(token["secret"]).partition(":")
+    environment = token.get("environment") or rest.rpartition(".")[0]
+    return environment, token.get("projects") or ([] if project == "[]" else [project])

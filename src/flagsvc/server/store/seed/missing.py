@@ -1,0 +1,77 @@
+"""What of a seed a database does not have yet, by name: that much of it can be written without changing what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import ColumnElement, select
+
+from flagsvc.server.store import schema
+from flagsvc.server.store.access import hash_of
+from flagsvc.server.store.nouns.users import CALLED
+from flagsvc.server.store.seed.file import Seed
+from flagsvc.server.store.seed.keys import BUILT_IN, IDENTITY
+from flagsvc.server.store.store import Tx
+
+COLUMNS: Mapping[str, ColumnElement[Any]] = {
+    "environments": schema.environments.c.name,
+    "projects": schema.projects.c.id,
+    "contextFields": schema.context_fields.c.name,
+    "segments": schema.segments.c.name,
+    "strategyTypes": schema.strategy_types.c.name,
+    "tagTypes": schema.tag_types.c.name,
+    "features": schema.features.c.name,
+    "users": CALLED,
+    "tokens": schema.tokens.c.hash,
+}
+"""Section → what tells whether an entry is there."""
+
+
+def not_made(tx: Tx, seed: Seed) -> Seed:
+    """Return a seed for a new database without the entries that people have made there.
+
+    What every database holds from the start stays in it: a seed may change that.
+    """
+    found = {name: _missing(tx, name, seed[name], BUILT_IN.get(name, ())) for name in COLUMNS}
+    return replace(seed, sections={**seed.sections, **found}, joins=_joins(tx, seed, found["projects"]))
+
+
+def missing(tx: Tx, seed: Seed) -> Seed:
+    """Return a seed without the entries that are there.
+
+    The strategies of a feature that is there go with it, and so do settings of the whole server. Projects that are there get
+    the new environments.
+    """
+    found = dict(seed.sections) | {name: _missing(tx, name, seed[name]) for name in COLUMNS}
+    features = {each["name"] for each in found["features"]}
+    strategies = [each for each in seed["strategies"] if each["feature"] in features]
+    joins = _joins(tx, seed, found["projects"])
+    return Seed(found | {"strategies": strategies, "changeRequests": []}, joins=joins)
+
+
+def _joins(tx: Tx, seed: Seed, written: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Return which new environments go to which projects that are not `written`: to those that name them or name none."""
+    new = [each["name"] for each in _missing(tx, "environments", seed["environments"])]
+    there = [each for each in seed["projects"] if each not in written]
+    return [(each["id"], name) for each in there for name in new if name in each.get("environments", new)]
+
+
+def _missing(
+    tx: Tx, section: str, entries: list[dict[str, Any]], built_in: Collection[str] = ()
+) -> list[dict[str, Any]]:
+    """Return the entries of a section that are not there; those of `built_in` do not count as there."""
+    there = set(tx.db.execute(select(COLUMNS[section])).scalars()) - set(built_in) if entries else set()
+    return [each for each in entries if _name(section, each) not in there]
+
+
+def _name(section: str, entry: Mapping[str, Any]) -> str:
+    """Return what an entry is known by; of a token the hash of its secret."""
+    name = str(entry[IDENTITY[section]])
+    return hash_of(name) if section == "tokens" else name
+
+
+def counted(seed: Seed) -> dict[str, int]:
+    """Return how many entries of each section there are, without empty sections."""
+    return {name: len(entries) for name, entries in seed.sections.items() if entries}

@@ -1,0 +1,113 @@
+"""The start of a server on a database with a seed (docs/decisions/0042-a-seed-that-changed.md).
+
+the database has had this seed                → KNOWN    nothing to do: a restart
+it is new: empty, or after a plain first start → PLANTED  all of the seed is written, but for what people made
+it is in use                                  → LEFT     nothing is written, or
+                                                ADDED    what is missing is, where that is asked for
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from enum import Enum
+from hashlib import sha256
+from types import MappingProxyType
+from typing import NamedTuple
+
+from sqlalchemy import func, select
+
+from flagsvc.server.store.first_start import is_first_token
+from flagsvc.server.store.schema import features, segments, state, tokens, users
+from flagsvc.server.store.seed.apply import Seed, apply_seed
+from flagsvc.server.store.seed.missing import counted, missing, not_made
+from flagsvc.server.store.store import Store, Tx
+from flagsvc.server.store.upsert import upsert
+
+SEEDED = "seed"
+"""Under this key stand the digests of the seeds that a database has had; older versions kept the one."""
+USED = (features, segments, users, tokens)
+"""The tables that hold something as soon as a server was used."""
+NOTHING: Mapping[str, int] = MappingProxyType({})
+
+
+class SeedOutcome(Enum):
+    """What becomes of a seed."""
+
+    KNOWN = "known"
+    PLANTED = "planted"
+    ADDED = "added"
+    LEFT = "left"
+
+
+class SeedResult(NamedTuple):
+    """What became of a seed: how many entries were written by section, and how many rows were there by table."""
+
+    outcome: SeedOutcome
+    written: Mapping[str, int] = NOTHING
+    there: Mapping[str, int] = NOTHING
+
+
+def apply_seed_once(store: Store, seed: Seed, *, add: bool = False) -> SeedResult:
+    """Write a seed into a new database, in one transaction; with `add` what is missing of it into one in use, too.
+
+    Each seed is written once: what people delete afterwards does not come back with a restart.
+    """
+    digest = digest_of(seed)
+    with store.reading() as tx:
+        found = _look(tx, digest, add)
+    if found is not None:
+        return found
+    with store.writing(None) as tx:
+        found = _look(tx, digest, add)  # another server may have come first
+        if found is None:
+            found = _write(tx, seed)
+            upsert(tx, state, [{"key": SEEDED, "value": [*_applied_seeds(tx), digest]}], ["value"])
+    return found
+
+
+def digest_of(seed: Seed) -> str:
+    """Return what tells a seed from any other."""
+    text = json.dumps({"maintenance": seed.maintenance, **seed.sections}, sort_keys=True, default=str)
+    return sha256(text.encode()).hexdigest()
+
+
+def _look(tx: Tx, digest: str, add: bool) -> SeedResult | None:
+    """Return what became of a seed where there is nothing to write; else None."""
+    there = _there(tx)
+    new = _is_new(tx, there)  # before the digests: they are written together with the rows
+    if digest in _applied_seeds(tx):
+        return SeedResult(SeedOutcome.KNOWN)
+    return None if new or add else SeedResult(SeedOutcome.LEFT, there=there)
+
+
+def _write(tx: Tx, seed: Seed) -> SeedResult:
+    """Write all of a seed into a new database, or what is missing into one in use."""
+    there = _there(tx)
+    new = _is_new(tx, there)
+    rest = not_made(tx, seed) if new else missing(tx, seed)
+    apply_seed(tx, rest)
+    return SeedResult(SeedOutcome.PLANTED if new else SeedOutcome.ADDED, counted(rest), there)
+
+
+def _there(tx: Tx) -> dict[str, int]:
+    """Return how many rows there are of what a server in use has, without empty tables."""
+    counts = {table.name: tx.db.execute(select(func.count()).select_from(table)).scalar_one() for table in USED}
+    return {name: count for name, count in counts.items() if count}
+
+
+def _is_new(tx: Tx, there: Mapping[str, int]) -> bool:
+    """Return whether a database holds nothing, or only the administrator and the token of a plain first start."""
+    return not there or (there == {"users": 1, "tokens": 1} and is_first_token(tx))
+
+
+def _applied_seeds(tx: Tx) -> list[str]:
+    found = tx.db.execute(select(state.c.value).where(state.c.key == SEEDED)).scalar()
+    return [found] if isinstance(found, str) else list(found or [])
+
+
+def count_features(store: Store) -> int:
+    """Return how many features there are that are not archived."""
+    with store.reading() as tx:
+        active = select(func.count()).select_from(features).where(features.c.archived_at.is_(None))
+        return int(tx.db.execute(active).scalar_one())

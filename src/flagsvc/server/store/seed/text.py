@@ -1,0 +1,74 @@
+"""The text of a seed file as a value: JSON or YAML, in which no key may stand twice in one object."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import yaml
+
+from flagsvc.settings.parse import printable
+
+MERGE = "tag:yaml.org,2002:merge"
+TOO_DEEP = "is nested too deeply"
+
+
+class RepeatedKeyError(Exception):
+    """A key stands twice in one object; `str` says which, and where."""
+
+
+class SeedYamlReader(yaml.SafeLoader):
+    """PyYAML's safe reader, which takes no key twice. Not LibYAML's: deep nesting ends the process there."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        """Return the node of an object. Raises RepeatedKeyError; what a merge brings is not there yet, and may be said again."""
+        node: yaml.MappingNode = super().compose_mapping_node(anchor)
+        seen: set[tuple[str, str]] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode) or key.tag == MERGE:
+                continue
+            if (key.tag, key.value) in seen:
+                raise RepeatedKeyError(f"has the key `{printable(key.value)}` twice{_place(key.start_mark)}")
+            seen.add((key.tag, key.value))
+        return node
+
+
+def read_text(content: bytes) -> object:
+    """Return the value of a text. Raises ValueError with what is wrong, as the end of `the seed file …`.
+
+    JSON is tried first: it may be indented with what YAML refuses.
+    """
+    try:
+        value = _read(content)
+    except RecursionError:
+        raise ValueError(TOO_DEEP) from None
+    except RepeatedKeyError as error:
+        raise ValueError(str(error)) from None
+    if value is None:
+        raise ValueError("is empty")
+    return value
+
+
+def _read(content: bytes) -> Any:
+    with suppress(ValueError):
+        return json.loads(content, object_pairs_hook=_record)
+    try:
+        return yaml.load(content, SeedYamlReader)  # noqa: S506 - a subclass of the safe one
+    except (yaml.YAMLError, ValueError) as error:
+        raise ValueError(f"is neither JSON nor YAML{_place(getattr(error, 'problem_mark', None))}") from None
+
+
+def _record(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON. Raises RepeatedKeyError."""
+    record: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in record:
+            raise RepeatedKeyError(f"has the key `{printable(key)}` twice in one object")
+        record[key] = value
+    return record
+
+
+def _place(mark: yaml.Mark | None) -> str:
+    return "" if mark is None else f": line {mark.line + 1}, column {mark.column + 1}"

@@ -1,0 +1,106 @@
+"""Load balancers of Debian in front of several proxies, as programs that tests start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from support import needs
+from support.processes import answers, free_port, running, scratch
+
+HEALTH = "/proxy/health"
+HAPROXY = """\
+global
+  maxconn 2000
+defaults
+  mode http
+  retries 0
+  timeout connect 2s
+  timeout client 60s
+  timeout server 60s
+frontend callers
+  bind 127.0.0.1:{port}
+  default_backend proxies
+backend proxies
+  balance roundrobin
+  http-reuse always
+  option httpchk GET /readyz
+  timeout check 5s
+  default-server check inter 100ms fall 1 rise 1
+{servers}
+"""
+"""It asks each proxy ten times a second whether it is ready, and tries nothing twice."""
+
+NGINX = """\
+daemon off;
+master_process off;
+pid {folder}/nginx.pid;
+error_log stderr warn;
+events {{ worker_connections 512; }}
+http {{
+  access_log off;
+  client_body_temp_path {folder}/client;
+  proxy_temp_path {folder}/proxy;
+  fastcgi_temp_path {folder}/fastcgi;
+  uwsgi_temp_path {folder}/uwsgi;
+  scgi_temp_path {folder}/scgi;
+  upstream proxies {{
+{servers}
+    keepalive 16;
+  }}
+  server {{
+    listen 127.0.0.1:{port};
+    location / {{
+      proxy_pass http://proxies;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+      proxy_next_upstream error timeout http_503 non_idempotent;
+    }}
+  }}
+}}
+"""
+"""It asks nobody: that a proxy is gone, or not ready yet, it learns from a refusal or a 503, and then takes another one."""
+
+
+@contextmanager
+def haproxy(ports: Sequence[int]) -> Iterator[int]:
+    """Run HAProxy in front of proxies on these ports until the block ends; give its port."""
+    servers = "\n".join(f"  server s{port} 127.0.0.1:{port}" for port in ports)
+    with haproxy_as(HAPROXY, servers) as port:
+        yield port
+
+
+@contextmanager
+def haproxy_as(text: str, servers: str, health: str = HEALTH) -> Iterator[int]:
+    """Run HAProxy with this configuration, whose `{port}` and `{servers}` are filled in, until the block ends; give its port.
+
+    It is ready when a server behind it answers at `health`.
+    """
+    with _balancer("haproxy", text, servers, health, "-db", "-f") as port:
+        yield port
+
+
+@contextmanager
+def nginx(ports: Sequence[int]) -> Iterator[int]:
+    """Run nginx in front of proxies on these ports until the block ends; give its port."""
+    servers = "\n".join(f"    server 127.0.0.1:{port} max_fails=1 fail_timeout=1s;" for port in ports)
+    with nginx_as(NGINX, servers) as port:
+        yield port
+
+
+@contextmanager
+def nginx_as(text: str, servers: str, health: str = HEALTH) -> Iterator[int]:
+    """Run nginx with this configuration, as `haproxy_as` runs HAProxy."""
+    with _balancer("nginx", text, servers, health, "-e", "stderr", "-c") as port:
+        yield port
+
+
+@contextmanager
+def _balancer(name: str, text: str, servers: str, health: str, *arguments: str) -> Iterator[int]:
+    program, port = needs.program(name, f"/usr/sbin/{name}"), free_port()
+    with scratch() as folder:
+        path = folder / f"{name}.conf"
+        path.write_text(text.format(port=port, servers=servers, folder=folder))
+        with running(name, [program, *arguments, path], env={}, folder=folder) as balancer:
+            balancer.wait(lambda: answers(f"http://127.0.0.1:{port}{health}"), "ready")
+            yield port

@@ -1,0 +1,222 @@
+"""Flag servers of ours for tests: `our_flag_server` as a process, `app_client` in this one, without a socket."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from flagsvc.core.clock import Clock, SystemClock
+from flagsvc.http.server.asgi import AsgiApp
+from flagsvc.server.api.asgi import FlagServerContract
+from flagsvc.server.api.call import ApiContext
+from flagsvc.server.api.pipeline import Pipeline
+from flagsvc.server.api.route import Route
+from flagsvc.server.api.routes import ROUTES
+from flagsvc.server.runtime import load_keyring
+from flagsvc.server.store.documents import Documents
+from flagsvc.server.store.seed.apply import apply_seed, parse_seed
+from flagsvc.server.store.store import open_store
+from flagsvc.testing import RecordingLog
+from support import processes
+
+ADMIN_SECRET = "*:*.admin-secret-of-tests"
+BACKEND_SECRET = "*:development.backend-secret-of-tests"
+FRONTEND_SECRET = "*:development.frontend-secret-of-tests"
+USER_SECRET = "user:secret-of-the-admin-user"
+EDITOR_SECRET = "user:secret-of-the-editor"
+VIEWER_SECRET = "user:secret-of-the-viewer"
+BODY_LIMIT = 512_000
+SECONDS = 30.0
+
+GIVEN: dict[str, Any] = {
+    "users": [
+        {"name": "boss", "rootRole": "admin"},
+        {"name": "writer", "rootRole": "editor"},
+        {"name": "reader", "rootRole": "viewer"},
+    ],
+    "tokens": [
+        {"type": "admin", "secret": ADMIN_SECRET},
+        {"type": "backend", "secret": BACKEND_SECRET},
+        {"type": "frontend", "secret": FRONTEND_SECRET},
+        {"type": "personal", "user": "boss", "secret": USER_SECRET},
+        {"type": "personal", "user": "writer", "secret": EDITOR_SECRET},
+        {"type": "personal", "user": "reader", "secret": VIEWER_SECRET},
+    ],
+}
+"""The state that a server of tests starts with: a token of each kind, a user of each root role."""
+
+
+@dataclass(frozen=True)
+class AppClient:
+    """A flag server in this process. `server` is what its handlers use; `log` has what it wrote."""
+
+    app: AsgiApp
+    server: ApiContext
+    log: RecordingLog
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        token: str | None = USER_SECRET,
+        headers: Mapping[str, str | None] | None = None,
+        chunks: Sequence[bytes] | None = None,
+        more: Sequence[tuple[str, str]] = (),
+    ) -> processes.Answer:
+        """Send one request and return its answer. `body` goes as JSON unless it is bytes; `chunks` come without a length.
+
+        `token` is the secret to come with, None for none; headers given here win, one that is None is not sent; `more`
+        are further lines.
+        """
+        sent: dict[str, str | None] = {} if token is None else {"authorization": token}
+        content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+        if body is not None:
+            sent |= {"content-type": "application/json", "content-length": str(len(content))}
+        if chunks is not None:
+            sent |= {"content-type": "application/json", "transfer-encoding": "chunked"}
+        sent |= {name.lower(): value for name, value in (headers or {}).items()}
+        pieces = [content] if chunks is None else list(chunks)
+        whole = [*((name, value) for name, value in sent.items() if value is not None), *more]
+        return asyncio.run(asyncio.wait_for(_exchange(self.app, method, path, whole, pieces), SECONDS))
+
+    def get(self, path: str, **given: Any) -> processes.Answer:
+        """GET a path."""
+        return self.ask("GET", path, **given)
+
+    def post(self, path: str, body: object = None, **given: Any) -> processes.Answer:
+        """POST a body, as JSON."""
+        return self.ask("POST", path, body, **given)
+
+    def put(self, path: str, body: object = None, **given: Any) -> processes.Answer:
+        """PUT a body, as JSON."""
+        return self.ask("PUT", path, body, **given)
+
+    def delete(self, path: str, **given: Any) -> processes.Answer:
+        """DELETE a path."""
+        return self.ask("DELETE", path, **given)
+
+
+async def _exchange(
+    app: AsgiApp, method: str, path: str, headers: Sequence[tuple[str, str]], chunks: Sequence[bytes]
+) -> processes.Answer:
+    """Play an ASGI server for one request."""
+    place, _, query = path.partition("?")
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": place,
+        "raw_path": quote(place, safe="/%:@!$&'()*+,;=~-._").encode(),
+        "query_string": query.encode(),
+        "headers": [(name.encode(), value.encode("latin-1")) for name, value in headers],
+        "client": ("203.0.113.7", 4711),
+    }
+    left = list(chunks)
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        body = left.pop(0) if left else b""
+        return {"type": "http.request", "body": body, "more_body": bool(left)}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    start, *parts = sent
+    names = {name.decode(): value.decode("latin-1") for name, value in start["headers"]}
+    return processes.Answer(start["status"], names, b"".join(part["body"] for part in parts))
+
+
+@contextmanager
+def app_client(
+    database: str,
+    *,
+    given: Mapping[str, Any] | None = None,
+    routes: Sequence[Route] = ROUTES,
+    clock: Clock | None = None,
+    body_limit: int = BODY_LIMIT,
+    base: str = "",
+) -> Iterator[AppClient]:
+    """Give a flag server on a database in this process: GIVEN, and what of `given` comes on top (lists are joined)."""
+    log, time = RecordingLog(), clock or SystemClock()
+    with ExitStack() as parts:
+        store = open_store(database, time, log)
+        parts.callback(store.close)
+        with store.writing(None) as tx:
+            apply_seed(tx, parse_seed(merged(GIVEN, given or {})))
+        keyring = load_keyring(store, time, log)
+        server = ApiContext(store, Documents(store, time, log), keyring, time, log, base=base)
+        contract = FlagServerContract(Pipeline(routes, server, body_limit=body_limit))
+        parts.callback(contract.close)
+        yield AppClient(AsgiApp(contract, _nothing, _nothing), server, log)
+
+
+def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one state of two: lists are joined, of anything else the second wins."""
+    both = {**first, **second}
+    return both | {
+        name: [*first[name], *second[name]] for name in first.keys() & second.keys() if isinstance(first[name], list)
+    }
+
+
+async def _nothing() -> None:
+    """Do nothing: the parts run already."""
+
+
+@dataclass(frozen=True)
+class OurFlagServer:
+    """A running flag server of ours: `url` ends in `/api`, like the real one's."""
+
+    url: str
+    program: processes.Program
+
+    @property
+    def root(self) -> str:
+        """The address without `/api`."""
+        return self.url.removesuffix("/api")
+
+    def ask(self, method: str, path: str, body: object = None, *, token: str | None = USER_SECRET) -> processes.Answer:
+        """Send one request to a path below `/api`."""
+        headers = {} if token is None else {"Authorization": token}
+        return processes.ask(self.url + path, method=method, headers=headers, body=body)
+
+    def admin(self, path: str, body: object = None, method: str = "") -> Any:
+        """Call the admin API as an administrator, POST where there is a body, and return what it answers; all but success fails."""
+        answer = self.ask(method or ("GET" if body is None else "POST"), f"/admin{path}", body)
+        assert answer.status < 300, (path, answer.status, answer.body, self.program.output()[-2000:])
+        return answer.json() if answer.body else None
+
+
+@contextmanager
+def our_flag_server(
+    *arguments: str,
+    database: str | None = None,
+    given: Mapping[str, Any] | None = None,
+    folder: Path | None = None,
+    seeded: bool = True,
+    **env: str,
+) -> Iterator[OurFlagServer]:
+    """Run our flag server as a process until the block ends; it is ready when the block begins.
+
+    Its database is `database`, else an SQLite file in `folder`, else one of its own that is thrown away. It starts with GIVEN, and
+    what of `given` comes on top, unless `seeded` is false.
+    """
+    port = processes.free_port()
+    with ExitStack() as made:
+        place = folder or made.enter_context(processes.scratch())
+        command = [*processes.flagsvc(), "server", "--port", str(port), "--host", "127.0.0.1", *arguments]
+        if seeded:
+            seed = place / "seed.json"
+            seed.write_text(json.dumps(merged(GIVEN, given or {})))
+            command += ["--seed", str(seed)]
+        variables = {"FLAGSVC_DATABASE_URL": database or str(place / "flags.db"), **env}
+        program = made.enter_context(processes.running("flagsvc-server", command, env=variables, folder=place))
+        program.wait(lambda: processes.answers(f"http://127.0.0.1:{port}/health"), "ready", 60)
+        yield OurFlagServer(f"http://127.0.0.1:{port}/api", program)

@@ -1,0 +1,68 @@
+"""A database with some features and what they use, for tests of the functions of one noun."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import select, update
+
+from flagsvc.server.store.access import Actor
+from flagsvc.server.store.refusals import Refusal
+from flagsvc.server.store.schema import events, strategies
+from flagsvc.server.store.seed.apply import apply_seed, parse_seed
+from flagsvc.server.store.store import Store, open_store
+from flagsvc.testing import FakeClock, RecordingLog
+from support.noun_calls import STRATEGIES
+from support.noun_twins import GIVEN, USES
+
+NOW = "2025-06-15T15:06:40.000Z"
+"""The moment that the clock of these tests shows."""
+ACTOR = Actor(7, "somebody", root_role="admin")
+
+
+class Nouns:
+    """A store in the state of `noun_twins`: features web, app, old (archived), elsewhere, each with one strategy."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def read(self, function: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        """Return what a function that reads gives."""
+        with self.store.reading() as tx:
+            return function(tx, *given, **named)
+
+    def write(self, function: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        """Return what a function that writes gives, in a transaction of its own."""
+        with self.store.writing(ACTOR) as tx:
+            return function(tx, *given, **named)
+
+    def refusal(self, function: Callable[..., Any], *given: Any, **named: Any) -> tuple[int, str, list[str]]:
+        """Return how a function refuses: status, name and the messages of its details."""
+        try:
+            self.write(function, *given, **named)
+        except Refusal as refusal:
+            return refusal.status, refusal.name, [each["message"] for each in refusal.details]
+        raise AssertionError(f"{function.__name__} refuses nothing")
+
+    def told(self, *columns: str) -> list[tuple[Any, ...]]:
+        """Return type, and other columns, of what happened by the hand of the actor."""
+        names = [events.c[name] for name in ("type", *columns)]
+        with self.store.reading() as tx:
+            query = select(*names).where(events.c.created_by == ACTOR.name).order_by(events.c.id)
+            return [tuple(row) for row in tx.db.execute(query)]
+
+
+@contextmanager
+def nouns_in(database: str) -> Iterator[Nouns]:
+    """Give the state in an empty database."""
+    store = open_store(database, FakeClock(1_750_000_000.0), RecordingLog())
+    try:
+        with store.writing(None) as tx:
+            apply_seed(tx, parse_seed(GIVEN))
+            for name, feature, _, _ in USES:
+                tx.db.execute(update(strategies).where(strategies.c.feature == feature).values(id=STRATEGIES[name]))
+        yield Nouns(store)
+    finally:
+        store.close()

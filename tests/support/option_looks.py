@@ -1,0 +1,397 @@
+"""What is looked at to see an option: each function runs a proxy and returns what came out of it on some side.
+
+The functions in lower case return a look; a look takes the scene and the options.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+import threading
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, redirect_stderr, redirect_stdout
+from io import StringIO
+from typing import Any
+
+import pytest
+
+from flagsvc import ProxyOptions
+from flagsvc.core.errors import FlagsvcError, ListenError
+from flagsvc.process.process import UvicornServer
+from flagsvc.process.serve import serve
+from flagsvc.testing import turns
+from support.aio import GIVEN_UP_S, fate, until
+from support.loopback import reply, silence, tunnel
+from support.option_ways import Look
+from support.processes import answers
+from support.scene import KEY, Proxy, Scene
+
+DAY_S = 86_400.0
+AGES_S = 1000.0
+"""Longer than anything in the proxy sleeps."""
+Ask = tuple[str, str, Mapping[str, str], object]
+"""Method, target, headers, body."""
+
+
+def ask(target: str, headers: Mapping[str, str] | None = None, *, method: str = "GET", body: object = None) -> Ask:
+    """Return a request."""
+    return method, target, headers or {}, body
+
+
+# ---- towards callers
+
+
+def statuses(*asks: Ask) -> Look:
+    """See the status of each answer."""
+
+    async def look(scene: Scene, options: ProxyOptions) -> object:
+        async with scene.proxy(options) as proxy:
+            return [(await proxy.ask(*each)).status_code for each in asks]
+
+    return look
+
+
+def header(name: str, *asks: Ask) -> Look:
+    """See one header of each answer."""
+
+    async def look(scene: Scene, options: ProxyOptions) -> object:
+        async with scene.proxy(options) as proxy:
+            found = [(await proxy.ask(*each)).headers.get(name) for each in asks]
+            return found[0] if len(found) == 1 else found
+
+    return look
+
+
+def status_and_header(name: str, each: Ask) -> Look:
+    """See the status and one header of an answer."""
+
+    async def look(scene: Scene, options: ProxyOptions) -> object:
+        async with scene.proxy(options) as proxy:
+            answer = await proxy.ask(*each)
+            return answer.status_code, answer.headers.get(name)
+
+    return look
+
+
+def names(target: str = "/proxy", headers: Mapping[str, str] | None = None) -> Look:
+    """See the names of the toggles in a list answer."""
+
+    async def look(scene: Scene, options: ProxyOptions) -> object:
+        async with scene.proxy(options) as proxy:
+            return await proxy.names(target, headers)
+
+    return look
+
+
+async def kept(scene: Scene, options: ProxyOptions) -> object:
+    """See how many of five equal requests the cache answers."""
+    async with scene.proxy(options) as proxy:
+        for _ in range(5):
+            await proxy.ask("GET", "/proxy")
+        metrics = (await proxy.ask("GET", "/proxy/internal-backstage/prometheus")).text
+        return next(line for line in metrics.splitlines() if line.startswith("flagsvc_answer_cache_hits_total"))
+
+
+async def variant_fields(scene: Scene, options: ProxyOptions) -> object:
+    """See the names of the fields of a variant."""
+    async with scene.proxy(options) as proxy:
+        return sorted((await proxy.ask("GET", "/proxy")).json()["toggles"][0]["variant"])
+
+
+# ---- towards the upstream
+
+
+async def target(scene: Scene, options: ProxyOptions) -> object:
+    """See what the upstream is asked for."""
+    async with scene.proxy(options):
+        return scene.upstream.requests[0].target
+
+
+async def target_and_names(scene: Scene, options: ProxyOptions) -> object:
+    """See what the upstream, which filters nothing, is asked for, and what is known then."""
+    async with scene.proxy(options) as proxy:
+        return scene.upstream.requests[0].target, await proxy.names()
+
+
+async def authorization(scene: Scene, options: ProxyOptions) -> object:
+    """See what the proxy says to authenticate with, in every request."""
+    async with scene.proxy(options) as proxy:
+        await until(lambda: scene.received("register"))
+        await proxy.named("on")
+    assert len(scene.upstream.requests) == 3
+    return {request.headers.get("authorization") for request in scene.upstream.requests}
+
+
+def identity(field_name: str, header_name: str) -> Look:
+    """See under which name the proxy asks, registers and sends metrics, and which toggles are on for callers without one."""
+
+    async def look(scene: Scene, options: ProxyOptions) -> object:
+        async with scene.proxy(options) as proxy:
+            await until(lambda: scene.received("register"))
+            known = await proxy.names()
+            await proxy.named("on")
+        [registered], [sent] = scene.bodies("register"), scene.bodies("metrics")
+        headers = {request.headers[header_name] for request in scene.upstream.requests}
+        return headers, registered[field_name], sent[field_name], known
+
+    return look
+
+
+async def pace_of_polls(scene: Scene, options: ProxyOptions) -> object:
+    """See how many seconds lie between the polls, as long as there are any."""
+    pauses = []
+    async with scene.proxy(options):
+        for _ in range(2 if scene.clock.sleeping else 0):
+            [pause] = await scene.waits(1)
+            await scene.clock.advance(pause / 2)
+            assert len(scene.received("features")) == 1 + len(pauses)
+            await scene.poll(pause / 2)
+            pauses.append(pause)
+    return scene.upstream.requests[0].headers["unleash-interval"], pauses
+
+
+async def pace_of_metrics(scene: Scene, options: ProxyOptions) -> object:
+    """See how many seconds lie between metrics posts, and what the upstream is asked for at all."""
+    async with scene.proxy(options) as proxy:
+        pauses = await metrics_pauses(scene, proxy, 2)
+        if pauses:
+            await until(lambda: scene.received("register"))
+    return pauses, sorted({request.path.rpartition("/")[2] for request in scene.upstream.requests})
+
+
+async def spread_of_metrics(scene: Scene, options: ProxyOptions) -> object:
+    """See whether the seconds between metrics posts vary, and by how much at most."""
+    async with scene.proxy(options) as proxy:
+        pauses = await metrics_pauses(scene, proxy, 6)
+    return {"varies": len(set(pauses)) > 1, "within": all(20 <= pause <= 40 for pause in pauses)}
+
+
+async def metrics_pauses(scene: Scene, proxy: Proxy, times: int) -> list[float]:
+    """Return the seconds before each of some metrics posts, none if there are none; the proxy must not poll."""
+    pauses: list[float] = []
+    if not scene.clock.sleeping:
+        return pauses
+    for _ in range(times):
+        await proxy.named("on")
+        [pause] = await scene.waits(1)
+        await scene.clock.advance(pause)
+        pauses.append(pause)
+        await until(lambda: len(scene.received("metrics")) == len(pauses))
+    return pauses
+
+
+async def counted(scene: Scene, options: ProxyOptions) -> object:
+    """See how many toggles are in each post of the metrics that are sent at the end."""
+    async with scene.proxy(options) as proxy:
+        await proxy.named("one", "two", "three")
+    return [len(sent["bucket"]["toggles"]) for sent in scene.bodies("metrics")]
+
+
+async def readiness(scene: Scene, options: ProxyOptions) -> object:
+    """See whether a proxy that was ready still is, and still answers, when the upstream has been away for a day."""
+    async with scene.proxy(options) as proxy:
+        scene.replies["features"] = reply(503)
+        ready = (await proxy.ask("GET", "/readyz")).status_code
+        await scene.waits(2)
+        await scene.clock.advance(DAY_S)
+        stale = await proxy.ask("GET", "/readyz")
+        return ready, stale.status_code, stale.text, (await proxy.ask("GET", "/proxy")).status_code
+
+
+async def pause_asked_for(scene: Scene, options: ProxyOptions) -> object:
+    """See for how many seconds an upstream is left alone that asks for an hour: tens of them, for the draw comes on top."""
+    async with scene.proxy(options):
+        scene.replies["features"] = reply(503, retry_after="3600")
+        return await scene.next_poll() // 10 * 10
+
+
+async def route_of_polls(scene: Scene, options: ProxyOptions) -> object:
+    """See which server is asked, and what for; the other one forwards what is https."""
+    if options.flagsvc_url.startswith("https:"):
+        scene.other.script(tunnel)
+    async with scene.proxy(options):
+        pass
+    asked = [request for request in scene.other.requests if request.path != "/api/client/register"]
+    return [f"{request.method} {request.target}".replace(*shown(scene)) for request in asked]
+
+
+def shown(scene: Scene) -> tuple[str, str]:
+    """Return the upstream's host and port, and what stands for them."""
+    return scene.upstream.url.partition("://")[2], "UPSTREAM"
+
+
+async def connection(scene: Scene, options: ProxyOptions) -> object:
+    """See whether the first attempt to reach the upstream works, and what is logged if not."""
+    async with scene.proxy(options, ready=False) as proxy:
+        await scene.waits(2)
+        status = (await proxy.ask("GET", "/proxy")).status_code
+    return status, any("certificate" in line for line in scene.log)
+
+
+async def patience(scene: Scene, options: ProxyOptions) -> object:
+    """See whether an upstream that says nothing is given up within GIVEN_UP_S."""
+    scene.replies["features"] = silence
+    async with scene.proxy(options, ready=False):
+        with contextlib.suppress(TimeoutError):
+            await until(lambda: any("limit" in line or "within" in line for line in scene.log), GIVEN_UP_S)
+    return bool(scene.log)
+
+
+async def bootstrap(scene: Scene, options: ProxyOptions) -> object:
+    """See what is served while the upstream is away, what the bootstrap server is asked for, and with what authorization."""
+    scene.replies["features"] = reply(503)
+    async with scene.proxy(options, ready=options.exp_bootstrap_url is not None) as proxy:
+        await scene.waits(2)
+        status = (await proxy.ask("GET", "/proxy")).status_code
+    return status, [(seen.target, seen.headers.get("authorization")) for seen in scene.other.requests]
+
+
+# ---- what survives, what is logged
+
+
+async def survival(scene: Scene, options: ProxyOptions) -> object:
+    """See what a restart answers while the upstream is away, and in which folders there are files now."""
+    async with scene.proxy(options):
+        pass
+    scene.replies["features"] = reply(503)
+    folders = {str(path.parent.relative_to(scene.folder)) for path in scene.folder.rglob("*.flags")}
+    async with scene.proxy(options, ready=False) as proxy:
+        await scene.waits(2)
+        return (await proxy.ask("GET", "/proxy")).status_code, sorted(folders)
+
+
+async def trouble(scene: Scene, options: ProxyOptions) -> None:
+    """Let something of each level happen: a request, a new configuration, a malformed toggle, a token that is refused twice."""
+    scene.served = {"version": 2, "features": [{"name": "on", "enabled": True, "strategies": []}, {"enabled": True}]}
+    async with scene.proxy(options) as proxy:
+        await proxy.ask("GET", "/proxy")
+        for status in (401, 401, 500, 500):
+            scene.replies["features"] = reply(status)
+            await scene.waits(2)
+            await scene.poll(AGES_S)
+        await scene.waits(2)
+
+
+async def levels(scene: Scene, options: ProxyOptions) -> object:
+    """See the levels of the lines on standard error."""
+    await trouble(scene, options)
+    return {line.split()[1] for line in scene.log}
+
+
+async def shape(scene: Scene, options: ProxyOptions) -> object:
+    """See which fields the lines on standard error have that are JSON."""
+    await trouble(scene, options)
+    return {name for line in scene.log if line.startswith("{") for name in json.loads(line)} & {"time", "level"}
+
+
+async def access(scene: Scene, options: ProxyOptions) -> object:
+    """See what is logged of requests."""
+    async with scene.proxy(options) as proxy:
+        await proxy.ask("GET", "/proxy?userId=7")
+        await proxy.ask("POST", "/proxy/client/nothing")
+    words = [line.split()[1:] for line in scene.log]
+    return [[word for word in line if not word.startswith(("bytes", "milliseconds"))] for line in words]
+
+
+# ---- what only a listening server shows
+
+
+@asynccontextmanager
+async def listening(options: ProxyOptions, servers: list[UvicornServer] | None = None) -> AsyncIterator[str]:
+    """Run `flagsvc proxy`'s own function in a thread, stopped as a second signal would stop it; `servers` gets what it runs.
+
+    Give the line with which it says where it listens, or that it cannot.
+    """
+    printed, servers = StringIO(), [] if servers is None else servers
+
+    @contextmanager
+    def stopped_otherwise(server: UvicornServer) -> Iterator[None]:
+        servers.append(server)
+        yield
+
+    def run() -> None:
+        try:
+            serve(options)
+        except FlagsvcError as error:
+            print(error if isinstance(error, ListenError) else f"cannot listen: {error}", file=printed)
+
+    with redirect_stdout(printed), redirect_stderr(printed), pytest.MonkeyPatch.context() as patch:
+        patch.setattr("flagsvc.process.process.stopped_by_signals", stopped_otherwise)
+        thread = threading.Thread(target=run)
+        thread.start()
+        try:
+            await until(lambda: "listen" in printed.getvalue(), 20)
+            yield printed.getvalue().splitlines()[0]
+        finally:
+            for server in servers:
+                server.should_exit = server.grace.hurried = True
+            await until(lambda: not thread.is_alive(), 20)
+            thread.join()
+
+
+async def port(scene: Scene, options: ProxyOptions) -> object:
+    """See whether the port of the options is what answers; 3000 may be taken on this machine, which names it as well."""
+    async with listening(options) as line:
+        answering = f":{options.port}/" in line and await asyncio.to_thread(
+            answers, f"http://127.0.0.1:{options.port}/proxy/live"
+        )
+        return "3000" if "3000" in line else "the one given" if answering else line
+
+
+async def addresses(scene: Scene, options: ProxyOptions) -> object:
+    """See which of two addresses of this machine answer."""
+    async with listening(options) as line:
+        assert "listening" in line
+        return [can_connect(address, options.port) for address in ("127.0.0.1", "127.0.0.2")]
+
+
+def can_connect(address: str, number: int) -> bool:
+    """Return whether somebody listens there."""
+    with contextlib.closing(socket.socket()) as client:
+        return client.connect_ex((address, number)) == 0
+
+
+async def idle_connection(scene: Scene, options: ProxyOptions) -> object:
+    """See whether a connection that has been idle for GIVEN_UP_S is closed."""
+    async with listening(options) as line:
+        assert "listening" in line
+        reader, writer = await asyncio.open_connection("127.0.0.1", options.port)
+        writer.write(f"GET /proxy/live HTTP/1.1\r\nHost: a\r\nAuthorization: {KEY}\r\n\r\n".encode())
+        await reader.readuntil(b"\r\n\r\n")
+        try:
+            return await fate(reader)
+        finally:
+            writer.close()
+
+
+# ---- in code
+
+
+class Notes:
+    """A logger of structlog's shape that writes into a list."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, str]] = []
+
+    def debug(self, event: str, **fields: Any) -> None:
+        """Note nothing."""
+
+    def info(self, event: str, **fields: Any) -> None:
+        """Note the event."""
+        self.lines.append(("info", event))
+
+    def warning(self, event: str, **fields: Any) -> None:
+        """Note the event."""
+        self.lines.append(("warning", event))
+
+    error = warning
+
+
+async def where_it_is_logged(scene: Scene, options: ProxyOptions) -> object:
+    """See where the lines of the proxy go: levels noted by a logger of ours, and whether standard error has any."""
+    await trouble(scene, options)
+    noted = {level for level, _ in options.logger.lines} if isinstance(options.logger, Notes) else set()
+    await turns()
+    return noted, bool(scene.log)

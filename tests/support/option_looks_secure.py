@@ -1,0 +1,136 @@
+"""What is looked at to see the options of TLS, Unix sockets and the operators' address; see `option_looks`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import ssl
+import stat
+from functools import partial
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+
+from flagsvc import ConfigurationError, ProxyOptions
+from flagsvc.cli.probing import ProbeTarget, status_of
+from support.aio import fate, until
+from support.option_looks import can_connect, listening
+from support.option_ways import Look
+from support.pki import HOST, Authority
+from support.processes import answers
+from support.scene import Scene
+
+AUTHORITY = Authority()
+PAIR = AUTHORITY.issue()
+PASSWORD = "open-sesame"
+LIVE = "/proxy/live"
+VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
+
+
+def asked(port: int, context: ssl.SSLContext | None) -> int | None:
+    """Return the status of an answer, None where there is none; over TLS where a context is given."""
+    made = HTTPConnection if context is None else partial(HTTPSConnection, context=context)
+    line = made(HOST, port, timeout=10)
+    with contextlib.closing(line), contextlib.suppress(OSError, HTTPException):
+        line.request("GET", LIVE)
+        return line.getresponse().status
+    return None
+
+
+async def scheme(scene: Scene, options: ProxyOptions) -> object:
+    """See what is spoken, or that the proxy does not start."""
+    async with listening(options) as line:
+        if "cannot" in line:
+            return "refused"
+        for name, context in (("https", AUTHORITY.client()), ("http", None)):
+            if await asyncio.to_thread(asked, options.port, context) == 200:
+                return name, f"{name}://" in line
+    return None
+
+
+async def versions(scene: Scene, options: ProxyOptions) -> object:
+    """See which versions of TLS are spoken."""
+    async with listening(options) as line:
+        assert "listening" in line
+        spoken = []
+        for name, version in VERSIONS.items():
+            context = AUTHORITY.client()
+            context.minimum_version = context.maximum_version = version
+            if await asyncio.to_thread(asked, options.port, context) == 200:
+                spoken.append(name)
+        return spoken
+
+
+async def callers(scene: Scene, options: ProxyOptions) -> object:
+    """See whether callers with and without a certificate are answered."""
+    async with listening(options) as line:
+        assert "listening" in line
+        contexts = (AUTHORITY.client(shown=True), AUTHORITY.client())
+        return [await asyncio.to_thread(asked, options.port, each) == 200 for each in contexts]
+
+
+async def slow_handshake(scene: Scene, options: ProxyOptions) -> object:
+    """See whether a caller who says nothing is cut off within GIVEN_UP_S."""
+    async with listening(options) as line:
+        assert "listening" in line
+        reader, writer = await asyncio.open_connection(HOST, options.port)
+        try:
+            return await fate(reader)
+        finally:
+            writer.close()
+
+
+def there(path: str) -> bool:
+    """Return whether a file is there."""
+    return os.path.exists(path)
+
+
+async def socket_file(scene: Scene, options: ProxyOptions) -> object:
+    """See who may connect to the Unix socket, whether it answers, and whether its file is gone in the end."""
+    path = (options.host or "").removeprefix("unix:")
+    async with listening(options) as line:
+        assert "listening" in line
+        mode = stat.S_IMODE(os.stat(path).st_mode)
+        status = await asyncio.to_thread(status_of, ProbeTarget(f"unix:{path}", 0, LIVE), 10)
+    return oct(mode), status, there(path)
+
+
+async def where(scene: Scene, options: ProxyOptions) -> object:
+    """See whether callers come in by a port or by a file."""
+    async with listening(options):
+        found = list(scene.folder.glob("*.sock"))
+        return len(found), can_connect(HOST, options.port)
+
+
+async def operators_server(scene: Scene, options: ProxyOptions) -> object:
+    """See what is answered to operators at their address, and at the callers'."""
+    places = {"health": "/proxy/live", "metrics": "/proxy/internal-backstage/prometheus", "flags": "/proxy"}
+    async with listening(options) as line:
+        found = re.search(r":(\d+)/", line)
+        assert found is not None
+        url = f"http://{HOST}:{found[1]}"
+        await until(lambda: answers(f"{url}/proxy/health"), 20)
+        here = [
+            await asyncio.to_thread(status_of, ProbeTarget(HOST, int(found[1]), path), 10) for path in places.values()
+        ]
+        admin = options.admin_address
+        if admin is None:
+            return here
+        host, port = (admin, 0) if admin.startswith("unix:") else (HOST, int(admin.rpartition(":")[2]))
+        there = [await asyncio.to_thread(status_of, ProbeTarget(host, port, path), 10) for path in places.values()]
+    return here, there
+
+
+def upstream(reason: str = "") -> Look:
+    """See whether the first attempt to reach the upstream works; and if not, whether the log has the reason."""
+
+    async def look(scene: Scene, options: ProxyOptions) -> object:
+        try:
+            async with scene.proxy(options, ready=False) as proxy:
+                await scene.waits(2)
+                status = (await proxy.ask("GET", "/proxy")).status_code
+        except ConfigurationError as error:
+            return "refused", str(error).partition(":")[0]
+        return status, bool(reason) and any(reason in line for line in scene.log)
+
+    return look

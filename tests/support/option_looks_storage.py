@@ -1,0 +1,60 @@
+"""What is looked at to see an option of the storage server: each function runs a proxy, and a server where it expects one."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+from flagsvc import ConfigurationError, ProxyOptions
+from flagsvc.settings.fleet import server_at
+from support.aio import until
+from support.option_ways import Look, named_in
+from support.pki import Authority
+from support.redises import redis_server
+from support.scene import Scene
+
+AUTHORITY = Authority()
+PAIR = AUTHORITY.issue()
+PASSWORD = "open-sesame"
+SHORT_S = 1.9
+"""Well above the time-out of the rows, well below the default."""
+LONG_MS = 10_000
+"""Well below the lease of the rows, well above the default."""
+
+
+def port_of(options: ProxyOptions) -> int | None:
+    """Return where the storage of the options is expected, None where it is no server."""
+    server = server_at(options.storage)
+    return None if server is None else server.port
+
+
+def stored(*, password: str | None = None, tls: Authority | None = None, clients: str = "no") -> Look:
+    """See how the names begin of what a proxy leaves on the server, or which option is refused."""
+
+    async def look(scene: Scene, options: ProxyOptions) -> object:
+        with redis_server(port=port_of(options), password=password, tls=tls, clients=clients) as server:
+            try:
+                async with scene.proxy(options):
+                    pass
+            except ConfigurationError as error:
+                return named_in(error)
+            return [name.rpartition(":")[0] for name in server.names()]
+
+    return look
+
+
+async def lasting(scene: Scene, options: ProxyOptions) -> object:
+    """See whether a lease holds for long."""
+    with redis_server(port=port_of(options)) as server:
+        async with scene.proxy(options):
+            await until(lambda: any(":lease:" in name for name in server.names()))
+            [lease] = [name for name in server.names() if ":lease:" in name]
+            return server.ask("PTTL", lease) > LONG_MS
+
+
+async def patient(scene: Scene, options: ProxyOptions) -> object:
+    """See whether a server that takes connections and says nothing is waited for."""
+    with socket.create_server(("127.0.0.1", port_of(options) or 0)):
+        began = asyncio.get_running_loop().time()
+        async with scene.proxy(options):
+            return asyncio.get_running_loop().time() - began > SHORT_S

@@ -1,0 +1,227 @@
+"""What the options do that callers see at once: one row for each value tried."""
+
+from __future__ import annotations
+
+from support.option_looks import ask, header, names, status_and_header, statuses
+from support.option_looks_running import looks, overlap
+from support.option_ways import Row
+from support.scene import toggle
+
+NOBODY = {"authorization": "nobody"}
+BROWSER = {"origin": "https://a.example", "access-control-request-method": "GET"}
+PREFLIGHT = ask("/proxy", {**BROWSER, "access-control-request-headers": "x-asked"}, method="OPTIONS")
+ORIGINS = tuple(ask("/proxy", {"origin": f"https://{host}"}) for host in ("a.example", "b.example", "x.b.example"))
+REPORT = {
+    "appName": "a",
+    "instanceId": "b",
+    "bucket": {"start": "2025-01-01T00:00:00Z", "stop": "2025-01-01T00:00:00Z", "toggles": {}},
+    "padding": "x" * 3000,
+}
+
+
+FORWARDED = {"x-forwarded-for": "198.51.100.1, 203.0.113.5, 192.0.2.9"}
+ADDRESSES = {"left": "198.51.100.1", "middle": "203.0.113.5", "right": "192.0.2.9", "peer": "127.0.0.1"}
+CALLERS_ADDRESS = tuple(toggle(name, ("remoteAddress", address)) for name, address in ADDRESSES.items())
+
+
+def trusting(text: str, seen: str, native: object = None) -> Row:
+    """Return a row of trustProxy: who is taken for the caller when a request comes from 127.0.0.1 over three proxies."""
+    return Row(
+        name="trustProxy",
+        variables=("TRUST_PROXY",),
+        text=text,
+        native=native,
+        features=CALLERS_ADDRESS,
+        look=names(headers=FORWARDED),
+        seen=[seen],
+        unset=["peer"],
+    )
+
+
+CALLERS = (
+    Row(
+        name="clientKeysHeaderName",
+        variables=("CLIENT_KEY_HEADER_NAME",),
+        text="X-Client-Key",
+        look=statuses(ask("/proxy", {"x-client-key": "client-key", **NOBODY}), ask("/proxy")),
+        seen=[200, 401],
+        unset=[401, 200],
+    ),
+    trusting("true", "left", native=True),
+    trusting("127.0.0.1,192.168.1.1/24", "right", native=["127.0.0.1", "192.168.1.1/24"]),
+    trusting("127.0.0.1", "right"),
+    trusting("127.0.0.0/8, 192.0.2.0/24", "middle"),
+    trusting("loopback", "right", native=["loopback"]),
+    trusting("loopback,0.0.0.0/0", "left"),
+    Row(
+        name="enableOAS",
+        variables=("ENABLE_OAS",),
+        text="true",
+        native=True,
+        look=statuses(ask("/docs/openapi.json", NOBODY), ask("/docs/openapi", NOBODY)),
+        seen=[200, 200],
+        unset=[404, 404],
+    ),
+    Row(
+        name="enableAllEndpoint",
+        variables=("ENABLE_ALL_ENDPOINT",),
+        text="1",
+        native=True,
+        look=statuses(ask("/proxy/all"), ask("/proxy/all", method="POST")),
+        seen=[200, 200],
+        unset=[501, 501],
+    ),
+    Row(
+        name="bodyLimit",
+        variables=("FLAGSVC_BODY_LIMIT",),
+        text="2 kB",
+        native=2048,
+        look=statuses(*(ask("/proxy", method="POST", body={"padding": "x" * size}) for size in (1000, 3000))),
+        seen=[200, 413],
+        unset=[200, 200],
+    ),
+    Row(
+        name="metricsBodyLimit",
+        variables=("FLAGSVC_METRICS_BODY_LIMIT",),
+        text="2kB",
+        native=2048,
+        look=statuses(ask("/proxy/client/metrics", method="POST", body=REPORT)),
+        seen=[413],
+        unset=[200],
+    ),
+    Row(
+        name="headerLimit",
+        variables=("FLAGSVC_HEADER_LIMIT",),
+        text="2048",
+        native=2048,
+        look=statuses(*(ask("/proxy", {"x-padding": "x" * size}) for size in (1000, 3000))),
+        seen=[200, 431],
+        unset=[200, 200],
+    ),
+    Row(
+        name="queryLimit",
+        variables=("FLAGSVC_QUERY_LIMIT",),
+        text="2048",
+        native=2048,
+        look=statuses(*(ask(f"/proxy?x={'x' * size}") for size in (1000, 3000))),
+        seen=[200, 414],
+        unset=[200, 200],
+    ),
+    Row(
+        name="watchInterval",
+        variables=("FLAGSVC_WATCH_INTERVAL",),
+        text="7",
+        native=7,
+        look=looks,
+        seen=[7],
+        unset=[2],
+    ),
+    Row(
+        name="keyOverlap",
+        variables=("FLAGSVC_KEY_OVERLAP",),
+        text="10",
+        native=10,
+        look=overlap,
+        seen=[("new-key", "client-key"), ("new-key",)],
+        unset=[("new-key", "client-key")],
+    ),
+    Row(
+        name="ageHeader",
+        variables=("FLAGSVC_AGE_HEADER",),
+        text="X-Config-Age",
+        look=header("x-config-age", ask("/proxy")),
+        seen="0",
+        unset=None,
+    ),
+)
+
+CORS = (
+    Row(
+        name="cors.allowedHeaders",
+        variables=("CORS_ALLOWED_HEADERS",),
+        text="X-One, X-Two",
+        native=["X-One", "X-Two"],
+        look=header("access-control-allow-headers", PREFLIGHT),
+        seen="X-One, X-Two",
+        unset="x-asked",
+    ),
+    Row(
+        name="cors.credentials",
+        variables=("CORS_CREDENTIALS",),
+        text="yes",
+        native=True,
+        look=header("access-control-allow-credentials", PREFLIGHT, ORIGINS[0]),
+        seen=["true", "true"],
+        unset=[None, None],
+    ),
+    Row(
+        name="cors.exposedHeaders",
+        variables=("CORS_EXPOSED_HEADERS",),
+        text="X-One,X-Two",
+        native=["X-One", "X-Two"],
+        look=header("access-control-expose-headers", ORIGINS[0]),
+        seen="X-One, X-Two",
+        unset="ETag",
+    ),
+    Row(
+        name="cors.maxAge",
+        variables=("CORS_MAX_AGE",),
+        text="60",
+        native=60,
+        look=header("access-control-max-age", PREFLIGHT),
+        seen="60",
+        unset="172800",
+    ),
+    Row(
+        name="cors.methods",
+        variables=("CORS_METHODS",),
+        text="GET, put",
+        native=["GET", "PUT"],
+        look=header("access-control-allow-methods", PREFLIGHT),
+        seen="GET, PUT",
+        unset="GET, POST",
+    ),
+    Row(
+        name="cors.optionsSuccessStatus",
+        variables=("CORS_OPTIONS_SUCCESS_STATUS",),
+        text="200",
+        native=200,
+        look=statuses(PREFLIGHT),
+        seen=[200],
+        unset=[204],
+    ),
+    Row(
+        name="cors.origin",
+        variables=("CORS_ORIGIN",),
+        text="https://a.example, https://b.example",
+        native=["https://a.example", "https://b.example"],
+        look=header("access-control-allow-origin", *ORIGINS),
+        seen=["https://a.example", "https://b.example", None],
+        unset=["*", "*", "*"],
+    ),
+    Row(
+        name="cors.origin",
+        variables=("CORS_ORIGIN",),
+        text="https://b.example",
+        look=header("access-control-allow-origin", *ORIGINS),
+        seen=["https://b.example"] * 3,
+        unset=["*", "*", "*"],
+    ),
+    Row(
+        name="cors.origin",
+        variables=("CORS_ORIGIN",),
+        text="https://*.b.example",
+        look=header("access-control-allow-origin", *ORIGINS),
+        seen=[None, None, "https://x.b.example"],
+        unset=["*", "*", "*"],
+    ),
+    Row(
+        name="cors.preflightContinue",
+        variables=("CORS_PREFLIGHT_CONTINUE",),
+        text="true",
+        native=True,
+        look=status_and_header("allow", PREFLIGHT),
+        seen=(200, "GET, HEAD, POST, OPTIONS"),
+        unset=(204, None),
+    ),
+)

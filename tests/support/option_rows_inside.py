@@ -1,0 +1,293 @@
+"""What the options do that have to do with evaluation, storage, logs and experiments: one row for each value tried."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from flagsvc import Context, ContextView, Strategy
+from flagsvc.testing import MemoryStore
+from support import option_looks as see
+from support.option_looks import Notes, ask, names, statuses
+from support.option_ways import Row
+from support.scene import document, toggle
+
+BOSS = """
+class Boss:
+    name = "{name}"
+
+    def is_enabled(self, parameters, context):
+        return context.user_id == parameters["who"]
+
+strategies = [Boss()]
+"""
+ENRICHER = """
+async def add(context):
+    return context.replace(properties={{**context.properties, "{name}": "added"}})
+
+enrichers = [add]
+"""
+HASHED = {
+    "name": "hashed",
+    "enabled": True,
+    "strategies": [
+        {"name": "flexibleRollout", "parameters": {"rollout": "50", "stickiness": "userId", "groupId": "Ωgrp"}}
+    ],
+}
+VARIED = toggle("varied", variants=[{"name": "blue", "weight": 1000}])
+
+
+class Named(Strategy):
+    """A custom strategy made in code: on for one user."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def is_enabled(self, parameters: Mapping[str, str], context: ContextView) -> bool:
+        """Return whether it is the one."""
+        return context.user_id == parameters["who"]
+
+
+def adding(name: str) -> object:
+    """Return an enricher made in code: it adds a property."""
+
+    def add(context: Context) -> Context:
+        return context.replace(properties={**context.properties, name: "added"})
+
+    return add
+
+
+def custom(strategy: str, who: str) -> dict[str, object]:
+    """Return a toggle that is on by a custom strategy for one user."""
+    used = {"name": strategy, "parameters": {"who": who}}
+    return {"name": f"{strategy}-{who}", "enabled": True, "strategies": [used]}
+
+
+EVALUATION = (
+    Row(
+        name="environment",
+        variables=("FLAGSVC_ENVIRONMENT",),
+        text="ours",
+        features=tuple(toggle(name, ("environment", name)) for name in ("ours", "theirs", "default")),
+        look=names("/proxy?environment=theirs"),
+        seen=["ours"],
+        unset=["theirs"],
+    ),
+    Row(
+        name="variantFeatureState",
+        variables=("FLAGSVC_VARIANT_FEATURE_STATE",),
+        text="on",
+        native=True,
+        features=(VARIED,),
+        look=see.variant_fields,
+        seen=["enabled", "featureEnabled", "feature_enabled", "name"],
+        unset=["enabled", "name"],
+    ),
+    Row(
+        name="answerCacheBytes",
+        variables=("FLAGSVC_ANSWER_CACHE_BYTES",),
+        text="0",
+        native=0,
+        look=see.kept,
+        seen="flagsvc_answer_cache_hits_total 0.0",
+        unset="flagsvc_answer_cache_hits_total 3.0",
+    ),
+    Row(
+        name="hashEncoding",
+        variables=("FLAGSVC_HASH_ENCODING",),
+        text="utf8",
+        features=(HASHED,),
+        look=names("/proxy?userId=u1"),
+        seen=[],
+        unset=["hashed"],
+    ),
+    Row(
+        name="customStrategies",
+        variables=("FLAGSVC_CUSTOM_STRATEGIES_FILE",),
+        text="{folder}/boss.py, {folder}/chef.py",
+        native=["{folder}/boss.py", "{folder}/chef.py"],
+        files={"boss.py": BOSS.format(name="boss"), "chef.py": BOSS.format(name="chef")},
+        features=(toggle("on"), custom("boss", "7"), custom("chef", "7"), custom("boss", "8")),
+        look=names("/proxy?userId=7"),
+        seen=["on", "boss-7", "chef-7"],
+        unset=["on"],
+    ),
+    Row(
+        name="customStrategies",
+        code=lambda scene: [Named("boss"), Named("chef")],
+        features=(toggle("on"), custom("boss", "7"), custom("chef", "8")),
+        look=names("/proxy?userId=7"),
+        seen=["on", "boss-7"],
+        unset=["on"],
+    ),
+)
+
+STORAGE = (
+    Row(
+        name="storage",
+        variables=("FLAGSVC_STORAGE",),
+        text="file://{folder}/kept",
+        look=see.survival,
+        seen=(200, ["kept"]),
+        unset=(200, ["xdg/flagsvc"]),
+    ),
+    Row(
+        name="storage",
+        variables=("FLAGSVC_STORAGE",),
+        text="none",
+        look=see.survival,
+        seen=(503, []),
+        unset=(200, ["xdg/flagsvc"]),
+    ),
+    Row(
+        name="storageProvider",
+        code=lambda scene: MemoryStore(),
+        look=see.survival,
+        seen=(200, []),
+        unset=(503, []),
+    ),
+)
+
+LOGGING = (
+    Row(
+        name="logger",
+        code=lambda scene: Notes(),
+        look=see.where_it_is_logged,
+        seen=({"info", "warning"}, False),
+        unset=(set(), True),
+    ),
+    Row(
+        name="logger",
+        code=lambda scene: Notes(),
+        beside={"useJsonLogger": "true", "logLevel": "fatal"},
+        look=see.where_it_is_logged,
+        seen=({"info", "warning"}, False),
+        unset=(set(), False),
+    ),
+    Row(
+        name="useJsonLogger",
+        variables=("JSON_LOGGER",),
+        text="true",
+        native=True,
+        look=see.shape,
+        seen={"time", "level"},
+        unset=set(),
+    ),
+    Row(
+        name="logLevel",
+        variables=("LOG_LEVEL",),
+        text="error",
+        look=see.levels,
+        seen={"error"},
+        unset={"warn", "error"},
+    ),
+    Row(
+        name="logLevel",
+        variables=("LOG_LEVEL",),
+        text="info",
+        look=see.levels,
+        seen={"info", "warn", "error"},
+        unset={"warn", "error"},
+    ),
+    Row(
+        name="logLevel",
+        variables=("LOG_LEVEL",),
+        text="DEBUG",
+        look=see.levels,
+        seen={"debug", "info", "warn", "error"},
+        unset={"warn", "error"},
+    ),
+    Row(
+        name="logLevel",
+        variables=("LOG_LEVEL",),
+        text="fatal",
+        look=see.levels,
+        seen=set(),
+        unset={"warn", "error"},
+    ),
+    Row(
+        name="accessLog",
+        variables=("FLAGSVC_ACCESS_LOG",),
+        text="t",
+        native=True,
+        look=see.access,
+        seen=[
+            ["info", "request", "method=GET", "route=/proxy", "status=200"],
+            ["info", "request", "method=other", "route=unmatched", "status=404"],
+        ],
+        unset=[],
+    ),
+)
+
+EXPERIMENTAL = (
+    Row(
+        name="expBootstrap",
+        code=lambda scene: {"url": f"{scene.other.url}/a.json", "urlHeaders": {"Authorization": "Bearer x"}},
+        look=see.bootstrap,
+        seen=(200, [("/a.json", "Bearer x")]),
+        unset=(503, []),
+    ),
+    Row(
+        name="expBootstrap",
+        code=lambda scene: f"{scene.other.url}/a.json",
+        look=see.bootstrap,
+        seen=(200, [("/a.json", None)]),
+        unset=(503, []),
+    ),
+    Row(
+        name="expBootstrap.url",
+        variables=("EXP_BOOTSTRAP_URL",),
+        text="{other}/some/flags.json?x=1",
+        look=see.bootstrap,
+        seen=(200, [("/some/flags.json?x=1", None)]),
+        unset=(503, []),
+    ),
+    Row(
+        name="expBootstrap.url",
+        variables=("EXP_BOOTSTRAP_URL",),
+        text="file://{folder}/flags.json",
+        files={"flags.json": json.dumps(document(toggle("from-a-file")))},
+        look=see.bootstrap,
+        seen=(200, []),
+        unset=(503, []),
+    ),
+    Row(
+        name="expBootstrap.urlHeaders.Authorization",
+        variables=("EXP_BOOTSTRAP_AUTHORIZATION",),
+        text="Bearer some-token",
+        secret=True,
+        beside={"expBootstrap.url": "{other}/flags.json"},
+        look=see.bootstrap,
+        seen=(200, [("/flags.json", "Bearer some-token")]),
+        unset=(200, [("/flags.json", None)]),
+    ),
+    Row(
+        name="expServerSideSdkConfig.tokens",
+        variables=("EXP_SERVER_SIDE_SDK_CONFIG_TOKENS",),
+        text="one,two",
+        native=["one", "two"],
+        secret=True,
+        look=statuses(*(ask("/proxy/client/features", {"authorization": key}) for key in ("one", "two", "client-key"))),
+        seen=[200, 200, 401],
+        unset=[401, 401, 401],
+    ),
+    Row(
+        name="expCustomEnrichers",
+        variables=("EXP_CUSTOM_ENRICHERS_FILE",),
+        text="{folder}/first.py,{folder}/second.py",
+        native=["{folder}/first.py", "{folder}/second.py"],
+        files={"first.py": ENRICHER.format(name="first"), "second.py": ENRICHER.format(name="second")},
+        features=(toggle("on"), toggle("enriched", ("first", "added"), ("second", "added"))),
+        look=names(),
+        seen=["on", "enriched"],
+        unset=["on"],
+    ),
+    Row(
+        name="expCustomEnrichers",
+        code=lambda scene: [adding("first")],
+        features=(toggle("on"), toggle("enriched", ("first", "added"))),
+        look=names(),
+        seen=["on", "enriched"],
+        unset=["on"],
+    ),
+)

@@ -1,0 +1,219 @@
+"""What the options do that bound what callers send, hold and ask for: one row for each value tried."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from flagsvc import ProxyOptions
+from flagsvc.process.limits import front_limits
+from flagsvc.process.memory import request_memory
+from flagsvc.testing import RecordingLog
+from support.frontkit import KEYED, dial, get, head, serving
+from support.option_looks import ask, listening, statuses
+from support.option_ways import Look, Row
+from support.scene import Scene
+
+LONG = 1000
+"""More seconds than anything here waits for."""
+HALF_A_HEAD = b"GET /proxy HTTP/1.1\r\nHost: a"
+HALF_A_BODY = head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 9") + b"{"
+
+
+LATE = """
+import asyncio
+async def late(context):
+    await asyncio.sleep(0.15)
+    return context
+enrichers = [late]
+"""
+BROKEN = """
+def broken(context):
+    raise KeyError("nothing there")
+enrichers = [broken]
+"""
+
+
+def nested(levels: int) -> object:
+    """Return a body in which lists are nested in so many levels, the object round them included."""
+    value: list[Any] = []
+    for _ in range(levels - 2):
+        value = [value]
+    return {"x": value}
+
+
+def seconds_until_the_end(begun: bytes, takes: int | None = None) -> Look:
+    """See after how many seconds a connection ends on which no more than this comes, and of whose answers so much is taken."""
+
+    async def look(scene: Scene, options: ProxyOptions) -> object:
+        line = dial(serving(), front_limits(options, RecordingLog()), takes=takes).send(begun)
+        ticks = 0
+        while not line.transport.over and ticks < LONG:
+            line.tick()
+            ticks += 1
+        return ticks
+
+    return look
+
+
+async def third_connection(scene: Scene, options: ProxyOptions) -> object:
+    """See what the third of three connections is told."""
+    async with listening(options) as line:
+        assert "listening" in line
+        found = b""
+        writers = []
+        for _ in range(3):
+            reader, writer = await asyncio.open_connection("127.0.0.1", options.port)
+            writers.append(writer)
+            writer.write(get("/proxy/live"))
+            found = await reader.readline()
+        for writer in writers:
+            writer.close()
+        return found.split()[1].decode()
+
+
+async def bytes_of_requests(scene: Scene, options: ProxyOptions) -> object:
+    """See how many bytes of requests may be under way; what that does is the front's (test_front_budget)."""
+    return front_limits(options, RecordingLog()).memory
+
+
+LISTENING = (
+    Row(
+        name="maxConnections",
+        variables=("FLAGSVC_MAX_CONNECTIONS",),
+        text="2",
+        native=2,
+        beside={"port": "{port}"},
+        look=third_connection,
+        seen="503",
+        unset="200",
+    ),
+    Row(
+        name="requestMemory",
+        variables=("FLAGSVC_REQUEST_MEMORY",),
+        text="5 MB",
+        native=5 * 1024 * 1024,
+        look=bytes_of_requests,
+        seen=5 * 1024 * 1024,
+        unset=request_memory(1024 * 1024 + 16 * 1024, 1),
+    ),
+    Row(
+        name="headerTimeout",
+        variables=("FLAGSVC_HEADER_TIMEOUT",),
+        text="3",
+        native=3,
+        look=seconds_until_the_end(HALF_A_HEAD),
+        seen=4,
+        unset=21,
+    ),
+    Row(
+        name="bodyTimeout",
+        variables=("FLAGSVC_BODY_TIMEOUT",),
+        text="3",
+        native=3,
+        look=seconds_until_the_end(HALF_A_BODY),
+        seen=4,
+        unset=61,
+    ),
+    Row(
+        name="writeTimeout",
+        variables=("FLAGSVC_WRITE_TIMEOUT",),
+        text="3",
+        native=3,
+        look=seconds_until_the_end(get(), takes=10),
+        seen=5,
+        unset=62,
+    ),
+)
+
+REQUESTS = (
+    Row(
+        name="jsonDepthLimit",
+        variables=("FLAGSVC_JSON_DEPTH_LIMIT",),
+        text="10",
+        native=10,
+        look=statuses(*(ask("/proxy", method="POST", body=nested(levels)) for levels in (10, 11, 32, 33))),
+        seen=[200, 400, 400, 400],
+        unset=[200, 200, 200, 400],
+    ),
+    Row(
+        name="contextPropertiesLimit",
+        variables=("FLAGSVC_CONTEXT_PROPERTIES_LIMIT",),
+        text="2",
+        native=2,
+        look=statuses(
+            ask("/proxy?a=1&properties[b]=2&userId=7"),
+            ask("/proxy?a=1&properties[b]=2&c=3"),
+            ask("/proxy?" + "&".join(f"p{number}=1" for number in range(251))),
+        ),
+        seen=[200, 400, 400],
+        unset=[200, 200, 400],
+    ),
+    Row(
+        name="contextValueLimit",
+        variables=("FLAGSVC_CONTEXT_VALUE_LIMIT",),
+        text="10",
+        native=10,
+        look=statuses(*(ask(f"/proxy?userId={'x' * size}") for size in (10, 11, 4096, 4097))),
+        seen=[200, 400, 400, 400],
+        unset=[200, 200, 200, 400],
+    ),
+    Row(
+        name="toggleLimit",
+        variables=("FLAGSVC_TOGGLE_LIMIT",),
+        text="2",
+        native=2,
+        look=statuses(*(ask("/proxy", method="POST", body={"toggles": ["on"] * size}) for size in (2, 3, 5000, 5001))),
+        seen=[200, 400, 400, 400],
+        unset=[200, 200, 200, 400],
+    ),
+    Row(
+        name="rateLimitKey",
+        variables=("FLAGSVC_RATE_LIMIT_KEY",),
+        text="2",
+        native=2,
+        look=statuses(*[ask("/proxy")] * 3, ask("/proxy", {"authorization": "nobody"})),
+        seen=[200, 200, 429, 401],
+        unset=[200, 200, 200, 401],
+    ),
+    Row(
+        name="rateLimitAddress",
+        variables=("FLAGSVC_RATE_LIMIT_ADDRESS",),
+        text="2",
+        native=2,
+        look=statuses(*[ask("/proxy")] * 3, ask("/proxy", {"authorization": "nobody"})),
+        seen=[200, 200, 429, 429],
+        unset=[200, 200, 200, 401],
+    ),
+    Row(
+        name="rateLimitBurst",
+        variables=("FLAGSVC_RATE_LIMIT_BURST",),
+        text="3",
+        native=3,
+        beside={"rateLimitKey": "1"},
+        look=statuses(*[ask("/proxy")] * 5),
+        seen=[200, 200, 200, 429, 429],
+        unset=[200, 429, 429, 429, 429],
+    ),
+    Row(
+        name="enricherTimeout",
+        variables=("FLAGSVC_ENRICHER_TIMEOUT",),
+        text="50",
+        native=50,
+        beside={"expCustomEnrichers": "{folder}/late.py"},
+        files={"late.py": LATE},
+        look=statuses(ask("/proxy")),
+        seen=[500],
+        unset=[200],
+    ),
+    Row(
+        name="enricherFailure",
+        variables=("FLAGSVC_ENRICHER_FAILURE",),
+        text="context",
+        beside={"expCustomEnrichers": "{folder}/broken.py"},
+        files={"broken.py": BROKEN},
+        look=statuses(ask("/proxy")),
+        seen=[200],
+        unset=[500],
+    ),
+)

@@ -1,0 +1,166 @@
+"""What the options of TLS, Unix sockets and the operators' address do: one row for each value tried."""
+
+from __future__ import annotations
+
+from support import option_looks_secure as see
+from support.option_looks_secure import AUTHORITY, PAIR, PASSWORD
+from support.option_ways import Row
+
+FILES = {
+    "both.pem": PAIR.both,
+    "cert.pem": PAIR.cert,
+    "key.pem": PAIR.key,
+    "locked.pem": PAIR.locked(PASSWORD),
+    "ca.pem": AUTHORITY.pem,
+}
+PORT = {"port": "{port}"}
+HTTPS = {**PORT, "tlsCert": "{folder}/both.pem"}
+TRUSTED = {"upstreamCa": "{folder}/ca.pem"}
+
+LISTENING = (
+    Row(
+        name="tlsCert",
+        variables=("FLAGSVC_TLS_CERT",),
+        text="{folder}/both.pem",
+        files=FILES,
+        beside=PORT,
+        look=see.scheme,
+        seen=("https", True),
+        unset=("http", True),
+    ),
+    Row(
+        name="tlsKey",
+        variables=("FLAGSVC_TLS_KEY",),
+        text="{folder}/key.pem",
+        files=FILES,
+        beside={**PORT, "tlsCert": "{folder}/cert.pem"},
+        look=see.scheme,
+        seen=("https", True),
+        unset="refused",
+    ),
+    Row(
+        name="tlsKeyPassword",
+        variables=("FLAGSVC_TLS_KEY_PASSWORD",),
+        text=PASSWORD,
+        secret=True,
+        files=FILES,
+        beside={**PORT, "tlsCert": "{folder}/cert.pem", "tlsKey": "{folder}/locked.pem"},
+        look=see.scheme,
+        seen=("https", True),
+        unset="refused",
+    ),
+    Row(
+        name="tlsMinVersion",
+        variables=("FLAGSVC_TLS_MIN_VERSION",),
+        text="TLSv1.3",
+        files=FILES,
+        beside=HTTPS,
+        look=see.versions,
+        seen=["1.3"],
+        unset=["1.2", "1.3"],
+    ),
+    Row(
+        name="tlsClientCa",
+        variables=("FLAGSVC_TLS_CLIENT_CA",),
+        text="{folder}/ca.pem",
+        files=FILES,
+        beside=HTTPS,
+        look=see.callers,
+        seen=[True, False],
+        unset=[True, True],
+    ),
+    Row(
+        name="tlsHandshakeTimeout",
+        variables=("FLAGSVC_TLS_HANDSHAKE_TIMEOUT",),
+        text="1",
+        native=1,
+        files=FILES,
+        beside=HTTPS,
+        look=see.slow_handshake,
+        seen="closed",
+        unset="open",
+    ),
+    Row(
+        name="socketMode",
+        variables=("FLAGSVC_SOCKET_MODE",),
+        text="600",
+        beside={"host": "unix:{folder}/p.sock"},
+        look=see.socket_file,
+        seen=("0o600", 200, False),
+        unset=("0o660", 200, False),
+    ),
+    Row(
+        name="host",
+        variables=("FLAGSVC_HOST",),
+        text="unix:{folder}/p.sock",
+        beside=PORT,
+        look=see.where,
+        seen=(1, False),
+        unset=(0, True),
+    ),
+    Row(
+        name="adminAddress",
+        variables=("FLAGSVC_ADMIN_ADDRESS",),
+        text="127.0.0.1:{port}",
+        beside={"port": "0"},
+        look=see.operators_server,
+        seen=([200, 404, 401], [200, 200, 404]),
+        unset=[200, 200, 401],
+    ),
+    Row(
+        name="adminAddress",
+        variables=("FLAGSVC_ADMIN_ADDRESS",),
+        text="unix:{folder}/admin.sock",
+        beside={"port": "0"},
+        look=see.operators_server,
+        seen=([200, 404, 401], [200, 200, 404]),
+        unset=[200, 200, 401],
+    ),
+)
+
+UPSTREAM = (
+    Row(
+        name="upstreamCa",
+        variables=("FLAGSVC_UPSTREAM_CA",),
+        text="{folder}/ca.pem",
+        files=FILES,
+        tls=AUTHORITY.server(),
+        look=see.upstream("certificate"),
+        seen=(200, False),
+        unset=(503, True),
+    ),
+    Row(
+        name="upstreamCert",
+        variables=("FLAGSVC_UPSTREAM_CERT",),
+        text="{folder}/both.pem",
+        files=FILES,
+        beside=TRUSTED,
+        tls=AUTHORITY.server(wants_certificate=True),
+        look=see.upstream(),
+        seen=(200, False),
+        unset=(503, False),
+    ),
+    Row(
+        name="upstreamKey",
+        variables=("FLAGSVC_UPSTREAM_KEY",),
+        text="{folder}/key.pem",
+        files=FILES,
+        beside={**TRUSTED, "upstreamCert": "{folder}/cert.pem"},
+        tls=AUTHORITY.server(wants_certificate=True),
+        look=see.upstream(),
+        seen=(200, False),
+        unset=("refused", "upstreamCert"),
+    ),
+    Row(
+        name="upstreamKeyPassword",
+        variables=("FLAGSVC_UPSTREAM_KEY_PASSWORD",),
+        text=PASSWORD,
+        secret=True,
+        files=FILES,
+        beside={**TRUSTED, "upstreamCert": "{folder}/cert.pem", "upstreamKey": "{folder}/locked.pem"},
+        tls=AUTHORITY.server(wants_certificate=True),
+        look=see.upstream(),
+        seen=(200, False),
+        unset=("refused", "upstreamKey"),
+    ),
+)

@@ -1,0 +1,118 @@
+"""What the options of the storage server and of the fleet do: one row for each value tried."""
+
+from __future__ import annotations
+
+from support import option_looks_storage as see
+from support.option_looks_storage import AUTHORITY, PAIR, PASSWORD
+from support.option_ways import Row
+
+FILES = {
+    "both.pem": PAIR.both,
+    "cert.pem": PAIR.cert,
+    "key.pem": PAIR.key,
+    "locked.pem": PAIR.locked(PASSWORD),
+    "ca.pem": AUTHORITY.pem,
+}
+SERVER = {"storage": "redis://127.0.0.1:{port}/0"}
+SECURE = {"storage": "rediss://127.0.0.1:{port}/0"}
+TRUSTED = {**SECURE, "storageCa": "{folder}/ca.pem"}
+MUTUAL = see.stored(tls=AUTHORITY, clients="yes")
+
+STORAGE = (
+    Row(
+        name="storage",
+        variables=("FLAGSVC_STORAGE",),
+        text="valkey://127.0.0.1:{port}/0",
+        look=see.stored(),
+        seen=["flagsvc:store"],
+        unset=[],
+    ),
+    Row(
+        name="storage",
+        variables=("FLAGSVC_STORAGE",),
+        text=f"redis://default:{PASSWORD}@127.0.0.1:{{port}}",
+        look=see.stored(password=PASSWORD),
+        seen=["flagsvc:store"],
+        unset=[],
+    ),
+    Row(
+        name="storagePassword",
+        variables=("FLAGSVC_STORAGE_PASSWORD",),
+        text=PASSWORD,
+        secret=True,
+        beside=SERVER,
+        look=see.stored(password=PASSWORD),
+        seen=["flagsvc:store"],
+        unset=[],
+    ),
+    Row(
+        name="storageCa",
+        variables=("FLAGSVC_STORAGE_CA",),
+        text="{folder}/ca.pem",
+        files=FILES,
+        beside=SECURE,
+        look=see.stored(tls=AUTHORITY),
+        seen=["flagsvc:store"],
+        unset=[],
+    ),
+    Row(
+        name="storageCert",
+        variables=("FLAGSVC_STORAGE_CERT",),
+        text="{folder}/both.pem",
+        files=FILES,
+        beside=TRUSTED,
+        look=MUTUAL,
+        seen=["flagsvc:store"],
+        unset=[],
+    ),
+    Row(
+        name="storageKey",
+        variables=("FLAGSVC_STORAGE_KEY",),
+        text="{folder}/key.pem",
+        files=FILES,
+        beside={**TRUSTED, "storageCert": "{folder}/cert.pem"},
+        look=MUTUAL,
+        seen=["flagsvc:store"],
+        unset=("refused", "storageCert"),
+    ),
+    Row(
+        name="storageKeyPassword",
+        variables=("FLAGSVC_STORAGE_KEY_PASSWORD",),
+        text=PASSWORD,
+        secret=True,
+        files=FILES,
+        beside={**TRUSTED, "storageCert": "{folder}/cert.pem", "storageKey": "{folder}/locked.pem"},
+        look=MUTUAL,
+        seen=["flagsvc:store"],
+        unset=("refused", "storageKey"),
+    ),
+    Row(
+        name="storageTimeout",
+        variables=("FLAGSVC_STORAGE_TIMEOUT",),
+        text="100",
+        native=100,
+        beside=SERVER,
+        look=see.patient,
+        seen=False,
+        unset=True,
+    ),
+    Row(
+        name="storagePrefix",
+        variables=("FLAGSVC_STORAGE_PREFIX",),
+        text="flags:eu",
+        beside=SERVER,
+        look=see.stored(),
+        seen=["flags:eu:store"],
+        unset=["flagsvc:store"],
+    ),
+    Row(
+        name="leaseTime",
+        variables=("FLAGSVC_LEASE_TIME",),
+        text="60000",
+        native=60_000,
+        beside=SERVER,
+        look=see.lasting,
+        seen=True,
+        unset=False,
+    ),
+)

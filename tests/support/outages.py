@@ -1,0 +1,190 @@
+"""Workers that fall, hang and crash, and what callers and probes see meanwhile: how long until everybody is answered again."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from support.crews import HEADERS, worker_pool, workers
+from support.fake_upstream import FakeUpstream
+from support.processes import Proxy, ask, free_port
+from support.waiting import wait_until
+
+CODE = """
+import os, pathlib, sys
+from flagsvc import Strategy
+folder = pathlib.Path(__file__).parent
+if (folder / 'broken').exists():
+    os._exit(3)
+class Trap(Strategy):
+    name = 'trap'
+    def is_enabled(self, parameters, context):
+        if (folder / 'crash').exists():
+            os._exit(4)
+        if (folder / f'hang-{os.getpid()}').exists():
+            while True:
+                pass
+        return True
+strategies = [Trap()]
+"""
+"""A custom strategy that hangs in the processes it is told of, or ends those that ask it, or does not let them start."""
+CALLERS = 16
+"""So many that each worker has some of their connections."""
+PAUSE_S = 0.06
+SLOW_S = 0.3
+"""Whoever waits longer than that for an answer has noticed the outage,"""
+LOST_S = 1.0
+"""and longer than that, whatever else the machine does."""
+CALM_S = 1.5
+"""So long nobody waits, and then the outage was over before."""
+PATIENCE_S = 30.0
+
+
+def trapped(*names: str) -> dict[str, Any]:
+    """Return a document with toggles that ask the strategy of CODE."""
+    toggles = [{"name": name, "enabled": True, "strategies": [{"name": "trap"}]} for name in names]
+    return {"version": 2, "features": toggles}
+
+
+@dataclass
+class Opener:
+    """Asks for the toggles on one new connection after the other.
+
+    `slow` and `lost` have when each attempt ended that took so long; whoever is cut off, refused, or gets no 200, is lost.
+    """
+
+    port: int
+    slow: list[float] = field(default_factory=list)
+    lost: list[float] = field(default_factory=list)
+    began: float = 0.0
+    over: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> None:
+        """Ask until told to stop."""
+        while not self.over.wait(PAUSE_S):
+            self.began = time.monotonic()
+            good, now = self._ask(), time.monotonic()
+            if not good or now - self.began > SLOW_S:
+                self.slow.append(now)
+            if not good or now - self.began > LOST_S:
+                self.lost.append(now)
+            self.began = 0.0
+
+    def _ask(self) -> bool:
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)) as connection:
+            try:
+                connection.request("GET", "/proxy", headers=HEADERS)
+                answer = connection.getresponse()
+                return answer.status == 200 and answer.read() != b""
+            except (OSError, http.client.HTTPException):
+                return False
+
+
+@dataclass
+class Outage:
+    """A proxy with workers, callers who open new connections all the time, and a probe at the operators' address.
+
+    `said` is what the probe was told, when it changed.
+    """
+
+    proxy: Proxy
+    folder: Path
+    admin: int
+    openers: list[Opener]
+    said: list[tuple[float, str]] = field(default_factory=list)
+    over: threading.Event = field(default_factory=threading.Event)
+
+    def touch(self, *names: str) -> None:
+        """Have the custom code do what these files stand for."""
+        for name in names:
+            (self.folder / name).touch()
+
+    def unlink(self, name: str) -> None:
+        """Have it do that no longer."""
+        (self.folder / name).unlink()
+
+    def probe(self) -> None:
+        """Ask for readiness until told to stop."""
+        while not self.over.wait(PAUSE_S):
+            said = self.readiness()
+            if not self.said or self.said[-1][1] != said:
+                self.said.append((time.monotonic(), said))
+
+    def readiness(self) -> str:
+        """Return what a probe is told."""
+        try:
+            answer = ask(f"http://127.0.0.1:{self.admin}/readyz", seconds=5)
+        except OSError:
+            return "nothing"
+        return answer.body.decode()
+
+    def told(self, since: float) -> list[str]:
+        """Return what the probe was told from a moment on."""
+        before = [said for moment, said in self.said if moment <= since][-1:]
+        return before + [said for moment, said in self.said if moment > since]
+
+    def seconds(self, since: float) -> float:
+        """Wait until everybody is answered again, and return after how many seconds that was so."""
+        self.proxy.program.wait(lambda: self._calm(since), "answering everybody", 2 * PATIENCE_S)
+        return max([0.0, *(each - since for opener in self.openers for each in opener.slow)])
+
+    def _calm(self, since: float) -> bool:
+        """Return whether nobody has waited, or was not answered, for a while."""
+        now = time.monotonic()
+        waiting = any(opener.began and now - opener.began > LOST_S for opener in self.openers)
+        last = max([since, *(each for opener in self.openers for each in opener.lost)])
+        return not waiting and now - last > CALM_S
+
+    def restored(self, number: int) -> None:
+        """Wait until so many workers are there again."""
+        self.proxy.program.wait(lambda: self.scraped().get("flagsvc_workers") == number, "replacing workers")
+
+    def scraped(self) -> dict[str, float]:
+        """Return what a scrape at the operators' address says."""
+        lines = ask(f"http://127.0.0.1:{self.admin}/metrics").body.decode().splitlines()
+        parts = [line.rpartition(" ") for line in lines if not line.startswith("#")]
+        return {name: float(value) for name, _, value in parts}
+
+    def workers(self) -> list[int]:
+        """Return the ids of the workers."""
+        return workers(self.proxy)
+
+
+@contextmanager
+def outage(
+    upstream: FakeUpstream, folder: Path, number: int = 2, callers: int = CALLERS, **env: str
+) -> Iterator[Outage]:
+    """Run a proxy with workers, and callers and a probe, until the block ends; all is well when it begins."""
+    (folder / "code.py").write_text(CODE)
+    upstream.replace(trapped("first"))
+    admin = free_port()
+    given = {"FLAGSVC_ADMIN_ADDRESS": f"127.0.0.1:{admin}", "FLAGSVC_CUSTOM_STRATEGIES_FILE": str(folder / "code.py")}
+    with worker_pool(upstream, number, **given, **env) as proxy:
+        made = Outage(proxy, folder, admin, [Opener(proxy.port) for _ in range(callers)])
+        with threads(made.probe, *(opener.run for opener in made.openers)):
+            try:
+                wait_until(lambda: made.said and made.said[-1][1] == "ready")
+                yield made
+            finally:
+                for each in (made, *made.openers):
+                    each.over.set()
+
+
+@contextmanager
+def threads(*works: Callable[[], None]) -> Iterator[None]:
+    """Have these done in threads, which the block has to end."""
+    started = [threading.Thread(target=work) for work in works]
+    for each in started:
+        each.start()
+    try:
+        yield
+    finally:
+        for each in started:
+            each.join()

@@ -1,0 +1,139 @@
+"""The npm packages that tests run beside ours, in one table; fetched into `.cache/peers` when first needed."""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import json
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from support import needs
+
+FOLDER = Path(__file__).resolve().parents[2] / ".cache" / "peers"
+MINIMUM_NODE = 20  # what unleash-client and unleash-server ask for
+
+MACHINES = {"x86_64": "x64", "aarch64": "arm64"}
+NODE_22 = f"node-linux-{MACHINES.get(platform.machine(), platform.machine())}"
+"""What npm's `node` fetches by its script: the program itself. The newer server asks for it."""
+
+# folder → packages in it, version and seconds allowed for fetching. The servers are large and have folders of their own.
+PACKAGES: dict[str, dict[str, str]] = {
+    "specification": {"@unleash/client-specification": "6.1.0"},
+    "clients": {"@unleash/proxy": "1.4.19", "unleash-client": "6.12.1", "unleash-proxy-client": "3.8.2"},
+    "server": {"unleash-server": "7.5.1"},
+    "server-8": {"unleash-server": "8.2.0", NODE_22: "22.23.3"},
+}
+SECONDS = {"specification": 120, "clients": 300, "server": 900, "server-8": 900}
+
+# No scripts of other people are run, nothing is reported anywhere, and no lock file is left.
+NPM_OPTIONS = (
+    "--ignore-scripts --no-audit --no-fund --no-package-lock --loglevel=error "
+    "--fetch-retries=4 --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=15000"
+)
+
+
+def package(name: str, folder: str = "") -> Path:
+    """Return the folder of the npm package `name`, fetched if need be; skip the test where that is impossible.
+
+    `folder` says of which row of the table, where several have it; else it is the first.
+    """
+    found = find(name, folder)
+    return found if isinstance(found, Path) else needs.missing(found)
+
+
+def node() -> str:
+    """Return the path of node; skip the test where none or too old a one is installed."""
+    path, reason = _node()
+    return path if path else needs.missing(reason)
+
+
+def node_of(folder: str) -> str:
+    """Return the path of the node that the packages of a row need: the one among them, or else the one that is installed."""
+    return str(package(NODE_22, folder) / "bin" / "node") if NODE_22 in PACKAGES[folder] else node()
+
+
+def find(name: str, folder: str = "") -> Path | str:
+    """Return the folder of the npm package `name`, or the reason why it cannot be had."""
+    folder = folder or next(folder for folder, packages in PACKAGES.items() if name in packages)
+    reason = _obtain(folder)
+    return reason or FOLDER / folder / "node_modules" / name
+
+
+@functools.cache
+def _node() -> tuple[str, str]:
+    path = shutil.which("node")
+    if path is None:
+        return "", "node is not installed"
+    version = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30, check=False).stdout
+    if int(version.lstrip("v").split(".")[0] or 0) < MINIMUM_NODE:
+        return "", f"node is {version.strip()}, the npm peers need {MINIMUM_NODE} or newer"
+    return path, ""
+
+
+@functools.cache
+def _obtain(folder: str) -> str:
+    """Fetch the packages of `folder` unless they are there; return the reason why they are not, empty when they are."""
+    with _locked(folder):
+        target = FOLDER / folder
+        if _mark(target / ".fetched") == PACKAGES[folder]:
+            return ""
+        if _mark(target / ".failed").get("run") == _run():
+            return _mark(target / ".failed")["reason"]
+        reason = _node()[1] or _fetch(folder, target)
+        mark = {"run": _run(), "reason": reason} if reason else PACKAGES[folder]
+        _write(target / (".failed" if reason else ".fetched"), mark)
+        return reason
+
+
+def _fetch(folder: str, target: Path) -> str:
+    npm = shutil.which("npm")
+    if npm is None:
+        return "npm is not installed"
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    _write(target / "package.json", {"private": True, "dependencies": PACKAGES[folder]})
+    try:
+        done = subprocess.run(
+            [npm, "install", *NPM_OPTIONS.split()],
+            cwd=target, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS[folder], check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return f"npm did not fetch {_titles(folder)} within {SECONDS[folder]} s"
+    return "" if done.returncode == 0 else f"npm could not fetch {_titles(folder)}: {_first_error(done.stderr)}"
+
+
+def _titles(folder: str) -> str:
+    return ", ".join(f"{name} {version}" for name, version in PACKAGES[folder].items())
+
+
+def _first_error(output: str) -> str:
+    lines = [line.removeprefix("npm error ").strip() for line in output.splitlines() if line.startswith("npm error ")]
+    return "; ".join(lines[:2]) or f"npm said {output.strip()[:200]!r}"
+
+
+def _run() -> str:
+    """Name the running test run, the same in each of its processes: what failed once is not tried by each again."""
+    return os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+
+
+def _mark(path: Path) -> dict[str, str]:
+    return dict(json.loads(path.read_text())) if path.exists() else {}
+
+
+def _write(path: Path, content: Mapping[str, object]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content))
+
+
+@contextmanager
+def _locked(folder: str) -> Iterator[None]:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with (FOLDER / f"{folder}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

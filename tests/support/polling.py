@@ -1,0 +1,76 @@
+"""A poller with everything around it, for the tests of the loop that keeps the configuration current."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from flagsvc.core.errors import UpstreamError
+from flagsvc.proxy.configuration import Holder, Poller, Preparer
+from flagsvc.proxy.configuration.stores import DocumentStorage, StoredDocument
+from flagsvc.testing import FakeClock, FakeSource, MemoryStore, RecordingLog
+from support.tiny_engine import TinyCompiled, TinySnapshot, document, tiny_compile
+
+ONE, TWO, EMPTY = document("one"), document("two"), document()
+DOWN = UpstreamError("network", "nobody there")
+REFUSED = UpstreamError("unauthorized", "no", status=401)
+
+
+@dataclass
+class World:
+    """A poller and everything around it."""
+
+    source: FakeSource
+    bootstrap: FakeSource | None = None
+    store: MemoryStore = field(default_factory=MemoryStore)
+    clock: FakeClock = field(default_factory=FakeClock)
+    log: RecordingLog = field(default_factory=RecordingLog)
+    refresh_ms: int = 5000
+    compile: Callable[[object, TinySnapshot | None], TinyCompiled] = tiny_compile
+
+    def __post_init__(self) -> None:
+        self.holder: Holder[TinySnapshot] = Holder()
+        self.document_storage = DocumentStorage(self.store, "key", self.log)
+        self.poller = Poller(
+            self.source,
+            self.holder,
+            Preparer(self.compile),
+            self.document_storage,
+            clock=self.clock,
+            log=self.log,
+            draw=lambda: 0.0,
+            refresh_ms=self.refresh_ms,
+            bootstrap=self.bootstrap,
+        )
+
+    @property
+    def serves(self) -> list[str] | None:
+        """The names of the toggles that are served, None when there is no configuration."""
+        return None if self.holder.current is None else list(self.holder.current.names)
+
+    async def round(self) -> float:
+        """Wait until a poll is over and return the seconds to the next; then let them pass, so that the next has begun."""
+        delay = await self.clock.next_sleep()
+        await self.clock.advance(delay)
+        return delay
+
+
+def stored(body: bytes, etag: str | None) -> MemoryStore:
+    """Return a store that holds a configuration."""
+    store = MemoryStore()
+    store.data["key"] = StoredDocument(body, etag).pack()
+    return store
+
+
+@asynccontextmanager
+async def running(*script: Any, **changes: Any) -> AsyncIterator[World]:
+    """Run a poller over a source's script."""
+    world = World(changes.pop("source", None) or FakeSource(*script), **changes)
+    world.poller.start()
+    try:
+        yield world
+    finally:
+        await world.poller.stop()
+        assert not world.poller.running

@@ -1,0 +1,135 @@
+"""A service over a snapshot that gives back what it is told to: for tests that do not ask how a toggle is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any
+
+from flagsvc.engine.canonical import CacheKeys
+from flagsvc.engine.context import Context
+from flagsvc.engine.reads import Reads
+from flagsvc.engine.run import Memory
+from flagsvc.http.call import Call
+from flagsvc.http.messages import Headers, Refused, Request, Response
+from flagsvc.proxy.api.service import Service
+from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.extensions import ContextEnricher
+from flagsvc.testing import FakeClock, RecordingLog
+
+EMPTY = b'{"toggles":[]}'
+
+
+def attempt(function: Callable[..., object], *arguments: object) -> object:
+    """Return what a function gives, or the refusal it raises."""
+    try:
+        return function(*arguments)
+    except Refused as refused:
+        return refused
+
+
+class FakeSnapshot:
+    """Answers every context with `body`; `contexts` are those it was asked about. What it reads is noted by keyword."""
+
+    def __init__(self, body: bytes = EMPTY, **noted: object) -> None:
+        reads = Reads()
+        for name, value in noted.items():
+            setattr(reads, name, value)
+        self.body = body
+        self.cache_keys = CacheKeys(reads, "revision")
+        self.contexts: list[Context] = []
+        self.memory = Memory(0, 0, False)
+
+    def enabled(self, context: Context) -> bytes:
+        """Note the context."""
+        self.contexts.append(context)
+        return self.body
+
+    def all(self, context: Context) -> bytes:
+        """Note the context."""
+        return self.enabled(context)
+
+    def named(self, context: Context, names: list[str]) -> tuple[bytes, list[bool]]:
+        """Note the context; every second toggle is on."""
+        return self.enabled(context), [index % 2 == 0 for index in range(len(names))]
+
+    def take_faults(self) -> list[tuple[str, Exception]]:
+        """Return and forget the faults."""
+        faults, self.memory.faults = self.memory.faults, []
+        return faults
+
+
+class FakeHolder:
+    """A cell with a snapshot."""
+
+    def __init__(self, current: FakeSnapshot | None) -> None:
+        self.current = current
+        self.document: Any = None
+        self.last_fetch_ms = 0.0
+        self.last_update_ms = 0.0
+        self.state = "cold"
+        self.problems = 0
+        self.checked: float | None = None
+        self.failures = 0
+        self.events = {"fetched": 0}
+
+
+class FakeUsage:
+    """Counters that write down what they are told."""
+
+    entries = unknown = full = refused = 0
+
+    def __init__(self) -> None:
+        self.counted: list[tuple[str, bool]] = []
+        self.added: list[tuple[str, int, int, dict[str, int]]] = []
+        self.reports = 0
+
+    def count_all(self, names: list[str], states: list[bool]) -> None:
+        """Write a look-up down."""
+        self.counted += zip(names, states, strict=True)
+
+    def add(self, name: str, yes: int, no: int, variants: dict[str, int]) -> None:
+        """Write a report down."""
+        self.added.append((name, yes, no, variants))
+
+    def reported(self) -> None:
+        """Write down that a report is complete."""
+        self.reports += 1
+
+
+class Serving:
+    """A service and everything it is connected to."""
+
+    def __init__(
+        self, snapshot: FakeSnapshot | None = None, enrichers: Sequence[ContextEnricher] = (), **settings: Any
+    ) -> None:
+        self.snapshot = FakeSnapshot() if snapshot is None else snapshot
+        self.holder = FakeHolder(self.snapshot)
+        self.usage = FakeUsage()
+        self.log = RecordingLog()
+        self.clock = FakeClock()
+        self.service = Service(
+            ServiceSettings(**{"client_keys": ("k",), "server_tokens": ("t",), **settings}),
+            holder=self.holder,
+            usage=self.usage,
+            log=self.log,
+            clock=self.clock,
+            enrichers=enrichers,
+            random=Random(7),
+        )
+
+    def ask(
+        self, method: bytes, path: bytes, query: bytes = b"", headers: Headers | None = None, body: bytes = b""
+    ) -> Response:
+        """Return the answer to a request with the client key, where it needs no awaiting."""
+        admitted = self.service.admit(request(method, path, query, headers))
+        if isinstance(admitted, Call):
+            answer = self.service.answer(admitted, body)
+            assert isinstance(answer, Response)
+            return answer
+        return admitted
+
+
+def request(method: bytes, path: bytes, query: bytes = b"", headers: Headers | None = None) -> Request:
+    """Return a request with the client key."""
+    return Request(method, path, query, [(b"authorization", b"k"), *(headers or [])], peer="192.0.2.1")

@@ -1,0 +1,86 @@
+"""What tests of smuggling stand on: balancers that share connections among callers, applications mounted in uvicorn."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import uvicorn
+
+from support.balancers import haproxy_as, nginx_as
+
+NGINX = """\
+daemon off;
+master_process off;
+pid {{folder}}/nginx.pid;
+error_log stderr warn;
+events {{{{ worker_connections 128; }}}}
+http {{{{
+  access_log off;
+  client_body_temp_path {{folder}}/client;
+  proxy_temp_path {{folder}}/proxy;
+  fastcgi_temp_path {{folder}}/fastcgi;
+  uwsgi_temp_path {{folder}}/uwsgi;
+  scgi_temp_path {{folder}}/scgi;
+  map $http_upgrade $connection_upgrade {{{{ default upgrade; '' ''; }}}}
+  upstream servers {{{{
+{{servers}}
+    keepalive 1;
+  }}}}
+  server {{{{
+    listen 127.0.0.1:{{port}};
+    location / {{{{
+      proxy_pass http://servers;
+      proxy_http_version 1.1;
+      proxy_set_header Host $host;
+      {lines}
+    }}}}
+  }}}}
+}}}}
+"""
+PLAIN = NGINX.format(lines='proxy_set_header Connection "";')
+WEBSOCKETS = NGINX.format(
+    lines="proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection $connection_upgrade;"
+)
+"""The lines of nginx's own page on WebSockets, as they stand before many a service."""
+HAPROXY = """
+global
+    maxconn 200
+defaults
+    mode http
+    timeout connect 5s
+    timeout client 5s
+    timeout server 5s
+    timeout queue 5s
+    http-reuse always
+frontend callers
+    bind 127.0.0.1:{port}
+    default_backend servers
+backend servers
+{servers}
+"""
+
+Run = Callable[[int, str], AbstractContextManager[int]]
+BALANCERS: dict[str, Run] = {
+    "nginx": lambda port, health: nginx_as(PLAIN, f"    server 127.0.0.1:{port};", health),
+    "nginx with WebSocket lines": lambda port, health: nginx_as(WEBSOCKETS, f"    server 127.0.0.1:{port};", health),
+    "HAProxy": lambda port, health: haproxy_as(HAPROXY, f"    server one 127.0.0.1:{port} maxconn 1", health),
+}
+"""What runs a balancer before a port until the block ends, given the path of health; it gives its own port."""
+
+
+@contextmanager
+def mounted(app: Any) -> Iterator[int]:
+    """Run an application in uvicorn as it is, in a thread; give its port."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(uvicorn.Config(app, http="httptools", log_config=None, log_level="critical"))
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            server.should_exit = True
+            thread.join(20)

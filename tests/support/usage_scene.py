@@ -1,0 +1,97 @@
+"""A reporter with everything around it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from flagsvc.core.errors import UpstreamError
+from flagsvc.proxy.upstream import Identity
+from flagsvc.proxy.usage import Reporter, UnsentUsage, UsageCounters
+from flagsvc.testing import FakeClock, MemoryRecordStore, RecordingLog, RecordingUpstream, turns
+
+DOWN = UpstreamError("network", "nobody there")
+
+
+class HangingUpstream(RecordingUpstream):
+    """Takes metrics when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = asyncio.Event()
+
+    async def send_metrics(self, payload: Mapping[str, object]) -> None:
+        """Wait, then write down."""
+        await self.gate.wait()
+        await super().send_metrics(payload)
+
+
+@dataclass
+class World:
+    """A reporter and everything around it."""
+
+    upstream: RecordingUpstream = field(default_factory=RecordingUpstream)
+    clock: FakeClock = field(default_factory=FakeClock)
+    log: RecordingLog = field(default_factory=RecordingLog)
+    draw: Callable[[], float] = lambda: 0.0
+    interval_ms: int = 30_000
+    jitter_ms: int = 0
+    synchronised: bool = True
+    batch: int = 10_000
+    record_store: MemoryRecordStore | None = None
+
+    def __post_init__(self) -> None:
+        self.usage = UsageCounters(lambda: {"a": (), "b": ()}, self.clock.now)
+        self.synchronisation = asyncio.Event()
+        if self.synchronised:
+            self.synchronisation.set()
+        self.unsent_usage: UnsentUsage | None = None
+        if self.record_store is not None:
+            self.unsent_usage = UnsentUsage(
+                self.record_store, clock=self.clock, log=self.log, interval_ms=self.interval_ms
+            )
+        self.reporter = Reporter(
+            self.usage,
+            self.upstream,
+            Identity("app", "instance", "connection"),
+            clock=self.clock,
+            log=self.log,
+            draw=lambda: self.draw(),
+            interval_ms=self.interval_ms,
+            jitter_ms=self.jitter_ms,
+            batch=self.batch,
+            unsent_usage=self.unsent_usage,
+            custom_strategies=["mine"],
+            synchronised=self.synchronisation.wait,
+        )
+
+    @property
+    def sent(self) -> list[dict[str, Any]]:
+        """The toggles of each metrics post that was taken."""
+        return [payload["bucket"]["toggles"] for payload in self.upstream.metrics]  # type: ignore[index]
+
+    async def interval(self) -> float:
+        """Let the time until the next sending pass and return it."""
+        delay = await self.clock.next_sleep()
+        await self.clock.advance(delay)
+        return delay
+
+
+@asynccontextmanager
+async def running(**changes: Any) -> AsyncIterator[World]:
+    """Run a reporter."""
+    world = World(**changes)
+    world.reporter.start()
+    await turns()
+    try:
+        yield world
+    finally:
+        await world.reporter.stop()
+
+
+def tally(yes: int, no: int) -> dict[str, object]:
+    """Return what is sent for a toggle without variants."""
+    return {"yes": yes, "no": no, "variants": {}}

@@ -1,0 +1,269 @@
+"""What the tests of the wire stand on: a proxy over the real engine, and ways to talk to it.
+
+A transport takes a service and a request and gives the answer as it left. `TRANSPORTS` is what every test of
+the wire runs over: plain ASGI, and the front.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Protocol
+
+from flagsvc.engine.compile import CompileOptions, compile_document
+from flagsvc.engine.snapshot import Snapshot
+from flagsvc.engine.strategies import CustomStrategy
+from flagsvc.http.server.asgi import AsgiApp
+from flagsvc.proxy.api.service import Service
+from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.configuration import ConfigurationDocument, Holder
+from flagsvc.proxy.extensions import ContextEnricher
+from flagsvc.proxy.usage import UsageCounters
+from flagsvc.testing import FakeClock, RecordingLog
+from support.wirefront import through_front
+
+KEY = "client-key"
+TOKEN = "server-token"
+PEER = "203.0.113.7"
+SECONDS = 20.0
+
+DOCUMENT: dict[str, Any] = {
+    "version": 2,
+    "features": [
+        {"name": "on", "enabled": True, "impressionData": True, "strategies": [{"name": "default"}]},
+        {"name": "off", "enabled": False, "strategies": [{"name": "default"}]},
+        {
+            "name": "varied",
+            "enabled": True,
+            "strategies": [{"name": "default"}],
+            "variants": [{"name": "blue", "weight": 1000, "payload": {"type": "string", "value": "sea"}}],
+        },
+    ],
+}
+
+
+def asking(field_name: str, operator: str, *values: str, name: str = "asked") -> dict[str, Any]:
+    """Return a toggle that is on when a constraint on one context field holds: a window on what the context became."""
+    key = {"value": values[0]} if operator.startswith(("NUM", "DATE")) else {"values": list(values)}
+    constraint = {"contextName": field_name, "operator": operator, **key}
+    return {"name": name, "enabled": True, "strategies": [{"name": "default", "constraints": [constraint]}]}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer as it left the proxy."""
+
+    status: int
+    fields: list[tuple[str, str]]
+    body: bytes
+
+    def header(self, name: str) -> str | None:
+        """Return the value of a header that may be there once; None where it is missing."""
+        found = [value for each, value in self.fields if each == name.lower()]
+        assert len(found) <= 1, f"{name} is there {len(found)} times"
+        return found[0] if found else None
+
+    def json(self) -> Any:
+        """Return the body, decoded."""
+        return json.loads(self.body)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the toggles in the body."""
+        return [toggle["name"] for toggle in self.json()["toggles"]]
+
+
+GONE = Answer(0, [], b"")
+"""What a caller that left before its body was there gets: nothing."""
+
+
+@dataclass
+class Asked:
+    """A request on its way: `chunks` are the pieces its body comes in; `taken` counts those that were fetched.
+
+    `gone` tells that the caller leaves before its body is there.
+    """
+
+    method: str
+    target: str
+    headers: list[tuple[str, str]]
+    chunks: Sequence[bytes] = ()
+    peer: str | None = PEER
+    root: str = ""
+    gone: bool = False
+    taken: int = 0
+
+
+class Transport(Protocol):
+    """A way to put a request to a service."""
+
+    def __call__(self, service: Service, asked: Asked) -> Answer:
+        """Return the answer."""
+
+
+def in_process(service: Service, asked: Asked) -> Answer:
+    """Call the application as an ASGI server does, without a socket."""
+    return asyncio.run(asyncio.wait_for(call(application(service), asked), SECONDS))
+
+
+def application(service: Service) -> AsgiApp[Any]:
+    """Return the ASGI application around a service."""
+    return AsgiApp(service, nothing, nothing)
+
+
+async def call(app: AsgiApp, asked: Asked) -> Answer:
+    """Play an ASGI server for one request; checks that the application keeps ASGI's rules."""
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        if asked.gone:
+            return {"type": "http.disconnect"}
+        if asked.taken >= max(1, len(asked.chunks)):
+            await asyncio.Event().wait()  # the caller stays
+        body = asked.chunks[asked.taken] if asked.chunks else b""
+        asked.taken += 1
+        return {"type": "http.request", "body": body, "more_body": asked.taken < len(asked.chunks)}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await app(scope_of(asked), receive, send)
+    if asked.gone:
+        assert sent == []
+        return GONE
+    start, *rest = sent
+    assert start["type"] == "http.response.start"
+    assert [each["type"] for each in rest] == ["http.response.body"]
+    fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in start["headers"]]
+    assert all(name == name.lower() for name, _ in fields)
+    return Answer(start["status"], fields, rest[0]["body"])
+
+
+def scope_of(asked: Asked) -> dict[str, Any]:
+    """Return the ASGI scope of a request."""
+    path, _, query = asked.target.partition("?")
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.4"},
+        "http_version": "1.1",
+        "method": asked.method,
+        "scheme": "http",
+        "path": asked.root + path,
+        "raw_path": (asked.root + path).encode("latin-1"),
+        "root_path": asked.root,
+        "query_string": query.encode("latin-1"),
+        "headers": [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in asked.headers],
+        "client": None if asked.peer is None else (asked.peer, 50000),
+        "server": ("127.0.0.1", 3000),
+    }
+
+
+TRANSPORTS: dict[str, Transport] = {"asgi": in_process, "front": through_front}
+"""Every way the contract is served."""
+
+
+async def nothing() -> None:
+    """Stand for a start and a stop that need nothing."""
+
+
+@dataclass
+class Wire:
+    """A proxy to ask, and what it did: its counters, log, clock and the cell its configuration is in."""
+
+    transport: Transport
+    service: Service
+    holder: Holder[Snapshot]
+    usage: UsageCounters
+    log: RecordingLog
+    clock: FakeClock
+    last: Asked | None = None
+
+    @property
+    def app(self) -> AsgiApp[Any]:
+        """The ASGI application around it."""
+        return application(self.service)
+
+    def ask(
+        self,
+        method: str,
+        target: str,
+        headers: dict[str, str] | Iterable[tuple[str, str]] = (),
+        *,
+        key: str | None = KEY,
+        body: bytes | object = b"",
+        chunks: Sequence[bytes] | None = None,
+        peer: str | None = PEER,
+        root: str = "",
+        gone: bool = False,
+    ) -> Answer:
+        """Return the answer to a request. `body` is bytes or becomes JSON; `chunks` sends it without a Content-Length."""
+        given = list(headers.items() if isinstance(headers, dict) else headers)
+        if key is not None:
+            given.append(("authorization", key))
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        if chunks is not None:
+            given.append(("transfer-encoding", "chunked"))
+        elif content and not any(name.lower() == "content-length" for name, _ in given):
+            given.append(("content-length", str(len(content))))
+        pieces = list(chunks) if chunks is not None else [content] if content else []
+        self.last = Asked(method, target, given, pieces, peer, root, gone)
+        return self.transport(self.service, self.last)
+
+    def get(self, target: str, headers: dict[str, str] | None = None, **more: Any) -> Answer:
+        """Return the answer to a GET."""
+        return self.ask("GET", target, headers or {}, **more)
+
+    def post(self, target: str, body: object, headers: dict[str, str] | None = None, **more: Any) -> Answer:
+        """Return the answer to a POST of JSON."""
+        return self.ask("POST", target, {"content-type": "application/json", **(headers or {})}, body=body, **more)
+
+    def pass_s(self, seconds: float) -> None:
+        """Let time pass."""
+        asyncio.run(self.clock.advance(seconds))
+
+    def serve(self, document: object, strategies: dict[str, CustomStrategy] | None = None) -> None:
+        """Serve this document from now on."""
+        compiled = compile_document(document, CompileOptions(custom_strategies=strategies or {}))
+        raw = json.dumps(document).encode()
+        self.holder.replace(compiled.snapshot, ConfigurationDocument(raw, '"v1"'), len(compiled.problems))
+
+    def counted(self) -> dict[str, tuple[int, int, dict[str, int]]]:
+        """Return what was counted so far, and forget it."""
+        bucket = self.usage.drain()
+        toggles = {} if bucket is None else bucket.toggles
+        return {name: (tally.yes, tally.no, tally.variants) for name, tally in toggles.items()}
+
+
+Opener = Callable[..., Wire]
+"""Opens a Wire: `document` (None: not ready), `enrichers`, `strategies`, `log`, and any field of ServiceSettings."""
+
+
+def open_wire(
+    transport: Transport,
+    *,
+    document: object = DOCUMENT,
+    enrichers: Sequence[ContextEnricher] = (),
+    strategies: dict[str, CustomStrategy] | None = None,
+    **settings: Any,
+) -> Wire:
+    """Return a proxy with these settings over this transport."""
+    holder: Holder[Snapshot] = Holder()
+    clock, log = FakeClock(), RecordingLog()
+    usage = UsageCounters(lambda: holder.current.names if holder.current else {}, clock.now)
+    given = {"client_keys": (KEY,), "server_tokens": (TOKEN,), "custom_strategies": tuple(strategies or ()), **settings}
+    service = Service(
+        ServiceSettings(**given),
+        holder=holder,
+        usage=usage,
+        log=log,
+        clock=clock,
+        enrichers=enrichers,
+        random=Random(1),
+    )
+    wire = Wire(transport, service, holder, usage, log, clock)
+    if document is not None:
+        wire.serve(document, strategies)
+    return wire

@@ -1,0 +1,100 @@
+"""The verdicts: what is met, what is missed, what could not be known."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness import goals
+from harness.goals import MET, MISSED, MUST, UNKNOWN
+from harness.results import EDGE_ONE, OURS, TWO_PROCESSES, Results
+from support.bench_scene import cell, sample
+
+
+def states(results: Results) -> dict[str, tuple[str, str]]:
+    """Return figure and state by what was asked."""
+    return {each.what: (each.figure, each.state) for each in [*goals.ratios(results), *goals.rest(results)]}
+
+
+def test_ratios() -> None:
+    """A ratio is the other's cost over ours: over the goal, between goal and must, below it, or unknown."""
+    found = states(sample())
+    assert found["the reference, 10 flags"] == ("20.0", MUST)
+    assert found["the reference, 1,000 flags"] == ("50.0", MISSED)
+    assert found["the reference, 100 flags"] == ("", UNKNOWN)
+    assert found["Edge 20.1.0, one worker thread, 10 flags"] == ("5.0", MUST)
+    assert goals.judge(21, 16, 21) == MET
+
+
+@pytest.mark.parametrize(("version", "age"), [("20.1.0", "old"), ("20.4.1", "new"), ("21.0.0", "new"), ("unknown", "")])
+def test_each_edge_has_goals_of_its_own(version: str, age: str) -> None:
+    """What is asked against the one version is not judged against the other."""
+    results = sample()
+    results.about["versions"]["Unleash Edge"] = version
+    found = states(results)
+    assert goals.edge_age(results) == age
+    assert (found.get(f"{goals.NEW}, 10 flags", ("", UNKNOWN))[1] != UNKNOWN) == (age == "new")
+    assert (found.get(f"{goals.OLD}, 10 flags", ("", UNKNOWN))[1] != UNKNOWN) == (age == "old")
+
+
+def test_the_rest() -> None:
+    """Each of the other goals compares what it names."""
+    found = states(sample())
+    assert found["a 304, 10 flags"] == ("1.10 times", MET)
+    assert found["two workers, 100 flags"] == ("1.20 times", MISSED)
+    assert found["mounted (ASGI)"] == ("", UNKNOWN)
+    assert found["memory of a worker, 1,000 flags"] == ("42.0 MB", MET)
+    assert found["start to ready, 1,000 flags"] == ("0.31 s", MET)
+    assert found["refresh, one flag a second"] == ("2.00 times", MET)
+
+
+def test_the_gets_of_mixed_traffic() -> None:
+    """Posts and checks are taken off as they cost alone, in each round: (11.5 - 40 / 20 - 10 / 100) / 0.94 is 10."""
+    assert goals.mixture_of(sample(), OURS, 10) == [pytest.approx(1.0)] * 3
+    assert states(sample())["the GETs of mixed traffic, 10 flags"] == ("1.00 times", MET)
+
+
+def test_a_round_that_was_disturbed_does_not_decide_on_mixed_traffic() -> None:
+    """What slows a whole round leaves its ratio as it is; what slows one figure of it moves the median of the rounds little."""
+    results = sample()
+    mixed = results.find("mixed", OURS, form="mixed")
+    alone = results.find("mixed", OURS, form="GET list")
+    assert mixed and alone
+    for cell_ in results.all("mixed"):
+        cell_.cpu[0] *= 3
+    mixed.cpu[1] *= 1.5
+    assert states(results)["the GETs of mixed traffic, 10 flags"] == ("1.00 times", MET)
+    alone.cpu.pop()
+    assert goals.mixture_of(results, OURS, 10) == []
+    assert states(results)["the GETs of mixed traffic, 10 flags"] == ("", UNKNOWN)
+
+
+def test_two_workers_stand_beside_two_processes() -> None:
+    """The verdict is on the workers; what the machine takes for two processes is told with it."""
+    (verdict,) = goals.workers(sample())
+    assert (verdict.state, verdict.note) == (MISSED, "two separate processes: 1.15 times")
+    results = sample()
+    results.cells = [each for each in results.cells if each.server != TWO_PROCESSES]
+    assert goals.workers(results)[0].note == ""
+
+
+def test_why_there_is_no_figure_against_an_edge() -> None:
+    """The newer one has to be somebody's own; the older one was not the one that was measured, or there was none."""
+    results = sample()
+    told = {each.what: each.figure for each in goals.ratios(results)}
+    assert "20.1.0 is the newest that `cargo install` gave" in told[goals.NEW]
+    assert "make bench EDGE=BINARY" in told[goals.NEW]
+    results.about["versions"]["Unleash Edge"] = "20.4.1"
+    assert states(results)[goals.OLD] == ("Edge 20.4.1 was measured instead", UNKNOWN)
+    del results.about["versions"]["Unleash Edge"]
+    assert states(results)[goals.OLD] == ("no Edge was measured", UNKNOWN)
+
+
+def test_nothing_measured_is_nothing_known() -> None:
+    """Without figures every goal is unknown, none is met."""
+    assert {each.state for each in [*goals.ratios(Results()), *goals.rest(Results())]} == {UNKNOWN}
+
+
+def test_a_304_is_not_compared_with_a_200() -> None:
+    """The status belongs to the cell."""
+    results = Results(about={}, cells=[cell(OURS, 10), cell(EDGE_ONE, 50, status=304)])
+    assert goals.ratio(results, EDGE_ONE, flags=10, form="GET list", encoding="identity", status=304) is None

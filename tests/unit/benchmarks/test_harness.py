@@ -1,0 +1,265 @@
+"""The harness whole: a small run of ours alone, what is left out and why, and servers that disagree."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import proxy
+from harness import edge, load, measuring, parts, prepared, procs, servers, upstream
+from harness.load import BenchError
+from harness.measuring import Scale, Stand, Task
+from harness.results import EMPTY, ONE_WORKER, OURS, TWO_PROCESSES, TWO_WORKERS, Cell
+from support.bench_scene import PLAIN, generator, loopback
+from support.processes import ask
+
+TINY = Scale(
+    sizes=(10,), rounds=1, extra=0, paired=1, seconds=0.05, whole=False,
+    warm_s=0.05, warm_ups=1, learn_s=0.05, connections=4, engine_s=0.01,
+)  # fmt: skip
+
+
+def test_a_small_run_of_ours_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every cell is measured, pages and raw results are written, what is not asked for is said, and it ends with 0."""
+    generator()
+    monkeypatch.setattr(proxy, "scale_of", lambda options: TINY)
+    assert proxy.main(["--only-ours", "--parts", "matrix", "--output", str(tmp_path)]) == 0
+    raw = json.loads((tmp_path / "proxy.json").read_text())
+    cells = [Cell(**each) for each in raw["cells"]]
+    matrix = {(each.form, each.encoding, each.status) for each in cells if each.part == "matrix"}
+    assert {("GET list", "identity", 200), ("GET list", "gzip", 200), ("GET list", "identity", 304)} <= matrix
+    assert {each.part for each in cells if each.server == EMPTY} == {"floor"}
+    assert all(each.cpu and each.cpu[0] > 0 and each.rate > 0 for each in cells)
+    assert raw["left_out"] == ["the reference and Edge: not asked for"]
+    assert raw["failed"] == []
+    assert raw["memory"][0]["pss"] > 1
+    assert {each.cached is not None for each in cells if each.server == OURS and each.status == 200} == {True}
+    assert "## Goals" in (tmp_path / "proxy.md").read_text()
+
+
+def test_workers_beside_two_processes_and_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One worker, two, and two processes that know nothing of each other are measured; the engine has files of its own."""
+    generator()
+    monkeypatch.setattr(proxy, "scale_of", lambda options: TINY)
+    assert proxy.main(["--only-ours", "--parts", "workers,engine", "--output", str(tmp_path)]) == 0
+    raw = json.loads((tmp_path / "proxy.json").read_text())
+    assert {each["server"] for each in raw["cells"]} == {ONE_WORKER, TWO_WORKERS, TWO_PROCESSES}
+    assert "engine" not in raw
+    alone = json.loads((tmp_path / "engine.json").read_text())
+    assert alone["about"] == raw["about"]
+    assert set(alone["microseconds"]["interpreted"]) == {"10"}
+
+
+def test_what_is_compared_with_workers_is_in_one_session() -> None:
+    """Each process has a group of its own, to be ended by, and the session of the load generator; nothing of it stays."""
+    with servers.upstream() as url, servers.ours_twice("two")(f"{url}/10") as first:
+        assert first.second
+        pids = [first.pid, first.second.pid]
+        assert [os.getsid(pid) for pid in pids] == [os.getsid(0)] * 2
+        assert [os.getpgid(pid) for pid in pids] == pids
+        assert first.port != first.second.port
+    assert [Path(f"/proc/{pid}").exists() for pid in pids] == [False, False]
+
+
+def test_an_engine_that_cannot_be_measured_does_not_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its processes' failure is one of the run's."""
+
+    def broken(sizes: object, seconds: float) -> None:
+        raise subprocess.CalledProcessError(1, "engine.py")
+
+    monkeypatch.setattr(parts.engine, "both", broken)
+    stand = Stand(Path(), Path(), TINY, silent)
+    proxy.attempt("engine", stand, parts.Kinds(""))
+    assert "engine: " in stand.results.failed[0]
+
+
+def test_pages_are_written_again_without_measuring(tmp_path: Path) -> None:
+    """`--render` needs nothing but the raw results."""
+    from harness import results
+    from support.bench_scene import sample
+
+    results.write(sample(), tmp_path / "proxy.json")
+    assert proxy.main(["--render", "--output", str(tmp_path)]) == 0
+    assert (tmp_path / "proxy.md").exists()
+
+
+def test_parts_of_it_do_not_overwrite_the_published_pages() -> None:
+    """Only the whole goes to docs/benchmarks."""
+    assert proxy.arguments([]).output.parts[-2:] == ("docs", "benchmarks")
+    for given in (["--quick"], ["--only-ours"], ["--sizes", "10"], ["--parts", "matrix"]):
+        assert proxy.arguments(given).output.parts[-2:] == (".cache", "bench")
+
+
+def silent(line: str) -> None:
+    """Say nothing."""
+
+
+def test_edge_is_what_is_given(tmp_path: Path) -> None:
+    """`EDGE=BINARY` is taken where it can be run, and is no reason to build anything."""
+    binary = tmp_path / "edge"
+    assert edge.find(str(binary), True, silent) == f"EDGE=`{binary}` is no program"
+    binary.touch()
+    binary.chmod(stat.S_IRWXU)
+    assert edge.find(str(binary), True, silent) == binary
+
+
+def test_edge_is_left_out_where_rust_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without cargo there is a reason; a quick run does not build for a quarter of an hour."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert edge.find("", True, silent, tmp_path) == "Rust (cargo) is not installed"
+    assert "not built yet" in str(edge.find("", False, silent, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("script", "told"), [("exit 3", "could not build"), ("echo no such version; exit 1", "no such version")]
+)
+def test_edge_is_left_out_where_cargo_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, told: str
+) -> None:
+    """What cargo says last is the reason."""
+    cargo = tmp_path / "cargo"
+    cargo.write_text(f"#!/bin/sh\n{script}\n")
+    cargo.chmod(stat.S_IRWXU)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert told in str(edge.find("", True, silent, tmp_path / "edge"))
+
+
+def test_edge_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cargo built is kept and found."""
+    cargo = tmp_path / "cargo"
+    cargo.write_text('#!/bin/sh\nmkdir -p "$8/bin" && touch "$8/bin/unleash-edge"\n')
+    cargo.chmod(stat.S_IRWXU)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    built = edge.find("", True, silent, tmp_path / "edge")
+    assert built == tmp_path / "edge" / "bin" / "unleash-edge"
+    cargo.unlink()
+    assert edge.find("", False, silent, tmp_path / "edge") == built
+
+
+def test_servers_that_disagree_are_not_measured() -> None:
+    """A flag that is missing, or whose variant or payload is another, is found; order and extra fields do not matter."""
+    same = {"a": (True, "blue", True, None, None), "b": (False, "disabled", False, None, None)}
+    assert servers.unlike({"ours": same, "other": dict(reversed(same.items()))}, "user 1") == []
+    found = servers.unlike({"ours": same, "other": {"a": (True, "red", True, None, None)}}, "user 1")
+    assert found == [
+        "user 1: ours and other differ in 2 flags, `a` is (True, 'blue', True, None, None) and (True, 'red', True, None, None)"
+    ]
+
+
+def test_a_disagreement_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is an error, with what differs."""
+    monkeypatch.setattr(servers, "differences", lambda running, users: ["user 1: something"])
+    with pytest.raises(BenchError, match="user 1: something"):
+        parts.agree(10, [])
+
+
+def test_a_part_that_breaks_does_not_take_the_others_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What breaks is kept as failed; servers that disagree end the run."""
+    stand, kinds = Stand(tmp_path, tmp_path, TINY, silent), parts.Kinds("")
+
+    def broken(stand: Stand, kinds: parts.Kinds) -> None:
+        raise BenchError("something")
+
+    def disagreeing(stand: Stand, kinds: parts.Kinds) -> None:
+        raise load.DisagreementError("user 1")
+
+    monkeypatch.setitem(parts.PARTS, "users", broken)
+    monkeypatch.setitem(parts.PARTS, "matrix", disagreeing)
+    proxy.attempt("users", stand, kinds)
+    assert stand.results.failed == ["users: something"]
+    with pytest.raises(load.DisagreementError):
+        proxy.attempt("matrix", stand, kinds)
+
+
+def test_cpu_of_a_process_tree_is_counted() -> None:
+    """What a child of a child burns belongs to the whole, and what sleeps burns nothing."""
+    burn = "import time\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\ninput()"
+    parent = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {burn!r}])"
+    with subprocess.Popen([sys.executable, "-c", parent], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout and process.stdin
+        process.stdout.readline()
+        assert len(procs.tree(process.pid)) == 2
+        assert procs.cpu_seconds(process.pid) >= 0.3
+        assert procs.memory(process.pid).rss >= procs.memory(process.pid).pss > 1
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+
+
+def test_what_a_server_cannot_sustain_is_left_out(tmp_path: Path) -> None:
+    """A rate over six tenths of what it can answer is not asked for, and the reason is kept."""
+    stand = Stand(tmp_path, tmp_path, TINY, silent)
+    with loopback(lambda request: b"") as server:
+        subject = servers.Server(OURS, servers.FAMILY, server.port, None, 0.0)  # type: ignore[arg-type]
+        assert stand.rated("latency", 10, subject, 100, 150) is None
+    assert server.requests == []
+    assert "over six tenths" in stand.results.left_out[0]
+
+
+def test_a_cell_that_fails_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
+    """Broken answers make no figure, but a line of what failed."""
+    stand = Stand(generator(), tmp_path, TINY, silent)
+    with loopback(lambda request: b"HTTP/1.1 500 x\r\nContent-Length: 0\r\n\r\n") as server:
+        program = type("Running", (), {"process": type("Process", (), {"pid": os.getpid()})})
+        subject = servers.Server(OURS, servers.FAMILY, server.port, program, 0.0)  # type: ignore[arg-type]
+        stand.cell(10, [subject], Task("matrix", prepared.LIST))
+    assert stand.results.cells == []
+    assert "another status" in stand.results.failed[0]
+
+
+def test_no_user_comes_again(tmp_path: Path) -> None:
+    """Run after run, every request on a server is for another user; a task with users of its own repeats just these."""
+    stand = Stand(generator(), tmp_path, TINY, silent)
+    with loopback(lambda request: PLAIN) as server:
+        program = type("Running", (), {"process": type("Process", (), {"pid": os.getpid()})})
+        subject = servers.Server("other", servers.FAMILY, server.port, program, 0.0)  # type: ignore[arg-type]
+        for _ in range(3):
+            stand.shoot(subject, Task("matrix", prepared.LIST), 10, load.Plan(count=40, connections=4, warm=0.0))
+        fresh = {user(request) for request in server.requests}
+        stand.shoot(subject, Task("users", prepared.LIST, users=2), 10, load.Plan(count=40, connections=4, warm=0.0))
+        every = {user(request) for request in server.requests}
+    assert len(fresh) == 120
+    assert every - fresh == {b"1000000", b"1000001"} - fresh
+
+
+def user(request: bytes) -> bytes:
+    """Return the number of the user that a request is for."""
+    return request.partition(b"userId=")[2].partition(b"&")[0]
+
+
+def test_the_upstream_serves_documents_and_tokens() -> None:
+    """A size in the path is a document with its tag; changing ones change; Edge's tokens are told apart."""
+    content, packed, tag = upstream.body(10, None, 0)
+    assert len(json.loads(content)["features"]) == 10
+    assert len(packed) < len(content)
+    assert upstream.body(10, "-one", 5)[2] != tag
+    assert len({tag for _, _, tag in upstream.versions(10, "-one")}) == upstream.VERSIONS
+    one = json.loads(upstream.body(10, "-one", 4)[0])["features"]
+    every = json.loads(upstream.body(10, "-all", 4)[0])["features"]
+    assert sum(feature.get("description") == "as of 4" for feature in one) == 1
+    assert all(feature.get("description") == "as of 4" for feature in every)
+    kinds = {each["token"]: each["type"] for each in upstream.validated(["*:d.frontend", "*:d.backend"])["tokens"]}
+    assert kinds == {"*:d.frontend": "frontend", "*:d.backend": "client"}
+
+
+def test_the_upstream_answers_unchanged() -> None:
+    """A poller with the tag gets 304, and what is posted is accepted."""
+    with servers.upstream() as url:
+        first = ask(f"{url}/10/api/client/features", headers={"Accept-Encoding": "gzip"})
+        again = ask(f"{url}/10/api/client/features", headers={"If-None-Match": first.headers["etag"]})
+        assert (first.status, again.status) == (200, 304)
+        assert first.headers["content-encoding"] == "gzip"
+        assert ask(f"{url}/10/api/client/metrics", method="POST", body={}).status == 202
+        assert ask(f"{url}/nowhere").status == 404
+
+
+def test_scales_are_what_is_promised() -> None:
+    """The whole has every size; the quick one is a part of it."""
+    assert measuring.FULL.sizes == (10, 100, 350, 1_000, 5_000)
+    assert set(measuring.QUICK.sizes) <= set(measuring.FULL.sizes)
+    assert len(parts.tasks_of(measuring.FULL)) == 14

@@ -1,0 +1,164 @@
+"""The page and the raw results: everything measured is there, and nothing that names this machine."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+import engine
+from harness import goals, pages, plots, readme, results
+from harness.results import EDGE_ONE, OURS, Results
+from support.bench_scene import sample
+
+
+def test_raw_results_are_read_as_written(tmp_path: Path) -> None:
+    """The page can be written again from the raw file alone."""
+    results.write(sample(), tmp_path / "proxy.json")
+    assert results.read(tmp_path / "proxy.json") == sample()
+
+
+def test_the_page_has_figures_spread_and_ratios() -> None:
+    """A row of the matrix has each server's figure and what confirms it, how many times ours, requests a second, and bytes."""
+    assert "| 10 | 10.0 +5 % | 200 +5 % | 50.0 +5 % | 20.0 | 5.0 | 95,238 | 900 |" in pages.page(sample())
+
+
+def test_a_figure_that_nothing_confirms_is_marked() -> None:
+    """The mark stands where the second cheapest round is not close, or where there was but one; the page counts such cells."""
+    found = sample()
+    found.cells[0].cpu = [13.0, 10.0, 12.0]
+    found.cells[1].cpu = [200.0]
+    text = pages.page(found)
+    assert "| 10 | ~10.0 +20 % | ~200 | 50.0 +5 % |" in text
+    assert (
+        f"- Rounds of a cell: 1–3; {len(found.cells) - 2} of {len(found.cells)} cells steady; half of the cells" in text
+    )
+
+
+def test_mixed_traffic_and_two_processes_are_shown() -> None:
+    """The ratio of mixed traffic has the range of its rounds; the control stands beside the two workers, and in their goal."""
+    text = pages.page(sample())
+    assert "| 10 | ours | 10.0 +5 % | 40.0 +5 % | 10.0 +5 % | 11.5 +5 % | 1.00 | 1.00–1.00 |" in text
+    assert "| ours, two processes | 100 | 11.5 +5 % |" in text
+    assert "| 1.20 times | **not met**; two separate processes: 1.15 times |" in text
+
+
+def test_what_is_missing_is_said() -> None:
+    """What was left out and what failed stand on the page; a cell that is not there is a dash."""
+    found = sample()
+    found.failed.append("ours: something")
+    text = pages.page(found)
+    assert "- Left out: Edge: Rust (cargo) is not installed" in text
+    assert "- **Failed**: ours: something" in text
+    assert "| 1,000 | 20.0 +5 % | 1,000 +5 % | – | 50.0 | – |" in text
+
+
+def test_a_quick_run_says_so() -> None:
+    """Nobody takes rough figures for the whole."""
+    found = sample()
+    assert "quick run" not in pages.page(found)
+    found.about["quick"] = True
+    assert "quick run" in pages.page(found)
+
+
+def test_old_edges_carry_their_sentence() -> None:
+    """Every table with a ratio against an old Edge says that newer ones are faster; none against a new one does."""
+    found = sample()
+    text = pages.page(found)
+    tables = [block for block in text.split("\n\n") if EDGE_ONE in block and block.startswith("| flags")]
+    assert text.count(goals.NEWER) >= len(tables) + 1
+    found.about["versions"]["Unleash Edge"] = "20.4.1"
+    assert goals.NEWER not in pages.page(found)
+
+
+def test_what_the_cache_gave_is_said() -> None:
+    """Nobody has to guess whether different users were answered from memory."""
+    found = sample()
+    assert "our cache" not in pages.page(found)
+    found.cells[0].cached = 0.012
+    assert "in the 200s of the matrix: at most 1.2 %" in pages.page(found)
+
+
+def test_the_figure_of_a_cell() -> None:
+    """It is the cheapest round; the next one confirms it or not; how far apart all are is known; one round confirms nothing."""
+    cell = sample().cells[0]
+    cell.cpu, cell.rates = [14.0, 10.0, 10.9], [1.0, 3.0, 2.0]
+    assert (cell.us, cell.spread, cell.range) == (10.0, pytest.approx(0.09), pytest.approx(0.4))
+    assert cell.steady
+    assert cell.rate == 2.0
+    cell.cpu = [14.0, 10.0, 11.1]
+    assert not cell.steady
+    cell.cpu = [10.0]
+    assert not cell.steady
+
+
+def test_the_engine_has_a_page_of_its_own(tmp_path: Path) -> None:
+    """It says where and with what it was measured as the proxy's does, and is made again from its raw figures."""
+    found = sample()
+    figures = {"10": {"evaluate": 0.5, "compile": 85.2, "refresh": 30.3}}
+    found.engine = {"compiled": figures, "interpreted": None}
+    pages.write(found, tmp_path)
+    raw = json.loads((tmp_path / "engine.json").read_text())
+    assert raw == {"about": found.about, "microseconds": found.engine}
+    text = (tmp_path / "engine.md").read_text()
+    for line in ("- Commit: abc", "processor some processor", "flagsvc 0.1.0, compiled", "| 10 | 0.5 | 85.2 | 30.3 |"):
+        assert line in text
+    (tmp_path / "engine.md").unlink()
+    engine.render(tmp_path)
+    assert (tmp_path / "engine.md").read_text() == text
+
+
+def test_the_readme_has_the_figures_of_the_run() -> None:
+    """Each size, memory and start, with the versions that were measured; a dash for what is missing; a word about an old Edge."""
+    found = sample()
+    found.about["versions"]["@unleash/proxy"] = "1.4.19"
+    lines = readme.table(found).splitlines()
+    assert "`@unleash/proxy` 1.4.19 | Unleash Edge 20.1.0, one thread |" in lines[0]
+    assert lines[2:6] == [
+        "| CPU a request, 10 flags | 10 µs | 200 µs | 50 µs | 11 µs |",
+        "| CPU a request, 1,000 flags | 20 µs | 1,000 µs | – | – |",
+        "| memory, 1,000 flags | 42 MB | – | – | – |",
+        "| start to ready | 0.31 s | – | – | – |",
+    ]
+    assert lines[-1] == goals.NEWER
+
+
+def test_files_are_written(tmp_path: Path) -> None:
+    """The page names the plots that are beside it, and no others."""
+    printed = pages.write(sample(), tmp_path)
+    text = (tmp_path / "proxy.md").read_text()
+    drawn = {path.name for path in tmp_path.glob("*.svg")}
+    assert drawn == set(plots.all_of(sample()))
+    assert drawn == {
+        name
+        for name in [*plots.COSTS, "users.svg", "memory.svg", "refresh.svg", "latency-100.svg"]
+        if f"({name})" in text
+    }
+    assert "not met" in printed
+
+
+def test_an_empty_run_has_a_page() -> None:
+    """Where nothing could be measured, the page says that."""
+    about = sample().about
+    assert "Not measured." in pages.page(Results(about=about))
+
+
+def test_nothing_names_this_machine(tmp_path: Path) -> None:
+    """Neither a path nor a name of the machine or of who ran it comes into the pages."""
+    from datetime import UTC, datetime
+
+    from harness import machine
+
+    found = sample()
+    found.about = machine.about(datetime(2026, 11, 21, tzinfo=UTC))
+    results.write(found, tmp_path / "proxy.json")
+    text = pages.page(found) + (tmp_path / "proxy.json").read_text()
+    assert str(Path(__file__).resolve().parents[3]) not in text
+    assert str(Path.home()) not in text or str(Path.home()) == "/"
+    assert socket.gethostname() not in text
+    assert f"/{getpass.getuser()}/" not in text
+    assert found.about["versions"]["flagsvc"]
+    assert found.cells[0].server == OURS

@@ -1,0 +1,127 @@
+"""The long run: its line through the memory, what strangers send, the upstream that fails by turns, its verdict and page."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from pathlib import Path
+
+import pytest
+from test_bench_prepared import NAMES
+
+import soak
+from harness import hostile
+from harness.flapping import SERVED, Flapping, used
+from harness.servers import FAMILY
+from harness.trend import trend
+from support.aio import asynchronous, until
+from support.loopback import Request
+
+
+def test_a_line_through_points() -> None:
+    """The slope and its error are those of the text-book; of too few points, or of one moment, nothing is said."""
+    straight = trend([(float(x), 3.0 + 2 * x) for x in range(10)])
+    assert (straight.slope, straight.error) == (pytest.approx(2), pytest.approx(0))
+    scattered = trend([(0, 1), (1, 3), (2, 2), (3, 5), (4, 4)])
+    assert (scattered.slope, scattered.error) == (pytest.approx(0.8), pytest.approx(0.34641, rel=1e-4))
+    assert [trend(points).slope for points in ([], [(0, 1)], [(0, 1), (1, 9)], [(1, 1), (1, 5), (1, 9)])] == [0.0] * 4
+
+
+def test_strangers_send_whole_requests(tmp_path: Path) -> None:
+    """Each is a head and as much body as it tells of, of one line a header; most are like no other."""
+    content = hostile.write(tmp_path / "bad", FAMILY, 400).read_bytes()
+    found = []
+    while content:
+        line, _, content = content.partition(b"\n")
+        length = int(line.split()[1])
+        found.append(content[:length])
+        content = content[length:]
+    assert len(found) == 400
+    assert len(set(found)) > 300
+    for each in found:
+        head, end, body = each.partition(b"\r\n\r\n")
+        assert end and head.isascii() and b"\n" not in head.replace(b"\r\n", b"")
+        assert b"\r\n" not in head or (f"Content-Length: {len(body)}".encode() in head) == bool(body)
+
+
+def test_words_are_new() -> None:
+    """What may become a label never comes twice."""
+    rng = random.Random(1)
+    assert len({hostile.word(rng) for _ in range(1000)}) == 1000
+
+
+def request(method: str, path: str, body: bytes = b"") -> Request:
+    """Return what the upstream gets."""
+    return Request(method, path, {}, body)
+
+
+def test_usage_is_added_up() -> None:
+    """Of a post of metrics every yes and no counts, of anything else nothing."""
+    toggles = {"a": {"yes": 2, "no": 1, "variants": {}}, "b": {"yes": 0, "no": 4, "variants": {}}}
+    body = json.dumps({"bucket": {"toggles": toggles}}).encode()
+    assert used(request("POST", "/api/client/metrics", body)) == 7
+    assert used(request("POST", "/api/client/register", body)) == 0
+
+
+@asynchronous
+async def test_it_fails_and_works_by_turns() -> None:
+    """Every fault gets its turn before one comes again, with another document between two; and it is calm when told to be."""
+    flapping = Flapping(10)
+    assert flapping.fault is None
+    flapping.control(request("POST", "/flap/0.001"))
+    seen = []
+    for _ in range(3):
+        await until(lambda: flapping.fault is not None and flapping.fault not in seen)
+        seen.append(flapping.fault)
+    await until(lambda: flapping.version > 3)
+    assert b"304" in flapping.usual(Request("GET", "/api/client/features", {"if-none-match": tag(flapping)}, b""))[:20]
+    flapping.control(request("POST", "/flap/0"))
+    await asyncio.sleep(0)
+    assert flapping.fault is None
+    assert b'"usage": 0' in flapping.control(request("GET", "/seen"))
+    assert sorted(map(repr, (each for _, each in zip(SERVED, flapping.shuffled(), strict=False)))) == sorted(
+        map(repr, SERVED)
+    )
+
+
+def tag(flapping: Flapping) -> str:
+    """Return the entity tag of what is served."""
+    head = flapping.usual(request("GET", "/api/client/features")).partition(b"\r\n\r\n")[0].decode()
+    return next(line.split(": ", 1)[1] for line in head.split("\r\n") if line.lower().startswith("etag"))
+
+
+def figures(**more: object) -> soak.Figures:
+    """Return the figures of a run of an hour in which all went well."""
+    about = {"date": "today", "commit": "abc", "versions": {"flagsvc": "1"}, "machine": {"processor": "p", "cores": 2}}
+    memory = [(float(second), 40.0 + second % 3) for second in range(3600)]
+    return soak.Figures(about, 60.0, 350, 3.0, samples=(100, 101), memory=memory, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("taken", [4, 6])
+def test_the_verdict(taken: int) -> None:
+    """Memory that stays, labels that stay and usage that arrives once are well; each of the three that does not is told."""
+    good = figures(usage_told=5, usage_taken=5)
+    soak.judge(good)
+    assert good.failed == [] and "| Failed | nothing |" in soak.page(good)
+    bad = figures(usage_told=5, usage_taken=taken)
+    bad.memory = [(at, rss + at / 600) for at, rss in bad.memory]
+    bad.samples = (100, 400)
+    soak.judge(bad)
+    assert [line.split()[0] for line in bad.failed] == ["memory", "the", "of"]
+    assert "+6.0" in soak.page(bad)
+
+
+def test_where_the_page_goes() -> None:
+    """Only a whole run is one to publish."""
+    assert soak.arguments(["--minutes", "30"]).output == soak.ROOT / "docs" / "benchmarks"
+    assert soak.arguments(["--minutes", "1"]).output == soak.ROOT / ".cache" / "bench"
+
+
+def test_callers_ask_in_every_way() -> None:
+    """Lists, all, named look-ups, health and posts of metrics are among what is sent."""
+    requests = [soak.caller(FAMILY, {"Host": "x", "Authorization": "k"}, at, NAMES[:20]) for at in range(200)]
+    assert {kind for kind, _ in requests} == {soak.EVALUATION, soak.METRICS, soak.HEALTH, soak.NAMED}
+    assert {content.split()[1].split(b"?")[0] for _, content in requests} == {
+        b"/proxy", b"/proxy/all", b"/proxy/health", b"/proxy/client/metrics",
+    }  # fmt: skip

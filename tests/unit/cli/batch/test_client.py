@@ -1,0 +1,109 @@
+"""The connection to a flag server: certificates, outbound proxies, time limits, what is sent."""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import trustme
+
+from flagsvc.cli.batch.client import AdminClient, encoded
+from flagsvc.cli.batch.target import Target
+from support.cli_helpers import Called, Flagsvc
+from support.fake_admin import BATCH, EMPTY, TOKEN, FakeAdmin, fake_admin
+
+NAMED = ("--project", "shop", "--environment", "production")
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    """Give an authority that nobody trusts by default."""
+    return trustme.CA()
+
+
+@pytest.fixture
+def secure(authority: trustme.CA) -> Iterator[FakeAdmin]:
+    """Give a flag server whose certificate is of that authority."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    with fake_admin(context) as fake:
+        yield fake
+
+
+def validate(flagsvc: Flagsvc, folder: Path, *arguments: str, env: dict[str, str] | None = None) -> Called:
+    """Validate an empty data set."""
+    (folder / "flags.json").write_text(json.dumps(EMPTY))
+    return flagsvc(
+        "validate", str(folder / "flags.json"), *NAMED, *arguments, env={"FLAGSVC_ADMIN_TOKEN": TOKEN} | (env or {})
+    )
+
+
+def test_certificates(secure: FakeAdmin, authority: trustme.CA, flagsvc: Flagsvc, tmp_path: Path) -> None:
+    """An unknown authority is refused with what to do; --ca-file trusts it; --insecure goes on, with a warning."""
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    refused = validate(flagsvc, tmp_path, "--url", secure.url)
+    assert (
+        refused.code == 2
+        and "certificate verify failed" in refused.err
+        and "--ca-file names an authority" in refused.err
+    )
+    assert secure.asked == []
+    assert validate(flagsvc, tmp_path, "--url", secure.url, "--ca-file", str(tmp_path / "ca.pem")).code == 0
+    careless = validate(flagsvc, tmp_path, "--url", secure.url, "--insecure")
+    assert careless.code == 0
+    assert careless.err == f"flagsvc validate: warning: the certificate of `{secure.url}` is not checked\n"
+
+
+def test_https_where_plain_http_is_spoken(admin: FakeAdmin, flagsvc: Flagsvc, tmp_path: Path) -> None:
+    """A slip of the pen in the URL is told in words, without the numbers of a library."""
+    called = validate(flagsvc, tmp_path, "--url", admin.url.replace("http:", "https:"))
+    assert called.code == 2
+    assert called.err.endswith(": wrong version number; it may speak plain HTTP there\n")
+
+
+def test_an_outbound_proxy(admin: FakeAdmin, flagsvc: Flagsvc, tmp_path: Path) -> None:
+    """HTTP_PROXY carries the requests, but for the hosts of NO_PROXY."""
+    env = {"HTTP_PROXY": admin.url}
+    assert validate(flagsvc, tmp_path, "--url", "http://flags.invalid/api", env=env).code == 0
+    assert admin.asked[0].path == f"http://flags.invalid{BATCH}/validate"
+    exempt = validate(flagsvc, tmp_path, "--url", "http://flags.invalid", env=env | {"NO_PROXY": ".invalid"})
+    assert exempt.code == 2 and "cannot reach `http://flags.invalid`" in exempt.err
+
+
+def test_a_server_that_does_not_answer(flagsvc: Flagsvc, tmp_path: Path) -> None:
+    """--timeout bounds the wait."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        begin = time.monotonic()
+        called = validate(flagsvc, tmp_path, "--url", url, "--timeout", "0.2")
+    assert called.code == 2 and called.err.endswith("no answer within the time limit\n")
+    assert time.monotonic() - begin < 10
+
+
+def test_redirects_are_not_followed(admin: FakeAdmin, flagsvc: Flagsvc, tmp_path: Path) -> None:
+    """The token is for the address that was given."""
+    with fake_admin() as other:
+        admin.say("validate", 307, location=f"{other.url}/x")
+        assert validate(flagsvc, tmp_path, "--url", admin.url).code == 2
+        assert other.asked == []
+
+
+def test_the_context_manager_closes(admin: FakeAdmin) -> None:
+    """After the block nothing can be asked any more."""
+    with AdminClient(Target(admin.url)) as client:
+        assert client.export({"environment": "x"}) == EMPTY
+    with pytest.raises(RuntimeError, match="closed"):
+        client.export({"environment": "x"})
+
+
+@pytest.mark.parametrize(
+    ("value", "content"), [({"a": "ü"}, '{"a":"ü"}'.encode()), ({"a": "\ud800"}, b'{"a":"\\ud800"}')]
+)
+def test_what_is_sent(value: object, content: bytes) -> None:
+    """The body is as small as JSON gets; half of a surrogate pair is sent as an escape."""
+    assert encoded(value) == content

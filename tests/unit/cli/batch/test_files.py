@@ -1,0 +1,151 @@
+"""Files of flag data: JSON and YAML read alike, what is wrong with them told with its position, written so that they read back."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from flagsvc.cli.batch.files import read_flags, written
+from flagsvc.cli.batch.yamls import read_yaml
+from flagsvc.core.errors import ConfigurationError
+
+DATA = {"features": [{"name": "a"}], "featureStrategies": [], "tagTypes": []}
+
+
+def file(folder: Path, content: str | bytes, name: str = "flags.json") -> str:
+    """Write a file and return its path."""
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.json", json.dumps(DATA)),
+        ("a.json", "\ufeff" + json.dumps(DATA)),
+        ("a.yaml", "features: [{name: a}]\nfeatureStrategies: []\ntagTypes: []\n"),
+        ("a.YML", json.dumps(DATA)),
+        ("a", json.dumps(DATA)),
+        ("a.txt", "features:\n- name: a\nfeatureStrategies: []\ntagTypes: []\n"),
+    ],
+)
+def test_a_data_set(name: str, content: str, tmp_path: Path) -> None:
+    """The suffix says the format, else the first character does."""
+    found = read_flags(file(tmp_path, content, name))
+    assert found.bare and found.value == DATA
+    assert found.request("p", "e") == {"project": "p", "environment": "e", "data": DATA}
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`-` is standard input."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(json.dumps(DATA).encode())))
+    assert read_flags("-").value == DATA
+
+
+def test_a_whole_request(tmp_path: Path) -> None:
+    """It has its own project and environment; what the schema does not know stays for the server to refuse."""
+    path = file(tmp_path, json.dumps({"data": DATA, "project": "p", "environment": "e", "more": 1}))
+    found = read_flags(path)
+    assert found.request(None, None) == {"project": "p", "environment": "e", "data": DATA, "more": 1}
+    assert found.request("q", None)["project"] == "q" and list(found.request(None, "f")) == [
+        "project", "environment", "data", "more",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "text"),
+    [
+        (
+            "a.json",
+            '{"features": [\n  {name: "a"}]}',
+            "is not JSON: expecting property name enclosed in double quotes at line 2",
+        ),
+        ("a.json", "", "is empty"),
+        ("a.json", '{"features": NaN}', "is not JSON: `NaN` is no JSON number"),
+        ("a.json", '{"features": 1e999}', "is not JSON: `1e999` is no JSON number"),
+        ("a.json", '{"features": ' + "9" * 5000 + "}", "is not JSON: a number has too many digits"),
+        ("a.json", "[" * 200_000, "is not JSON: nested too deeply"),
+        ("a.json", b'{"features":\n"\xff"}', "is not UTF-8: line 2"),
+        ("a.json", "[]", "holds neither a data set"),
+        ("a.json", '{"version": 2, "features": []}', "is a client-features document"),
+        ("a.yaml", "features: [\n  a: b: c", "is not YAML: "),
+        ("a.yaml", "features: &a [*a]", "more than 200 levels"),
+        ("a.yaml", "features:\n  1: x", "cannot be JSON: the key `1` in `features` is no text"),
+        ("a.yaml", "features: !!set {a}", "cannot be JSON: `features` is a set"),
+        ("a.yaml", "features: 1e999", "cannot be JSON: `features` is a number too large"),
+        ("a.yaml", "features: !!python/name:os.system", "is not YAML: could not determine a constructor"),
+        ("a.yaml", "a: 1\n---\nb: 2", "is not YAML: but found another document at line 2, column 1"),
+        ("a.yaml", "features: \x00", "is not YAML: "),
+        ("a.yaml", "features: " + "[" * 50_000, "is not YAML: nested too deeply"),
+    ],
+)
+def test_what_is_wrong(name: str, content: str | bytes, text: str, tmp_path: Path) -> None:
+    """Each is one line with the file and, where there is one, the position."""
+    path = file(tmp_path, content, name)
+    with pytest.raises(ConfigurationError) as raised:
+        read_flags(path)
+    assert text in str(raised.value) and str(raised.value).startswith(f"`{path}` ") and "\n" not in str(raised.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    """It is named."""
+    with pytest.raises(ConfigurationError, match=r"cannot read `.*none.json`: no such file or directory"):
+        read_flags(str(tmp_path / "none.json"))
+
+
+def test_aliases_of_aliases_do_not_fill_the_memory(tmp_path: Path) -> None:
+    """A few lines that stand for a billion values are refused."""
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
+    with pytest.raises(ConfigurationError, match="more than 2000000 values"):
+        read_flags(file(tmp_path, "\n".join([*lines, "features: *a8"]), "a.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("on", "on"), ("yes", "yes"), ("NO", "NO"), ("09:00", "09:00"), ("2026-12-01", "2026-12-01"), ("0o17", "0o17"),
+        ("0x1F", "0x1F"), ("1_000", "1_000"), (".inf", ".inf"), ("=", "="), ("true", True), ("False", False),
+        ("null", None), ("~", None), ("", None), ("017", 17), ("-4", -4), ("1.5", 1.5), ("1e3", 1000.0), ("4.2.0", "4.2.0"),
+        ('"7"', "7"), ("'true'", "true"), ("# nothing", None),
+    ],
+)  # fmt: skip
+def test_plain_scalars(text: str, value: object) -> None:
+    """Only what JSON has a form for is anything but text: no dates, no base 60, no `on`."""
+    found = read_yaml(f"features: {text}\n", "x")
+    assert found == {"features": value} and type(found["features"]) is type(value)  # type: ignore[index]
+
+
+def test_anchors_and_merges() -> None:
+    """What people use to repeat themselves less works."""
+    text = "base: &b {name: default}\nfeatures:\n- <<: *b\n  title: t\n"
+    assert read_yaml(text, "x") == {"base": {"name": "default"}, "features": [{"name": "default", "title": "t"}]}
+
+
+VALUES: list[Any] = [
+    "on", "yes", "09:00", "2026-12-01", "1e3", "0o17", "017", "true", "null", "", "~", " x ", "a\nb\n", "ünï", "#1", "- a",
+    "12", "1.5", "<<", "=", "\x1b[2J", "\U0001f600", None, True, 7, 2.5, [], {}, "a: b", "*a", "&a", "!x", "|", "1_0",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["json", "yaml"])
+def test_what_is_written_reads_back(kind: str, tmp_path: Path) -> None:
+    """Every value and its type, whichever version of YAML reads it."""
+    value = {"features": VALUES, "tagTypes": VALUES}
+    content = written(value, kind)
+    assert read_flags(file(tmp_path, content, f"a.{kind}")).value == value
+    assert kind == "json" or yaml.safe_load(content) == value
+    assert content.endswith(b"\n")
+
+
+def test_half_of_a_surrogate_pair(tmp_path: Path) -> None:
+    """What UTF-8 cannot hold is written as an escape."""
+    assert json.loads(written({"a": "\ud800"}, "json")) == {"a": "\ud800"}
+    assert math.isfinite(len(written({"a": "\ud800"}, "yaml")))

@@ -1,0 +1,118 @@
+"""Tables on a terminal, lines elsewhere."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from typing import Any
+
+import pytest
+
+from flagsvc.cli.batch import tables
+from flagsvc.cli.batch.changes import Change, ImportChanges
+from flagsvc.cli.batch.places import FileViolation
+
+
+class Terminal(io.StringIO):
+    """A stream that is a terminal."""
+
+    encoding = "utf-8"  # type: ignore[assignment]
+
+    def isatty(self) -> bool:
+        """Say so."""
+        return True
+
+
+Look = Callable[[Callable[[], None]], str]
+
+
+@pytest.fixture
+def look(monkeypatch: pytest.MonkeyPatch) -> Look:
+    """Return a function that gives what another one writes on a terminal of 60 columns."""
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("TERM", "xterm")
+
+    def seen(act: Callable[[], None]) -> str:
+        stream = Terminal()
+        with redirect_stdout(stream), redirect_stderr(stream):
+            act()
+        return stream.getvalue()
+
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("stream", "env", "fancy"),
+    [
+        (Terminal(), {}, True),
+        (Terminal(), {"NO_COLOR": ""}, True),
+        (Terminal(), {"NO_COLOR": "1"}, False),
+        (Terminal(), {"TERM": "dumb"}, False),
+        (io.StringIO(), {}, False),
+    ],
+)
+def test_when_there_are_tables(stream: Any, env: dict[str, str], fancy: bool) -> None:
+    """On a terminal, unless it is a dumb one or NO_COLOR says otherwise."""
+    assert tables.fancy(stream, env) is fancy
+
+
+ITEM = {"message": "We [bold]found[/bold] these:", "affectedItems": ["one [red]", 2, *["more"] * 300]}
+
+
+LISTS: dict[str, Any] = {"errors": [], "warnings": [], "permissions": []}
+
+
+def wait() -> None:
+    """Do something that takes its time."""
+    with tables.progress("importing [2] flags"):
+        tables.problems(LISTS | {"warnings": [ITEM]})
+
+
+def test_a_table(look: Look) -> None:
+    """It has colours, keeps within the terminal, and takes nothing in the data for markup."""
+    text = look(lambda: tables.problems(LISTS | {"errors": [ITEM]}))
+    assert "\x1b[31merror" in text and "We [bold]found[/bold]" in text and "one [red]" in text
+    assert "… and 102 more" in text
+    assert all(len(re.sub("\x1b\\[[0-9;]*m", "", line)) <= 60 for line in text.splitlines())
+
+
+def test_no_colour(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With NO_COLOR there are plain lines, all of them, and no progress."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    text = look(wait)
+    assert text.startswith("warning: We [bold]found[/bold] these\n  one [red]\n  2\n  more\n")
+    assert "\x1b" not in text and text.count("\n") == 303
+
+
+def test_progress(look: Look) -> None:
+    """On a terminal it says what is being done and leaves no line behind."""
+    text = look(wait)
+    assert "importing [2] flags" in text and text.endswith("\x1b[2K")
+
+
+def test_changes(look: Look) -> None:
+    """Flags that stay as they are take no room."""
+    found = ImportChanges((Change("a", "new", ("off → on", "tags: + x")), Change("b", "same")), ("tag type t",))
+    text = look(lambda: tables.changes(found))
+    assert "+ new" in text and "off → on" in text and "tag type t" in text and "│ b" not in text
+
+
+def test_violations(look: Look) -> None:
+    """The place stands beside what is wrong there."""
+    text = look(lambda: tables.violations([FileViolation("features[0] (a)", "must be string", "/body")]))
+    assert "features[0] (a)" in text and "must be string" in text
+
+
+def test_nothing_to_show(look: Look) -> None:
+    """No rows, no table."""
+    assert look(lambda: tables.problems(LISTS)) == look(lambda: tables.changes(ImportChanges(()))) == ""
+
+
+@pytest.mark.parametrize(("count", "text"), [(0, "0 flags"), (1, "1 flag"), (2, "2 flags")])
+def test_numbers(count: int, text: str) -> None:
+    """One is singular."""
+    assert tables.number(count, "flag") == text

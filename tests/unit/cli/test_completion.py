@@ -1,0 +1,232 @@
+"""`flagsvc completion`: the scripts are accepted by the shells, and offer commands, options, values and files there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from flagsvc.cli.commands import COMMANDS, Command
+from flagsvc.cli.completion import WRITERS
+from flagsvc.cli.parser import opened
+from flagsvc.settings.server_table import SERVER_OPTIONS
+from flagsvc.settings.table import OPTIONS
+from support import needs
+from support.cli_helpers import ENOUGH, Flagsvc
+
+LEVELS = ["debug", "info", "warn", "error", "fatal"]
+CASES: list[tuple[str, list[str]]] = [
+    ("flagsvc pro", ["proxy"]),
+    ("flagsvc help heal", ["health"]),
+    ("flagsvc completion z", ["zsh"]),
+    ("flagsvc proxy --cors-orig", ["--cors-origin"]),
+    ("flagsvc server --databa", ["--database", "--database-file"]),
+    ("flagsvc config --server --databa", ["--database", "--database-file"]),
+    ("flagsvc health --server --base", ["--base-path"]),
+    ("flagsvc proxy --log-level ", LEVELS),
+    ("flagsvc server --log-level d", ["debug"]),
+    ("flagsvc proxy --enable-oas t", ["true"]),
+    ("flagsvc proxy --workers a", ["auto"]),
+    ("flagsvc export --format y", ["yaml"]),
+    ("flagsvc proxy --config fl", ["flagsvc.toml"]),
+    ("flagsvc validate fl", ["flagsvc.toml"]),
+    ("flagsvc proxy --port ", []),
+]
+"""What is typed, the cursor behind it → what is offered, in any order."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with a file to complete, and no other."""
+    (tmp_path / "flagsvc.toml").touch()
+    return tmp_path
+
+
+def script_of(shell: str, flagsvc: Flagsvc) -> str:
+    """Return the script that the command prints."""
+    called = flagsvc("completion", shell)
+    assert (called.code, called.err) == (0, "")
+    return called.out
+
+
+def run(shell: str, *arguments: str, folder: Path, given: str = "") -> str:
+    """Run a shell without anybody's own settings; return what it prints, and fail where it complains."""
+    env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
+    done = subprocess.run(
+        [needs.program(shell), *arguments],
+        cwd=folder,
+        env=env,
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("shell", WRITERS)
+def test_every_shell_reads_its_script(shell: str, flagsvc: Flagsvc, folder: Path) -> None:
+    """The shell finds no mistake in it, before anything is run."""
+    run(shell, "-n", "/dev/stdin", folder=folder, given=script_of(shell, flagsvc))
+
+
+ROWS = {"proxy": OPTIONS, "server": SERVER_OPTIONS, "config": (*OPTIONS, *SERVER_OPTIONS)}
+"""Command → the options whose flags it takes."""
+PARTS = {
+    "bash": r'^    NAME\) words=".*$',
+    "zsh": r"^    NAME\) _arguments (?:.*\n)*?.* ;;$",
+    "fish": r"^complete .*__fish_seen_subcommand_from NAME'.*$",
+}
+"""Shell → the pattern of the lines of a command in its script."""
+
+
+def part_of(script: str, command: str, shell: str) -> str:
+    """Return the lines of a script that belong to a command."""
+    return "\n".join(re.findall(PARTS[shell].replace("NAME", command), script, re.MULTILINE))
+
+
+@pytest.mark.parametrize("shell", WRITERS)
+def test_every_command_and_option_is_there(shell: str, flagsvc: Flagsvc) -> None:
+    """The scripts come from the rows: no command and no flag is missing."""
+    script = script_of(shell, flagsvc)
+    dashes = "-l " if shell == "fish" else "--"
+    for command, options in ROWS.items():
+        part = part_of(script, command, shell)
+        for option in options:
+            assert option.in_code_only or re.search(rf"{dashes}{option.flag[2:]}(?![\w-])", part), (
+                command,
+                option.flag,
+            )
+    for command in COMMANDS:
+        assert part_of(script, command.name, shell)
+
+
+@pytest.mark.parametrize(("line", "offered"), CASES)
+def test_bash(line: str, offered: list[str], flagsvc: Flagsvc, folder: Path) -> None:
+    """Bash offers what fits, with the words as it cuts them."""
+    words = line.split(" ")
+    quoted = " ".join(f"'{word}'" for word in words)
+    call = f'\nCOMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _flagsvc; printf "%s\\n" "${{COMPREPLY[@]}}"\n'
+    given = script_of("bash", flagsvc) + call
+    assert sorted(run("bash", "--norc", "/dev/stdin", folder=folder, given=given).split()) == sorted(offered)
+
+
+@pytest.mark.parametrize(("words", "offered"), [(("=", "w"), ["warn"]), (("=",), LEVELS)])
+def test_bash_behind_an_equals_sign(words: tuple[str, ...], offered: list[str], flagsvc: Flagsvc, folder: Path) -> None:
+    """Bash cuts `--log-level=w` into three words."""
+    quoted = " ".join(("flagsvc", "proxy", "--log-level", *words))
+    call = f'\nCOMP_WORDS=({quoted}); COMP_CWORD={2 + len(words)}; _flagsvc; printf "%s\\n" "${{COMPREPLY[@]}}"\n'
+    printed = run("bash", "--norc", "/dev/stdin", folder=folder, given=script_of("bash", flagsvc) + call)
+    assert sorted(printed.split()) == sorted(offered)
+
+
+FISH = [
+    case if "--enable-oas" not in case[0] else ("flagsvc proxy --enable-oas=t", ["--enable-oas=true"]) for case in CASES
+]
+"""Fish takes a value that may be left out for one only behind an equals sign."""
+
+
+@pytest.mark.parametrize(("line", "offered"), FISH)
+def test_fish(line: str, offered: list[str], flagsvc: Flagsvc, folder: Path) -> None:
+    """Fish offers the same, each with what it means behind a tab."""
+    given = script_of("fish", flagsvc) + f"\ncomplete -C '{line}'\n"
+    printed = run("fish", "--no-config", "/dev/stdin", folder=folder, given=given)
+    assert sorted(each.split("\t")[0] for each in printed.splitlines()) == sorted(offered)
+
+
+ASKING = """
+zmodload zsh/zpty
+ask() {
+  zpty -b shell zsh -f -i
+  zpty -w shell "PS1=; unsetopt zle_bracketed_paste 2> /dev/null; autoload -Uz compinit; compinit -u -D; source script.zsh"
+  zpty -w shell "zstyle ':completion:*' list-separator '#'; bindkey '^I' complete-word; print -r -- rea''dy"
+  zpty -r shell answer '*ready*' || exit 1
+  zpty -w -n shell "$1"$'\\t'
+  zpty -r -m shell answer "$2" || exit 1
+  zpty -d shell
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "completed"),
+    [
+        ("flagsvc pro", "flagsvc proxy "),
+        ("flagsvc proxy --cors-orig", "--cors-origin"),
+        ("flagsvc server --log-level d", "debug "),
+        ("flagsvc proxy --config fl", "flagsvc.toml "),
+        ("flagsvc validate fl", "flagsvc.toml "),
+        ("flagsvc help heal", "health "),
+    ],
+)
+def test_zsh(line: str, completed: str, flagsvc: Flagsvc, folder: Path) -> None:
+    """In a zsh with a terminal of its own the tab key completes what is typed."""
+    (folder / "script.zsh").write_text(script_of("zsh", flagsvc))
+    (folder / "ask.zsh").write_text(f"{ASKING}\nask '{line}' '*{completed}*'\n")
+    run("zsh", "-f", "ask.zsh", folder=folder)
+
+
+def test_an_unknown_shell(flagsvc: Flagsvc) -> None:
+    """It is bad usage; the message names the shells that there are."""
+    called = flagsvc("completion", "tcsh")
+    assert called == (2, "", "flagsvc completion: unknown shell `tcsh`; expected one of bash, zsh, fish\n")
+    assert flagsvc("completion").err == "flagsvc completion: missing: SHELL\n"
+
+
+def test_help_of_a_command(flagsvc: Flagsvc) -> None:
+    """`flagsvc help COMMAND` is its --help; alone it is the overview; an unknown one is bad usage."""
+    for command in COMMANDS:
+        assert flagsvc("help", command.name) == flagsvc(command.name, "--help")
+    assert flagsvc("help") == flagsvc("--help")
+    called = flagsvc("help", "confg")
+    assert called == (2, "", "flagsvc help: unknown command `confg`; did you mean `config`?\n")
+
+
+OF_PROGRAMS = ("proxy", "server", "config", "health")
+"""The commands that take flags from the rows of options; all others have only flags of their own."""
+
+
+@pytest.mark.parametrize(
+    "command", [each for each in COMMANDS if each.name not in OF_PROGRAMS], ids=lambda each: each.name
+)
+def test_short_help_has_every_argument_of_the_command_itself(command: Command, flagsvc: Flagsvc) -> None:
+    """An argument is not left out because an option of the proxy has its name, such as `--environment`."""
+    _, parser = opened(command)
+    lines = flagsvc(command.name, "-h").out.splitlines()
+    for action in parser._actions:
+        word = action.option_strings[-1] if action.option_strings else str(action.metavar)
+        assert any(line.strip().startswith(word) for line in lines[1:]), word
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_short_help(command: Command, flagsvc: Flagsvc) -> None:
+    """-h has usage and what the command does; of the many flags of options those used most, and it fits a screen."""
+    name = command.name
+    called = flagsvc(name, "-h")
+    assert (called.code, called.err) == (0, "") and called.out.startswith(f"usage: flagsvc {name}")
+    assert len(called.out) <= len(flagsvc(name, "--help").out)
+    if name in OF_PROGRAMS:
+        lines = called.out.splitlines()
+        assert len(lines) < 50 and lines[-1] == f"flagsvc {name} --help shows all options."
+        assert "--config FILE" in called.out and "--port" in called.out and "--cors-max-age" not in called.out
+
+
+def test_flags_of_the_flag_server(flagsvc: Flagsvc) -> None:
+    """`config` and `health` show the flags that --server adds in a group of their own; health has the few of the address."""
+    for name, flags in (("config", ("--database URL", "--seed-mode", "--base-path")), ("health", ("--base-path",))):
+        group = flagsvc("help", name).out.partition("with --server:\n")[2]
+        assert all(f"\n  {flag}" in f"\n{group}" for flag in flags), name
+    assert "--database" not in flagsvc("help", "health").out
+    assert "that say where it listens" in " ".join(flagsvc("health", "-h").out.split())
+
+
+def test_workers_as_many_as_there_are_processors(flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
+    """--workers auto is a number, which config shows."""
+    monkeypatch.setattr("flagsvc.settings.processors.processors", lambda: 6)
+    for called in (flagsvc("config", "--workers", "auto", env=ENOUGH), flagsvc("config", "--workers=AUTO", env=ENOUGH)):
+        assert called.code == 0 and ["workers", "6", "flag", "--workers"] in [
+            line.split() for line in called.out.splitlines()
+        ]

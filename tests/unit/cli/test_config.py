@@ -1,0 +1,220 @@
+"""`flagsvc config`: what is in effect, every problem, the reference page."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from flagsvc.settings.render import reference
+from flagsvc.settings.server import server_reference
+from flagsvc.settings.settle import QUOTES
+from flagsvc.settings.table import OPTIONS
+from support.cli_helpers import ENOUGH, Flagsvc
+from support.pki import Authority, written
+
+STRATEGIES = """
+from flagsvc import Strategy
+
+class Odd(Strategy):
+    name = "odd"
+
+    def is_enabled(self, parameters, context):
+        return True
+
+strategies = [Odd()]
+"""
+
+
+def test_what_is_in_effect(flagsvc: Flagsvc, tmp_path: Path) -> None:
+    """A good configuration is a table with values and sources, secrets masked, and exit code 0."""
+    file = tmp_path / "flagsvc.toml"
+    file.write_text("[cors]\nmaxAge = 5\n")
+    called = flagsvc("config", "--config", str(file), "--port", "8080", env=ENOUGH)
+    assert (called.code, called.err) == (0, "")
+    for words in (
+        ["port", "8080", "flag", "--port"],
+        ["cors.maxAge", "5", "s", "file", str(file)],
+        ["flagsvcUrl", "http://127.0.0.1:9/api", "environment", "FLAGSVC_URL"],
+        ["flagsvcApiToken", "***", "environment", "FLAGSVC_API_TOKEN"],
+    ):
+        assert words in [line.split() for line in called.out.splitlines()]
+    assert "t0ken" not in called.out and "k3y" not in called.out
+
+
+def test_only_what_is_set_unless_all_is_asked_for(flagsvc: Flagsvc) -> None:
+    """A screen shows what somebody chose, with units; --all shows the rest."""
+    env = ENOUGH | {"FLAGSVC_FETCH_INTERVAL": "7000", "FLAGSVC_BODY_LIMIT": "4194304"}
+    few, every = flagsvc("config", env=env), flagsvc("config", "--all", env=env)
+    assert (few.code, few.err, every.code) == (0, "", 0)
+    assert [line.split()[0] for line in few.out.splitlines() if line.startswith("  ")] == [
+        "flagsvcUrl",
+        "flagsvcApiToken",
+        "refreshInterval",
+        "clientKeys",
+        "bodyLimit",
+    ]
+    assert few.out.splitlines()[-1].endswith("other options have their defaults: --all shows them")
+    for text, line in (
+        (few.out, ["refreshInterval", "7000", "ms", "environment", "FLAGSVC_FETCH_INTERVAL"]),
+        (few.out, ["bodyLimit", "4", "MB", "environment", "FLAGSVC_BODY_LIMIT"]),
+        (every.out, ["keepAliveTimeout", "75", "s", "default"]),
+        (every.out, ["metricsInterval", "30000", "ms", "default"]),
+        (every.out, ["rateLimitKey", "0", "default"]),
+        (every.out, ["logLevel", "warn", "default"]),
+    ):
+        assert line in [shown.split() for shown in text.splitlines()]
+
+
+def test_what_is_odd_is_shown(flagsvc: Flagsvc) -> None:
+    """A value that is missing or refused has its line, a warning stands below."""
+    called = flagsvc("config", env={"FLAGSVC_URL": "http://h", "PORT": "x", "TOKENS": "s3cret"})
+    shown = [line.split() for line in called.out.splitlines()]
+    assert ["clientKeys", "(missing)"] in shown and ["port", "(refused)", "environment", "PORT"] in shown
+    assert "warning: environment TOKENS: " in called.out and "write `http://h/api`" in called.out
+    assert "s3cret" not in called.out + called.err
+
+
+def test_the_flag_servers(flagsvc: Flagsvc, tmp_path: Path) -> None:
+    """With --server the same of the flag server, its table in the file included."""
+    file = tmp_path / "flagsvc.toml"
+    file.write_text("port = 1\n[server]\nport = 4343\n")
+    env = {"FLAGSVC_CONFIG": str(file), "FLAGSVC_DATABASE_URL": "postgresql://me:hunter2@db/flags"}
+    called = flagsvc("config", "--server", "--seed", "s.yaml", env=env)
+    assert (called.code, called.err) == (0, "") and "hunter2" not in called.out
+    shown = [line.split() for line in called.out.splitlines() if line.startswith("  ")]
+    assert shown == [
+        ["port", "4343", "file", str(file), "[server]"],
+        ["database", "postgresql://***@db/flags", "environment", "FLAGSVC_DATABASE_URL"],
+        ["seed", "s.yaml", "flag", "--seed"],
+    ]
+    every = flagsvc("config", "--server", "--all", env=env).out
+    assert ["headerTimeout", "20", "s", "default"] in [line.split() for line in every.splitlines()]
+    assert "flagsvcUrl" not in every
+    found = json.loads(flagsvc("config", "--server", "--json", env=env).out)["options"]
+    assert found["port"] == {"value": 4343, "source": f"file {file} [server]"}
+    assert flagsvc("config", "--server", "--docs") == (0, server_reference(), "")
+
+
+def test_a_database_in_quotes(flagsvc: Flagsvc) -> None:
+    """The problem says what to do about the quotes."""
+    called = flagsvc("config", "--server", "--database", '"postgresql://db/flags"', env={"HOME": "/h"})
+    assert called.code == 2 and QUOTES in called.err
+
+
+def test_every_problem_of_the_flag_server_at_once(flagsvc: Flagsvc, tmp_path: Path) -> None:
+    """A database that is none and a certificate that is not there are problems beside the others."""
+    gone = str(tmp_path / "gone")
+    called = flagsvc("config", "--server", "--port", "x", "--tls-cert", gone, "--database", "mysql://me:hunter2@h/x")
+    assert called.code == 2 and called.err.splitlines()[0] == "flagsvc config: 3 problems"
+    for text in ("port (flag --port)", "database: ", f"tlsCert: cannot read `{gone}`"):
+        assert text in called.err
+    assert "hunter2" not in called.out + called.err
+
+
+def test_flags_of_the_other_program(flagsvc: Flagsvc) -> None:
+    """A flag that the chosen program does not have is a mistake that names the way out."""
+    assert flagsvc("config", "--database", "x").err == (
+        "flagsvc config: `--database` is an option of the flag server: add `--server`\n"
+    )
+    called = flagsvc("config", "--server", "--client-keys-file", "x")
+    assert called == (2, "", "flagsvc config: `--client-keys` is an option of the proxy: leave out `--server`\n")
+
+
+def test_a_narrow_terminal(flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What does not fit has its source below; no line is wider than the terminal."""
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((60, 20)))
+    out = flagsvc("config", env=ENOUGH | {"FLAGSVC_FETCH_INTERVAL": "15", "FLAGSVC_URL": "http://127.0.0.1:9/x"}).out
+    assert max(map(len, out.splitlines())) <= 60
+    assert "  clientKeys       ***\n                   environment FLAGSVC_PROXY_CLIENT_KEYS\n" in out
+
+
+def test_every_problem_at_once(flagsvc: Flagsvc) -> None:
+    """What is wrong is listed, exit code 2; the table still tells where everything comes from."""
+    called = flagsvc("config", "--port", "x", env={"FLAGSVC_URL": "http://h", "FLAGSVC_ULR": "y"})
+    assert called.code == 2
+    assert called.err.splitlines()[0] == "flagsvc config: 3 problems"
+    assert [line.split()[1] for line in called.err.splitlines()[1:]] == ["port", "flagsvcApiToken", "clientKeys"]
+    assert "warning: environment FLAGSVC_ULR" in called.out
+    assert ["port", "(refused)", "flag", "--port"] in [line.split() for line in called.out.splitlines()]
+
+
+def test_json(flagsvc: Flagsvc) -> None:
+    """The same for a program: JSON on standard output whether or not there are problems."""
+    good = flagsvc("config", "--json", env=ENOUGH)
+    assert good.code == 0 and json.loads(good.out)["problems"] == []
+    bad = flagsvc("config", "--json", env={"FLAGSVC_URL": "http://h/api", "FLAGSVC_ULR": "y"})
+    assert bad.code == 2
+    assert len(json.loads(bad.out)["problems"]) == 2 and len(json.loads(bad.out)["warnings"]) == 1
+
+
+def test_docs(flagsvc: Flagsvc) -> None:
+    """The reference page needs no configuration."""
+    assert flagsvc("config", "--docs") == (0, reference(), "")
+
+
+@pytest.mark.parametrize("variable", ["FLAGSVC_CUSTOM_STRATEGIES_FILE", "EXP_CUSTOM_ENRICHERS_FILE"])
+def test_files_of_code_are_tried(variable: str, flagsvc: Flagsvc, tmp_path: Path) -> None:
+    """A file of strategies or enrichers that does not load is a problem like any other."""
+    called = flagsvc("config", env=ENOUGH | {variable: str(tmp_path / "no.py"), "PORT": "x"})
+    assert called.code == 2 and called.err.splitlines()[0] == "flagsvc config: 2 problems"
+    assert f"(environment {variable})" in called.err and "does not exist" in called.err
+
+
+def test_files_of_code_that_load(flagsvc: Flagsvc, tmp_path: Path) -> None:
+    """A good file is no problem."""
+    path = tmp_path / "custom.py"
+    path.write_text(STRATEGIES)
+    called = flagsvc("config", "--custom-strategies", str(path), env=ENOUGH)
+    assert (called.code, called.err) == (0, "") and str(path) in called.out
+
+
+@pytest.mark.parametrize("command", ["config", "proxy"])
+def test_files_of_certificates_are_tried(command: str, flagsvc: Flagsvc, tmp_path: Path) -> None:
+    """Each one that cannot be used is a problem as any, beside the others."""
+    (tmp_path / "empty").touch()
+    empty, gone = str(tmp_path / "empty"), str(tmp_path / "gone")
+    given = ["--tls-cert", empty, "--tls-client-ca", gone, "--upstream-ca", gone, "--upstream-cert", gone]
+    given += ["--storage", "rediss://localhost", "--storage-ca", empty, "--storage-cert", gone]
+    called = flagsvc(command, *given, "--port", "x", env=ENOUGH)
+    assert called.code == 2
+    for text in (
+        f"tlsCert: `{empty}` holds no certificate in PEM form",
+        f"tlsClientCa: cannot read `{gone}`: no such file or directory",
+        f"upstreamCa: cannot read `{gone}`: no such file or directory",
+        f"upstreamCert: cannot read `{gone}`: no such file or directory",
+        f"storageCa: `{empty}` holds no certificate in PEM form",
+        f"storageCert: cannot read `{gone}`: no such file or directory",
+        "port ",
+    ):
+        assert text in called.err
+
+
+@pytest.mark.parametrize("storage", ["redis://localhost", "none", "file:///var/lib/flagsvc"])
+def test_files_of_certificates_that_nobody_reads(storage: str, flagsvc: Flagsvc, tmp_path: Path) -> None:
+    """What is for a storage server with TLS is no problem where there is none: the proxy starts as well."""
+    gone = str(tmp_path / "gone")
+    called = flagsvc("config", "--storage", storage, "--storage-ca", gone, "--storage-cert", gone, env=ENOUGH)
+    assert (called.code, called.err) == (0, "")
+
+
+def test_files_of_certificates_that_can_be_used(flagsvc: Flagsvc, tmp_path: Path) -> None:
+    """They are no problem; a pair whose other half is refused already is not told twice."""
+    ours = Authority()
+    both, authority = written(tmp_path, "both.pem", ours.issue().both), written(tmp_path, "ca.pem", ours.pem)
+    good = flagsvc("config", "--tls-cert", both, "--upstream-ca", authority, env=ENOUGH)
+    assert (good.code, good.err) == (0, "")
+    env = ENOUGH | {"FLAGSVC_TLS_KEY_PASSWORD_FILE": str(tmp_path / "gone")}
+    called = flagsvc("config", "--tls-cert", authority, env=env)
+    assert called.code == 2 and called.err.count("tls") == 1
+
+
+def test_help_tells_every_option(flagsvc: Flagsvc) -> None:
+    """Help is made from the rows."""
+    out = flagsvc("config", "--help").out
+    for option in OPTIONS:
+        assert option.in_code_only or option.flag in out
+    assert "--docs" in out and "--json" in out and "--config FILE" in out

@@ -1,0 +1,338 @@
+"""`flagsvc evaluate`: what it prints for a document and a context, and what it says about what is wrong."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from flagsvc.cli import main
+from support.fake_upstream import FEATURES, Reply, fake_upstream
+from support.processes import SERVER_SIDE_TOKEN, free_port, our_proxy
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+DOCUMENT: dict[str, Any] = {
+    "version": 2,
+    "features": [
+        {"name": "always", "enabled": True, "strategies": [{"name": "default"}]},
+        {
+            "name": "regional",
+            "enabled": True,
+            "strategies": [
+                {
+                    "name": "default",
+                    "constraints": [{"contextName": "region", "operator": "IN", "values": ["eu"]}],
+                    "variants": [
+                        {"name": "blue", "weight": 1000, "payload": {"type": "json", "value": '{"a": 1}'}},
+                    ],
+                }
+            ],
+        },
+        {"name": "mine", "enabled": True, "strategies": [{"name": "mine", "parameters": {"word": "yes"}}]},
+        {"name": "never", "enabled": False, "strategies": []},
+    ],
+}
+STRATEGY = """
+class Mine:
+    name = "mine"
+    def is_enabled(self, parameters, context):
+        return context.properties["word"] == parameters["word"]
+strategies = [Mine()]
+"""
+ENRICHER = "async def add(context):\n    return context.replace(properties={'region': 'eu'})\nenrichers = [add]\n"
+
+
+@pytest.fixture(autouse=True)
+def no_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment without options."""
+    for name in ("FLAGSVC_API_TOKEN", "UNLEASH_API_TOKEN", "FLAGSVC_HASH_ENCODING", "FLAGSVC_CUSTOM_STRATEGIES_FILE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """A file with the document."""
+    file = tmp_path / "document.json"
+    file.write_text(json.dumps(DOCUMENT))
+    return str(file)
+
+
+class Run:
+    """One call of the command: exit code, standard output, standard error."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], *arguments: str) -> None:
+        self.code = main(["evaluate", *arguments])
+        self.out, self.err = capsys.readouterr()
+
+
+def test_a_table(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The toggles that are on stand below one another with their variants, under a line that says for whom."""
+    run = Run(capsys, path, "--context", "userId=7", "--context", "properties.region=eu")
+    assert (run.code, run.err) == (0, "")
+    assert run.out == (
+        "2 of 4 toggles are on for userId=7, properties.region=eu\n\n"
+        "always    on\n"
+        'regional  on   variant blue (json) {"a": 1}\n'
+    )
+
+
+def test_all(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """With --all those that are off are there too."""
+    run = Run(capsys, path, "--all")
+    assert run.out == "1 of 4 toggles are on\n\nalways    on\nregional  off\nmine      off\nnever     off\n"
+
+
+def test_nothing_is_on(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """An empty document is a line, not an error."""
+    (tmp_path / "empty.json").write_text('{"features": []}')
+    assert Run(capsys, str(tmp_path / "empty.json")).out == "0 of 0 toggles are on\n"
+
+
+def test_named(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Named toggles come in the order asked, on or off, and nothing else does."""
+    assert Run(capsys, path, "--toggle", "never", "--toggle", "always").out == "never   off\nalways  on\n"
+
+
+def test_json(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """--json is the answer of the proxy."""
+    run = Run(capsys, path, "--json", "--toggle", "always")
+    off = {"name": "disabled", "enabled": False}
+    toggle = {"name": "always", "enabled": True, "variant": off, "impressionData": False}
+    assert json.loads(run.out) == {"toggles": [toggle]}
+
+
+def test_explain(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """--explain says for each toggle what decided, off ones included."""
+    run = Run(capsys, path, "--explain", "--context", "region=us")
+    assert "constraint: region in [`eu`]; it is `us`" in run.out
+    assert "never: off" in run.out and "always: on" in run.out
+    [explained] = json.loads(Run(capsys, path, "--explain", "--json", "--toggle", "always").out)["toggles"]
+    assert (explained["name"], explained["enabled"]) == ("always", True)
+
+
+@pytest.mark.parametrize(
+    ("pair", "region"),
+    [("region=eu", True), ("properties.region=eu", True), ("properties[region]=eu", True), ("region=e%75", False)],
+)
+def test_ways_to_give_a_property(path: str, capsys: pytest.CaptureFixture[str], pair: str, region: bool) -> None:
+    """A property can be given by its name alone or inside `properties`; values are taken as they are."""
+    assert ("regional" in Run(capsys, path, "--context", pair).out.partition("\n")[2]) is region
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--context", "userId"], "--context `userId`: expected NAME=VALUE"),
+        (["--context", "=7"], "--context `=7`: expected NAME=VALUE"),
+        (["--context", "userId=1", "--context", "userId=2"], "--context `userId` is given twice"),
+        (["--context", "properties=1"], "--context `properties`: must be object"),
+        (["--context", "currentTime=soon"], "--context `currentTime`: expected a date, such as 2026-12-24"),
+        (["--toggle", "alwys"], "no toggle `alwys`, did you mean `always`?"),
+        (["--toggle", "zzzzzz"], "no toggle `zzzzzz`"),
+        (["--hash-encoding", "latin"], "hashEncoding (flag --hash-encoding): expected one of low-byte, utf8"),
+        (["--custom-strategies", "none.py"], "custom strategies file `none.py` does not exist"),
+        (["--exp-custom-enrichers", "none.py"], "context enrichers file `none.py` does not exist"),
+        (["--tokn", "x"], "unknown option `--tokn`; did you mean `--token`?"),
+    ],
+)
+def test_wrong_arguments(path: str, capsys: pytest.CaptureFixture[str], arguments: list[str], problem: str) -> None:
+    """What is wrong is named in one line, the exit code is 2, and nothing is printed as if it were right."""
+    run = Run(capsys, path, *arguments)
+    assert (run.code, run.out) == (2, "")
+    assert run.err.startswith(f"flagsvc evaluate: {problem}")
+    assert run.err.count("\n") == 1
+
+
+def test_several_problems_at_once(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """All that is wrong with the context is told together."""
+    run = Run(capsys, path, "--context", "a", "--context", "b")
+    assert run.err.splitlines()[0] == "flagsvc evaluate: 2 problems"
+
+
+def test_options_from_the_environment(
+    path: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The proxy's variables count here too; a wrong one is told with its name."""
+    monkeypatch.setenv("FLAGSVC_HASH_ENCODING", "latin")
+    assert "hashEncoding (environment FLAGSVC_HASH_ENCODING)" in Run(capsys, path).err
+
+
+def test_custom_code(path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Custom strategies and enrichers take part; one that raises counts as off and is told."""
+    (tmp_path / "s.py").write_text(STRATEGY)
+    (tmp_path / "e.py").write_text(ENRICHER)
+    run = Run(capsys, path, "--custom-strategies", str(tmp_path / "s.py"), "--context", "word=yes")
+    assert "mine    on" in run.out
+    run = Run(capsys, path, "--custom-strategies", str(tmp_path / "s.py"))
+    assert run.code == 0 and "mine" not in run.out.partition("\n")[2]
+    assert run.err == "flagsvc evaluate: custom strategy `mine` raised KeyError: 'word', which counts as off\n"
+    assert "regional" in Run(capsys, path, "--exp-custom-enrichers", str(tmp_path / "e.py")).out
+
+
+def test_a_malformed_toggle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A malformed toggle is told and left out; the rest is evaluated."""
+    document = {"features": [{"name": 7}, *DOCUMENT["features"]]}
+    (tmp_path / "d.json").write_text(json.dumps(document))
+    run = Run(capsys, str(tmp_path / "d.json"))
+    assert run.err == "flagsvc evaluate: left out: features[0].name: must be a text, is a number\n"
+    assert run.out.startswith("1 of 4 toggles are on")
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"{", "is not JSON: expecting property name enclosed in double quotes at line 1, column 2"),
+        (b"", "is not JSON: expecting value at line 1, column 1"),
+        (b" <html>", "is a web page, not a document"),
+        (b'"\xff"', "is not JSON: not UTF-8"),
+        (b"[" * 100_000, "is not JSON: nested too deeply"),
+        (b"[]", "is no client-features document"),
+        (b'{"toggles": []}', "is no client-features document: features: must be a list, is missing"),
+        (b'{"features": [], "featureStrategies": []}', "is a data set, as `flagsvc export` writes it"),
+    ],
+)
+def test_wrong_documents(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes, problem: str) -> None:
+    """A file that holds no document is told with the reason; the exit code is 2."""
+    (tmp_path / "d.json").write_bytes(content)
+    run = Run(capsys, str(tmp_path / "d.json"))
+    assert (run.code, run.out) == (2, "")
+    assert run.err.startswith(f"flagsvc evaluate: `{tmp_path / 'd.json'}` {problem}")
+
+
+def test_missing_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file that is not there, a folder, and nothing at all."""
+    run = Run(capsys, str(tmp_path / "none.json"))
+    assert (run.code, run.err) == (
+        2,
+        f"flagsvc evaluate: cannot read `{tmp_path}/none.json`: no such file or directory\n",
+    )
+    assert Run(capsys, str(tmp_path)).err == f"flagsvc evaluate: cannot read `{tmp_path}`: is a directory\n"
+    assert Run(capsys).err == "flagsvc evaluate: missing: DOCUMENT\n"
+
+
+def test_a_file_url(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file: URL is a file."""
+    assert "always" in Run(capsys, Path(path).as_uri()).out
+
+
+def test_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dash is standard input."""
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(json.dumps(DOCUMENT).encode())))
+    assert "always" in Run(capsys, "-").out
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"x")))
+    assert "`standard input` is not JSON" in Run(capsys, "-").err
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"[]")))
+    assert "`standard input` is no client-features document" in Run(capsys, "-").err
+
+
+def test_a_flag_server(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A URL is asked with the token of the flag or the environment, in the header that is named; without one with none."""
+    with fake_upstream(DOCUMENT) as upstream:
+        url = f"{upstream.url}/client/features"
+        assert "always" in Run(capsys, url, "--token", "first").out
+        monkeypatch.setenv("UNLEASH_API_TOKEN", "second")
+        Run(capsys, url)
+        Run(capsys, url, "--token", "third", "--client-keys-header-name", "X-Key")
+        monkeypatch.delenv("UNLEASH_API_TOKEN")
+        Run(capsys, url)
+        seen = upstream.received(FEATURES)
+    assert [each.headers.get("authorization") for each in seen] == ["first", "second", None, None]
+    assert seen[2].headers["x-key"] == "third"
+
+
+@pytest.mark.parametrize(
+    ("reply", "problem"),
+    [
+        (Reply(401), "answered with status 401: the token was refused"),
+        (Reply(404), "answered with status 404: nothing is there"),
+        (Reply(503), "answered with status 503: it is not ready"),
+        (Reply(500), "answered with status 500: no document came"),
+        (Reply(302, headers={"Location": "/other"}), "answered with status 302: it redirects to `/other`, ask there"),
+    ],
+)
+def test_a_url_that_gives_no_document(capsys: pytest.CaptureFixture[str], reply: Reply, problem: str) -> None:
+    """A URL that gives no document is told with its status and what to do; the exit code is 1, the token is not repeated."""
+    with fake_upstream(DOCUMENT) as upstream:
+        upstream.replies[FEATURES] = reply
+        run = Run(capsys, f"{upstream.url}/client/features", "--token", "some-secret")
+    assert (run.code, run.out) == (1, "")
+    assert problem in run.err and "some-secret" not in run.err
+
+
+@pytest.mark.parametrize("body", [b"[]", b"<html>", b'{"features": [], "featureStrategies": []}'])
+def test_a_url_that_gives_something_else(capsys: pytest.CaptureFixture[str], body: bytes) -> None:
+    """What came is told, and neither the password of the URL nor its query is repeated; the exit code is 2."""
+    with fake_upstream(DOCUMENT) as upstream:
+        upstream.replies[FEATURES] = Reply(200, body=body)
+        url = upstream.url.replace("://", "://user:some-password@")
+        run = Run(capsys, f"{url}/client/features?signature=secret")
+    assert run.code == 2 and "document" in run.err
+    assert "some-password" not in run.err and "secret" not in run.err
+
+
+def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:
+    """A URL where nobody listens, and one that is none; a password in it is not repeated, nor a query, which may be signed."""
+    run = Run(capsys, f"http://user:some/secret@127.0.0.1:{free_port()}/x?signature=secret")
+    assert run.code == 1 and "secret" not in run.err
+    run = Run(capsys, f"http://user:some-password@127.0.0.1:{free_port()}/x?signature=secret")
+    assert run.code == 1 and run.err.endswith("connection refused\n")
+    assert "some-password" not in run.err and "secret" not in run.err
+    assert Run(capsys, "http://[::1").code == 1
+
+
+def test_https_where_plain_http_is_spoken(capsys: pytest.CaptureFixture[str]) -> None:
+    """A slip of the pen in the URL is told in words, without the numbers of a library."""
+    with fake_upstream(DOCUMENT) as upstream:
+        run = Run(capsys, upstream.url.replace("http:", "https:"))
+    assert run.code == 1
+    assert run.err.endswith(": wrong version number; it may speak plain HTTP there\n")
+
+
+def test_a_running_proxy(capsys: pytest.CaptureFixture[str]) -> None:
+    """A proxy's own document evaluates as the proxy does."""
+    with fake_upstream(DOCUMENT) as upstream, our_proxy(upstream.url) as proxy:
+        here = Run(
+            capsys, f"{proxy.url}/client/features", "--token", SERVER_SIDE_TOKEN, "--json", "--context", "region=eu"
+        )
+        there = proxy.get("?region=eu").json()
+        refused = Run(capsys, f"{proxy.url}/client/features", "--token", "wrong")
+    assert json.loads(here.out) == there
+    assert refused.code == 1 and "the token was refused" in refused.err
+
+
+def test_help(capsys: pytest.CaptureFixture[str]) -> None:
+    """The help names the argument, keeps the lines of the examples, and takes its options from their rows."""
+    run = Run(capsys, "--help")
+    assert run.code == 0
+    assert run.out.startswith("usage: flagsvc evaluate DOCUMENT [options]")
+    assert "\n  flagsvc evaluate document.json --context userId=7 --toggle new-checkout --explain\n" in run.out
+    assert "--hash-encoding" in run.out
+
+
+def test_the_example_document(capsys: pytest.CaptureFixture[str]) -> None:
+    """The example document with the example code has no problem, and its toggles come out as their descriptions say."""
+    run = Run(
+        capsys,
+        str(EXAMPLES / "document.json"),
+        *("--custom-strategies", str(EXAMPLES / "custom_strategies.py")),
+        *("--exp-custom-enrichers", str(EXAMPLES / "enrichers.py")),
+        *("--context", "userId=7", "--context", "region=eu", "--context", "currentTime=2026-12-24T10:00:00Z"),
+    )
+    assert (run.code, run.err) == (0, "")
+    on = [line.split()[0] for line in run.out.splitlines()[2:]]
+    assert on == [
+        "dark-mode",
+        "new-checkout",
+        "banner-text",
+        "search-backend",
+        "eu-invoice",
+        "beta-programme",
+        "winter-sale",
+        "opening-hours-chat",
+        "gold-support",
+    ]

@@ -1,0 +1,137 @@
+"""`flagsvc export`: what it asks for, where it writes, what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from support.cli_helpers import Called, Flagsvc
+from support.fake_admin import EMPTY, TOKEN, FakeAdmin
+
+RESULT = EMPTY | {"features": [{"name": "dark-mode", "description": "ünï"}, {"name": "old", "archived": True}]}
+
+
+@pytest.fixture
+def run(tmp_path: Path, flagsvc: Flagsvc, admin: FakeAdmin, monkeypatch: pytest.MonkeyPatch) -> Flagsvc:
+    """Return a function that exports from a fake server which holds two flags, in a folder of its own."""
+    admin.say("export", 200, RESULT)
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> Called:
+        env = {"FLAGSVC_URL": admin.url, "FLAGSVC_ADMIN_TOKEN": TOKEN}
+        return flagsvc("export", "--environment", "production", *arguments, env=env)
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("arguments", "query"),
+    [
+        (("--project", "shop"), {"project": "shop"}),
+        (("--features", "dark-mode, old,,old"), {"features": ["dark-mode", "old"]}),
+        (("--tag", "web"), {"tag": "web"}),
+    ],
+)
+def test_what_is_asked_for(arguments: tuple[str, ...], query: dict[str, Any], run: Flagsvc, admin: FakeAdmin) -> None:
+    """A project, names or a tag; the data set goes to standard output, what was done to standard error."""
+    called = run(*arguments)
+    assert (called.code, json.loads(called.out)) == (0, RESULT)
+    assert called.err == "flagsvc export: 2 flags written, 1 of them archived\n"
+    assert admin.sent("export") == [{"environment": "production", **query}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "read"),
+    [
+        (("--output", "a.json"), json.loads),
+        (("--output", "a.yaml"), yaml.safe_load),
+        (("--output", "a.yml"), yaml.safe_load),
+        (("--output", "a"), json.loads),
+        (("--output", "a.json", "--format", "yaml"), yaml.safe_load),
+        (("--output", "a.yaml", "--format", "json"), json.loads),
+    ],
+)
+def test_files(arguments: tuple[str, ...], read: Any, run: Flagsvc, tmp_path: Path) -> None:
+    """The format is that of --format, else of the suffix; nothing else is left in the folder."""
+    called = run("--project", "shop", *arguments)
+    assert (called.code, called.out) == (0, "")
+    [path] = tmp_path.iterdir()
+    assert path.name == arguments[1] and read(path.read_text()) == RESULT
+    assert "ünï" in path.read_text()
+
+
+def test_an_existing_file(run: Flagsvc, admin: FakeAdmin, tmp_path: Path) -> None:
+    """It is replaced only with --force, keeps its mode then, and nothing is asked without."""
+    path = tmp_path / "a.json"
+    path.write_text("mine")
+    path.chmod(0o640)
+    called = run("--project", "shop", "--output", "a.json")
+    assert (called.code, called.err) == (2, "flagsvc export: `a.json` exists: --force replaces it\n")
+    assert path.read_text() == "mine" and admin.asked == []
+    assert run("--project", "shop", "--output", "a.json", "--force").code == 0
+    assert json.loads(path.read_text()) == RESULT and path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_link_stays_one(run: Flagsvc, tmp_path: Path) -> None:
+    """Replacing what a symbolic link names replaces that file, not the link."""
+    (tmp_path / "target.json").write_text("{}")
+    (tmp_path / "a.json").symlink_to("target.json")
+    assert run("--project", "shop", "--output", "a.json", "--force").code == 0
+    assert (tmp_path / "a.json").is_symlink() and json.loads((tmp_path / "target.json").read_text()) == RESULT
+
+
+@pytest.mark.parametrize(
+    ("output", "text"), [("none/a.json", "the folder of `none/a.json` does not exist"), (".", "`.` is a folder")]
+)
+def test_places_to_write(output: str, text: str, run: Flagsvc, admin: FakeAdmin) -> None:
+    """A place that cannot be written to is told before anything is asked."""
+    called = run("--project", "shop", "--output", output)
+    assert (called.code, called.err) == (2, f"flagsvc export: {text}\n")
+    assert admin.asked == []
+
+
+def test_a_failed_write_leaves_nothing(run: Flagsvc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk is one line, and neither the old file nor the folder has changed."""
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "a.json").write_text("mine")
+    monkeypatch.setattr(os, "fsync", full)
+    called = run("--project", "shop", "--output", "a.json", "--force")
+    assert (called.code, called.err) == (1, "flagsvc export: cannot write `a.json`: no space left on device\n")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_flags_that_do_not_exist(run: Flagsvc, tmp_path: Path) -> None:
+    """A name the server does not have is told, and no file is written that lacks it."""
+    called = run("--features", "dark-mode,drak", "--output", "a.json")
+    assert (called.code, called.err) == (1, "flagsvc export: nothing was written: the server has no flag `drak`\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((), "one of the arguments --project --features --tag is required"),
+        (("--project", "a", "--tag", "b"), "`--tag`: not allowed with argument --project"),
+        (("--features", ","), "`--features`: expected names with commas between"),
+        (("--project", "shp"), "the server has no project `shp`; did you mean `shop`?"),
+    ],
+)
+def test_usage(arguments: tuple[str, ...], text: str, run: Flagsvc) -> None:
+    """What is given wrong is one line and exit code 2."""
+    called = run(*arguments)
+    assert (called.code, called.out, called.err) == (2, "", f"flagsvc export: {text}\n")
+
+
+def test_no_data_set(run: Flagsvc, admin: FakeAdmin) -> None:
+    """An answer that is none is not written."""
+    admin.say("export", 200, {"features": 1})
+    called = run("--project", "shop")
+    assert called.code == 2 and "answers, but not as a flag server does" in called.err

@@ -1,0 +1,221 @@
+"""`flagsvc health`: asks the proxy of this configuration, tells by one line and by exit code."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from flagsvc.cli import health
+from flagsvc.cli.health import LOOPBACK
+from support.cli_helpers import Flagsvc
+from support.pki import Authority, written
+
+AUTHORITY = Authority()
+
+
+class Proxy(ThreadingHTTPServer):
+    """Stands for a proxy: answers `/base/proxy/health` with the statuses of `script`, the last one for ever."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Answer)
+        self.script = [200]
+        self.paths: list[str] = []
+        self.port = str(self.server_address[1])
+
+
+class Answer(BaseHTTPRequestHandler):
+    """Answers by the script of the server."""
+
+    server: Proxy
+
+    def do_GET(self) -> None:
+        """Answer with the next status."""
+        script = self.server.script
+        self.server.paths.append(self.path)
+        self.send_response(script.pop(0) if len(script) > 1 else script[0])
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def proxy() -> Iterator[Proxy]:
+    """Return something that answers like a proxy."""
+    with Proxy() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def free_port() -> str:
+    """Return a port nobody listens on."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return str(taken.getsockname()[1])
+
+
+def test_ready(flagsvc: Flagsvc, proxy: Proxy) -> None:
+    """A ready proxy is exit code 0; no other option is needed or looked at."""
+    called = flagsvc("health", env={"PORT": proxy.port, "LOG_LEVEL": "wrong"})
+    assert called == (0, f"ready: http://127.0.0.1:{proxy.port}/proxy/health\n", "")
+    assert proxy.paths == ["/proxy/health"]
+
+
+def test_the_base_path(flagsvc: Flagsvc, proxy: Proxy) -> None:
+    """The base path of the configuration is asked, from wherever it comes."""
+    assert flagsvc("health", "--port", proxy.port, env={"PROXY_BASE_PATH": "a/b/"}).code == 0
+    assert proxy.paths == ["/a/b/proxy/health"]
+
+
+def test_the_configuration_file(flagsvc: Flagsvc, proxy: Proxy, tmp_path: Path) -> None:
+    """A file that the proxy uses serves the probe, named by flag or variable."""
+    file = tmp_path / "flagsvc.toml"
+    file.write_text(f'port = {proxy.port}\nhost = "0.0.0.0"\n[cors]\norgin = "typo"\n')
+    assert flagsvc("health", "--config", str(file)).code == 0
+    assert flagsvc("health", env={"FLAGSVC_CONFIG": str(file)}).code == 0
+
+
+def test_not_ready(flagsvc: Flagsvc, proxy: Proxy) -> None:
+    """A proxy without a configuration answers 503: exit code 1, and the status is told."""
+    proxy.script = [503]
+    called = flagsvc("health", "--port", proxy.port)
+    assert called == (1, f"not ready: http://127.0.0.1:{proxy.port}/proxy/health: it answers 503\n", "")
+    assert len(proxy.paths) == 1
+
+
+def test_the_flag_server(flagsvc: Flagsvc, proxy: Proxy, tmp_path: Path) -> None:
+    """With --server the flag server of this configuration is asked, by its own variables, flags and table."""
+    place = f"http://127.0.0.1:{proxy.port}"
+    own = {"FLAGSVC_SERVER_PORT": proxy.port, "FLAGSVC_SERVER_BASE_PATH": "flags", "PROXY_PORT": "1"}
+    assert flagsvc("health", "--server", env=own) == (0, f"ready: {place}/flags/ready\n", "")
+    given = ["--server", "--port", proxy.port, "--base-path", "f"]
+    assert flagsvc("health", *given, env=own) == (0, f"ready: {place}/f/ready\n", "")
+    file = tmp_path / "flagsvc.toml"
+    file.write_text(f"port = 1\n[server]\nport = {proxy.port}\n")
+    assert flagsvc("health", "--server", env={"FLAGSVC_CONFIG": str(file)}).code == 0
+    proxy.script = [503]
+    called = flagsvc("health", "--server", "--config", str(file))
+    assert called == (1, f"not ready: {place}/ready: it answers 503\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--server", "--port", "0"], "port (flag --port): 0 is any free port, so nothing says which one to ask"),
+        (["--server", "--port", "x"], "port (flag --port): expected a port number from 0 to 65535, got `x`"),
+        (["--server", "--admin-address", ":1"], "`--admin-address` is an option of the proxy: leave out `--server`"),
+        (["--base-path", "x"], "`--base-path` is an option of the flag server: add `--server`"),
+    ],
+)
+def test_what_does_not_say_where_the_flag_server_listens(arguments: list[str], problem: str, flagsvc: Flagsvc) -> None:
+    """It is a wrong configuration or usage, as with the proxy."""
+    assert flagsvc("health", *arguments) == (2, "", f"flagsvc health: {problem}\n")
+
+
+def test_waiting(flagsvc: Flagsvc, proxy: Proxy) -> None:
+    """With --wait it asks until the proxy is ready."""
+    proxy.script = [503, 503, 200]
+    assert flagsvc("health", "--port", proxy.port, "--wait", "20").code == 0
+    assert len(proxy.paths) == 3
+
+
+def test_waiting_for_a_start(flagsvc: Flagsvc, free_port: str) -> None:
+    """Waiting ends when the time is over; nobody listening is told as that."""
+    called = flagsvc("health", "--port", free_port, "--wait", "0.3")
+    assert called == (1, f"not ready: http://127.0.0.1:{free_port}/proxy/health: nothing listens there\n", "")
+
+
+def test_no_answer(flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A port that accepts and says nothing does not hold the probe up."""
+    monkeypatch.setattr(health, "PATIENCE_S", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        called = flagsvc("health", "--port", str(silent.getsockname()[1]))
+    assert called.code == 1 and called.out.endswith(": no answer in time\n")
+
+
+def test_no_http(flagsvc: Flagsvc) -> None:
+    """Something else on the port is no proxy."""
+
+    def answer(server: socket.socket) -> None:
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(1000)
+            connection.sendall(b"220 mail ready\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=answer, args=(server,))
+        thread.start()
+        called = flagsvc("health", "--port", str(server.getsockname()[1]))
+        thread.join()
+    assert called.code == 1 and called.out.endswith(": no http answer\n")
+
+
+def test_an_unknown_host(flagsvc: Flagsvc) -> None:
+    """A host name nobody knows is told in the system's words."""
+    called = flagsvc("health", "--host", "no-such-host.invalid")
+    assert called.code == 1 and called.out.startswith("not ready: http://no-such-host.invalid:3000/proxy/health: ")
+
+
+@pytest.mark.parametrize(
+    ("host", "asked"),
+    [(None, "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("::", "[::1]"), ("::1", "[::1]"), ("10.9.8.7", "10.9.8.7")],
+)
+def test_which_address_is_asked(
+    host: str | None, asked: str, flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All addresses means the loopback one; a certain address is asked itself."""
+    monkeypatch.setattr(health, "_ask", lambda target, timeout: (True, ""))
+    called = flagsvc("health", env={"FLAGSVC_HOST": host} if host else {})
+    assert called.out == f"ready: http://{asked}:3000/proxy/health\n"
+    assert LOOPBACK.get(host, host) == asked.strip("[]")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("--port", "x"), "port (flag --port): expected a port number"),
+        (("--port", "0"), "port (flag --port): 0 is any free port"),
+        (("--host", "a b"), "host (flag --host): expected a host name, an IP address, or unix:/path"),
+        (("--admin-address", ":0"), "adminAddress (flag --admin-address): 0 is any free port"),
+        (("--tls-key", "key.pem"), "tlsKey (flag --tls-key): has no effect without tlsCert"),
+        (("--config", "/no/such.toml"), "configuration file /no/such.toml: cannot read it: no such file or directory"),
+    ],
+)
+def test_a_configuration_that_does_not_say_where(arguments: tuple[str, ...], problem: str, flagsvc: Flagsvc) -> None:
+    """Where the proxy listens must be known: exit code 2."""
+    called = flagsvc("health", *arguments)
+    assert called.code == 2 and called.err.startswith(f"flagsvc health: {problem}")
+
+
+def test_the_operators_address_is_asked_where_there_is_one(flagsvc: Flagsvc, proxy: Proxy) -> None:
+    """It asks for no certificate, and answers whatever holds for callers."""
+    called = flagsvc(
+        "health", "--port", "1", env={"FLAGSVC_ADMIN_ADDRESS": f":{proxy.port}", "FLAGSVC_TLS_CERT": "/gone"}
+    )
+    assert called == (0, f"ready: http://127.0.0.1:{proxy.port}/proxy/health\n", "")
+
+
+def test_a_unix_socket(flagsvc: Flagsvc, tmp_path: Path) -> None:
+    """It is asked by its path, callers' and operators' alike; a file that is not there is nobody."""
+    for variable in ("FLAGSVC_HOST", "FLAGSVC_ADMIN_ADDRESS"):
+        called = flagsvc("health", env={variable: f"unix:{tmp_path}/p.sock"})
+        assert called == (1, f"not ready: http://unix:{tmp_path}/p.sock:/proxy/health: nothing listens there\n", "")
+
+
+def test_tls(flagsvc: Flagsvc, proxy: Proxy, tmp_path: Path) -> None:
+    """Whoever the certificate is for: it is asked on this machine. What is no TLS is told as that, with what to do."""
+    pair = written(tmp_path, "both.pem", AUTHORITY.issue("elsewhere.example").both)
+    called = flagsvc("health", "--port", proxy.port, "--tls-cert", pair)
+    assert called.code == 1 and "no answer over TLS" in called.out and "adminAddress" in called.out
+    proxy.socket = AUTHORITY.server().wrap_socket(proxy.socket, server_side=True)
+    called = flagsvc("health", "--port", proxy.port, "--tls-cert", pair)
+    assert called == (0, f"ready: https://127.0.0.1:{proxy.port}/proxy/health\n", "")

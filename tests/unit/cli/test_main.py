@@ -1,0 +1,204 @@
+"""`flagsvc` itself: finds the command, one clear message for bad usage, exit codes, a light start."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flagsvc import cli
+from flagsvc.cli import starting
+from flagsvc.cli.commands import COMMANDS
+from flagsvc.core.errors import ConfigurationError, ExtensionError, ListenError
+from flagsvc.core.version import VERSION, form
+from flagsvc.settings.load import resolve
+from support import forms, needs
+from support.cli_helpers import Flagsvc
+
+HEAVY = {
+    "asyncio",
+    "httpx",
+    "msgspec",
+    "uvicorn",
+    "json",
+    "http.client",
+    "logging",
+    "ssl",
+    "tomllib",
+    "difflib",
+}
+"""Modules that no help, version or usage message needs."""
+
+
+def raising(error: BaseException) -> object:
+    """Return a function that raises."""
+
+    def run(args: object) -> int:
+        raise error
+
+    return run
+
+
+def test_version(flagsvc: Flagsvc) -> None:
+    """The version is one line, which tells in which form the program runs."""
+    assert flagsvc("--version") == (0, f"flagsvc {VERSION} ({form()})\n", "")
+
+
+FORMS = {
+    "interpreted": "import sys, forms; sys.meta_path.insert(0, forms.InterpretedOnly('flagsvc', forms.SOURCES))",
+    "compiled": "",
+}
+
+
+@pytest.mark.parametrize("expected", FORMS)
+def test_the_form_is_that_of_the_modules_that_are_imported(expected: str) -> None:
+    """Compiled modules beside their sources count where they are what Python imports."""
+    if expected == "compiled" and not forms.form().startswith("compiled"):
+        needs.missing(f"this run is {forms.form()}")
+    script = f"{FORMS[expected]}\nfrom flagsvc.cli import main; main(['--version'])"
+    paths = os.pathsep.join([str(forms.SOURCES), str(Path(forms.__file__).parent)])
+    ran = subprocess.run(
+        [sys.executable, "-c", script], env={"PYTHONPATH": paths}, capture_output=True, text=True, timeout=30
+    )
+    assert (ran.stdout, ran.stderr) == (f"flagsvc {VERSION} ({expected})\n", "")
+
+
+@pytest.mark.parametrize(("runs", "said"), [("compiled", ""), ("interpreted", "about ten times slower")])
+def test_a_start_that_is_interpreted_warns(runs: str, said: str, monkeypatch: Any, capsys: Any) -> None:
+    """One line on standard error that says what to do; none where all is as it should be."""
+    monkeypatch.setattr(starting, "form", lambda: runs)
+    starting.warn(resolve({}, None, {"flagsvcUrl": "file:///x", "clientKeys": "k"}))
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == bool(said) and all(said in line and "C compiler" in line for line in lines)
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("-h",), ()])
+def test_overview(arguments: tuple[str, ...], flagsvc: Flagsvc) -> None:
+    """Help names every command; no command at all is bad usage, told by the same text."""
+    called = flagsvc(*arguments)
+    text = called.out if arguments else called.err
+    assert called.code == (0 if arguments else 2)
+    for command in COMMANDS:
+        assert f"  {command.name}" in text and command.summary in text
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_every_command_has_help(command: object, flagsvc: Flagsvc) -> None:
+    """Every row is a command that adds its arguments and tells them."""
+    name = command.name  # type: ignore[attr-defined]
+    called = flagsvc(name, "--help")
+    assert called.code == 0 and called.err == ""
+    assert called.out.startswith(f"usage: flagsvc {name}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("prxy",), "flagsvc: unknown command `prxy`; did you mean `proxy`?"),
+        (("zzz",), f"flagsvc: unknown command `zzz`; the commands are {', '.join(row.name for row in COMMANDS)}"),
+        (("proxy", "--prot", "1"), "flagsvc proxy: unknown option `--prot`; did you mean `--port`?"),
+        (("proxy", "--prot=1"), "flagsvc proxy: unknown option `--prot`; did you mean `--port`?"),
+        (("proxy", "--flagsvc-url", "x"), "flagsvc proxy: unknown option `--flagsvc-url`"),
+        (("proxy", "--zzz"), "flagsvc proxy: unknown option `--zzz`"),
+        (("proxy", "--port"), "flagsvc proxy: `--port` needs a value"),
+        (("proxy", "--po", "1"), "flagsvc proxy: unknown option `--po`"),
+        (("config", "extra"), "flagsvc config: unexpected argument: every option starts with --"),
+        (("health", "--wait", "soon"), "flagsvc health: `--wait`: expected a number of seconds from 0 to 86400"),
+        (("health", "--wait", "-1"), "flagsvc health: `--wait`: expected a number of seconds from 0 to 86400"),
+        (("health", "--wait", "nan"), "flagsvc health: `--wait`: expected a number of seconds from 0 to 86400"),
+        (("evaluate",), "flagsvc evaluate: missing: DOCUMENT"),
+        (("imprt",), "flagsvc: unknown command `imprt`; did you mean `import`?"),
+        (("validate",), "flagsvc validate: missing: FILE"),
+        (
+            ("import", "x", "--environmnet", "y"),
+            "flagsvc import: unknown option `--environmnet`; did you mean `--environment`?",
+        ),
+        (("export", "--project", "x"), "flagsvc export: missing: --environment"),
+    ],
+)
+def test_bad_usage(arguments: tuple[str, ...], message: str, flagsvc: Flagsvc) -> None:
+    """Bad usage is exit code 2 and one line that names the nearest known name; nothing on standard output."""
+    called = flagsvc(*arguments)
+    assert (called.code, called.out) == (2, "")
+    assert called.err.startswith(message) and called.err.count("\n") == 1
+
+
+def test_bad_usage_repeats_no_value(flagsvc: Flagsvc) -> None:
+    """A mistyped flag may have carried a secret."""
+    for arguments in (("--api-tokn", "s3cret"), ("--api-tokn=s3cret",), ("--api-token", "t", "s3cret")):
+        called = flagsvc("proxy", *arguments)
+        assert called.code == 2 and "s3cret" not in called.err
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (ConfigurationError(["one"]), 2, "flagsvc health: one\n"),
+        (ConfigurationError(["one", "two"]), 2, "flagsvc health: 2 problems\n  - one\n  - two\n"),
+        (ExtensionError("one\ntwo"), 2, "flagsvc health: 2 problems\n  - one\n  - two\n"),
+        (ListenError("cannot listen"), 1, "flagsvc health: cannot listen\n"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_exit_codes(
+    error: BaseException, code: int, message: str, flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Our errors are messages and exit codes, never a trace."""
+    monkeypatch.setattr("flagsvc.cli.health.run", raising(error))
+    assert flagsvc("health") == (code, "", message)
+
+
+def run_python(*arguments: str, **given: object) -> subprocess.CompletedProcess[str]:
+    """Run Python as a process that finds this package."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env=environment,
+        text=True,
+        stderr=subprocess.PIPE,
+        timeout=30,
+        check=False,
+        **given,
+    )  # type: ignore[call-overload,no-any-return]
+
+
+@pytest.mark.parametrize("argument", ["--version", "--help", "config"])
+def test_nobody_reads(argument: str) -> None:
+    """`flagsvc config | head -1` ends quietly when the reader is gone."""
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        done = run_python("-c", "import sys; from flagsvc.cli import main; sys.exit(main())", argument, stdout=write)
+    finally:
+        os.close(write)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.parametrize("arguments", ["['--version']", "['proxy', '--help']", "['config', '--port=1', '--nonsense']"])
+def test_a_light_start(arguments: str) -> None:
+    """Help and usage import nothing that takes long to import."""
+    program = f"import sys; from flagsvc.cli import main; main({arguments}); print('\\n', *sys.modules)"
+    done = run_python("-c", program, stdout=subprocess.PIPE)
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "flagsvc.cli" in loaded
+    assert HEAVY & loaded - ({"difflib"} if "nonsense" in arguments else set()) == set()
+
+
+def test_a_signal_that_comes_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once a command is done its exit code stands, whatever is sent while Python ends."""
+    names = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    before = {name: signal.getsignal(name) for name in names}
+    monkeypatch.setattr(cli, "main", lambda: 3)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            cli.process()
+        assert ended.value.code == 3
+        assert {signal.getsignal(name) for name in names} == {signal.SIG_IGN}
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)

@@ -1,0 +1,392 @@
+"""`flagsvc move`: what it reads and sends, what it says, and every way it can end."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.cli_helpers import Called, Flagsvc
+from support.fake_admin import BATCH, EMPTY, Answer, FakeAdmin, fake_admin
+
+NOTHING: dict[str, Any] = {
+    "/api/admin/strategies": {"strategies": []},
+    "/api/admin/context": [],
+    "/api/admin/tag-types": {"tagTypes": []},
+    "/api/admin/segments": {"segments": []},
+    "/api/admin/search/features": {"features": [], "total": 0},
+    "/api/admin/user-admin": {"users": [], "rootRoles": []},
+    "/api/admin/projects": {"projects": [{"id": "default"}]},
+    "/api/admin/environments": {"environments": [{"name": "production"}, {"name": "qa"}]},
+    "/api/admin/environments/project/default": {"environments": [{"name": "production"}]},
+}
+"""What the admin API of a server with nothing in it answers."""
+FLAGS = EMPTY | {
+    "features": [{"name": name, "type": "release", "project": "default"} for name in ("dark-mode", "fresh")],
+    "featureEnvironments": [{"name": "fresh", "featureName": "fresh", "enabled": True}],
+    "featureStrategies": [{"name": "default", "featureName": "fresh", "id": "1"}],
+}
+SECRETS = {"FLAGSVC_FROM_TOKEN": "user:from-s3cret", "FLAGSVC_TO_TOKEN": "user:to-s3cret"}
+
+
+@pytest.fixture
+def source(admin: FakeAdmin) -> FakeAdmin:
+    """Give the server whose flags are moved."""
+    admin.answers |= {path: Answer(200, value) for path, value in NOTHING.items()}
+    environments = {"environments": [{"name": "development"}, {"name": "production"}]}
+    admin.answers["/api/admin/environments"] = Answer(200, environments)
+    admin.answers["/api/admin/segments"] = Answer(200, {"segments": [{"id": 1, "name": "beta", "constraints": []}]})
+    admin.say("export", 200, FLAGS)
+    return admin
+
+
+@pytest.fixture
+def target() -> Iterator[FakeAdmin]:
+    """Give the server that gets them: it takes all, and has nothing."""
+    with fake_admin() as fake:
+        fake.answers |= {path: Answer(200, value) for path, value in NOTHING.items()}
+        yield fake
+
+
+@pytest.fixture
+def run(source: FakeAdmin, target: FakeAdmin, flagsvc: Flagsvc) -> Flagsvc:
+    """Return a function that moves the first into the second."""
+
+    def call(*arguments: str, env: dict[str, str] | None = None) -> Called:
+        return flagsvc("move", source.url, f"{target.url}/api", *arguments, env=SECRETS if env is None else env)
+
+    return call
+
+
+def shown(target: FakeAdmin) -> str:
+    """Return what is shown before anything is moved."""
+    return (
+        "+ new: segment beta\n"
+        f"! stays behind: environment development, which {target.url} does not have\n"
+        "project `default`, environment `production`: 2 new\n"
+    )
+
+
+def writes(server: FakeAdmin) -> list[tuple[str, str]]:
+    """Return what changed something on a server."""
+    harmless = (f"{BATCH}/export", f"{BATCH}/validate")
+    return [
+        (asked.method, asked.path) for asked in server.asked if asked.method != "GET" and asked.path not in harmless
+    ]
+
+
+def test_yes(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
+    """--yes shows what changes and moves it; each server gets its own token, and the first is only read."""
+    target.answers["/api/admin/segments"] = Answer(201, {"segments": []})
+    called = run("--yes")
+    assert called.code == 0 and called.out == (
+        f"{shown(target)}moved: 1 segment\nmoved: 2 flags into project `default`, environment `production`\n"
+    )
+    assert writes(target) == [("POST", "/api/admin/segments"), ("POST", f"{BATCH}/import")] and writes(source) == []
+    [sent] = target.sent("import")
+    assert (sent["project"], sent["environment"]) == ("default", "production")
+    assert [item["name"] for item in sent["data"]["features"]] == ["dark-mode", "fresh"]
+    assert [item["sortOrder"] for item in sent["data"]["featureStrategies"]] == [0]
+    assert {asked.headers["authorization"] for asked in source.asked} == {"user:from-s3cret"}
+    assert {asked.headers["authorization"] for asked in target.asked} == {"user:to-s3cret"}
+    assert "s3cret" not in called.out + called.err
+
+
+def test_again(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
+    """Where the second server has all of it, nothing is sent, and it is said; it is not said where something stays behind."""
+    target.answers["/api/admin/segments"] = source.answers["/api/admin/segments"]
+    target.say("export", 200, FLAGS)
+    same = "environment `production`: 2 same\n0 changes: "
+    assert run("--yes", "--environment", "production").out.endswith(f"{same}{target.url} has all of it\n")
+    called = run("--yes")
+    assert called.code == 0 and called.out.startswith("! stays behind: environment development, which ")
+    assert called.out.endswith(f"{same}nothing to move, 1 thing stays behind\n")
+    source.answers["/api/admin/user-admin"] = Answer(403, {"message": "no"})
+    called = run("--yes", "--environment", "production")
+    assert called.out.endswith(f"{same}nothing to move, as far as the warnings allow to say\n")
+    assert writes(target) == []
+
+
+def test_revived_flags(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
+    """A flag that is archived there and not here is revived there before the import; a dry run says so."""
+    target.answers["/api/admin/segments"] = source.answers["/api/admin/segments"]
+    old = [flag | {"archived": flag["name"] == "fresh"} for flag in FLAGS["features"]]
+    target.say("export", 200, FLAGS | {"features": old})
+    called = run("--dry-run")
+    assert "1 changed, 1 same\n~ changed: fresh\n  archived: yes → no\n" in called.out and writes(target) == []
+    target.answers["/api/admin/projects/default/revive"] = Answer(403, {"message": "no rights"})
+    called = run("--yes")
+    assert (
+        called.code == 1 and "stopped: archived flags of project `default`: the user of the token may not" in called.err
+    )
+    target.answers["/api/admin/projects/default/revive"] = Answer(200)
+    target.asked.clear()
+    called = run("--yes")
+    assert called.code == 0 and "moved: 1 revived flag of project `default`\nmoved: 1 flag into" in called.out
+    assert writes(target) == [("POST", "/api/admin/projects/default/revive"), ("POST", f"{BATCH}/import")]
+    [revived] = [asked.body for asked in target.asked if asked.path.endswith("/revive")]
+    assert revived == {"features": ["fresh"]}
+    assert [item["name"] for item in target.sent("import")[0]["data"]["features"]] == ["fresh"]
+
+
+def test_dry_run(run: Flagsvc, target: FakeAdmin) -> None:
+    """--dry-run shows each flag and changes nothing."""
+    called = run("--dry-run", "--yes")
+    flags = "+ new: dark-mode\n+ new: fresh\n  off → on\n  strategies: + default\n"
+    assert (called.code, called.out) == (0, f"{shown(target)}{flags}nothing was moved: this was a dry run\n")
+    assert writes(target) == []
+
+
+@pytest.mark.parametrize(("text", "code"), [("y\n", 0), ("n\n", 1), ("", 1)])
+def test_asking(text: str, code: int, run: Flagsvc, target: FakeAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At a terminal it asks; elsewhere it ends with 2 and says how to go on."""
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    elsewhere = run()
+    assert (elsewhere.code, writes(target)) == (2, []) and "--yes goes on without asking" in elsewhere.err
+    stream = io.StringIO(text)
+    stream.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr("sys.stdin", stream)
+    called = run()
+    assert called.code == code and "Move this? [y/N] " in called.out and bool(writes(target)) == (code == 0)
+
+
+REFUSED = {"name": "BadDataError", "message": "m", "details": [{"message": "something is wrong"}]}
+
+
+@pytest.mark.parametrize(
+    ("path", "answer", "code", "text"),
+    [
+        (f"{BATCH}/import", Answer(400, REFUSED), 1, "the server refused the request: something is wrong"),
+        (f"{BATCH}/import", Answer(500, {"message": "oh"}), 2, "the server failed with status 500: oh"),
+        (f"{BATCH}/import", "close", 2, "cannot reach"),
+        (f"{BATCH}/validate", Answer(400, REFUSED), 1, "something is wrong"),
+        (
+            f"{BATCH}/validate",
+            Answer(
+                200, {"errors": [{"message": "bad:", "affectedItems": ["fresh"]}], "warnings": [], "permissions": []}
+            ),
+            1,
+            "the errors above say why",
+        ),
+    ],
+)
+def test_a_run_that_stops(
+    path: str, answer: Answer | str, code: int, text: str, run: Flagsvc, source: FakeAdmin, target: FakeAdmin
+) -> None:
+    """It says where and why, and the next run does what is left."""
+    target.answers["/api/admin/segments"] = source.answers["/api/admin/segments"]
+    usual, target.answers[path] = target.answers[path], answer
+    called = run("--yes")
+    assert called.code == code and text in called.err and called.err.startswith("flagsvc move: stopped: "), called
+    assert "what was moved before this stays; the next run goes on from there" in called.err
+    target.answers[path] = usual
+    assert run("--yes").code == 0 and len(target.sent("import")) >= 1
+
+
+def test_archived_flags(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
+    """They come off and without parents, are archived at the end, and are the same when they are archived there."""
+    source.answers["/api/admin/search/features"] = Answer(200, {"features": [{"name": "fresh"}]})
+    old = FLAGS | {
+        "features": [FLAGS["features"][1] | {"archived": True}],
+        "dependencies": [{"feature": "fresh", "dependencies": [{"feature": "dark-mode"}]}],
+    }
+    source.say("export", 200, old)
+    target.answers["/api/admin/segments"] = source.answers["/api/admin/segments"]
+    target.answers["/api/admin/projects/default/archive"] = Answer(202)
+    called = run("--yes")
+    [sent] = target.sent("import")
+    assert {item["archived"] for item in sent["data"]["features"]} == {False}
+    assert {item["enabled"] for item in sent["data"]["featureEnvironments"]} == {False} and sent["data"][
+        "dependencies"
+    ] == []
+    assert target.asked[-1].body == {"features": ["fresh"]} and called.out.endswith(
+        "moved: 1 archived flag of project `default`\n"
+    )
+    target.say("export", 200, old)
+    assert run("--yes", "--environment", "production").out.endswith(f"1 same\n0 changes: {target.url} has all of it\n")
+
+
+def test_projects(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
+    """A missing project is made where the server can make one, else it is said before anything is done."""
+    projects = {"projects": [{"id": "default"}, {"id": "shop", "name": "Shop", "description": "s"}]}
+    source.answers["/api/admin/projects"] = Answer(200, projects)
+    called = run("--yes")
+    assert (called.code, writes(target)[1:]) == (2, []) and called.err == (
+        f"flagsvc move: `{target.url}` has no project `shop` and makes none over its API: make it there, or choose projects with "
+        "--project, or name one with --to-project\n"
+    )
+    called = run("--project", "shop", "--to-project", "default", "--yes")
+    assert called.code == 0 and target.sent("import")[0]["project"] == "default"
+    target.answers["/api/admin/projects/validate"] = Answer(200)
+    called = run("--project", "shop", "--yes")
+    [made] = [asked for asked in target.asked if (asked.method, asked.path) == ("POST", "/api/admin/projects")]
+    assert made.body == {"id": "shop", "name": "Shop", "description": "s"} and "+ new: project shop\n" in called.out
+
+
+def test_environments_of_a_project(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
+    """A project gets the environment that it has on the other server alone; without any, its flags stay behind, and it is said."""
+    where = "/api/admin/environments/project/default"
+    linked, not_linked = (
+        Answer(200, {"environments": [{"name": "production", "visible": visible}]}) for visible in (True, False)
+    )
+    source.answers[where], target.answers[where] = linked, not_linked
+    called = run("--dry-run")
+    assert called.code == 0 and "+ new: project environment production of default\n" in called.out
+    target.answers["/api/admin/segments"] = source.answers["/api/admin/segments"]
+    target.answers["/api/admin/projects/default/environments"] = Answer(403, {"message": "no rights"})
+    called = run("--yes")
+    assert called.code == 1 and called.err.startswith(
+        "flagsvc move: stopped: project environment `production of default`: the user of the token may not do this: no rights"
+    )
+    target.answers["/api/admin/projects/default/environments"] = Answer(200)
+    target.asked.clear()
+    assert "moved: 1 project environment\n" in run("--yes").out
+    made = next(asked for asked in target.asked if asked.method == "POST" and "export" not in asked.path)
+    assert (made.path, made.body) == ("/api/admin/projects/default/environments", {"environment": "production"})
+    source.answers[where] = not_linked
+    called = run("--dry-run")
+    assert called.code == 0 and "! stays behind: project default, which has none of these environments\n" in called.out
+
+
+def test_a_flag_elsewhere(run: Flagsvc, target: FakeAdmin) -> None:
+    """A flag that the other server has in another project is named before anything is done."""
+    there = [{"name": "fresh", "project": "shop"}]
+    target.say("export", 200, EMPTY | {"features": there})
+    called = run("--yes")
+    assert (called.code, writes(target)) == (2, [])
+    assert called.err.endswith("has flags of `default` in other projects: `fresh` (in `shop`)\n")
+
+
+def test_a_flag_too_large(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
+    """It is named before anything is done."""
+    source.say(
+        "export", 200, EMPTY | {"features": [{"name": "big", "project": "default", "description": "x" * 512_000}]}
+    )
+    called = run("--yes")
+    assert (called.code, writes(target)) == (1, [])
+    assert called.err.startswith("flagsvc move: the request for flag `big` has 512") and len(called.err) < 200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "env", "code", "text"),
+    [
+        (
+            ("--environment", "prodction"),
+            SECRETS,
+            2,
+            "`{source}` has no environment `prodction`; did you mean `production`?",
+        ),
+        (
+            ("--environment", "development"),
+            SECRETS,
+            2,
+            "`{target}` has no environment `development`; there are production, qa",
+        ),
+        (("--project", "defalt"), SECRETS, 2, "`{source}` has no project `defalt`; did you mean `default`?"),
+        (("--from-token-file", "none"), SECRETS, 2, "--from-token-file: cannot read `none`: no such file or directory"),
+        ((), SECRETS | {"FLAGSVC_TO_TOKEN": "*:*.admin"}, 1, "with --to-token-file, FLAGSVC_TO_TOKEN or --to-token"),
+        (("--url", "x"), SECRETS, 2, "unknown option `--url`"),
+    ],
+)
+def test_usage(
+    arguments: tuple[str, ...],
+    env: dict[str, str],
+    code: int,
+    text: str,
+    run: Flagsvc,
+    source: FakeAdmin,
+    target: FakeAdmin,
+) -> None:
+    """What is given wrong is one line, and nothing is changed."""
+    target.answers["/api/admin/user"] = Answer(
+        200, {"user": {"type": "admin"} if "*" in env["FLAGSVC_TO_TOKEN"] else {"id": 1}}
+    )
+    called = run("--dry-run", *arguments, env=env)
+    assert (called.code, called.err.count("\n")) == (code, 1)
+    assert text.format(source=source.url, target=target.url) in called.err
+    assert writes(target) == []
+
+
+def test_a_body_that_is_too_large(run: Flagsvc, target: FakeAdmin) -> None:
+    """The pieces are as small as they get: what helps is a limit, and no option of other commands is named."""
+    target.answers["/api/admin/segments"] = Answer(201, {"segments": []})
+    target.say("import", 413)
+    called = run("--yes")
+    assert (
+        called.code == 2 and "raise the limit of TO, or of a reverse proxy in front of it; what was moved" in called.err
+    )
+    assert "--features" not in called.err
+
+
+def test_users(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
+    """Those who are missing come last: a server that takes only some in a minute holds up no flag."""
+    users = [{"username": name, "rootRole": 1} for name in ("anna", "bo\x1b[31m")]
+    source.answers["/api/admin/user-admin"] = Answer(200, {"users": users, "rootRoles": [{"id": 1, "name": "Admin"}]})
+    own = {"users": [], "rootRoles": [{"id": 3, "name": "Admin"}]}
+    target.answers["/api/admin/user-admin"] = Answer(200, own)
+    called = run("--yes")
+    assert "+ new: user anna\n+ new: user bo" in called.out and "\x1b" not in called.out
+    assert called.out.endswith("moved: 2 users\n") and called.code == 0
+    assert [(asked.path, asked.body["rootRole"]) for asked in target.asked[-2:]] == [("/api/admin/user-admin", 3)] * 2
+
+
+def test_users_that_cannot_be_read(run: Flagsvc, source: FakeAdmin) -> None:
+    """A token that may not read users is no reason to stop: one line says that they are not moved."""
+    source.answers["/api/admin/user-admin"] = Answer(403, {"message": "no"})
+    called = run("--dry-run")
+    assert called.code == 0 and called.err == (
+        f"flagsvc move: warning: users are not moved: `{source.url}` does not list them over its API, or not for this token\n"
+    )
+
+
+def test_the_same_server(flagsvc: Flagsvc, source: FakeAdmin) -> None:
+    """A move into itself is refused, however the address is written; so are tokens that are missing, by their own options."""
+    called = flagsvc("move", source.url, f"{source.url}/api/", env=SECRETS)
+    assert called == (2, "", f"flagsvc move: FROM and TO are the same server: `{source.url}`\n")
+    called = flagsvc("move", "nowhere", source.url, env=SECRETS)
+    assert called.err == "flagsvc move: FROM: `nowhere` is not an http or https URL\n"
+    called = flagsvc("move", "", source.url, env=SECRETS)
+    assert called == (2, "", "flagsvc move: FROM: the address of the flag server is missing\n")
+    called = flagsvc("move", source.url, "https://localhost:9", "--to-ca-file", "none", env=SECRETS)
+    assert called == (2, "", "flagsvc move: --to-ca-file: cannot use `none`: no such file or directory\n")
+
+
+def test_a_server_that_wants_a_token(run: Flagsvc, source: FakeAdmin) -> None:
+    """The options of that server are named."""
+    source.answers["/api/admin/projects"] = Answer(401, {"message": "no"})
+    assert "give another with --from-token-file, FLAGSVC_FROM_TOKEN or --from-token\n" in run().err
+    called = run(env={"FLAGSVC_TO_TOKEN": "user:x"})
+    assert called.code == 2 and "the server wants a token: give one with --from-token-file" in called.err
+
+
+def test_what_is_no_flag_server(run: Flagsvc, source: FakeAdmin) -> None:
+    """An answer that is no list is told with the word for that server."""
+    source.answers["/api/admin/projects"] = Answer(200, {"projects": 1})
+    assert run().err == f"flagsvc move: `{source.url}` answers, but not as a flag server does: check FROM\n"
+
+
+def test_pieces(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
+    """Many flags go in several requests, each below what a server takes."""
+    flags = [{"name": f"f{number}", "project": "default", "description": "x" * 1000} for number in range(700)]
+    source.say("export", 200, EMPTY | {"features": flags})
+    target.answers["/api/admin/segments"] = source.answers["/api/admin/segments"]
+    called = run("--yes")
+    assert called.out.endswith("moved: 700 flags into project `default`, environment `production` in 7 pieces\n")
+    sent = target.sent("import")
+    assert [item["name"] for each in sent for item in each["data"]["features"]] == [item["name"] for item in flags]
+    assert all(len(json.dumps(each, separators=(",", ":"))) < 512_000 for each in sent)
+    assert target.sent("validate") == sent
+
+
+def test_tokens_in_files(flagsvc: Flagsvc, source: FakeAdmin, target: FakeAdmin, tmp_path: Path) -> None:
+    """Each side has its own."""
+    for side in ("from", "to"):
+        (tmp_path / side).write_text(f"user:{side}-file\n")
+    files = [f"--{side}-token-file={tmp_path / side}" for side in ("from", "to")]
+    assert flagsvc("move", source.url, target.url, "--dry-run", *files, env={}).code == 0
+    assert {asked.headers["authorization"] for asked in source.asked} == {"user:from-file"}
+    assert {asked.headers["authorization"] for asked in target.asked} == {"user:to-file"}

@@ -1,0 +1,84 @@
+"""One question to a proxy: over TCP and Unix sockets, over TLS, with a certificate of one's own."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from flagsvc.cli.probing import ProbeTarget, status_of
+from flagsvc.core.certificates import CertificateFiles, CertificateOptionNames
+from support.pki import HOST, Authority, written
+
+AUTHORITY = Authority()
+NAMES = CertificateOptionNames("cert", "key", "password")
+ANSWER = b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n"
+
+
+@contextmanager
+def answering(listener: socket.socket, tls: ssl.SSLContext | None = None) -> Iterator[list[bytes]]:
+    """Answer one connection; give what was asked."""
+    asked: list[bytes] = []
+
+    def run() -> None:
+        with contextlib.suppress(OSError):
+            connection, _ = listener.accept()
+            with connection if tls is None else tls.wrap_socket(connection, server_side=True) as line:
+                asked.append(line.recv(1000))
+                line.sendall(ANSWER)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield asked
+    finally:
+        listener.close()
+        thread.join()
+
+
+def test_names() -> None:
+    """A message names what was asked."""
+    assert ProbeTarget("::1", 3000, "/x").url == "http://[::1]:3000/x"
+    assert ProbeTarget("host", 3000, "/x", tls=True).url == "https://host:3000/x"
+    assert ProbeTarget("unix:/run/p.sock", 0, "/x").url == "http://unix:/run/p.sock:/x"
+
+
+def test_over_tcp_and_over_a_unix_socket(tmp_path: Path) -> None:
+    """The path is asked with GET, and the status comes back."""
+    listener = socket.create_server((HOST, 0))
+    port = listener.getsockname()[1]
+    with answering(listener) as asked:
+        assert status_of(ProbeTarget(HOST, port, "/a"), 5) == 204
+    assert asked[0].startswith(b"GET /a HTTP/1.1\r\n")
+    path = str(tmp_path / "p.sock")
+    local = socket.socket(socket.AF_UNIX)
+    local.bind(path)
+    local.listen()
+    with answering(local) as asked:
+        assert status_of(ProbeTarget(f"unix:{path}", 0, "/b"), 5) == 204
+    assert asked[0].startswith(b"GET /b HTTP/1.1\r\n")
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+def test_over_tls(tmp_path: Path, wanted: bool) -> None:
+    """Any certificate will do; one of our own is shown where it is wanted and can be read."""
+    own = CertificateFiles(NAMES, written(tmp_path, "own.pem", AUTHORITY.issue().both))
+    for pair, answered in (
+        (own, True),
+        (CertificateFiles(NAMES, str(tmp_path / "gone")), not wanted),
+        (None, not wanted),
+    ):
+        listener = socket.create_server((HOST, 0))
+        place = ProbeTarget(HOST, listener.getsockname()[1], "/a", tls=True, own=pair)
+        with answering(listener, AUTHORITY.server(wants_certificate=wanted)):
+            if answered:
+                assert status_of(place, 5) == 204
+            else:
+                with pytest.raises((ssl.SSLError, ConnectionError)):
+                    status_of(place, 5)

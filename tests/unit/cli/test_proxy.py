@@ -1,0 +1,100 @@
+"""`flagsvc proxy`: options from everywhere, warnings to the log, then it serves."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from flagsvc.process.reload import ConfigurationFiles
+from flagsvc.settings.load import accepted
+from flagsvc.settings.options import ProxyOptions
+from support.cli_helpers import ENOUGH, Flagsvc
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> list[ProxyOptions]:
+    """Return the list of options that would have been served; serving ends at once with exit code 7."""
+    seen: list[ProxyOptions] = []
+
+    def serve(options: ProxyOptions, again: ConfigurationFiles) -> int:
+        seen.append(options)
+        assert accepted(again.read()).options == options, "what is read again is what was read"
+        return 7
+
+    monkeypatch.setattr("flagsvc.process.serve.serve", serve)
+    return seen
+
+
+def test_it_serves_what_was_given(flagsvc: Flagsvc, served: list[ProxyOptions], tmp_path: Path) -> None:
+    """Flags, environment and file together make the options; the server's exit code is the command's."""
+    file = tmp_path / "flagsvc.toml"
+    file.write_text('environment = "staging"\nport = 1\n')
+    called = flagsvc("proxy", "--config", str(file), "--enable-oas", env=ENOUGH | {"PORT": "2"})
+    assert called == (7, "", "")
+    (options,) = served
+    assert (options.environment, options.port, options.enable_oas) == ("staging", 2, True)
+    assert options.flagsvc_api_token == "t0ken"
+
+
+def test_nothing_is_served_with_problems(flagsvc: Flagsvc, served: list[ProxyOptions]) -> None:
+    """A wrong value stops the start with exit code 2 and every problem (behaviour: Drop-in)."""
+    called = flagsvc("proxy", "--log-level", "loud", env=ENOUGH | {"JSON_LOGGER": "maybe"})
+    assert called.code == 2 and served == []
+    assert called.err.splitlines() == [
+        "flagsvc proxy: 2 problems",
+        "  - useJsonLogger (environment JSON_LOGGER): expected true or false, got `maybe`",
+        "  - logLevel (flag --log-level): expected one of debug, info, warn, error, fatal, got `loud`",
+    ]
+
+
+def test_the_names_of_another_program_are_told_before_the_problems(
+    flagsvc: Flagsvc, served: list[ProxyOptions]
+) -> None:
+    """A newcomer from Edge sees what the variables are called here beside what is missing."""
+    called = flagsvc("proxy", env={"UPSTREAM_URL": "http://h", "TOKENS": "s3cret"})
+    assert called.code == 2 and served == [] and "s3cret" not in called.err
+    first, second, third, *_ = called.err.splitlines()
+    assert "environment TOKENS: flagsvc does not read it; use FLAGSVC_API_TOKEN" in first
+    assert "environment UPSTREAM_URL: flagsvc does not read it; use FLAGSVC_URL, with /api behind it" in second
+    assert third == "flagsvc proxy: 3 problems"
+
+
+@pytest.mark.parametrize("variable", ["FLAGSVC_CUSTOM_STRATEGIES_FILE", "EXP_CUSTOM_ENRICHERS_FILE"])
+def test_files_of_code_are_told_with_the_other_problems(
+    variable: str, flagsvc: Flagsvc, served: list[ProxyOptions], tmp_path: Path
+) -> None:
+    """Who mends the options must not learn of a wrong file only at the next start."""
+    called = flagsvc("proxy", env=ENOUGH | {variable: str(tmp_path / "no.py"), "PORT": "x"})
+    assert (called.code, served) == (2, [])
+    assert called.err.splitlines()[0] == "flagsvc proxy: 2 problems"
+    assert f"(environment {variable})" in called.err and "does not exist" in called.err
+
+
+def test_files_of_code_are_not_run_only_to_be_checked(
+    flagsvc: Flagsvc, served: list[ProxyOptions], tmp_path: Path
+) -> None:
+    """What they do when they are imported happens once, where they are used."""
+    path = tmp_path / "custom.py"
+    path.write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\nstrategies = []\n")
+    assert flagsvc("proxy", env=ENOUGH | {"FLAGSVC_CUSTOM_STRATEGIES_FILE": str(path)}).code == 7
+    assert not (tmp_path / "ran").exists()
+
+
+def test_warnings_are_logged(flagsvc: Flagsvc, served: list[ProxyOptions]) -> None:
+    """What is odd is a warning in the log, in the form the options ask for."""
+    text = flagsvc("proxy", env=ENOUGH | {"FLAGSVC_ULR": "x"})
+    assert text.err.count("\n") == 1 and " warn  " in text.err
+    assert (
+        "configuration: environment FLAGSVC_ULR: no option reads this variable; did you mean `FLAGSVC_URL`?" in text.err
+    )
+    line = json.loads(
+        flagsvc("proxy", "--use-json-logger", env={"CORS_CREDENTIALS": "on", **ENOUGH}).err.splitlines()[0]
+    )
+    assert line["level"] == "warn" and "cors.credentials" in line["message"]
+
+
+def test_warnings_below_the_level(flagsvc: Flagsvc, served: list[ProxyOptions]) -> None:
+    """Who asks for errors only gets no warnings."""
+    assert flagsvc("proxy", "--log-level=error", env=ENOUGH | {"FLAGSVC_ULR": "x"}).err == ""

@@ -1,0 +1,96 @@
+"""`flagsvc server`: options from flags and variables, warnings to the log, then it serves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flagsvc.core.errors import DatabaseError, FlagsvcError, ListenError, SeedError
+from flagsvc.settings.server import ServerOptions
+from support.cli_helpers import Flagsvc
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> list[ServerOptions]:
+    """Return the list of options that would have been served; serving ends at once with exit code 7."""
+    seen: list[ServerOptions] = []
+
+    def serve(options: ServerOptions) -> int:
+        seen.append(options)
+        return 7
+
+    monkeypatch.setattr("flagsvc.process.serve_flags.serve_flags", serve)
+    return seen
+
+
+def test_it_serves_what_was_given(flagsvc: Flagsvc, served: list[ServerOptions]) -> None:
+    """Flags and environment together make the options; the server's exit code is the command's."""
+    called = flagsvc(
+        "server", "--database", "some.db", "--body-limit", "2 MB", env={"FLAGSVC_SERVER_PORT": "2", "FLAGSVC_SEED": "a"}
+    )
+    assert called == (7, "", "")
+    assert served == [ServerOptions(database="some.db", port=2, body_limit=2 * 1024 * 1024, seed="a")]
+
+
+def test_it_serves_what_its_table_of_a_file_says(flagsvc: Flagsvc, served: list[ServerOptions], tmp_path: Path) -> None:
+    """--config and FLAGSVC_CONFIG name a TOML file, of which [server] counts."""
+    file = tmp_path / "flagsvc.toml"
+    file.write_text("port = 1\n[server]\nport = 2\ndatabase = 'some.db'\n")
+    assert flagsvc("server", "--config", str(file)).code == 7
+    assert flagsvc("server", env={"FLAGSVC_CONFIG": str(file)}).code == 7
+    assert served == [ServerOptions(database=str(tmp_path / "some.db"), port=2)] * 2
+
+
+def test_nothing_is_served_with_problems(flagsvc: Flagsvc, served: list[ServerOptions]) -> None:
+    """A wrong value stops the start with exit code 2 and every problem."""
+    called = flagsvc("server", "--log-level", "loud", env={"FLAGSVC_SERVER_PORT": "x"})
+    assert called.code == 2 and served == []
+    assert called.err.splitlines() == [
+        "flagsvc server: 2 problems",
+        "  - port (environment FLAGSVC_SERVER_PORT): expected a port number from 0 to 65535, got `x`",
+        "  - logLevel (flag --log-level): expected one of debug, info, warn, error, fatal, got `loud`",
+    ]
+
+
+@pytest.mark.parametrize("database", ["mysql://me:hunter2@db/flags", "sqlite://", "sqlite:///flags.db?mode=ro"])
+def test_what_is_no_database_is_a_wrong_value(flagsvc: Flagsvc, served: list[ServerOptions], database: str) -> None:
+    """It stops the start with exit code 2 before anything is opened, and no password is repeated."""
+    called = flagsvc("server", "--database", database)
+    assert called.code == 2 and served == []
+    assert called.err.startswith("flagsvc server: database: ") and "hunter2" not in called.err
+
+
+def test_a_variable_that_nobody_reads_is_named(flagsvc: Flagsvc, served: list[ServerOptions]) -> None:
+    """It is a warning in the log, as it is with the proxy."""
+    called = flagsvc("server", env={"FLAGSVC_DATABASE_ULR": "x"})
+    assert called.code == 7
+    assert "did you mean `FLAGSVC_DATABASE_URL`?" in called.err
+
+
+FAILURES: list[tuple[FlagsvcError, int, str]] = [
+    (DatabaseError("the database failed"), 1, "flagsvc server: the database failed\n"),
+    (ListenError("cannot listen"), 1, "flagsvc server: cannot listen\n"),
+    (SeedError(["one", "two"]), 2, "flagsvc server: 2 problems\n  - one\n  - two\n"),
+]
+
+
+@pytest.mark.parametrize(("error", "code", "text"), FAILURES)
+def test_a_failed_start_is_told(
+    flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch, error: FlagsvcError, code: int, text: str
+) -> None:
+    """What a person gave is 2, what is in the way is 1; each problem in a line."""
+
+    def serve(options: ServerOptions) -> int:
+        raise error
+
+    monkeypatch.setattr("flagsvc.process.serve_flags.serve_flags", serve)
+    called = flagsvc("server")
+    assert (called.code, called.err) == (code, text)
+
+
+def test_the_help_names_every_option(flagsvc: Flagsvc) -> None:
+    """Each with its variable and its default; a secret with the flag of a file."""
+    text = flagsvc("server", "--help").out
+    for part in ("--port PORT", "default: 4242", "FLAGSVC_DATABASE_URL", "--database-file FILE", "--seed FILE"):
+        assert part in text

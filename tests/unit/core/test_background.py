@@ -1,0 +1,146 @@
+"""A loop that cannot end unseen."""
+
+from __future__ import annotations
+
+import asyncio
+
+from flagsvc.core.background import SupervisedTask
+from flagsvc.testing import FakeClock, RecordingLog, turns
+from support.aio import asynchronous
+
+
+class Body:
+    """Fails as often as it is told, then waits for ever or ends."""
+
+    def __init__(self, faults: int, ends: bool = False) -> None:
+        self.faults, self.ends, self.rounds = faults, ends, 0
+
+    async def __call__(self) -> None:
+        """One life of the loop."""
+        self.rounds += 1
+        if self.rounds <= self.faults:
+            raise RuntimeError(f"fault {self.rounds}")
+        if not self.ends:
+            await asyncio.Event().wait()
+
+
+@asynchronous
+async def test_a_fault_costs_one_round_and_is_counted() -> None:
+    """The loop starts again after a pause that grows and stays bounded, and the log says so each time."""
+    clock, log, body = FakeClock(), RecordingLog(), Body(faults=6)
+    loop = SupervisedTask("polling", body, clock=clock, log=log, draw=lambda: 0.5)
+    loop.start()
+    pauses = []
+    for _ in range(6):
+        pauses.append(await clock.next_sleep())
+        await clock.advance(pauses[-1])
+    assert (loop.restarts, body.rounds, loop.running) == (6, 7, True)
+    assert pauses == sorted(pauses) and pauses[0] < pauses[-1] <= 10
+    assert log.at("error") == ["polling failed and starts again"] * 6
+    assert all(str(line.fields["error"]).startswith("RuntimeError at ") for line in log.lines)
+    assert "fault 1" not in str(log.lines)
+    await loop.stop()
+    assert not loop.running
+
+
+@asynchronous
+async def test_a_loop_that_ends_by_itself_is_not_started_again() -> None:
+    """Ending is a decision of the loop; only a fault is not."""
+    body = Body(faults=0, ends=True)
+    loop = SupervisedTask("x", body, clock=FakeClock(), log=RecordingLog(), draw=lambda: 0.5)
+    loop.start()
+    await turns()
+    assert (loop.running, body.rounds, loop.restarts) == (False, 1, 0)
+    await loop.stop()
+
+
+@asynchronous
+async def test_starting_twice_is_starting_once_and_stopping_before_starting_is_nothing() -> None:
+    """Both may happen in an application that is mounted in another."""
+    body = Body(faults=0)
+    loop = SupervisedTask("x", body, clock=FakeClock(), log=RecordingLog(), draw=lambda: 0.5)
+    await loop.stop()
+    loop.start()
+    loop.start()
+    await turns()
+    assert body.rounds == 1
+    await loop.stop()
+
+
+class Cancelled(Body):
+    """Waits for a task of its own that somebody else cancels, as often as it is told."""
+
+    async def __call__(self) -> None:
+        """One life of the loop."""
+        self.rounds += 1
+        inner = asyncio.ensure_future(asyncio.Event().wait())
+        if self.rounds <= self.faults:
+            asyncio.get_running_loop().call_soon(inner.cancel)
+        await inner
+
+
+@asynchronous
+async def test_a_cancellation_that_was_meant_for_something_else_is_a_fault() -> None:
+    """What the loop waits for may be cancelled by others; the loop goes on, counts it and says so."""
+    clock, log, body = FakeClock(), RecordingLog(), Cancelled(faults=3)
+    loop = SupervisedTask("polling", body, clock=clock, log=log, draw=lambda: 0.5)
+    loop.start()
+    for _ in range(3):
+        await clock.advance(await clock.next_sleep())
+    assert (loop.restarts, body.rounds, loop.running) == (3, 4, True)
+    assert log.at("error") == ["polling failed and starts again"] * 3
+    assert str(log.lines[0].fields["error"]).startswith("CancelledError at ")
+    await loop.stop()
+    assert not loop.running
+
+
+@asynchronous
+async def test_a_loop_that_is_cancelled_itself_ends() -> None:
+    """An event loop that ends cancels every task, and waits for all of them."""
+    body = Body(faults=0)
+    loop = SupervisedTask("x", body, clock=FakeClock(), log=RecordingLog(), draw=lambda: 0.5)
+    before = asyncio.all_tasks()
+    loop.start()
+    await turns()
+    (task,) = asyncio.all_tasks() - before
+    task.cancel()
+    await asyncio.wait([task])
+    assert (loop.running, loop.restarts, body.rounds) == (False, 0, 1)
+
+
+@asynchronous
+async def test_a_fault_on_the_way_out_does_not_keep_the_loop_alive() -> None:
+    """Stopping must return, whatever the body raises instead of ending."""
+    clock, log = FakeClock(), RecordingLog()
+
+    async def stubborn() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise RuntimeError("a bug in the cleaning up")
+
+    loop = SupervisedTask("x", stubborn, clock=clock, log=log, draw=lambda: 0.5)
+    loop.start()
+    await turns()
+    await loop.stop()
+    assert (loop.running, loop.restarts, clock.sleeping) == (False, 0, [])
+
+
+@asynchronous
+async def test_a_time_limit_inside_is_no_end() -> None:
+    """It is made of a cancellation of the very task, which it takes back."""
+    clock, done = FakeClock(), asyncio.Event()
+
+    async def limited() -> None:
+        if loop.restarts:
+            done.set()
+            return
+        async with asyncio.timeout(0):
+            await asyncio.Event().wait()
+
+    loop = SupervisedTask("x", limited, clock=clock, log=RecordingLog(), draw=lambda: 0.5)
+    loop.start()
+    await clock.advance(await clock.next_sleep())
+    await done.wait()
+    await loop.stop()
+    assert loop.restarts == 1

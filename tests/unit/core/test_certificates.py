@@ -1,0 +1,130 @@
+"""Files of certificates, keys and authorities: taken, refused in words, seen to change."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from pathlib import Path
+
+import pytest
+
+from flagsvc.core.certificates import CertificateFiles, CertificateOptionNames, WatchedFiles, load_authorities, stamp
+from flagsvc.core.errors import ConfigurationError
+from support.pki import Authority, written
+from support.tracebacks import leaks
+
+NAMES = CertificateOptionNames("someCert", "someKey", "somePassword")
+PASSWORD = "open-sesame-1"
+AUTHORITY = Authority()
+ISSUED = AUTHORITY.issue()
+
+
+def server() -> ssl.SSLContext:
+    """Settings that a pair can be loaded into."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+
+
+def refusal(pair: CertificateFiles) -> str:
+    """Return what is wrong with a pair; neither that nor what a traceback keeps holds the key or its password."""
+    with pytest.raises(ConfigurationError) as caught:
+        pair.load(server())
+    [problem] = caught.value.problems
+    assert PASSWORD not in problem and "PRIVATE" not in problem
+    assert not leaks(caught.value, [PASSWORD, "PRIVATE"])
+    return problem
+
+
+def test_a_pair_in_one_file_and_in_two(tmp_path: Path) -> None:
+    """Both are what certificates come in; an encrypted key is opened by its password."""
+    both, cert = written(tmp_path, "both", ISSUED.both), written(tmp_path, "cert", ISSUED.cert)
+    key, locked = written(tmp_path, "key", ISSUED.key), written(tmp_path, "locked", ISSUED.locked(PASSWORD))
+    for pair in (
+        CertificateFiles(NAMES, both),
+        CertificateFiles(NAMES, cert, key),
+        CertificateFiles(NAMES, cert, locked, PASSWORD),
+    ):
+        pair.load(server())
+    assert CertificateFiles(NAMES, cert, key).paths == (cert, key) and CertificateFiles(NAMES, both).paths == (both,)
+    assert PASSWORD not in repr(CertificateFiles(NAMES, cert, locked, PASSWORD))
+
+
+def test_what_is_wrong_is_told(tmp_path: Path) -> None:
+    """With the option, the path and what to do; OpenSSL never asks a terminal for a password."""
+    cert, key = written(tmp_path, "cert", ISSUED.cert), written(tmp_path, "key", ISSUED.key)
+    other, locked = written(tmp_path, "other", AUTHORITY.issue().key), written(tmp_path, "l", ISSUED.locked(PASSWORD))
+    empty = written(tmp_path, "empty", "")
+    broken = written(tmp_path, "broken", ISSUED.cert[:200] + "\n-----END CERTIFICATE-----\n")
+    gone = str(tmp_path / "gone")
+    assert refusal(CertificateFiles(NAMES, gone)) == f"someCert: cannot read `{gone}`: no such file or directory"
+    assert refusal(CertificateFiles(NAMES, cert, gone)) == f"someKey: cannot read `{gone}`: no such file or directory"
+    assert refusal(CertificateFiles(NAMES, "a\0b")) == "someCert: cannot read `a\0b`: it is no path"
+    assert refusal(CertificateFiles(NAMES, empty, key)) == f"someCert: `{empty}` holds no certificate in PEM form"
+    assert refusal(CertificateFiles(NAMES, cert, empty)) == f"someKey: `{empty}` holds no key in PEM form"
+    alone = refusal(CertificateFiles(NAMES, cert))
+    assert alone == f"someCert: `{cert}` holds no key in PEM form; give someKey where it is in a file of its own"
+    assert (
+        refusal(CertificateFiles(NAMES, cert, locked))
+        == f"someKey: the key in `{locked}` is encrypted; give somePassword"
+    )
+    assert (
+        refusal(CertificateFiles(NAMES, cert, locked, f"{PASSWORD}?"))
+        == f"somePassword: does not open the key in `{locked}`"
+    )
+    mixed = refusal(CertificateFiles(NAMES, cert, other))
+    assert mixed == f"someKey: the key in `{other}` is not that of the certificate in `{cert}`"
+    assert refusal(CertificateFiles(NAMES, broken, key)).startswith(f"someCert: `{broken}` cannot be used: ")
+
+
+def test_authorities(tmp_path: Path) -> None:
+    """A file of them is trusted beside those before; one that holds none is refused."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    load_authorities(context, "someCa", written(tmp_path, "ca", AUTHORITY.pem))
+    assert len(context.get_ca_certs()) == 1
+    empty = written(tmp_path, "empty", "nothing")
+    with pytest.raises(ConfigurationError, match=f"someCa: `{empty}` holds no certificate in PEM form"):
+        load_authorities(context, "someCa", empty)
+    broken = written(tmp_path, "broken", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+    with pytest.raises(ConfigurationError, match=f"someCa: `{broken}` cannot be used: "):
+        load_authorities(context, "someCa", broken)
+
+
+def test_a_change_is_told_once_when_it_is_over(tmp_path: Path) -> None:
+    """A certificate without its new key is no pair: two looks must see the same."""
+    first, second = written(tmp_path, "first", "a"), written(tmp_path, "second", "b")
+    files = WatchedFiles([first, second])
+    assert not files.changed()
+    written(tmp_path, "first", "new")
+    assert not files.changed()
+    written(tmp_path, "second", "newer")
+    assert not files.changed()
+    assert files.changed()
+    assert not files.changed()
+    assert not WatchedFiles([]).changed()
+
+
+def test_a_change_that_is_taken_back_is_none(tmp_path: Path) -> None:
+    """Nothing is read anew for it; nor where the files were taken in between."""
+    path = written(tmp_path, "file", "a")
+    before = os.stat(path)
+    files = WatchedFiles([path])
+    written(tmp_path, "file", "b")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 5_000_000_000))
+    assert not files.changed()
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert [files.changed() for _ in range(3)] == [False, False, False]
+    written(tmp_path, "file", "longer")
+    files.take()
+    assert [files.changed() for _ in range(3)] == [False, False, False]
+
+
+def test_a_link_counts_as_what_it_leads_to(tmp_path: Path) -> None:
+    """So secrets are changed where they are mounted: a link is put in another's place; what is not there has a state as well."""
+    written(tmp_path, "one", "1"), written(tmp_path, "two", "2")
+    link = tmp_path / "link"
+    link.symlink_to("one")
+    states = [stamp([str(link)])]
+    link.unlink()
+    states.append(stamp([str(link)]))
+    link.symlink_to("two")
+    states.append(stamp([str(link)]))
+    assert len(set(states)) == 3 and states[1] == (None,)

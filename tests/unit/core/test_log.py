@@ -1,0 +1,335 @@
+"""The one shape of logger inside: lines of text and of JSON, loggers from outside, levels, secrets, failures."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import re
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+
+from flagsvc.core.errors import UpstreamError
+from flagsvc.core.log import LEVELS, EventLogger, Logger, Secrets, build_logger, in_brief, takes_fields, where
+
+EVENING = 1_795_221_123.4567
+MOMENT = "2026-11-21T00:32:03.456Z"
+
+
+class Clock:
+    """A clock that stands still."""
+
+    def now(self) -> float:
+        """Return seconds since the epoch."""
+        return EVENING
+
+    def monotonic(self) -> float:
+        """Return the same."""
+        return EVENING
+
+    async def sleep(self, seconds: float) -> None:
+        """Do not wait."""
+
+
+def lines(**given: Any) -> tuple[EventLogger, io.StringIO]:
+    """Return the default logger and what it writes to."""
+    stream = io.StringIO()
+    return build_logger(clock=Clock(), stream=stream, **given), stream
+
+
+def write_all(log: Logger) -> None:
+    """Write a line at every level."""
+    for level in LEVELS:
+        getattr(log, level)(f"at {level}")
+
+
+def test_a_line_of_text() -> None:
+    """Time, level, event, fields: one line that a person reads and grep finds."""
+    log, stream = lines()
+    log.warn("upstream is away", status=503, url="http://h/api", retry=1.5, reason="no answer", empty="", none=None)
+    assert stream.getvalue() == (
+        f'{MOMENT} warn  upstream is away status=503 url=http://h/api retry=1.5 reason="no answer" empty="" none=None\n'
+    )
+
+
+def test_a_line_of_json() -> None:
+    """One line, the event under `message`, the fields beside it; no field hides time, level or message."""
+    log, stream = lines(as_json=True)
+    log.error("ünsent", status=503, level="mine", message="mine", thing=Clock, many=("a", 1))
+    found = json.loads(stream.getvalue())
+    assert stream.getvalue().count("\n") == 1 and "ünsent" in stream.getvalue()
+    assert found["thing"] == str(Clock)
+    del found["thing"]
+    assert found == {"time": MOMENT, "level": "error", "message": "ünsent", "status": 503, "many": ["a", 1]}
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_nobody_writes_a_second_line(as_json: bool) -> None:
+    """Line ends and terminal codes in values stay inside the line."""
+    log, stream = lines(as_json=as_json)
+    log.warn("one\ntwo", value="three\r\nfour\x1b[31m\u2028\x85five", quoted='"=')
+    assert len(stream.getvalue().splitlines()) == 1 or as_json
+    assert stream.getvalue().count("\n") == 1 and "\x1b" not in stream.getvalue() and "\r" not in stream.getvalue()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_levels(level: str) -> None:
+    """What is less severe than logLevel is not written (specification: Configuration)."""
+    log, stream = lines(level=level)
+    write_all(log)
+    written = [line.split()[1] for line in stream.getvalue().splitlines()]
+    assert written == list(LEVELS)[list(LEVELS).index(level) :]
+
+
+def test_the_default_is_warn_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """Standard output is for what the command says; the log goes beside it, with the time of now."""
+    write_all(build_logger())
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert [line.split()[1] for line in printed.err.splitlines()] == ["warn", "error", "fatal"]
+
+
+class Standard(logging.Handler):
+    """Keeps the records of a standard library logger."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep one."""
+        self.records.append(record)
+
+
+@pytest.fixture
+def standard() -> Standard:
+    """Return a handler to attach."""
+    return Standard()
+
+
+@pytest.mark.parametrize("adapted", [False, True])
+def test_a_standard_library_logger(standard: Standard, adapted: bool) -> None:
+    """It gets one text at its own level, and the fields for its formatters; percent signs mean nothing."""
+    logger = logging.Logger("embedding", logging.INFO)
+    logger.addHandler(standard)
+    log = build_logger(logging.LoggerAdapter(logger, {}) if adapted else logger, level="fatal", as_json=True)
+    write_all(log)
+    log.warn("100% away", status=503, name="x")
+    assert [record.levelname for record in standard.records] == ["INFO", "WARNING", "ERROR", "CRITICAL", "WARNING"]
+    assert standard.records[-1].getMessage() == "100% away status=503 name=x"
+    assert adapted or vars(standard.records[-1])["flagsvc"] == {"event": "100% away", "status": 503, "name": "x"}
+
+
+def test_a_structlog_logger() -> None:
+    """It gets the event and the fields by name."""
+    kept = structlog.testing.LogCapture()
+    log = build_logger(structlog.wrap_logger(structlog.PrintLogger(io.StringIO()), processors=[kept]))
+    write_all(log)
+    log.warn("away", status=503)
+    assert [entry["log_level"] for entry in kept.entries] == [
+        "debug",
+        "info",
+        "warning",
+        "error",
+        "critical",
+        "warning",
+    ]
+    assert kept.entries[-1] == {"event": "away", "status": 503, "log_level": "warning"}
+
+
+class Fields:
+    """A logger of structlog's shape without its `bind`."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, str, dict[str, object]]] = []
+
+    def debug(self, event: str, **fields: object) -> None:
+        """Keep a call."""
+        self.calls.append(("debug", event, fields))
+
+    def info(self, event: str, **fields: object) -> None:
+        """Keep a call."""
+        self.calls.append(("info", event, fields))
+
+    def warn(self, event: str, **fields: object) -> None:
+        """Keep a call."""
+        self.calls.append(("warn", event, fields))
+
+    def error(self, event: str, **fields: object) -> None:
+        """Keep a call."""
+        self.calls.append(("error", event, fields))
+
+
+class Texts:
+    """A logger of the standard library's shape; whatever else it takes would go wrong."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def info(self, message: str, *values: object, **forwarded: object) -> None:
+        """Keep a text."""
+        logging.Logger("inner").info(message, *values, **forwarded)  # type: ignore[arg-type]
+        self.calls.append(message)
+
+    debug = warning = error = info
+
+
+def test_loggers_of_other_makers() -> None:
+    """`event` and fields by name is structlog's shape; anything else gets one text. Fatal falls back to error."""
+    fields, texts = Fields(), Texts()
+    for given in (fields, texts):
+        write_all(build_logger(given))
+        build_logger(given).warn("away", status=503)
+    assert [call[0] for call in fields.calls] == [*[*LEVELS][:4], "error", "warn"]
+    assert fields.calls[-1] == ("warn", "away", {"status": 503})
+    assert texts.calls[-1] == "away status=503" and len(texts.calls) == 6
+
+
+def test_which_shape() -> None:
+    """Who binds is structlog's; who cannot be asked gets a text."""
+    assert takes_fields(structlog.get_logger()) and takes_fields(Fields())
+    assert not takes_fields(Texts())
+    assert not takes_fields(type("C", (), {"info": print})()) and not takes_fields(type("D", (), {"info": dict.get})())
+    assert not takes_fields(object())
+
+
+def test_levels_that_a_logger_lacks() -> None:
+    """A level without a method is silence, not an error."""
+    calls: list[str] = []
+    log = build_logger(type("Few", (), {"error": lambda self, text: calls.append(text)})())
+    write_all(log)
+    assert calls == ["at error", "at fatal"]
+
+
+def test_without_the_standard_library_s_logging(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nobody imported `logging`, no logger is one of its."""
+    fields = Fields()
+    monkeypatch.delitem(sys.modules, "logging")
+    build_logger(fields).info("event", a=1)
+    assert fields.calls == [("info", "event", {"a": 1})]
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_secrets_are_masked(as_json: bool) -> None:
+    """A secret the logger was told is written nowhere: not in the event, a field, or the text of an object."""
+    log, stream = lines(as_json=as_json, secrets=["*:dev.s3cret-token", "short", "client-key-s3cret"])
+    log.error("no *:dev.s3cret-token here", header="Bearer *:dev.s3cret-token", both=["client-key-s3cret", "x"], n=5)
+    assert "s3cret" not in stream.getvalue() and "no *** here" in stream.getvalue()
+    log.error("short words stay")
+    assert "short words stay" in stream.getvalue()
+
+
+def test_a_secret_that_begins_like_another_is_masked_whole() -> None:
+    """Whatever the order they are given in, nothing is left of the longer one."""
+    log, stream = lines(secrets=["client-key", "client-key-of-the-shop"])
+    log.error("x", key="client-key-of-the-shop")
+    assert stream.getvalue().rstrip().endswith("key=***")
+
+
+def test_secrets_are_masked_for_loggers_from_outside() -> None:
+    """The mask is put on before the line leaves."""
+    fields = Fields()
+    build_logger(fields, secrets=["s3cret-token"]).info("s3cret-token", a="s3cret-token", b=5)
+    assert fields.calls == [("info", "***", {"a": "***", "b": 5})]
+
+
+def test_secrets_may_become_more() -> None:
+    """What is added to the secrets of loggers is masked from then on, whatever its length; what was a secret stays one."""
+    secrets = Secrets(["old-client-key"])
+    log, stream = lines(secrets=secrets)
+    secrets.add(["new-client-key", "old-client-key-of-the-shop", "short"])
+    log.error("x", keys=["old-client-key", "new-client-key"], other="old-client-key-of-the-shop", word="short")
+    assert (
+        "client-key" not in stream.getvalue() and "shop" not in stream.getvalue() and "word=short" in stream.getvalue()
+    )
+    assert "client-key" not in repr(secrets)
+
+
+def test_exceptions_are_named_not_quoted() -> None:
+    """The text of a foreign exception may quote what a caller sent; ours does not."""
+    log, stream = lines()
+    log.error("failed", error=ValueError("invalid literal: 'user-4711'"), ours=UpstreamError("network", "no route"))
+    assert stream.getvalue().endswith('failed error=ValueError ours="no route"\n')
+
+
+class Broken:
+    """What nothing can be made of."""
+
+    def __str__(self) -> str:
+        """Fail."""
+        raise RuntimeError("broken")
+
+    def info(self, text: str) -> None:
+        """Fail."""
+        raise RuntimeError("broken")
+
+
+def test_a_logger_never_fails_its_caller() -> None:
+    """A closed stream, a broken logger and a broken value are no reason for a request to fail."""
+    log, stream = lines()
+    log.error("broken", value=Broken())
+    stream.close()
+    log.error("closed")
+    build_logger(Broken()).info("x")
+
+
+def test_where_tells_the_place_and_not_the_text() -> None:
+    """The class and the innermost line; an exception that was never raised has no line."""
+    try:
+        int("user-4711")
+    except ValueError as error:
+        told = where(error)
+    assert told.startswith("ValueError at ")
+    assert __file__ in told
+    assert "4711" not in told
+    assert where(KeyError("user-4711")) == "KeyError"
+
+
+def test_where_needs_no_traceback() -> None:
+    """An exception that was kept without the frames it came through is told by its class."""
+    try:
+        int("user-4711")
+    except ValueError as error:
+        kept = error.with_traceback(None)
+    assert where(kept) == "ValueError"
+
+
+def test_in_brief_only_our_own_words() -> None:
+    """One of ours says what it says; a foreign one its class and place; one of the system also what its number means."""
+    assert in_brief(UpstreamError("server", "no answer")) == "no answer"
+    assert in_brief(ValueError("user-4711")) == "ValueError"
+    assert in_brief(OSError(28, "user-4711", "/home/4711")) == "OSError: No space left on device"
+    assert in_brief(OSError("user-4711")) == "OSError"
+
+
+def test_lines_of_several_threads_are_whole(tmp_path: Path) -> None:
+    """A line and its end are written at once: no other thread's line gets between them."""
+
+    class Stream(io.StringIO):
+        def write(self, text: str) -> int:
+            pieces.append(text)
+            return super().write(text)
+
+    pieces: list[str] = []
+    log = build_logger(stream=Stream(), as_json=True)
+    log.error("one")
+    log.error("two")
+    assert len(pieces) == 2 and all(piece.endswith("}\n") for piece in pieces)
+
+    path = tmp_path / "log"
+    with path.open("w") as file:
+        log = build_logger(stream=file)
+
+        def work(number: int) -> None:
+            for _ in range(400):
+                log.error(f"thread-{number}")
+
+        with ThreadPoolExecutor(6) as pool:
+            list(pool.map(work, range(6)))
+    found = path.read_text().splitlines()
+    assert len(found) == 2400 and all(re.search(r" error thread-\d$", each) for each in found)

@@ -1,0 +1,38 @@
+"""What a log says about an outage."""
+
+from __future__ import annotations
+
+from flagsvc.core.errors import UpstreamError
+from flagsvc.core.outages import OutageLog
+from flagsvc.testing import RecordingLog
+
+
+def test_an_outage_is_two_lines() -> None:
+    """One when it begins, one when it is over; what lies in between is debug."""
+    log = RecordingLog()
+    trouble = OutageLog(log, "broken", "fine")
+    for _ in range(3):
+        trouble.report(UpstreamError("network", "refused"))
+    trouble.over()
+    trouble.over()
+    assert log.at("warn", "error") == ["broken", "fine"]
+    assert log.at("debug") == ["broken", "broken"]
+
+
+def test_a_refused_token_is_an_error_once_per_change() -> None:
+    """401, then 403, then 401 again: three lines, however often each is repeated."""
+    log = RecordingLog()
+    trouble = OutageLog(log, "broken", "fine")
+    for status in (401, 401, 403, 403, 401):
+        trouble.report(UpstreamError("unauthorized", "no", status=status))
+    assert log.at("error") == ["broken"] * 3
+
+
+def test_other_exceptions_are_told_apart_by_their_class() -> None:
+    """A storage provider may raise anything."""
+    log = RecordingLog()
+    trouble = OutageLog(log, "broken", "fine")
+    for error in (OSError("disk"), OSError("disk again"), ValueError("other")):
+        trouble.report(error)
+    assert log.at("warn") == ["broken", "broken"]
+    assert [line.fields["kind"] for line in log.lines] == ["OSError", "OSError", "ValueError"]

@@ -1,0 +1,35 @@
+"""Saying things sparingly."""
+
+from __future__ import annotations
+
+import asyncio
+
+from flagsvc.core.throttle import MAX_REMEMBERED, Throttle
+from flagsvc.testing import FakeClock
+
+
+def test_once_for_each_name() -> None:
+    """Without a time a name is let through once, for ever."""
+    clock = FakeClock()
+    sparing = Throttle(clock, None)
+    assert [sparing.allows(name) for name in "aba"] == [True, True, False]
+    asyncio.run(clock.advance(10**9))
+    assert not sparing.allows("a")
+
+
+def test_once_in_a_while() -> None:
+    """With a time it is let through again when that has passed."""
+    clock = FakeClock()
+    sparing = Throttle(clock, 60)
+    assert sparing.allows("a")
+    asyncio.run(clock.advance(59))
+    assert not sparing.allows("a")
+    asyncio.run(clock.advance(1))
+    assert sparing.allows("a")
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    """Beyond the bound new names stay silent, known ones still work."""
+    sparing = Throttle(FakeClock(), 0)
+    assert sum(sparing.allows(f"name-{number}") for number in range(MAX_REMEMBERED + 10)) == MAX_REMEMBERED
+    assert sparing.allows("name-0")

@@ -1,0 +1,222 @@
+"""The canonical bytes of a request: only what is read, and none where chance has a say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flagsvc.engine.canonical import ALL, ENABLED, NAMED, CacheKeys, measured
+from flagsvc.engine.context import Context
+from flagsvc.engine.reads import Reads
+
+FORMS = (ENABLED, ALL, NAMED)
+
+
+def cache_keys(**noted: Any) -> CacheKeys:
+    """Return the canon of a configuration of which this is noted."""
+    reads = Reads()
+    for name, value in noted.items():
+        setattr(reads, name, value)
+    return CacheKeys(reads, "revision")
+
+
+def key(made: CacheKeys, form: str = ENABLED, names: list[str] | None = None, **context: Any) -> bytes | None:
+    """Return the bytes of a request."""
+    return made.key(Context(**context), form, names or [])
+
+
+def differ(*keys: bytes | None) -> bool:
+    """Return whether there are bytes everywhere, all different."""
+    return None not in keys and len(set(keys)) == len(keys)
+
+
+def test_what_nobody_reads_is_left_out() -> None:
+    """A configuration that reads nothing has one answer for everyone."""
+    made = cache_keys()
+    assert key(made, user_id="1", properties={"a": "b"}, now=1.0, entropy=2) == key(made)
+    assert (made.timed, made.volatile, made.revision) == (False, False, "revision")
+
+
+def test_the_forms_differ() -> None:
+    """enabled, all, and look-ups by the names asked for, in their order."""
+    made = cache_keys()
+    plain = [key(made, ENABLED), key(made, ALL)]
+    asked = [["a"], ["b"], ["a", "b"], ["b", "a"], ["a", "a"], ["a\0b"], ["a\0", "b"], ["2", "a", "b"], [""], ["", ""]]
+    assert differ(*plain, *[key(made, NAMED, names) for names in asked])
+
+
+@pytest.mark.parametrize("noted", ["random", "impure"])
+def test_chance_has_no_bytes(noted: str) -> None:
+    """A random share and an impure custom strategy make every answer volatile."""
+    made = cache_keys(**{noted: True})
+    assert made.volatile
+    assert [key(made, form, user_id="1", session_id="2") for form in FORMS] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    ("wire", "attribute"),
+    [
+        ("userId", "user_id"),
+        ("appName", "app_name"),
+        ("environment", "environment"),
+        ("remoteAddress", "remote_address"),
+    ],
+)
+def test_a_standard_field(wire: str, attribute: str) -> None:
+    """Absent, its own, or a property of its name: three different things; its own hides the property."""
+    made = cache_keys(fields={wire})
+    own = key(made, **{attribute: "1"})
+    assert differ(
+        key(made), own, key(made, **{attribute: "2"}), key(made, **{attribute: ""}), key(made, properties={wire: "1"})
+    )
+    assert key(made, **{attribute: "1"}, properties={wire: "2"}) == own
+
+
+def test_a_property() -> None:
+    """Absent and empty are not the same."""
+    made = cache_keys(fields={"region"})
+    assert differ(key(made), key(made, properties={"region": ""}), key(made, properties={"region": "eu"}))
+    assert key(made, properties={"region": "eu", "plan": "x"}) == key(made, properties={"region": "eu"}, user_id="1")
+
+
+def test_fields_are_not_confused() -> None:
+    """The value of one field is not taken for that of another, however many there are."""
+    made = cache_keys(fields={f"f{at}" for at in range(80)})
+    assert differ(*[key(made, properties={f"f{at}": "1"}) for at in range(80)])
+
+
+def test_any_number_of_fields() -> None:
+    """Also more than the decimal digits that Python writes."""
+    made = cache_keys(fields={f"f{at}" for at in range(8000)})
+    assert differ(key(made), key(made, properties={"f0": "1"}), key(made, properties={"f7999": "1"}))
+
+
+def test_the_field_properties_is_the_same_for_everyone() -> None:
+    """As text it reads `[object Object]`."""
+    made = cache_keys(fields={"properties"}, needed={"properties"})
+    assert key(made) == key(made, properties={"properties": "x"})
+    assert key(made) is not None
+
+
+def test_the_current_time_as_a_field() -> None:
+    """To the fraction of a millisecond, where something reads it as such."""
+    made = cache_keys(fields={"currentTime"})
+    given = [{"current_time": 5.0}, {"current_time": 5.5}, {"properties": {"currentTime": "5.0"}}, {}]
+    assert differ(*[key(made, **each) for each in given])
+    assert key(made, now=1.0) == key(made, now=2.0)
+    assert not made.timed
+
+
+def test_a_session_that_is_drawn() -> None:
+    """A list gives a caller without a session a random one: volatile where it counts, and a look-up gets none."""
+    made = cache_keys(fields={"sessionId"})
+    assert key(made, ENABLED) is key(made, ALL) is None
+    assert key(made, ENABLED, properties={"sessionId": "1"}) is None
+    assert differ(key(made, NAMED, ["a"]), key(made, NAMED, ["a"], session_id="1"))
+    assert differ(key(made, ENABLED, session_id=""), key(made, ENABLED, session_id="1"))
+    assert key(cache_keys(fields={"userId"}), ENABLED) is not None
+
+
+@pytest.mark.parametrize("noted", ["rollouts", "draws"])
+def test_default_stickiness_takes_the_user_first(noted: str) -> None:
+    """Then no session counts, not even a random one; without a user the session does."""
+    made = cache_keys(**{noted: True})
+    user = key(made, user_id="1")
+    assert user is not None
+    assert user == key(made, user_id="1", session_id="2", remote_address="::1")
+    assert key(made, user_id="") is key(made) is key(made, remote_address="::1") is None
+    assert differ(user, key(made, user_id="2"), key(made, session_id="1"), key(made, session_id="2"))
+    assert key(made, user_id="", session_id="1") == key(made, session_id="1", remote_address="::1")
+
+
+def test_without_user_and_session() -> None:
+    """In a look-up variants stick to the address, and rollouts are drawn."""
+    asked = {"form": NAMED, "names": ["a"]}
+    draws, rollouts, both = cache_keys(draws=True), cache_keys(rollouts=True), cache_keys(draws=True, rollouts=True)
+    assert differ(*[key(draws, **asked, remote_address=each) for each in ("::1", "::2")])
+    assert differ(key(draws, **asked, remote_address="x"), key(draws, **asked, session_id="x"))
+    assert [key(made, **asked, remote_address="::1") for made in (rollouts, both)] == [None, None]
+    assert key(draws, **asked) is key(draws, **asked, remote_address="") is None
+    assert key(draws, ENABLED, session_id="", remote_address="::1") is not None
+
+
+def test_a_draw_that_sticks_to_a_field() -> None:
+    """Where the field is absent or empty it is drawn at random."""
+    made = cache_keys(fields={"region", "userId"}, needed={"region"})
+    assert key(made) is key(made, properties={"region": ""}) is None
+    assert differ(key(made, properties={"region": "eu"}), key(made, properties={"region": "us"}))
+
+
+def test_the_time_between_moments() -> None:
+    """Before, at and after each moment are different; the time in between is not. The caller's own time wins."""
+    made = cache_keys(moments={10.0, 20.0})
+    times = (9.0, 10.0, 11.0, 20.0, 21.0)
+    assert made.timed
+    assert differ(*[key(made, now=time) for time in times], key(made, current_time=float("nan")))
+    assert [key(made, now=time) for time in times] == [key(made, now=99.0, current_time=time) for time in times]
+    assert key(made, now=11.0) == key(made, now=19.0)
+
+
+def test_a_custom_strategy_that_reads_anything() -> None:
+    """Every field, every property; the time is set, for it may be looked at."""
+    made = cache_keys(any_field=True, custom=True, needed={"region"})
+    base: dict[str, Any] = {"session_id": "1", "properties": {"region": "eu"}}
+    others: list[dict[str, Any]] = [
+        {"user_id": "1"},
+        {"app_name": "1"},
+        {"environment": "1"},
+        {"remote_address": "1"},
+        {"current_time": 1.0},
+        {"session_id": "2"},
+        {"properties": {"region": "us"}},
+        {"properties": {"region": "eu", "a": "b"}},
+        {"properties": {"region": "eu", "a": "b", "c": "d"}},
+        {"properties": {"region": "eu", "a": "b\0c\0d"}},
+        {"properties": {"region": "eu", "a\0b": "c"}},
+    ]
+    assert differ(key(made, **base), *[key(made, **{**base, **other}) for other in others])
+    assert made.timed
+    shifted = [(["a", "b", "c"], {}), (["a"], {"b": "c"})]
+    free = cache_keys(any_field=True)
+    assert differ(*[key(free, NAMED, names, properties=own) for names, own in shifted])
+    assert key(made, **{**base, "session_id": None}) is None
+    assert key(made, **{**base, "properties": {"a": "b"}}) is None
+
+
+def test_the_order_of_properties_does_not_matter() -> None:
+    """Neither in the context nor in the configuration."""
+    made = cache_keys(any_field=True)
+    given = [{"a": "1", "b": "2"}, {"b": "2", "a": "1"}]
+    assert len({key(made, session_id="1", properties=each) for each in given}) == 1
+    assert cache_keys(fields={"a", "b"}).names == ["a", "b"]
+
+
+def test_a_lone_surrogate() -> None:
+    """What no caller can send an enricher still can: it is no reason to fail."""
+    made = cache_keys(fields={"region"})
+    assert differ(*[key(made, properties={"region": text}) for text in ("\ud800", "\ud801", "?")])
+
+
+texts = st.text(alphabet="\0,:1ab", max_size=3)
+
+
+@given(st.lists(texts, max_size=4), st.lists(texts, max_size=4))
+def test_measured_parts_are_unambiguous(first: list[str], second: list[str]) -> None:
+    """Different parts have different forms."""
+    assert (measured(first) == measured(second)) == (first == second)
+
+
+contexts = st.fixed_dictionaries({name: st.none() | texts for name in ("user_id", "session_id", "remote_address")})
+
+
+@given(contexts, contexts, st.dictionaries(texts, texts, max_size=3), st.dictionaries(texts, texts, max_size=3))
+def test_only_equal_contexts_have_equal_bytes(
+    first: dict[str, Any], second: dict[str, Any], one: dict[str, str], other: dict[str, str]
+) -> None:
+    """Where everything is read, everything is told apart; a mark inside a value does not shift what follows."""
+    made = cache_keys(any_field=True)
+    found, further = (key(made, NAMED, ["a"], **each, properties=own) for each, own in ((first, one), (second, other)))
+    assert (found == further) == ((first, one) == (second, other))

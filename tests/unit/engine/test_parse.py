@@ -1,0 +1,232 @@
+"""A malformed feature harms only itself, and says where it is wrong; a document of the wrong shape is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flagsvc.core.errors import DocumentError
+from flagsvc.engine.compile import Compiled, CompileOptions, compile_document
+from flagsvc.engine.context import Context
+from support.evaluating import constraint, feature, strategy, toggles
+
+
+def compiled(*features: object, segments: object = None) -> Compiled:
+    """Compile a document of these features."""
+    return compile_document({"features": list(features), "segments": segments}, CompileOptions())
+
+
+def flag(**more: Any) -> dict[str, Any]:
+    """Return a feature named `bad`."""
+    return feature("bad") | more
+
+
+def of_strategy(**more: Any) -> dict[str, Any]:
+    """Return a feature with one strategy."""
+    return flag(strategies=[strategy() | more])
+
+
+def of_constraint(**more: Any) -> dict[str, Any]:
+    """Return a feature with one constraint."""
+    return of_strategy(constraints=[constraint("IN") | more])
+
+
+def of_variant(**more: Any) -> dict[str, Any]:
+    """Return a feature with one variant."""
+    return flag(variants=[{"name": "v", "weight": 1} | more])
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (None, "must be an object, is missing"),
+        ([], "must be an object, is a list"),
+        ("text", "must be an object, is a text"),
+        ({}, "features: must be a list, is missing"),
+        ({"features": {}}, "features: must be a list, is an object"),
+        ({"features": [], "segments": {}}, "segments: must be a list, is an object"),
+    ],
+)
+def test_a_document_of_the_wrong_shape_is_refused(document: object, message: str) -> None:
+    """The error says what was expected and what was there."""
+    with pytest.raises(DocumentError) as caught:
+        compile_document(document, CompileOptions())
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("bad", "path", "message"),
+    [
+        (5, "features[1]", "must be an object, is a number"),
+        (None, "features[1]", "must be an object, is missing"),
+        ({"enabled": True}, "features[1].name", "must be a text, is missing"),
+        ({"name": ""}, "features[1].name", "must be a text, is a text"),
+        ({"name": 5}, "features[1].name", "must be a text, is a number"),
+        (flag(enabled="yes"), "features[1].enabled", "must be true or false, is a text"),
+        (flag(impressionData=1), "features[1].impressionData", "must be true or false, is a number"),
+        (flag(strategies={}), "features[1].strategies", "must be a list, is an object"),
+        (flag(strategies=[5]), "features[1].strategies[0]", "must be an object, is a number"),
+        (flag(variants="x"), "features[1].variants", "must be a list, is a text"),
+        (flag(dependencies=5), "features[1].dependencies", "must be a list, is a number"),
+        (flag(dependencies=[5]), "features[1].dependencies[0]", "must be an object, is a number"),
+        (flag(dependencies=[{"feature": "p", "variants": [{}]}]), "features[1].dependencies[0].variants[0]",
+         "must be a text, a number, true or false, is an object"),
+        (of_strategy(name={}), "features[1].strategies[0].name", "must be a text, a number, true or false, is an object"),
+        (of_strategy(parameters=[]), "features[1].strategies[0].parameters", "must be an object, is a list"),
+        (of_strategy(parameters={"a": []}), "features[1].strategies[0].parameters.a",
+         "must be a text, a number, true or false, is a list"),
+        (of_strategy(constraints={}), "features[1].strategies[0].constraints", "must be a list, is an object"),
+        (of_strategy(constraints=[1]), "features[1].strategies[0].constraints[0]", "must be an object, is a number"),
+        (of_strategy(segments="1"), "features[1].strategies[0].segments", "must be a list, is a text"),
+        (of_strategy(segments=[None]), "features[1].strategies[0].segments[0]", "must be a number or a text, is missing"),
+        (of_strategy(segments=[True]), "features[1].strategies[0].segments[0]", "must be a number or a text, is true or false"),
+        (of_constraint(values="eu"), "features[1].strategies[0].constraints[0].values", "must be a list, is a text"),
+        (of_constraint(values=[{"a": 1}]), "features[1].strategies[0].constraints[0].values[0]",
+         "must be a text, a number, true or false, is an object"),
+        (of_constraint(value=[]), "features[1].strategies[0].constraints[0].value",
+         "must be a text, a number, true or false, is a list"),
+        (of_constraint(operator=[]), "features[1].strategies[0].constraints[0].operator",
+         "must be a text, a number, true or false, is a list"),
+        (of_variant(name=None), "features[1].variants[0].name", "must be a text, is missing"),
+        (of_variant(weight=None), "features[1].variants[0].weight", "must be a whole number, is missing"),
+        (of_variant(weight="5"), "features[1].variants[0].weight", "must be a whole number, is a text"),
+        (of_variant(weight=True), "features[1].variants[0].weight", "must be a whole number, is true or false"),
+        (of_variant(weight=0.5), "features[1].variants[0].weight", "must be a whole number, is a number"),
+        (of_variant(weight=float("inf")), "features[1].variants[0].weight", "must be a whole number, is a number"),
+        (of_variant(weight=float("nan")), "features[1].variants[0].weight", "must be a whole number, is a number"),
+        (of_variant(weight=10**12), "features[1].variants[0].weight", "must be a whole number, is a number"),
+        (of_variant(payload="x"), "features[1].variants[0].payload", "must be an object, is a text"),
+        (of_variant(overrides=[5]), "features[1].variants[0].overrides[0]", "must be an object, is a number"),
+        (of_variant(overrides=[{"values": 5}]), "features[1].variants[0].overrides[0].values", "must be a list, is a number"),
+    ],
+)  # fmt: skip
+def test_a_malformed_feature_is_left_out(bad: object, path: str, message: str) -> None:
+    """It is named with its path, and the features around it are served."""
+    made = compiled(feature("before"), bad, feature("after"))
+    assert [(problem.path, problem.message) for problem in made.problems] == [(path, message)]
+    name = bad.get("name") if isinstance(bad, dict) else None
+    assert made.problems[0].toggle == (name if isinstance(name, str) else None)
+    assert list(made.snapshot.toggles) == ["before", "after"]
+
+
+def test_a_problem_reads_well() -> None:
+    """The text of a problem has the path, the toggle and the complaint."""
+    with_name = compiled(flag(enabled=5)).problems[0]
+    assert str(with_name) == "features[0].enabled of toggle `bad`: must be true or false, is a number"
+    assert str(compiled(5).problems[0]) == "features[0]: must be an object, is a number"
+
+
+@pytest.mark.parametrize(
+    ("segment", "path"),
+    [(5, "segments[0]"), ({"id": None}, "segments[0].id"), ({"id": 1, "constraints": 5}, "segments[0].constraints")],
+)
+def test_a_malformed_segment_is_as_good_as_missing(segment: object, path: str) -> None:
+    """Strategies that name it are false; others still count."""
+    made = compiled(feature("a", strategy(segments=[1])), feature("b"), segments=[segment])
+    assert [problem.path for problem in made.problems] == [path]
+    assert list(toggles(made.snapshot.enabled(Context()))) == ["b"]
+
+
+@pytest.mark.parametrize("strategies", [None, "absent"])
+def test_a_feature_without_a_list_of_strategies_is_off(strategies: object) -> None:
+    """null or nothing at all is off, as the reference has it; an empty list is on when enabled."""
+    bare = feature("a")
+    if strategies is None:
+        bare["strategies"] = None
+    else:
+        del bare["strategies"]
+    made = compiled(bare, feature("b"))
+    assert made.problems == []
+    assert list(toggles(made.snapshot.enabled(Context()))) == ["b"]
+    assert list(toggles(made.snapshot.all(Context()))) == ["a", "b"]
+
+
+def test_null_counts_as_absent() -> None:
+    """Every optional part may be null."""
+    nulls = dict.fromkeys(["impressionData", "variants", "dependencies", "description"])
+    parts = dict.fromkeys(["parameters", "constraints", "segments", "variants"])
+    made = compiled(feature("a", {"name": "default", **parts}) | nulls)
+    assert made.problems == []
+    assert list(toggles(made.snapshot.enabled(Context()))) == ["a"]
+
+
+def test_a_weight_may_be_written_as_a_fraction() -> None:
+    """`5.0` is a whole number, as JSON has no other."""
+    made = compiled(feature("a", variants=[{"name": "v", "weight": 5.0}, {"name": "w", "weight": 0}]))
+    assert made.problems == []
+    assert made.snapshot.decide(Context(), "a") == (True, "v")
+
+
+def test_a_document_nested_too_deeply_is_refused() -> None:
+    """Also where the depth is in a part that nothing else looks at."""
+    nested: list[object] = []
+    for _ in range(100_000):
+        nested = [nested]
+    with pytest.raises(DocumentError, match="nested too deeply"):
+        compile_document({"features": [{"name": "a", "more": nested}]}, CompileOptions())
+
+
+def test_a_huge_number_is_infinite() -> None:
+    """An integer that no double can hold reads as JavaScript reads it."""
+    huge = compiled(feature("a", strategy("default", constraint("NUM_GT", value=10**400, inverted=True))))
+    small = compiled(feature("a", strategy("default", constraint("NUM_GT", value=-(10**400)))))
+    for made in (huge, small):
+        assert list(toggles(made.snapshot.enabled(Context(properties={"region": "5"})))) == ["a"]
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**20), 10**20)
+    | st.sampled_from([10**400, -(10**400)])
+    | st.floats()
+    | st.text(st.characters(codec=None), max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=12,
+)
+KEYS = ["name", "enabled", "strategies", "variants", "dependencies", "impressionData", "project"]
+STRATEGY_KEYS = ["name", "parameters", "constraints", "segments", "variants"]
+CONSTRAINT_KEYS = ["contextName", "operator", "values", "value", "inverted", "caseInsensitive"]
+
+
+def mapping(keys: list[str], **known: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """Return objects with some of the keys, of the known shape or of any."""
+    return st.fixed_dictionaries({}, optional={key: known.get(key, JSON) | JSON for key in keys})
+
+
+CONSTRAINTS = mapping(
+    CONSTRAINT_KEYS,
+    operator=st.sampled_from(["IN", "NUM_GT", "DATE_AFTER", "SEMVER_EQ", "REGEX", "IN_CIDR", "STR_CONTAINS"]),
+    values=st.lists(st.text(max_size=4)),
+)
+STRATEGIES = mapping(
+    STRATEGY_KEYS,
+    name=st.sampled_from(["default", "flexibleRollout", "userWithId", "remoteAddress", "gradualRolloutUserId"]),
+    constraints=st.lists(CONSTRAINTS, max_size=3),
+    segments=st.lists(st.integers(0, 3), max_size=2),
+)
+FEATURES = mapping(KEYS, name=st.text(max_size=3), strategies=st.lists(STRATEGIES, max_size=3), enabled=st.booleans())
+DOCUMENTS = mapping(["features", "segments"], features=st.lists(FEATURES | JSON, max_size=5)) | JSON
+CONTEXTS = st.builds(
+    Context,
+    user_id=st.none() | st.text(min_size=1, max_size=4),
+    session_id=st.none() | st.text(min_size=1, max_size=4),
+    properties=st.dictionaries(st.text(max_size=4), st.text(st.characters(codec=None), max_size=4), max_size=3),
+)
+
+
+@given(document=DOCUMENTS, context=CONTEXTS)
+def test_any_json_compiles_or_is_refused_and_evaluation_never_raises(document: object, context: Context) -> None:
+    """Whatever a document holds: DocumentError or a snapshot, and the snapshot answers valid JSON of the right shape."""
+    try:
+        made = compile_document(document, CompileOptions()).snapshot
+    except DocumentError:
+        return
+    for body in (made.enabled(context), made.all(context), made.named(context, [*made.names, "other"])[0]):
+        for toggle in json.loads(body)["toggles"]:
+            assert set(toggle) == {"name", "enabled", "variant", "impressionData"}
+    assert made.take_faults() == []

@@ -1,0 +1,258 @@
+"""The built-in activation strategies, custom ones, and stickiness."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import mmh3
+import pytest
+
+from flagsvc.engine.canonical import NAMED
+from flagsvc.engine.context import Context
+from flagsvc.engine.strategies import STRATEGIES, percentage
+from support.evaluating import constraint, feature, is_on, region, rollout, snapshot, strategy
+
+
+def bucket(group: str, identifier: str) -> int:
+    """The slow and obvious way."""
+    return mmh3.hash(f"{group}:{identifier}", 0, signed=False) % 100 + 1
+
+
+# strategy, parameters, context, whether it is on
+TABLE: list[tuple[str, dict[str, Any], Context, bool]] = [
+    ("default", {}, Context(), True),
+    ("userWithId", {"userIds": "1, 7 ,9"}, Context(user_id="7"), True),
+    ("userWithId", {"userIds": "1, 7 ,9"}, Context(user_id="8"), False),
+    ("userWithId", {"userIds": "1,7"}, Context(), False),
+    ("userWithId", {"userIds": "7"}, Context(properties={"userId": "7"}), False),
+    ("userWithId", {}, Context(user_id="7"), False),
+    ("userWithId", {"userIds": 7}, Context(user_id="7"), True),
+    ("remoteAddress", {"IPs": "10.0.0.0/8, 192.168.1.1"}, Context(remote_address="10.1.2.3"), True),
+    ("remoteAddress", {"IPs": "10.0.0.0/8,anything"}, Context(remote_address="anything"), True),
+    ("remoteAddress", {"IPs": "10.0.0.0/8"}, Context(remote_address="11.1.2.3"), False),
+    ("remoteAddress", {"IPs": "10.0.0.0/8"}, Context(), False),
+    ("remoteAddress", {}, Context(remote_address="10.1.2.3"), False),
+    ("applicationHostname", {"hostNames": "other, HERE.example"}, Context(), True),
+    ("applicationHostname", {"hostNames": "other"}, Context(), False),
+    ("applicationHostname", {}, Context(), False),
+    ("gradualRolloutRandom", {"percentage": "100"}, Context(), True),
+    ("gradualRolloutRandom", {"percentage": "0"}, Context(), False),
+    ("gradualRolloutUserId", {"percentage": "100", "groupId": "g"}, Context(user_id="7"), True),
+    ("gradualRolloutUserId", {"percentage": "100", "groupId": "g"}, Context(session_id="7"), False),
+    ("gradualRolloutUserId", {"percentage": "100"}, Context(properties={"userId": "7"}), False),
+    ("gradualRolloutUserId", {"percentage": "0", "groupId": "g"}, Context(user_id="7"), False),
+    ("gradualRolloutSessionId", {"percentage": "100"}, Context(session_id="7"), True),
+    ("gradualRolloutSessionId", {"percentage": "100"}, Context(user_id="7"), False),
+    ("flexibleRollout", {"rollout": "100", "stickiness": "default"}, Context(), True),
+    ("flexibleRollout", {"rollout": "100", "stickiness": "region"}, region("eu"), True),
+    ("flexibleRollout", {"rollout": "100", "stickiness": "region"}, region(None), False),
+    ("flexibleRollout", {"rollout": "100", "stickiness": "region"}, region(""), False),
+    ("flexibleRollout", {"rollout": "100", "stickiness": "userId"}, Context(properties={"userId": "7"}), True),
+    ("flexibleRollout", {"rollout": "100", "stickiness": "random"}, Context(), True),
+    ("flexibleRollout", {"rollout": "0"}, Context(user_id="7"), False),
+    ("flexibleRollout", {"rollout": "many"}, Context(user_id="7"), False),
+    ("flexibleRollout", {}, Context(user_id="7"), False),
+    ("unheardOf", {}, Context(), False),
+]
+
+
+@pytest.mark.parametrize(("name", "parameters", "context", "expected"), TABLE)
+def test_a_strategy(name: str, parameters: dict[str, Any], context: Context, expected: bool) -> None:
+    """Each strategy admits whom its rule says."""
+    flag = feature("f", strategy(name, parameters=parameters))
+    assert is_on(flag, context, hostname="here.example") is expected
+    assert is_on(flag, context, hostname="here.example", fold=False) is expected
+
+
+def test_every_strategy_is_in_the_table_above() -> None:
+    """No built-in strategy is left untested."""
+    assert set(STRATEGIES) <= {name for name, *_ in TABLE}
+
+
+@pytest.mark.parametrize("identifier", ["7", "user-123456789", "ü"])
+@pytest.mark.parametrize(
+    ("name", "parameters", "field"),
+    [
+        ("flexibleRollout", {"rollout": "{share}", "groupId": "grp", "stickiness": "userId"}, "user_id"),
+        ("flexibleRollout", {"rollout": "{share}", "groupId": "grp", "stickiness": "default"}, "session_id"),
+        ("gradualRolloutUserId", {"percentage": "{share}", "groupId": "grp"}, "user_id"),
+        ("gradualRolloutSessionId", {"percentage": "{share}", "groupId": "grp"}, "session_id"),
+    ],
+)
+def test_the_last_bucket_let_in_is_the_percentage(
+    identifier: str, name: str, parameters: dict[str, str], field: str
+) -> None:
+    """An identifier is in at its own bucket and out one below it."""
+    own = bucket("grp", identifier) if identifier.isascii() else mmh3.hash(b"grp:\xfc", 0, signed=False) % 100 + 1
+    context = Context(**{field: identifier})  # type: ignore[arg-type]
+    for share, expected in ((own, True), (own - 1, False)):
+        given = {key: value.format(share=share) for key, value in parameters.items()}
+        assert is_on(feature("f", strategy(name, parameters=given)), context) is expected
+
+
+def test_default_stickiness_prefers_the_user_over_the_session() -> None:
+    """userId, else sessionId; a property named userId does not count."""
+    share = bucket("g", "user")
+    assert bucket("g", "session-1") > share
+    flag = feature("f", rollout(share, groupId="g"))
+    assert is_on(flag, Context(user_id="user", session_id="session-1"))
+    assert not is_on(flag, Context(session_id="session-1", properties={"userId": "user"}))
+    both = feature("g", rollout(share, groupId="g", stickiness="userId"), rollout(share, groupId="g"))
+    assert is_on(both, Context(session_id="session-1", properties={"userId": "user"}))
+
+
+def test_a_missing_group_is_the_empty_text() -> None:
+    """A rollout without groupId hashes `:identifier`, as the reference does."""
+    assert is_on(feature("f", rollout(bucket("", "7"), stickiness="userId")), Context(user_id="7"))
+    assert not is_on(feature("f", rollout(bucket("", "7") - 1, stickiness="userId")), Context(user_id="7"))
+
+
+@pytest.mark.parametrize(
+    "flag",
+    [
+        feature("f", rollout("30", stickiness="random")),
+        feature("f", rollout("30")),
+        feature("f", strategy("gradualRolloutRandom", parameters={"percentage": "30"})),
+    ],
+)
+def test_random_draws_depend_on_the_entropy_alone_and_follow_the_share(flag: dict[str, Any]) -> None:
+    """The same entropy gives the same draw; over many, the share comes out."""
+    made = snapshot(flag)
+    drawn = [made.decide(Context(entropy=seed * 2**31 + seed), "f")[0] for seed in range(4000)]
+    assert drawn == [made.decide(Context(entropy=seed * 2**31 + seed), "f")[0] for seed in range(4000)]
+    assert 0.26 < sum(drawn) / len(drawn) < 0.34
+    assert made.cache_keys.key(Context(), NAMED, ["f"]) is None
+
+
+def test_draws_of_two_toggles_are_independent() -> None:
+    """Two random toggles of one request do not move together."""
+    made = snapshot(feature("a", rollout("50", stickiness="random")), feature("b", rollout("50", stickiness="random")))
+    pairs = {tuple(made.named(Context(entropy=seed), ["a", "b"])[1]) for seed in range(200)}
+    assert len(pairs) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (None, 0),
+        ("", 0),
+        ("-1", 0),
+        ("0", 0),
+        ("0.5", 0),
+        ("1", 1),
+        ("33.9", 33),
+        ("1e2", 100),
+        ("Infinity", 100),
+        ("x", 0),
+    ],
+)
+def test_percentages(text: str | None, expected: int) -> None:
+    """A percentage is a JavaScript number; only whole buckets count."""
+    assert percentage(text) == expected
+
+
+class Region:
+    """A custom strategy that looks at a property and a parameter."""
+
+    name = "region"
+    reads = frozenset({"region"})
+    pure = True
+
+    def is_enabled(self, parameters: Mapping[str, str], context: Context) -> bool:
+        """On in the region of the parameter."""
+        return context.get("region") == parameters["is"]
+
+
+class Meddling:
+    """A custom strategy that tries to change what it was given."""
+
+    name = "meddling"
+
+    def is_enabled(self, parameters: Mapping[str, str], context: Context) -> bool:
+        """Write into the parameters."""
+        parameters["is"] = "changed"  # type: ignore[index]
+        return True
+
+
+def test_custom_code_cannot_change_the_configuration() -> None:
+    """Parameters are read-only; an attempt is a fault like any other."""
+    made = snapshot(feature("f", strategy("meddling")), custom_strategies={"meddling": Meddling()})
+    assert not made.decide(Context(), "f")[0]
+    assert [type(error).__name__ for _, error in made.take_faults()] == ["TypeError"]
+
+
+class Broken:
+    """A custom strategy that always raises."""
+
+    name = "broken"
+
+    def is_enabled(self, parameters: Mapping[str, str], context: Context) -> bool:
+        """Raise."""
+        raise ValueError("no")
+
+
+def test_a_custom_strategy_decides() -> None:
+    """Custom code sees parameters and context; constraints still come first."""
+    custom = {"region": Region()}
+    flag = feature("f", strategy("region", constraint("IN", "plan", values=["pro"]), parameters={"is": "eu"}))
+    assert is_on(flag, Context(properties={"region": "eu", "plan": "pro"}), custom_strategies=custom)
+    assert not is_on(flag, Context(properties={"region": "eu", "plan": "free"}), custom_strategies=custom)
+    assert not is_on(flag, Context(properties={"region": "us", "plan": "pro"}), custom_strategies=custom)
+
+
+def test_a_custom_strategy_that_raises_is_false_and_noted() -> None:
+    """An exception harms only that strategy; it can be asked for once."""
+    made = snapshot(feature("f", strategy("broken"), strategy("default")), custom_strategies={"broken": Broken()})
+    assert made.decide(Context(), "f") == (True, "disabled")
+    assert [(name, str(error)) for name, error in made.take_faults()] == [("broken", "no")]
+    assert made.take_faults() == []
+
+
+class Secretive:
+    """A custom strategy that raises with the context at hand."""
+
+    name = "secretive"
+
+    def is_enabled(self, parameters: Mapping[str, str], context: Context) -> bool:
+        """Raise."""
+        seen = context.user_id
+        raise ValueError("no" if seen else "nobody")
+
+
+def test_a_fault_keeps_no_context() -> None:
+    """What was raised is kept with its place, and without the values that were at hand where it was raised."""
+    made = snapshot(feature("f", strategy("secretive")), custom_strategies={"secretive": Secretive()})
+    made.enabled(Context(user_id="7"))
+    step = made.take_faults()[0][1].__traceback__
+    assert step is not None
+    while step.tb_next is not None:
+        step = step.tb_next
+    assert step.tb_frame.f_code.co_name == "is_enabled"
+    assert step.tb_frame.f_locals == {}
+
+
+def test_faults_are_bounded() -> None:
+    """A strategy that always raises does not fill the memory."""
+    made = snapshot(feature("f", strategy("broken")), custom_strategies={"broken": Broken()})
+    for _ in range(300):
+        made.enabled(Context())
+    assert len(made.take_faults()) == 100
+
+
+def test_what_a_snapshot_reads() -> None:
+    """The fields, the moments and the chances that an answer can depend on are known from the configuration."""
+    plain = snapshot(feature("f", strategy("userWithId", parameters={"userIds": "7"}))).cache_keys
+    assert (plain.names, plain.timed, plain.volatile) == (["userId"], False, False)
+    timed = snapshot(feature("f", strategy("default", constraint("DATE_AFTER", value="1970")))).cache_keys
+    assert (timed.names, timed.moments, timed.timed) == ([], [0.0], True)
+    sticky = snapshot(feature("f", rollout("50"))).cache_keys
+    assert (sticky.names, sticky.rollouts, sticky.draws, sticky.volatile) == ([], True, False, False)
+    field = snapshot(
+        feature("f", rollout("50", stickiness="region"), strategy("remoteAddress", parameters={"IPs": "::1"}))
+    )
+    assert field.cache_keys.names == ["region", "remoteAddress"]
+    declared = snapshot(feature("f", strategy("region")), custom_strategies={"region": Region()}).cache_keys
+    assert (declared.names, declared.volatile, declared.whole) == (["region"], False, False)
+    unknown = snapshot(feature("f", strategy("broken")), custom_strategies={"broken": Broken()}).cache_keys
+    assert (unknown.volatile, unknown.timed, unknown.whole) == (True, True, True)

@@ -1,0 +1,182 @@
+"""Variants: weights, stickiness, overrides, payloads, and a strategy's own ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import mmh3
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flagsvc.engine.context import Context
+from support.evaluating import constraint, feature, rollout, snapshot, strategy, toggles
+
+SEED = 86028157
+
+
+def variant(name: str, weight: object = 1, **more: Any) -> dict[str, Any]:
+    """Return a variant."""
+    return {"name": name, "weight": weight, **more}
+
+
+def drawn(flag: dict[str, Any], context: Context) -> str:
+    """Return the name of the variant a context gets, `disabled` where it gets none."""
+    return str(toggles(snapshot(flag).all(context))[flag["name"]]["variant"]["name"])
+
+
+def target(group: str, identifier: str, total: int) -> int:
+    """The slow and obvious way."""
+    return mmh3.hash(f"{group}:{identifier}", SEED, signed=False) % total + 1
+
+
+@given(weights=st.lists(st.integers(0, 50), min_size=1, max_size=6), identifier=st.text("abc123", min_size=1))
+def test_the_draw_follows_the_weights(weights: list[int], identifier: str) -> None:
+    """The variant is the first whose running sum of weights reaches the identifier's bucket."""
+    flag = feature("f", variants=[variant(f"v{at}", weight) for at, weight in enumerate(weights)])
+    total = sum(weights)
+    expected = "disabled"
+    if total:
+        bucket = target("f", identifier, total)
+        expected = next(f"v{at}" for at in range(len(weights)) if weights[at] and sum(weights[: at + 1]) >= bucket)
+    assert drawn(flag, Context(user_id=identifier)) == expected
+
+
+@pytest.mark.parametrize(
+    ("context", "identifier"),
+    [
+        (Context(user_id="u", session_id="s", remote_address="r"), "u"),
+        (Context(session_id="s", remote_address="r"), "s"),
+        (Context(remote_address="r"), "r"),
+    ],
+)
+def test_default_stickiness_of_variants(context: Context, identifier: str) -> None:
+    """userId, else sessionId, else remoteAddress."""
+    flag = feature("f", variants=[variant(f"v{at}") for at in range(100)])
+    assert drawn(flag, context) == f"v{target('f', identifier, 100) - 1}"
+
+
+def test_stickiness_is_the_first_variant_s() -> None:
+    """A named field sticks; where it is absent the draw is random; null is the default."""
+    sticky = feature("f", variants=[variant(f"v{at}", stickiness="region") for at in range(100)])
+    assert drawn(sticky, Context(user_id="u", properties={"region": "eu"})) == f"v{target('f', 'eu', 100) - 1}"
+    made = snapshot(sticky)
+    assert len({made.decide(Context(user_id="u", entropy=seed), "f")[1] for seed in range(50)}) > 10
+    null = feature("f", variants=[variant(f"v{at}", stickiness=None) for at in range(100)])
+    assert drawn(null, Context(user_id="u")) == f"v{target('f', 'u', 100) - 1}"
+
+
+def test_a_random_draw_follows_the_weights() -> None:
+    """Without anything to stick to, the shares still come out."""
+    made = snapshot(feature("f", variants=[variant("a", 30), variant("b", 70)]))
+    counted = Counter(made.decide(Context(entropy=seed * 7919), "f")[1] for seed in range(3000))
+    assert 0.25 < counted["a"] / 3000 < 0.35
+
+
+def override(field: str, *values: object) -> dict[str, Any]:
+    """Return an override."""
+    return {"contextName": field, "values": list(values)}
+
+
+def test_overrides_come_first() -> None:
+    """The first variant with a matching override wins over any draw, also one without weight."""
+    variants = [
+        variant("a", 100),
+        variant("b", 0, overrides=[override("userId", "7", 8), override("region", "eu")]),
+        variant("c", 100, overrides=[override("userId", "7")]),
+    ]
+    flag = feature("f", variants=variants)
+    assert drawn(flag, Context(user_id="7")) == "b"
+    assert drawn(flag, Context(user_id="x", properties={"region": "eu"})) == "b"
+    assert drawn(flag, Context(user_id="8")) in ("a", "c")
+    assert drawn(
+        feature("f", variants=[variant("a", 0, overrides=[override("userId", "7")])]), Context(user_id="7")
+    ) == ("disabled")
+
+
+def test_no_weight_left_means_no_variant() -> None:
+    """All weights zero: the toggle is on and the variant is the fallback; a strategy's fall through to the feature's."""
+    assert drawn(feature("f", variants=[variant("a", 0)]), Context(user_id="7")) == "disabled"
+    empty = rollout("100", groupId="g") | {"variants": [variant("s", 0)]}
+    assert drawn(feature("f", empty, variants=[variant("own")]), Context(user_id="7")) == "own"
+    assert drawn(feature("f", empty), Context(user_id="7")) == "disabled"
+
+
+def test_negative_weights() -> None:
+    """They lower the running sum, and the first variant that reaches the bucket still wins."""
+    odd = [variant("a", -5), variant("b", 7), variant("c", -1), variant("d", 0)]
+    assert drawn(feature("f", variants=odd), Context(user_id="7")) == "b"
+    beyond = [variant("a", 10), variant("b", -10), variant("c", 0), variant("d", 4)]
+    assert drawn(feature("f", variants=beyond), Context(user_id="7")) == "a"
+
+
+def test_a_strategy_s_variants() -> None:
+    """They are drawn within the strategy's group and win over the feature's; without a group it is `undefined`."""
+    variants = [variant(f"s{at}") for at in range(100)]
+    flag = feature("f", rollout("100", groupId="g") | {"variants": variants}, variants=[variant("own")])
+    assert drawn(flag, Context(user_id="7")) == f"s{target('g', '7', 100) - 1}"
+    bare = feature("f", rollout("100") | {"variants": variants})
+    assert drawn(bare, Context(user_id="7")) == f"s{target('undefined', '7', 100) - 1}"
+
+
+def test_a_strategy_s_variants_stick_to_its_stickiness_unless_the_first_says_otherwise() -> None:
+    """variants[0].stickiness, else the strategy's, else default."""
+    plain = [variant(f"s{at}") for at in range(100)]
+    of_strategy = rollout("100", groupId="g", stickiness="region") | {"variants": plain}
+    context = Context(user_id="7", properties={"region": "eu"})
+    assert drawn(feature("f", of_strategy), context) == f"s{target('g', 'eu', 100) - 1}"
+    named = [variant(f"s{at}", stickiness="userId") for at in range(100)]
+    of_variant = rollout("100", groupId="g", stickiness="region") | {"variants": named}
+    assert drawn(feature("f", of_variant), context) == f"s{target('g', '7', 100) - 1}"
+
+
+def test_the_variant_is_of_the_strategy_that_is_on() -> None:
+    """Each strategy has variants of its own; the first strategy that is on decides."""
+    first = strategy("default", constraint("IN", values=["eu"])) | {"variants": [variant("first")]}
+    second = strategy("default") | {"variants": [variant("second")]}
+    flag = feature("f", first, second, variants=[variant("own")])
+    assert drawn(flag, Context(properties={"region": "eu"})) == "first"
+    assert drawn(flag, Context()) == "second"
+
+
+@pytest.mark.parametrize(
+    ("payload", "expected"),
+    [
+        ({"type": "string", "value": "x"}, {"type": "string", "value": "x"}),
+        ({"type": "json", "value": '{"a": 1}'}, {"type": "json", "value": '{"a": 1}'}),
+        ({"type": "json", "value": {"a": [1, None]}}, {"type": "json", "value": '{"a":[1,null]}'}),
+        ({"type": "number", "value": 5}, {"type": "number", "value": "5"}),
+        ({"type": "number", "value": 1.0}, {"type": "number", "value": "1"}),
+        ({"type": "number", "value": True}, {"type": "number", "value": "true"}),
+        ({"type": "string", "value": "x", "more": 1}, {"type": "string", "value": "x"}),
+        ({"type": "string"}, {"type": "string"}),
+    ],
+)
+def test_payloads(payload: dict[str, Any], expected: dict[str, str]) -> None:
+    """A payload's value is always a text; nothing else of it goes out."""
+    body = snapshot(feature("f", variants=[variant("a", payload=payload)])).enabled(Context())
+    assert toggles(body)["f"]["variant"] == {"name": "a", "enabled": True, "payload": expected}
+
+
+def test_a_variant_that_somebody_named_disabled_is_enabled() -> None:
+    """Only the fallback `disabled` is not enabled (specification: Variant)."""
+    own = toggles(snapshot(feature("f", variants=[variant("disabled")])).enabled(Context()))["f"]
+    assert own["variant"] == {"name": "disabled", "enabled": True}
+    fallback = toggles(snapshot(feature("f")).enabled(Context()))["f"]
+    assert fallback["variant"] == {"name": "disabled", "enabled": False}
+
+
+def test_the_feature_s_state_inside_the_variant_is_an_option() -> None:
+    """With the option each variant repeats the state under both names; without it neither appears."""
+    made = snapshot(feature("f"), {"name": "off", "enabled": False, "strategies": []}, variant_feature_state=True)
+    answer = toggles(made.all(Context()))
+    assert answer["f"]["variant"] == {
+        "name": "disabled",
+        "enabled": False,
+        "feature_enabled": True,
+        "featureEnabled": True,
+    }
+    assert answer["off"]["variant"]["feature_enabled"] is False
+    unknown = toggles(made.named(Context(), ["nobody"])[0])["nobody"]
+    assert unknown["variant"]["featureEnabled"] is False

@@ -1,0 +1,156 @@
+"""How a connection comes about: the order in which addresses are tried, who wins, and what the ends are."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+import ssl
+
+import pytest
+
+from flagsvc.http.client import dialling
+from flagsvc.http.client.connection import BrokenError, Connection
+from flagsvc.http.client.dialling import End, address_of, alternating, connect, first_of, in_words, route_to
+from flagsvc.http.client.trust import Trust, tls_context
+from support.aio import asynchronous
+from support.loopback import loopback
+
+
+def test_the_families_take_turns() -> None:
+    """A host whose addresses of one family are dead is reached by the other soon."""
+    assert alternating(["::1", "::2", "10.0.0.1", "10.0.0.2", "10.0.0.3"]) == [
+        *("::1", "10.0.0.1", "::2", "10.0.0.2"),
+        "10.0.0.3",
+    ]
+    assert alternating(["10.0.0.1"]) == ["10.0.0.1"]
+    assert alternating([]) == []
+
+
+def test_a_link_local_address_keeps_its_scope() -> None:
+    """Without it nobody knows which network is meant."""
+    assert address_of(("fe80::1", 80, 0, 2)) == "fe80::1%2"
+    assert address_of(("2001:db8::1", 80, 0, 0)) == "2001:db8::1"
+    assert address_of(("10.0.0.1", 80)) == "10.0.0.1"
+    assert (End("fe80::1%eth0", 80).certified, End("flags.example", 80).certified) == ("fe80::1", "flags.example")
+
+
+class Fake(Connection):
+    """A connection that knows whether it was given up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.aborted = False
+
+    def abort(self) -> None:
+        """Note it."""
+        self.aborted = True
+
+
+@asynchronous
+async def test_an_address_that_hangs_does_not_hold_up_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second is tried a moment later, wins, and the first is given up."""
+    given_up: list[str] = []
+    winner = Fake()
+
+    async def attempt(end: End, address: str) -> Connection:
+        if address == "10.0.0.1":
+            try:
+                await asyncio.Event().wait()
+            finally:
+                given_up.append(address)
+        return winner
+
+    monkeypatch.setattr(dialling, "attempt", attempt)
+    monkeypatch.setattr(dialling, "NEXT_ADDRESS_S", 0.0)
+    assert await first_of(End("host", 1), ["10.0.0.1", "10.0.0.2"]) is winner
+    await asyncio.sleep(0)
+    assert given_up == ["10.0.0.1"] and not winner.aborted
+
+
+@asynchronous
+async def test_a_connection_that_comes_too_late_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two that stand in the same moment: one is taken, the other one closed; so is one that cannot be stopped any more."""
+    made: list[Fake] = []
+    gate = asyncio.Event()
+
+    async def attempt(end: End, address: str) -> Connection:
+        await gate.wait()
+        made.append(Fake())
+        return made[-1]
+
+    monkeypatch.setattr(dialling, "attempt", attempt)
+    monkeypatch.setattr(dialling, "NEXT_ADDRESS_S", 0.0)
+    racing = asyncio.create_task(first_of(End("host", 1), ["10.0.0.1", "10.0.0.2"]))
+    for _ in range(8):
+        await asyncio.sleep(0)
+    gate.set()
+    taken = await racing
+    assert len(made) == 2
+    assert [each.aborted for each in made if each is not taken] == [True]
+    assert [each.aborted for each in made if each is taken] == [False]
+
+
+@asynchronous
+async def test_where_no_address_answers_the_first_failure_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All are tried."""
+    tried: list[str] = []
+
+    async def attempt(end: End, address: str) -> Connection:
+        tried.append(address)
+        raise OSError(len(tried), "no")
+
+    monkeypatch.setattr(dialling, "attempt", attempt)
+    with pytest.raises(OSError, match="no") as caught:
+        await first_of(End("host", 1), ["a", "b", "c"])
+    assert tried == ["a", "b", "c"] and caught.value.errno == 1
+    with pytest.raises(BrokenError, match="no address"):
+        await first_of(End("host", 1), [])
+
+
+@asynchronous
+async def test_a_name_with_a_dead_address_is_reached_by_its_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over real sockets: nobody listens on the first."""
+    async with loopback() as server:
+        found = [
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, server.port)) for host in ("127.0.0.3", "127.0.0.1")
+        ]
+
+        async def getaddrinfo(*_: object, **__: object) -> list[object]:
+            return list(found)
+
+        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", getaddrinfo)
+        connection = await connect(End("flags.example", server.port))
+        assert connection.usable
+        connection.close()
+
+
+@asynchronous
+async def test_tls_is_not_begun_over_what_is_closing() -> None:
+    """A tunnel may close just behind its yes; nobody would ever answer."""
+    async with loopback() as server:
+        connection = await connect(End("127.0.0.1", server.port))
+        connection.close()
+        with pytest.raises(BrokenError, match="closed"):
+            await connection.start_tls(tls_context(False), "flags.example")
+
+
+def test_the_ends_of_a_way() -> None:
+    """TLS settings are made only where TLS is spoken; a repr holds no password."""
+    plain = route_to("http://flags.example/api", None, Trust())
+    assert (plain.origin, plain.proxy, plain.forwarded) == (End("flags.example", 80), None, False)
+    through = route_to("http://[::1]:81", "http://user:hidden@proxy:3128", Trust())
+    assert through.forwarded and through.origin.authority == "[::1]:81" and through.proxy == End("proxy", 3128)
+    assert "hidden" not in repr(through) and through.credentials.startswith(b"Basic ")
+    secure = route_to("https://flags.example", "http://proxy", Trust(False))
+    assert not secure.forwarded and secure.origin.tls is not None and secure.origin.authority == "flags.example:443"
+    assert secure.credentials == b"" and secure.origin.tls.verify_mode is ssl.CERT_NONE
+
+
+def test_failures_in_words() -> None:
+    """No address is repeated: it may be the outbound proxy's."""
+    refused = ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('127.0.0.1', 1)")
+    assert in_words(refused) == "Connection refused"
+    assert in_words(socket.gaierror(-2, "Name or service not known")) == "Name or service not known"
+    assert in_words(ssl.SSLError(1, "wrong version number")) == str(ssl.SSLError(1, "wrong version number"))
+    assert in_words(OSError("told in one text")) == "OSError"

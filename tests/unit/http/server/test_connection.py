@@ -1,0 +1,355 @@
+"""One connection of the front: order, bounds, bodies, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+from typing import Any
+
+import pytest
+
+from flagsvc.http.server import Limits
+from support.aio import asynchronous
+from support.frontkit import KEYED, FakeTransport, crowd, dial, get, head, parse_answer, parse_answers, serving
+
+BIG: dict[str, Any] = {
+    "version": 2,
+    "features": [
+        {"name": f"toggle-{at}-{'x' * 900}", "enabled": True, "strategies": [{"name": "default"}]}
+        for at in range(2_600)
+    ],
+}
+HEALTH = get("/proxy/health")
+CHUNKED = head("POST /proxy HTTP/1.1", KEYED, "Transfer-Encoding: chunked")
+
+
+async def turns(number: int = 200) -> None:
+    """Let the loop turn."""
+    for _ in range(number):
+        await asyncio.sleep(0)
+
+
+@asynchronous
+async def test_a_slow_answer_before_fast_ones() -> None:
+    """What is asked behind a slow request is not even looked at before its answer is there; then all come in order."""
+    slow = serving(slow=True)
+    line = dial(slow).send(get() + HEALTH + get("/nowhere"))
+    await turns()
+    assert slow.waiting == 1 and line.transport.data == b"" and not line.transport.reading
+    assert slow.gate is not None
+    slow.gate.set()
+    await turns()
+    assert line.answers("GET", "GET", "GET") == [200, 200, 404]
+    assert line.transport.reading
+
+
+@asynchronous
+async def test_what_comes_while_an_answer_is_made() -> None:
+    """It is kept, reading is paused, and it is answered afterwards; a request without anything behind it pauses nothing."""
+    slow = serving(slow=True)
+    line = dial(slow).send(get())
+    assert line.transport.reading
+    line.send(HEALTH[:10])
+    assert not line.transport.reading
+    line.send(HEALTH[10:])
+    assert slow.gate is not None
+    slow.gate.set()
+    await turns()
+    assert line.answers("GET", "GET") == [200, 200] and line.transport.reading
+
+
+@asynchronous
+async def test_answers_that_nobody_takes() -> None:
+    """Of 2,000 answers of 2.5 MB one is made; the next one when it was taken, and nothing more is read meanwhile."""
+    line = dial(serving(BIG), takes=65_536).send(get() * 2_000)
+    await turns()
+    assert line.transport.writes == 2 and len(line.transport.data) > 2_400_000
+    assert not line.transport.reading
+    for taken in range(2, 5):
+        line.transport.take()
+        await turns()
+        assert line.transport.writes == 2 * taken
+    assert not line.transport.reading
+    line.lose()
+    await turns()
+    assert line.transport.writes == 8
+
+
+@asynchronous
+async def test_many_requests_take_turns() -> None:
+    """Of many requests in one read a few are answered at once, the others when the loop has turned."""
+    line = dial(serving()).send(HEALTH * 100)
+    assert 0 < line.transport.data.count(b"HTTP/1.1 200") < 20 and not line.transport.reading
+    await turns()
+    assert line.answers(*["GET"] * 100) == [200] * 100 and line.transport.reading
+
+
+@asynchronous
+async def test_a_body_over_the_limit() -> None:
+    """413 as soon as it is over, and the connection is closed when some more of it was thrown away."""
+    line = dial(serving(), Limits(linger=50_000))
+    line.send(CHUNKED)
+    for _ in range(11):
+        assert line.transport.data == b""
+        line.send(b"2710\r\n" + b"x" * 10_000 + b"\r\n")
+    status, fields, _, rest = parse_answer(bytes(line.transport.data))
+    assert (status, rest) == (413, b"") and ("connection", "close") in fields
+    assert line.transport.ended and not line.transport.closed
+    for _ in range(5):
+        line.send(b"x" * 10_000)
+    assert not line.transport.closed
+    line.send(b"x")
+    assert line.transport.closed
+
+
+@asynchronous
+async def test_a_body_nobody_wants() -> None:
+    """The answer comes before it, it is thrown away, and the next request is answered; not for ever."""
+    line = dial(serving(), Limits(unwanted=30_000))
+    line.send(head("PUT /proxy HTTP/1.1", "Content-Length: 20000"))
+    assert line.answers("PUT") == [405]
+    line.send(b"x" * 20_000 + HEALTH)
+    assert line.answers("PUT", "GET") == [405, 200]
+    line.send(head("PUT /proxy HTTP/1.1", "Content-Length: 40000"), b"x" * 30_000)
+    assert not line.transport.over
+    line.send(b"x")
+    assert line.transport.over and line.answers("PUT", "GET", "PUT") == [405, 200, 405]
+
+
+@asynchronous
+async def test_a_huge_body() -> None:
+    """A body so large that nobody waits for its end closes the connection with its answer."""
+    line = dial(serving()).send(head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 99999999"))
+    status, fields, _, _ = parse_answer(bytes(line.transport.data))
+    assert status == 413 and ("connection", "close") in fields and line.transport.ended
+
+
+@asynchronous
+@pytest.mark.parametrize("size", [1, 7, 4096])
+async def test_a_body_in_pieces(size: int) -> None:
+    """Sized or chunked, however it is cut, it is one body."""
+    body = json.dumps({"context": {"userId": "7"}, "toggles": ["on", "off"]}).encode()
+    chunks = b"".join(b"%x\r\n%b\r\n" % (len(body[at : at + 9]), body[at : at + 9]) for at in range(0, len(body), 9))
+    sized = head("POST /proxy HTTP/1.1", KEYED, f"Content-Length: {len(body)}") + body
+    line = dial(serving())
+    for data in (sized, CHUNKED + chunks + b"0\r\n\r\n"):
+        line.send(*[data[at : at + size] for at in range(0, len(data), size)])
+    first, second = parse_answers(bytes(line.transport.data), ["POST", "POST"])
+    assert first == second and first[0] == 200 and len(json.loads(first[2])["toggles"]) == 2
+
+
+@asynchronous
+async def test_expecting_to_go_on() -> None:
+    """A wanted body is asked for; an answer before an unwanted one closes; HTTP/1.0 knows no such word."""
+    going = b"HTTP/1.1 100 Continue\r\n\r\n"
+    line = dial(serving()).send(head("POST /proxy HTTP/1.1", KEYED, "Expect: 100-Continue", "Content-Length: 2"))
+    assert line.transport.data == going
+    assert line.send(b"{}").answers("POST") == [200]
+    refused = dial(serving()).send(head("POST /proxy HTTP/1.1", "Expect: 100-continue", "Content-Length: 2"))
+    assert refused.answers("POST") == [401] and refused.transport.ended
+    old = dial(serving()).send(head("POST /proxy HTTP/1.0", KEYED, "Expect: 100-continue", "Content-Length: 2"))
+    assert old.transport.data == b""
+    assert dial(serving()).send(get("/proxy", "Expect: 100-continue")).answers() == [200]
+
+
+@asynchronous
+async def test_http_1_0() -> None:
+    """The connection ends with the answer, unless it is asked to be kept, which the answer then confirms."""
+    line = dial(serving()).send(head("GET /proxy HTTP/1.0", KEYED, "Connection: keep-alive"))
+    _, fields, _, _ = parse_answer(bytes(line.transport.data))
+    assert ("connection", "keep-alive") in fields and not line.transport.over
+    line.send(head("GET /proxy HTTP/1.0", KEYED))
+    assert line.answers("GET", "GET") == [200, 200] and line.transport.closed
+
+
+@asynchronous
+@pytest.mark.parametrize(
+    "framing", [b"content-length: 2\r\n\r\n{}", b"transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"]
+)
+async def test_an_upgrade_is_passed_over(framing: bytes) -> None:
+    """A request that wants another protocol is answered as if it did not, its body read, and what follows it answered."""
+    post = (
+        b"POST /proxy HTTP/1.1\r\nHost: proxy\r\n"
+        + KEYED.encode()
+        + b"\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n"
+        + framing
+    )
+    upgrade = get("/proxy/health", "Connection: Upgrade", "Upgrade: websocket")
+    stream = upgrade + HEALTH + post + upgrade + post + HEALTH
+    wanted = [200] * 6
+    methods = ["GET", "GET", "POST", "GET", "POST", "GET"]
+    assert dial(serving()).send(stream).answers(*methods) == wanted
+    assert dial(serving()).send(*[stream[at : at + 1] for at in range(len(stream))]).answers(*methods) == wanted
+
+
+@asynchronous
+async def test_half_closed() -> None:
+    """Who sends no more still gets every answer; then the connection is closed."""
+    slow = serving(slow=True)
+    line = dial(slow).send(get() + HEALTH * 20)
+    assert line.connection.eof_received() is True
+    assert slow.gate is not None
+    slow.gate.set()
+    await turns()
+    assert line.answers(*["GET"] * 21) == [200] * 21 and line.transport.closed
+    idle = dial(serving()).send(HEALTH, HEALTH[:9])
+    assert idle.connection.eof_received() is False and idle.transport.closed
+    secure = dial(serving(slow=True), secure=True).send(get())
+    await turns()
+    assert secure.connection.eof_received() is False
+
+
+@asynchronous
+async def test_gone_at_any_point() -> None:
+    """Wherever a caller leaves, nothing is written any more, nothing is raised and nothing is left."""
+    stream = get() + head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 2") + b"{}" + HEALTH
+    for at in range(len(stream) + 1):
+        slow = serving(slow=True)
+        line = dial(slow).send(stream[:at])
+        line.lose()
+        assert slow.gate is not None
+        slow.gate.set()
+        await turns(10)
+        assert line.transport.data == b"" and slow.log.lines == []
+        state: Any = line.connection.site.state
+        assert not state.connections and not state.tasks
+
+
+@asynchronous
+async def test_no_http() -> None:
+    """What is none gets a 400 in the words of the application; a request that has its answer gets no second one."""
+    line = dial(serving()).send(HEALTH + b"\x16\x03\x01")
+    assert line.answers("GET", "GET") == [200, 400] and line.transport.ended
+    body = dial(serving()).send(head("PUT /proxy HTTP/1.1", "Transfer-Encoding: chunked"), b"x\r\n")
+    assert body.answers("PUT") == [405] and body.transport.ended
+    authority = dial(serving()).send(b"CONNECT proxy:443 HTTP/1.1\r\n\r\n" + HEALTH)
+    assert authority.answers() == [400] and authority.transport.ended
+
+
+def client_hello() -> bytes:
+    """Return the first bytes of a TLS client."""
+    sent = ssl.MemoryBIO()
+    client = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), sent, server_hostname="proxy")
+    with pytest.raises(ssl.SSLWantReadError):
+        client.do_handshake()
+    return sent.read()
+
+
+@asynchronous
+async def test_tls_on_a_port_of_plain_http() -> None:
+    """The caller gets a plain 400 that names it; the log says so once in a while, with how many there were."""
+    given, hello = serving(), client_hello()
+    line, other, third = crowd(given, 3)
+    assert line.send(hello).answers() == [400] and line.transport.ended
+    assert b"speaks plain HTTP" in bytes(line.transport.data) and b"TLS" in bytes(line.transport.data)
+    other.send(hello)
+    [said] = given.log.lines
+    assert said.level == "warn" and "speak TLS" in said.event and said.fields == {"connections": 1}
+    line.connection.site.quiet = 0.0
+    third.send(hello)
+    assert [line.fields["connections"] for line in given.log.lines] == [1, 2]
+
+
+@asynchronous
+@pytest.mark.parametrize("sent", [b"\x16", b"\x00\x16\x03\x01", b"SSH-2.0-x\r\n"])
+async def test_what_is_no_tls_either(sent: bytes) -> None:
+    """Other bytes that are no HTTP are refused as before, and the log is silent."""
+    given = serving()
+    line = dial(given).send(sent)
+    assert line.answers() == [400] and given.log.lines == [] and b"not an HTTP request" in bytes(line.transport.data)
+
+
+@asynchronous
+@pytest.mark.parametrize(
+    "begun",
+    [
+        b"GET /proxy HTTP/1.1\r\nA: ",
+        b"GET /",
+        CHUNKED + b"0\r\nTrailer: ",
+        b"\r\n" * 2_000,
+        b"GET /proxy HTTP/1.1\r\n" + b"Ab: c\r\n" * 90,
+    ],
+    ids=["a header", "a path", "trailers", "line ends", "headers"],
+)
+async def test_heads_without_end(begun: bytes) -> None:
+    """A head that goes on and on is refused, and the connection ends."""
+    line = dial(serving())
+    line.send(begun)
+    for _ in range(200):
+        if line.transport.over:
+            break
+        line.send(begun[:10] * 100 if begun[:2] == b"\r\n" else b"x" * 1_000)
+    assert line.answers() == [431] and line.transport.ended
+
+
+@asynchronous
+async def test_a_whole_head_is_the_services() -> None:
+    """One that comes at once, and is over a limit of the service alone, is judged by it; that ends the connection too."""
+    line = dial(serving(header_limit=10_000), quiet=True).send(get("/proxy", *["X: " + "y" * 9_000] * 2) + HEALTH)
+    await turns()
+    assert line.answers("GET") == [431] and line.transport.over
+
+
+@asynchronous
+async def test_an_answer_that_is_cancelled_or_fails() -> None:
+    """The connection ends at once, and a failure is logged by its place."""
+    slow = serving(slow=True)
+    cancelled = dial(slow).send(get())
+    await turns()
+    for task in list(cancelled.connection.site.state.tasks):
+        task.cancel()
+    await turns()
+    assert cancelled.transport.aborted
+
+    async def fails() -> Any:
+        raise ValueError("somebody's name")
+
+    failing = dial(slow)
+    failing.connection.wait(fails())
+    await turns()
+    assert failing.transport.aborted
+    assert "ValueError" in str(slow.log.lines) and "somebody" not in str(slow.log.lines)
+
+
+@asynchronous
+async def test_who_calls() -> None:
+    """The peer's address and whether the line is secure are the requests'; a Unix socket has no address."""
+    for given, wanted in (
+        ({"peer": "192.0.2.1", "secure": True}, ("192.0.2.1", "https")),
+        ({"peer": None}, ("", "http")),
+    ):
+        line = dial(serving(), **given).send(CHUNKED)
+        request = line.connection.call.request
+        assert (request.peer, request.scheme) == wanted
+
+
+def test_the_kits_transport_is_strict() -> None:
+    """What stands for a transport takes nothing after its end."""
+    transport = FakeTransport()
+    transport.close()
+    with pytest.raises(AssertionError):
+        transport.write(b"x")
+
+
+@asynchronous
+async def test_nothing_of_a_request_is_kept_behind_it() -> None:
+    """A connection that waits for its next request holds neither the head nor the body of the last one, however they came."""
+    long = get("/proxy", f"X-Forwarded-For: {'1' * 5000}")
+    post = head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 5002") + b"{" + b" " * 5000 + b"}"
+    slow = serving(slow=True)
+    for given, pieces in (
+        (serving(), [long]),
+        (serving(), [post]),
+        (serving(), [post[:999], post[999:]]),
+        (slow, [post]),
+    ):
+        line = dial(given).send(*pieces)
+        held = line.connection
+        assert held.pending is (given is slow)
+        assert (held.body, held.parts, held.url, held.held) == (b"", None, b"", b"")
+        assert held.call.forwarded is None and held.call.request.path == b""
+    assert slow.gate is not None
+    slow.gate.set()
+    await turns()
+    assert line.answers("POST") == [200]

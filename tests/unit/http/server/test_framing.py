@@ -1,0 +1,117 @@
+"""Where a request ends is never a matter of opinion: odd heads, and what becomes of them (RFC 9112, 6 and 11.2).
+
+Between two programs that disagree, the end of one caller's body becomes the beginning of another's request.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from support.aio import asynchronous
+from support.frontframing import HIDDEN, LAST, REFUSED, TAKEN, TOO_LARGE
+from support.frontkit import KEYED, dial, get, head, parse_answer, serving
+
+in_pieces = pytest.mark.parametrize("size", [100_000, 1], ids=["in one piece", "byte by byte"])
+
+
+@asynchronous
+@pytest.mark.parametrize("name", REFUSED)
+@in_pieces
+async def test_odd_framing_is_refused(name: str, size: int) -> None:
+    """A 400, the connection ends, and nothing behind it is taken for a request; one whose head was good may have had its answer."""
+    data = REFUSED[name] + HIDDEN
+    line = dial(serving(), quiet=True)
+    line.send(*(data[at : at + size] for at in range(0, len(data), size)))
+    status, fields, _, rest = parse_answer(bytes(line.transport.data), "POST")
+    assert (status, rest) == (400, b"") and ("connection", "close") in fields
+    assert line.transport.over
+    assert b" 404 " not in line.transport.data
+
+
+@asynchronous
+@pytest.mark.parametrize("name", TAKEN)
+@in_pieces
+async def test_good_framing_is_taken(name: str, size: int) -> None:
+    """Two answers: the one, and that to the request behind it."""
+    data = TAKEN[name] + get("/proxy/health")
+    line = dial(serving())
+    line.send(*(data[at : at + size] for at in range(0, len(data), size)))
+    assert line.answers("POST", "GET") == [200, 200]
+    assert not line.transport.over
+
+
+@asynchronous
+@pytest.mark.parametrize("name", LAST)
+@in_pieces
+async def test_versions_that_keep_no_connection(name: str, size: int) -> None:
+    """One answer, and the connection ends."""
+    data = LAST[name] + HIDDEN
+    line = dial(serving(), quiet=True)
+    line.send(*(data[at : at + size] for at in range(0, len(data), size)))
+    status, fields, _, rest = parse_answer(bytes(line.transport.data))
+    assert status in (200, 400) and ("connection", "close") in fields and rest == b""
+    assert line.transport.over
+
+
+@asynchronous
+@pytest.mark.parametrize("name", TOO_LARGE)
+@pytest.mark.parametrize("size", [1_000_000, 7_000], ids=["in one piece", "in pieces"])
+async def test_too_large_a_head_is_the_last(name: str, size: int) -> None:
+    """One answer that closes, whatever stands at the end of the head; nothing behind it is taken for a request."""
+    data = TOO_LARGE[name] + HIDDEN
+    line = dial(serving(), quiet=True)
+    line.send(*(data[at : at + size] for at in range(0, len(data), size)))
+    status, fields, _, rest = parse_answer(bytes(line.transport.data), "POST")
+    assert status in (400, 431) and rest == b"" and ("connection", "close") in fields
+    assert line.transport.over
+
+
+@asynchronous
+async def test_a_host_is_not_needed_in_old_versions() -> None:
+    """HTTP/1.0 has none, and there the absence of one is no fault."""
+    line = dial(serving(), quiet=True).send(b"GET /proxy/health HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+    assert line.answers() == [200] and not line.transport.over
+
+
+@asynchronous
+async def test_a_tunnel_is_not_opened() -> None:
+    """CONNECT is refused, and what comes behind it is nobody's request: it was meant for the other end of a tunnel."""
+    for data in (
+        head("CONNECT proxy:443 HTTP/1.1") + HIDDEN,
+        head("CONNECT proxy:443 HTTP/1.1", f"Content-Length: {len(HIDDEN)}") + HIDDEN,
+        head("CONNECT /proxy HTTP/1.1", KEYED) + HIDDEN,
+    ):
+        line = dial(serving(), quiet=True).send(data)
+        status, fields, _, rest = parse_answer(bytes(line.transport.data))
+        assert status in (400, 404, 405) and ("connection", "close") in fields
+        assert rest == b"" and line.transport.over
+
+
+SPLITTING = (
+    head(
+        "OPTIONS /proxy HTTP/1.1", "Origin: https://a.example", "Access-Control-Request-Headers: a\r\n Set-Cookie: b=c"
+    ),
+    head("OPTIONS /proxy HTTP/1.1", "Access-Control-Request-Headers: a%0d%0aSet-Cookie: b=c"),
+    head("OPTIONS /proxy HTTP/1.1", "Access-Control-Request-Headers: a\x85Set-Cookie: b=c"),
+    head("OPTIONS /proxy HTTP/1.1", "Access-Control-Request-Headers: a\tb\x0bSet-Cookie: b"),
+    head("GET /proxy HTTP/1.1", KEYED, "Origin: https://a.example\r\n Set-Cookie: b=c"),
+    head("GET /%0d%0aSet-Cookie:b=c HTTP/1.1"),
+    head("GET /proxy/health?%0d%0aSet-Cookie:b=c HTTP/1.1"),
+    head("GET /proxy HTTP/1.1", KEYED, 'If-None-Match: W/"a"\r\n Set-Cookie: b=c'),
+    head("PUT /proxy%0aSet-Cookie:b HTTP/1.1"),
+)
+
+
+@asynchronous
+@pytest.mark.parametrize("data", SPLITTING)
+@pytest.mark.parametrize(
+    "settings", [{}, {"cors_origin": ("https://*.example",)}, {"cors_origin": ("https://a.example",)}]
+)
+async def test_nothing_that_is_sent_becomes_a_header(data: bytes, settings: dict[str, object]) -> None:
+    """No line end, and no field of a caller's making, gets into the head of an answer."""
+    line = dial(serving(**settings), quiet=True).send(data)
+    _, fields, _, rest = parse_answer(bytes(line.transport.data), data.split()[0].decode())
+    assert rest == b""
+    assert all("cookie" not in name.lower() for name, _ in fields)
+    assert all("\r" not in value and "\n" not in value and "\x0b" not in value for _, value in fields)
+    assert all("cookie" not in value.lower() for _, value in fields)

@@ -1,0 +1,105 @@
+"""Callers that are gone while their answer is made: nobody makes it any more (docs/decisions/0038)."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from typing import Any
+
+import pytest
+from test_front_served import dialled, loop, served
+
+from flagsvc.http.server import Limits
+from flagsvc.testing import turns
+from support.aio import asynchronous, until
+from support.frontkit import Serving, crowd, dial, get, serving
+from support.waiting import wait_until
+
+__all__ = ["loop"]
+
+CALLERS = 100
+ASKED = get("/proxy?userId=somebody")
+
+
+@asynchronous
+async def test_the_enricher_ends_with_its_caller() -> None:
+    """A connection that is lost takes its task and its enricher along; another's go on."""
+    given = serving(slow=True)
+    before = len(asyncio.all_tasks())
+    lines = crowd(given, CALLERS)
+    for line in lines:
+        line.send(ASKED)
+    await until(lambda: given.waiting == CALLERS)
+    for line in lines[1:]:
+        line.lose()
+    await until(lambda: len(asyncio.all_tasks()) == before + 2)
+    state: Any = lines[0].connection.site.state
+    assert len(state.tasks) == 1 and len(state.connections) == 1
+    assert given.gate is not None
+    given.gate.set()
+    await turns()
+    assert lines[0].answers() == [200] and given.log.lines == []
+    assert given.left == CALLERS - 1
+
+
+@asynchronous
+async def test_who_sends_no_more_may_be_gone() -> None:
+    """Its answer has a second more to be made; each answer that it asked for has."""
+    given = serving(slow=True)
+    line = dial(given, Limits(half_s=2)).send(ASKED * 2)
+    await until(lambda: given.waiting == 1)
+    line.tick(50)
+    assert line.connection.eof_received() is True and given.gate is not None
+    line.tick(2)
+    await turns()
+    assert not line.transport.over
+    given.gate.set()
+    await until(lambda: line.transport.data.count(b"HTTP/1.1 200") == 2)
+    assert line.transport.closed
+    gone = dial(serving(slow=True), Limits(half_s=2)).send(ASKED)
+    await turns()
+    assert gone.connection.eof_received() is True
+    gone.tick(3)
+    await turns()
+    assert gone.transport.aborted and gone.transport.data == b""
+    assert not gone.connection.site.state.tasks
+
+
+@asynchronous
+async def test_work_that_somebody_else_has_taken_over_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What runs in a thread, say, is not taken back."""
+    given = serving()
+    line = dial(given)
+    future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    line.connection.wait(future)
+    line.lose()
+    assert not future.cancelled()
+    future.set_result(given.service.early_refusal(400))
+    await turns()
+    assert line.transport.data == b""
+
+
+def reset(connection: socket.socket) -> None:
+    """Close a connection at once, so that the other side is told."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+@pytest.mark.parametrize("how", ["reset", "close"])
+def test_tasks_and_connections_of_callers_that_gave_up(how: str, loop: str) -> None:
+    """Are what they were before, within seconds, however long the enricher may take: somebody else is answered meanwhile."""
+    given: Serving = serving(slow=True)
+    with served(given, limits=Limits(connections=CALLERS, tick_s=0.05, half_s=0.05), loop=loop) as (port, server):
+        state: Any = server.server_state
+        callers = [dialled(port) for _ in range(CALLERS)]
+        for caller in callers:
+            caller.sendall(ASKED)
+        wait_until(lambda: given.waiting == CALLERS)
+        for caller in callers:
+            reset(caller) if how == "reset" else caller.close()
+        wait_until(lambda: not state.tasks and not state.connections)
+        wait_until(lambda: given.left == CALLERS)
+        with dialled(port) as other:
+            other.sendall(get("/proxy/health", "Connection: close"))
+            assert other.recv(100).startswith(b"HTTP/1.1 200")

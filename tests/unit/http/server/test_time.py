@@ -1,0 +1,194 @@
+"""What takes too long ends: one clock for all connections of a server. And what ends when the server does."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from flagsvc.http.server import Limits
+from support.aio import asynchronous, until
+from support.frontkit import KEYED, dial, get, head, serving
+
+LIMITS = Limits(keep_alive_s=5, header_s=10, body_s=10, stall_s=3, linger_s=2, leave_s=4)
+HEALTH = get("/proxy/health")
+POST = head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 2")
+
+
+@asynchronous
+@pytest.mark.parametrize(
+    "begun",
+    [
+        b"",
+        b"\r\n",
+        HEALTH[:3],
+        HEALTH[:-1],
+        POST,
+        POST + b"{",
+        POST.replace(b"Content-Length: 2", b"Transfer-Encoding: chunked"),
+    ],
+    ids=["nothing", "a line end", "half a method", "half a head", "no body", "half a body", "no chunk"],
+)
+async def test_patience(begun: bytes) -> None:
+    """A request that is not all there in time is cut off, without a word."""
+    line = dial(serving(), LIMITS).send(begun)
+    line.tick(10)
+    assert not line.transport.closed
+    line.tick()
+    assert line.transport.closed and line.transport.data == b""
+
+
+@asynchronous
+async def test_patience_begins_with_a_request() -> None:
+    """The clock of one request is not that of the next, and bytes that trickle in do not turn it back."""
+    line = dial(serving(), LIMITS)
+    for _ in range(3):
+        line.send(HEALTH[:10])
+        line.tick(5)
+        line.send(HEALTH[10:])
+        line.tick(4)
+    for at in range(11):
+        assert not line.transport.closed
+        line.send(HEALTH[at : at + 1])
+        line.tick()
+    assert line.transport.closed
+
+
+@asynchronous
+async def test_keep_alive() -> None:
+    """Between two requests a connection may rest for a while."""
+    line = dial(serving(), LIMITS).send(HEALTH)
+    line.tick(5)
+    line.send(HEALTH)
+    line.tick(5)
+    assert not line.transport.closed
+    line.tick()
+    assert line.transport.closed
+
+
+@asynchronous
+async def test_making_an_answer_takes_its_time() -> None:
+    """As long as the application works, nothing is cut off."""
+    slow = serving(slow=True)
+    line = dial(slow, LIMITS).send(get())
+    line.tick(100)
+    assert not line.transport.over
+    assert slow.gate is not None
+    slow.gate.set()
+    await until(line.transport.answered)
+
+
+@asynchronous
+async def test_a_caller_who_takes_nothing() -> None:
+    """Is cut off after a while without progress, also when the answer was the last one."""
+    for last in ((), ("Connection: close",)):
+        line = dial(serving(), LIMITS, takes=10).send(get("/proxy", *last))
+        line.tick(4)
+        line.transport.unsent -= 1
+        line.tick(3)
+        assert not line.transport.aborted
+        line.tick(2)
+        assert line.transport.aborted
+
+
+@asynchronous
+async def test_lingering_ends() -> None:
+    """After an answer that closes, the rest is waited for briefly."""
+    line = dial(serving(), LIMITS).send(head("POST /proxy HTTP/1.1", "Expect: 100-continue", "Content-Length: 9"))
+    assert line.transport.ended
+    line.tick(2)
+    assert not line.transport.closed
+    line.tick()
+    assert line.transport.closed
+
+
+@asynchronous
+async def test_the_clock_stands_still_without_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ticks by itself while there are connections, and counts what was answered for the server."""
+    loop = asyncio.get_running_loop()
+    ticks: list[object] = []
+    later = loop.call_later
+
+    def noted(delay: float, callback: Any, *args: Any) -> asyncio.TimerHandle:
+        ticks.extend([callback] if callback.__name__ == "tick" else [])
+        return later(delay, callback, *args)
+
+    monkeypatch.setattr(loop, "call_later", noted)
+    line = dial(serving(), Limits(tick_s=0.002)).send(HEALTH * 3)
+    site = line.connection.site
+    state = site.state
+    await until(lambda: site.now > 2 and state.total_requests == 3)
+    assert site.ticking
+    line.lose()
+    await until(lambda: not site.ticking)
+    assert len(ticks) == site.now  # every tick that was asked for has come: there will be no other
+    assert not state.connections
+
+
+@asynchronous
+async def test_the_end_of_the_server() -> None:
+    """A connection at rest is closed; what has begun is finished, and its answer says that it is the last."""
+    resting, fresh = dial(serving(), LIMITS).send(HEALTH), dial(serving(), LIMITS)
+    for line in (resting, fresh):
+        line.connection.shutdown()
+        assert line.transport.closed
+    begun = dial(serving(), LIMITS).send(HEALTH[:20])
+    begun.connection.shutdown()
+    assert not begun.transport.over
+    begun.send(HEALTH[20:])
+    assert b"connection: close" in begun.transport.data and begun.transport.closed and begun.answers() == [200]
+
+
+@asynchronous
+async def test_the_end_of_the_server_while_an_answer_is_made() -> None:
+    """It is still given; what was asked behind it is not."""
+    slow = serving(slow=True)
+    line = dial(slow, LIMITS).send(get() + HEALTH)
+    line.connection.shutdown()
+    assert not line.transport.over and slow.gate is not None
+    slow.gate.set()
+    await until(line.transport.answered)
+    assert line.answers() == [200] and b"connection: close" in line.transport.data and line.transport.ended
+
+
+@asynchronous
+async def test_the_end_of_the_server_in_the_middle_of_a_request() -> None:
+    """A request that does not get on is waited for less than otherwise; a body nobody wants is not waited for."""
+    begun = dial(serving(), LIMITS).send(POST)
+    begun.connection.shutdown()
+    begun.tick(4)
+    assert not begun.transport.over
+    begun.tick()
+    assert begun.transport.closed
+    answered = dial(serving(), LIMITS).send(head("PUT /proxy HTTP/1.1", "Content-Length: 9"))
+    answered.connection.shutdown()
+    assert answered.transport.ended and answered.answers("PUT") == [405]
+
+
+@asynchronous
+async def test_the_end_of_the_server_while_nothing_is_taken() -> None:
+    """Then, too, what does not get on is waited for less."""
+    line = dial(serving(), Limits(stall_s=50, leave_s=4), takes=10).send(get())
+    line.connection.shutdown()
+    line.tick(5)
+    assert not line.transport.aborted
+    line.tick(2)
+    assert line.transport.aborted
+
+
+@asynchronous
+async def test_before_the_end_of_the_server() -> None:
+    """While it is ending, but not yet at its end, requests are answered as ever, and each answer is the last of its connection."""
+    line = dial(serving(), LIMITS).send(HEALTH)
+    line.connection.site.ending = True
+    assert not line.transport.over, "a connection at rest may rest on"
+    line.send(HEALTH)
+    assert line.answers("GET", "GET") == [200, 200] and line.transport.closed
+    assert line.transport.data.count(b"connection: close") == 1
+    begun = dial(serving(), LIMITS)
+    begun.connection.site.ending = True
+    begun.send(POST).tick(6)
+    assert not begun.transport.over, "a request has as much time as ever"
+    begun.send(b"{}")
+    assert begun.answers("POST") == [200] and begun.transport.closed

@@ -1,0 +1,212 @@
+"""The rows one by one: what each takes, makes of a value and says of one it refuses (import validation, 2.1 and 3)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from flagsvc.http.shapes import (
+    AnyOf,
+    Anything,
+    Array,
+    Boolean,
+    Enum,
+    Integer,
+    Map,
+    Named,
+    Nullable,
+    Number,
+    Object,
+    OneOf,
+    Shape,
+    ShapeError,
+    String,
+    check,
+)
+
+TEXT = String()
+MANY = 2**53 + 3
+
+COERCED: list[tuple[Shape, Any, Any]] = [
+    (TEXT, "a", "a"),
+    (TEXT, 1.0, "1"),
+    (TEXT, 1e21, "1e+21"),
+    (TEXT, 10**21, "1e+21"),
+    (TEXT, 12345678901234567890, "12345678901234567000"),
+    (TEXT, 10**400, "Infinity"),
+    (TEXT, -0.0, "0"),
+    (TEXT, 1e-7, "1e-7"),
+    (TEXT, False, "false"),
+    (TEXT, True, "true"),
+    (TEXT, None, ""),
+    (Nullable(TEXT), None, None),
+    (Nullable(TEXT), 0, "0"),
+    (Nullable(TEXT), "", ""),
+    (Number(), None, 0),
+    (Number(), True, 1),
+    (Number(), False, 0),
+    (Number(), "1e2", 100),
+    (Number(), "0x10", 16),
+    (Number(), " 7 ", 7),
+    (Number(), " ", 0),
+    (Number(), "1.5", 1.5),
+    (Number(), "Infinity", math.inf),
+    (Number(), 10**400, math.inf),
+    (Number(), -(10**400), -math.inf),
+    (Number(), 7.0, 7),
+    (Number(), MANY, float(2**53 + 4)),
+    (Nullable(Number()), "", None),
+    (Nullable(Number()), False, 0),
+    (Integer(), 7.0, 7),
+    (Integer(), "7", 7),
+    (Integer(), None, 0),
+    (Integer(), "-0", 0),
+    (Integer(), 1e21, 1e21),
+    (Integer(), 10**400, math.inf),
+    (Boolean(), "true", True),
+    (Boolean(), "false", False),
+    (Boolean(), 1, True),
+    (Boolean(), 1.0, True),
+    (Boolean(), 0, False),
+    (Boolean(), None, False),
+    (Nullable(Boolean()), None, None),
+    (Nullable(Boolean()), "", None),
+    (Nullable(Boolean()), 0, False),
+    (Nullable(Array(TEXT)), "", None),
+    (Nullable(Array(TEXT)), 0, None),
+    (Nullable(Object()), False, None),
+    (Enum("1", "2"), 1, "1"),
+    (Array(TEXT), [1, "a", None], ["1", "a", ""]),
+    (Map(TEXT), {"a": 1, "b": "c"}, {"a": "1", "b": "c"}),
+    (Object({"a": Integer()}), {"a": "1", "b": []}, {"a": 1, "b": []}),
+    (Object({"a": Integer()}, rest=Boolean()), {"a": "1", "b": 0}, {"a": 1, "b": False}),
+    (Anything(), {"a": [None]}, {"a": [None]}),
+    (Named("n", Integer()), "1", 1),
+    (AnyOf(Integer(), TEXT), "a", "a"),
+    (AnyOf(Integer(), TEXT), "1", 1),
+    (AnyOf(Object({"a": TEXT, "b": Array(TEXT)}), Object()), {"a": 1, "b": 2}, {"a": "1", "b": 2}),
+    (OneOf(Integer(), Array(TEXT)), "1", 1),
+]
+
+
+@pytest.mark.parametrize(("shape", "value", "wanted"), COERCED)
+def test_a_value_becomes_what_javascript_makes_of_it(shape: Shape, value: Any, wanted: Any) -> None:
+    """Scalars become the type asked for; an integer that is exact is an int, whichever way it was written."""
+    taken = check(shape, value)
+    assert taken == wanted
+    assert type(taken) is type(wanted)
+
+
+REFUSED: list[tuple[Shape, Any, str]] = [
+    (TEXT, [], "must be string. You sent []"),
+    (TEXT, {}, "must be string. You sent {}"),
+    (Nullable(TEXT), ["a"], 'must be string. You sent ["a"]'),
+    (Number(), "", 'must be number. You sent ""'),
+    (Number(), "a", 'must be number. You sent "a"'),
+    (Number(), "\u0661", 'must be number. You sent "\u0661"'),
+    (Number(), math.nan, "must be number. You sent null"),
+    (Number(minimum=0, maximum=1000), 10**400, "must be <= 1000. You sent null"),
+    (Number(), [], "must be number. You sent []"),
+    (Number(minimum=0, maximum=1000), -1, "must be >= 0. You sent -1"),
+    (Number(minimum=0, maximum=1000), "1001", "must be <= 1000. You sent 1001"),
+    (Number(maximum=1000), "Infinity", "must be <= 1000. You sent null"),
+    (Integer(), 1.5, "must be integer. You sent 1.5"),
+    (Integer(), "1.5", 'must be integer. You sent "1.5"'),
+    (Integer(), "", 'must be integer. You sent ""'),
+    (Integer(minimum=0), "-1", "must be >= 0. You sent -1"),
+    (Boolean(), "yes", 'must be boolean. You sent "yes"'),
+    (Boolean(), "", 'must be boolean. You sent ""'),
+    (Boolean(), 2, "must be boolean. You sent 2"),
+    (Array(TEXT), None, "must be array. You sent null"),
+    (Array(TEXT), "a", 'must be array. You sent "a"'),
+    (Nullable(Array(TEXT)), "a", 'must be array. You sent "a"'),
+    (Array(TEXT, min_items=1), [], "must NOT have fewer than 1 items. You sent []"),
+    (Array(TEXT, max_items=1), [1, 2], "must NOT have more than 1 items. You sent [1,2]"),
+    (Object(), None, "must be object. You sent null"),
+    (Object(), [], "must be object. You sent []"),
+    (Object(), 5, "must be object. You sent 5"),
+    (String(min_length=2), None, 'must NOT have fewer than 2 characters. You sent ""'),
+    (String(min_length=2), 5, 'must NOT have fewer than 2 characters. You sent "5"'),
+    (String(max_length=2), "abc", 'must NOT have more than 2 characters. You sent "abc"'),
+    (String(min_length=2), "\U0001f600", 'must NOT have fewer than 2 characters. You sent "\U0001f600"'),
+    (String(pattern="^(a+)+$"), "a" * 40 + "\n", f'must match pattern "^(a+)+$". You sent "{"a" * 40}\\n"'),
+    (String(pattern="^a$"), "a\n", 'must match pattern "^a$". You sent "a\\n"'),
+    (String(format="date-time"), 5, 'must match format "date-time". You sent "5"'),
+    (Nullable(String(format="date-time")), "", 'must match format "date-time". You sent ""'),
+]
+
+
+@pytest.mark.parametrize(("shape", "value", "message"), REFUSED)
+def test_a_refused_value_is_told_as_coerced(shape: Shape, value: Any, message: str) -> None:
+    """The item names the place, the rule and the value as far as it was coerced, message before path."""
+    with pytest.raises(ShapeError) as caught:
+        check(shape, value)
+    assert caught.value.details == [{"message": f"The `/body` property {message}.", "path": "/body"}]
+    assert list(caught.value.details[0]) == ["message", "path"]
+    assert message in str(caught.value)
+
+
+def test_any_of_tells_each_alternative_and_then_itself() -> None:
+    """One item for each alternative in order, then one for all; each alternative sees what those before it coerced."""
+    shape = AnyOf(Object({"a": TEXT, "b": Array(TEXT)}), Object({"a": Integer()}, required=("a",)), base=Object())
+    with pytest.raises(ShapeError) as caught:
+        check(shape, {"a": 1.5, "b": 2})
+    assert [item["message"] for item in caught.value.details] == [
+        "The `/body/b` property must be array. You sent 2.",
+        'The `/body/a` property must be integer. You sent "1.5".',
+        'The `/body` property must match a schema in anyOf. You sent {"a":"1.5","b":2}.',
+    ]
+
+
+def test_any_of_holds_its_base_first_and_last() -> None:
+    """The base's type is checked before the alternatives, its other rules after them."""
+    shape = AnyOf(Object({"a": TEXT}), base=Object({"b": TEXT}, required=("b",)))
+    with pytest.raises(ShapeError, match="must be object"):
+        check(shape, [])
+    with pytest.raises(ShapeError, match="`/body/b` property is required"):
+        check(shape, {"a": 1})
+
+
+@pytest.mark.parametrize("value", ["a", "5"])
+def test_one_of_takes_exactly_one(value: str) -> None:
+    """A value that fits no alternative, or two, is refused in the same words."""
+    with pytest.raises(ShapeError) as caught:
+        check(OneOf(Integer(), Boolean() if value == "a" else TEXT), value)
+    assert caught.value.details[-1]["message"].startswith(
+        'The "/body" property must match exactly one schema in oneOf. The data you provided matches more than one'
+    )
+
+
+def test_a_choice_is_told_by_its_last_part_with_two_dots() -> None:
+    """A value that is no choice has only the last part of its path, all choices in order, and two dots at the end."""
+    with pytest.raises(ShapeError) as caught:
+        check(Object({"operator": Enum("A", "B")}), {"operator": 5})
+    message = (
+        'The `operator` property must be equal to one of the allowed values: "A", "B". '
+        'You provided "5", which is not valid. Please use one of the allowed values instead..'
+    )
+    assert caught.value.details == [{"message": message, "path": "operator"}]
+
+
+def test_a_well_formed_value_is_given_back_itself() -> None:
+    """Nothing is copied: the same objects come back."""
+    inner = {"b": ["x"]}
+    value = {"a": inner}
+    shape = Object({"a": Object({"b": Array(TEXT)})})
+    assert check(shape, value) is value
+    assert value["a"] is inner
+
+
+def test_a_format_that_nobody_knows_is_no_row() -> None:
+    """A row with an unknown format cannot be made."""
+    with pytest.raises(KeyError):
+        String(format="nothing")
+
+
+@pytest.mark.parametrize("pattern", ["(?=a)", "(a", r"(.)\1"])
+def test_patterns_that_are_none(pattern: str) -> None:
+    """A row whose pattern cannot be searched in linear time is a mistake of the program."""
+    with pytest.raises(ValueError, match="not a pattern of RE2"):
+        String(pattern=pattern)

@@ -1,0 +1,96 @@
+"""What the head of a request says."""
+
+from __future__ import annotations
+
+import pytest
+
+from flagsvc.http.call import HEADERS, KEY, LONGEST_READ, Call, Handler, StatusCounts
+from flagsvc.http.messages import Headers, Refused, Request
+
+TABLE = {**HEADERS, b"authorization": KEY}
+
+
+def call(*headers: tuple[bytes, bytes]) -> Call:
+    """Return a call with these headers."""
+    given: Headers = list(headers)
+    found = Call(Request(b"POST", b"/", b"", given))
+    found.read(TABLE)
+    return found
+
+
+def test_headers_are_found() -> None:
+    """Each header that matters has its attribute; others only count."""
+    found = call(
+        (b"authorization", b"k"),
+        (b"origin", b"o"),
+        (b"if-none-match", b"i"),
+        (b"accept-encoding", b"a"),
+        (b"x-forwarded-for", b"f"),
+        (b"content-type", b"t"),
+        (b"content-length", b"5"),
+        (b"content-encoding", b"e"),
+        (b"access-control-request-headers", b"r"),
+        (b"user-agent", b"u"),
+    )
+    assert (found.key, found.origin, found.if_none_match, found.accept_encoding) == (b"k", b"o", b"i", b"a")
+    assert (found.forwarded, found.content_type, found.content_length) == (b"f", b"t", b"5")
+    assert (found.content_encoding, found.requested_headers) == (b"e", b"r")
+    assert found.size == sum(len(name) + len(value) + 4 for name, value in found.request.headers)
+
+
+def test_headers_that_come_twice() -> None:
+    """Lists are joined, of a key and a type the first counts; that there was another key is noted."""
+    found = call(
+        (b"authorization", b"1"), (b"authorization", b"2"), (b"content-type", b"a"), (b"content-type", b"b"),
+        (b"x-forwarded-for", b"a"), (b"x-forwarded-for", b"b"), (b"accept-encoding", b"x"), (b"accept-encoding", b"y"),
+        (b"content-encoding", b"gzip"), (b"content-encoding", b"gzip"),
+    )  # fmt: skip
+    assert (found.key, found.content_type) == (b"1", b"a") and found.keyed_twice
+    assert not call((b"authorization", b"1")).keyed_twice
+    assert (found.forwarded, found.accept_encoding) == (b"a, b", b"x, y")
+    assert found.content_encoding == b"gzip, gzip"
+
+
+def test_a_long_accept_encoding_is_none() -> None:
+    """Longer than any real one it is not read, in one line or in several: without a key it would keep the process busy."""
+    whole, half = b"a" * LONGEST_READ, b"a" * (LONGEST_READ // 2)
+    assert call((b"accept-encoding", whole)).accept_encoding == whole
+    assert call((b"accept-encoding", whole + b"a")).accept_encoding == b""
+    assert call((b"accept-encoding", half), (b"accept-encoding", half)).accept_encoding == b""
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ((), False),
+        (((b"content-length", b"0"),), False),
+        (((b"content-length", b"1"),), True),
+        (((b"transfer-encoding", b"chunked"),), True),
+        (((b"transfer-encoding", b"chunked"), (b"content-length", b"0")), True),
+    ],
+)
+def test_whether_there_is_a_body(headers: tuple[tuple[bytes, bytes], ...], expected: bool) -> None:
+    """A length over 0, or chunks."""
+    assert call(*headers).has_body() is expected
+
+
+def test_a_length_that_is_no_number() -> None:
+    """400."""
+    with pytest.raises(Refused) as caught:
+        call((b"content-length", b"+1")).has_body()
+    assert caught.value.status == 400
+
+
+def test_a_tally_counts_statuses() -> None:
+    """One number for each status."""
+    tally = StatusCounts("GET", "/a")
+    for status in (200, 200, 304):
+        tally.add(status)
+    assert tally.statuses == {200: 2, 304: 1}
+
+
+def test_a_handler_without_an_answer_is_nothing() -> None:
+    """The base answers 404."""
+    with pytest.raises(Refused) as caught:
+        Handler().answer(call(), b"")
+    assert caught.value.status == 404

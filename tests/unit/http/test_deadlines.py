@@ -1,0 +1,213 @@
+"""Work that gets so much time and no more."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from flagsvc.http import deadlines
+from flagsvc.http.deadlines import CancelledInsideError, CrowdedError, Deadline, OverdueError, while_wanted
+from support.aio import asynchronous, until
+
+SOON_S = 0.02
+LONG_S = 60.0
+
+
+class Told:
+    """Counts how often it is called."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __call__(self) -> None:
+        """Count one call."""
+        self.times += 1
+
+
+class Hanging:
+    """Work that hangs; it notes how often it began and was cancelled. A `stubborn` one goes on until it is released."""
+
+    def __init__(self, *, stubborn: bool = False) -> None:
+        self.begun = 0
+        self.cancelled = 0
+        self.released = asyncio.Event()
+        self.stubborn = stubborn
+
+    async def run(self) -> str:
+        """Hang."""
+        self.begun += 1
+        while True:
+            try:
+                await self.released.wait()
+            except asyncio.CancelledError:
+                self.cancelled += 1
+                if not self.stubborn:
+                    raise
+            else:
+                return "late"
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is given up has little time to end."""
+    monkeypatch.setattr(deadlines, "PATIENCE_S", SOON_S)
+
+
+async def gives(value: str) -> str:
+    """Return a value."""
+    await asyncio.sleep(0)
+    return value
+
+
+async def fails() -> str:
+    """Raise."""
+    raise KeyError("broken")
+
+
+async def is_cancelled() -> str:
+    """Wait for something that somebody else has cancelled."""
+    other = asyncio.get_running_loop().create_future()
+    other.cancel()
+    await other
+    return ""
+
+
+@asynchronous
+async def test_work_that_ends_in_time() -> None:
+    """Its result and its error come through, and nothing is left."""
+    before = asyncio.all_tasks()
+    deadline = Deadline(LONG_S)
+    assert await deadline.wait_for(gives("a"), Told()) == "a"
+    with pytest.raises(KeyError):
+        await deadline.wait_for(fails(), Told())
+    assert asyncio.all_tasks() == before
+
+
+@asynchronous
+async def test_work_that_takes_too_long() -> None:
+    """It is cancelled, and the one who waits is told at once; work that ends then is no reason to tell anything."""
+    before = asyncio.all_tasks()
+    work, told, deadline = Hanging(), Told(), Deadline(SOON_S)
+    with pytest.raises(OverdueError):
+        await deadline.wait_for(work.run(), told)
+    await until(lambda: asyncio.all_tasks() == before)
+    assert (work.cancelled, told.times, deadline.stubborn) == (1, 0, 0)
+
+
+@asynchronous
+async def test_work_whose_waiter_is_gone() -> None:
+    """Is cancelled with it."""
+    before = asyncio.all_tasks()
+    work, deadline = Hanging(), Deadline(LONG_S)
+    waiting = asyncio.create_task(deadline.wait_for(work.run(), Told()))
+    await until(lambda: work.begun == 1)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    await until(lambda: asyncio.all_tasks() == before)
+    assert waiting.cancelled() and work.cancelled == 1
+
+
+@asynchronous
+@pytest.mark.parametrize("gone", [False, True])
+async def test_work_that_does_not_let_itself_be_cancelled(gone: bool, impatient: None) -> None:
+    """Holds nobody: whoever waits goes on, what still runs is told of and counted until it ends."""
+    before = asyncio.all_tasks()
+    work, told, deadline = Hanging(stubborn=True), Told(), Deadline(LONG_S if gone else SOON_S)
+    waiting = asyncio.create_task(deadline.wait_for(work.run(), told))
+    await until(lambda: work.begun == 1)
+    if gone:
+        waiting.cancel()
+    await asyncio.wait([waiting])
+    assert waiting.cancelled() if gone else isinstance(waiting.exception(), OverdueError)
+    await until(lambda: deadline.stubborn == 1)
+    assert told.times == 1 and work.cancelled == 1
+    work.released.set()
+    await until(lambda: deadline.stubborn == 0)
+    assert asyncio.all_tasks() == before
+
+
+@asynchronous
+async def test_too_much_that_goes_on(impatient: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more is begun until some of it ends."""
+    monkeypatch.setattr(deadlines, "MOST_STUBBORN", 2)
+    works, deadline = [Hanging(stubborn=True) for _ in range(2)], Deadline(SOON_S)
+    for work in works:
+        with pytest.raises(OverdueError):
+            await deadline.wait_for(work.run(), Told())
+    await until(lambda: deadline.stubborn == 2)
+    with pytest.raises(CrowdedError):
+        deadline.check()
+    works[0].released.set()
+    await until(lambda: deadline.stubborn == 1)
+    deadline.check()
+    works[1].released.set()
+
+
+@asynchronous
+async def test_work_that_is_cancelled_from_inside() -> None:
+    """Has failed; whoever waits is not cancelled by it."""
+    with pytest.raises(CancelledInsideError):
+        await Deadline(LONG_S).wait_for(is_cancelled(), Told())
+
+
+async def stays() -> bool:
+    """Never be gone."""
+    await asyncio.Event().wait()
+    return True
+
+
+async def leaves() -> bool:
+    """Be gone."""
+    return True
+
+
+async def cannot_be_seen() -> bool:
+    """Not know."""
+    return False
+
+
+async def raises() -> bool:
+    """Fail to look."""
+    raise IndexError
+
+
+@asynchronous
+@pytest.mark.parametrize("gone", [stays, cannot_be_seen, raises])
+async def test_who_is_there_gets_what_it_waits_for(gone: Callable[[], Awaitable[bool]]) -> None:
+    """Also where it cannot be seen whether it is; nothing is left, and the loop has nothing to complain of."""
+    before = asyncio.all_tasks()
+    complaints: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: complaints.append(context))
+    assert await while_wanted(gives("a"), gone) == "a"
+    with pytest.raises(KeyError):
+        await while_wanted(fails(), gone)
+    await until(lambda: asyncio.all_tasks() == before)
+    gc.collect()
+    assert complaints == []
+
+
+@asynchronous
+async def test_who_is_gone_is_waited_for_no_longer() -> None:
+    """The work is cancelled; so it is where whoever waits is cancelled."""
+    before = asyncio.all_tasks()
+    work = Hanging()
+    assert await while_wanted(work.run(), leaves) is None
+    await until(lambda: work.cancelled == 1)
+    waiting = asyncio.create_task(while_wanted(work.run(), stays))
+    await until(lambda: work.begun == 2)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    await until(lambda: asyncio.all_tasks() == before)
+    assert waiting.cancelled() and work.cancelled == 2
+
+
+@asynchronous
+async def test_what_somebody_else_has_taken_over_goes_on() -> None:
+    """A future, such as a thread's, is waited for whoever is gone."""
+    future = asyncio.get_running_loop().create_future()
+    asyncio.get_running_loop().call_later(SOON_S, future.set_result, "done")
+    assert await while_wanted(future, leaves) == "done"

@@ -1,0 +1,65 @@
+"""Client keys."""
+
+from __future__ import annotations
+
+import pytest
+
+from flagsvc.http import keys as module
+from flagsvc.http.keys import Keys, KeySet
+
+
+def test_a_ring_holds_its_keys_and_nothing_else() -> None:
+    """Each key opens, in the bytes it has as UTF-8; parts, extensions and other cases do not."""
+    ring = KeySet(["abc", "d", "ключ"])
+    assert all(ring.holds(key) for key in (b"abc", b"d", "ключ".encode()))
+    assert not any(ring.holds(key) for key in (b"", b"ab", b"abcd", b"ABC", b"a bc", b"\xff"))
+
+
+def test_blanks_round_a_value_do_not_belong_to_it() -> None:
+    """Parsers differ in what they leave of them."""
+    assert KeySet(["abc"]).holds(b" abc\t ")
+
+
+def test_every_key_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether the right one comes first or none is right: how long it takes tells nothing."""
+    compared: list[bytes] = []
+
+    def compare(one: bytes, other: bytes) -> bool:
+        compared.append(other)
+        return one == other
+
+    monkeypatch.setattr(module, "compare_digest", compare)
+    ring = KeySet(["abc", "d", "e"])
+    for key, opens in ((b"abc", True), (b"e", True), (b"x", False)):
+        compared.clear()
+        assert ring.holds(key) is opens and compared == ring.digests
+
+
+def test_an_empty_ring_holds_nothing() -> None:
+    """Without keys nothing opens, the empty key neither."""
+    assert not KeySet([]).holds(b"")
+
+
+def test_keys_are_not_kept() -> None:
+    """A dump of the ring shows digests only."""
+    ring = KeySet(["very-secret-key"])
+    assert b"very-secret-key" not in b"".join(ring.digests)
+    assert "very-secret-key" not in repr(ring)
+
+
+def test_a_ring_whose_keys_are_replaced() -> None:
+    """It holds the new keys from then on, and the former no longer."""
+    ring = KeySet(["old"])
+    ring.replace(["new"])
+    assert ring.holds(b"new") and not ring.holds(b"old")
+
+
+def test_the_rings_of_an_application() -> None:
+    """A client key is no token and a token no client key; both open what either opens, and so it is after a change."""
+    keys = Keys(["client"], ["server"])
+    rings = (keys.client, keys.server, keys.either)
+    assert [ring.holds(b"client") for ring in rings] == [True, False, True]
+    assert [ring.holds(b"server") for ring in rings] == [False, True, True]
+    keys.replace((key for key in ["other"]), ())
+    assert [ring.holds(b"other") for ring in rings] == [True, False, True]
+    assert not any(ring.holds(key) for ring in rings for key in (b"client", b"server"))

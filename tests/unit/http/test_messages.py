@@ -1,0 +1,34 @@
+"""Requests, responses and refusals."""
+
+from __future__ import annotations
+
+from flagsvc.http.messages import Refused, Request, Response, below, invalid
+
+
+def test_a_request_keeps_what_it_is_given() -> None:
+    """Every part of the head is there, with defaults for where it came from."""
+    request = Request(b"GET", b"/a", b"b=c", [(b"d", b"e")])
+    assert (request.method, request.path, request.query) == (b"GET", b"/a", b"b=c")
+    assert request.headers == [(b"d", b"e")]
+    assert (request.peer, request.scheme, request.root) == ("", "http", b"")
+
+
+def test_headers_are_the_shared_ones_and_the_own_ones() -> None:
+    """The shared list is not changed by putting the own ones behind it."""
+    fixed, own = [(b"a", b"1")], [(b"b", b"2")]
+    assert Response(200, fixed, own, b"").headers() == [(b"a", b"1"), (b"b", b"2")]
+    assert fixed == [(b"a", b"1")]
+
+
+def test_json_pointers_are_escaped() -> None:
+    """`~` and `/` in a name stand for themselves; an empty name is a name."""
+    assert below("/body", "a/b~c") == "/body/a~1b~0c"
+    assert below("/body", "") == "/body/"
+
+
+def test_invalid_names_the_place_and_the_rule() -> None:
+    """A 400 with one problem, for a field or for the whole."""
+    refused = invalid("/body", "a", "must be string")
+    assert isinstance(refused, Refused)
+    assert (refused.status, refused.problems) == (400, [("/body/a", "must be string")])
+    assert invalid("/body", None, "must be object").problems == [("/body", "must be object")]

@@ -1,0 +1,117 @@
+"""What a worker's process is given: the same options, no secret in sight, and nothing that only this process can have."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import threading
+
+import pytest
+
+from flagsvc import ConfigurationError
+from flagsvc.process.handover import HELD_BACK, held_back, portable, start_worker
+from flagsvc.settings.options import ProxyOptions
+from flagsvc.testing import MemoryStore, RecordingLog
+from support.apps_options import options as usual
+
+
+def carried(options: ProxyOptions) -> ProxyOptions:
+    """Return the options as they come out at the other end."""
+    return ProxyOptions(**json.loads(json.dumps(portable(options))))
+
+
+SAMPLES: dict[str, object] = {
+    "client_keys": "one, two",
+    "port": 0,
+    "proxy_base_path": "base/path",
+    "environment": "staging",
+    "use_json_logger": "yes",
+    "log_level": "Debug",
+    "custom_strategies": "a.py,b.py",
+    "exp_custom_enrichers": ["enrich.py"],
+    "trust_proxy": "loopback, 192.168.1.1/24",
+    "tags": "team:web, url:http://x",
+    "client_keys_header_name": "X-Client-Key",
+    "cors_allowed_headers": "X-One",
+    "cors_exposed_headers": [],
+    "cors_max_age": -1,
+    "cors_origin": "https://A.example.com, https://*.example.org",
+    "http_proxy": "proxy.example.com:3128",
+    "no_proxy": "localhost,.example.com",
+    "exp_bootstrap_url": "https://cdn.example.com/flags.json",
+    "exp_server_side_sdk_config_tokens": "sample-token-5,sample-token-6",
+    "host": "[::1]",
+    "body_limit": "2 kB",
+    "hash_encoding": "UTF-8",
+    "access_log": True,
+}
+"""Options of every kind with values that are not their defaults."""
+
+
+@pytest.mark.parametrize("field", list(SAMPLES))
+def test_options_get_there(field: str) -> None:
+    """Whatever an option's value is, the worker has the same, and of all others the defaults."""
+    options = usual(**{field: SAMPLES[field]})
+    assert carried(options) == options
+
+
+def test_what_only_the_parent_needs() -> None:
+    """A storage provider made in code stays here, the storage with its passwords does, and a worker has no workers."""
+    storage = {
+        "storage_provider": MemoryStore(),
+        "storage": "redis://:sample-secret@h",
+        "storage_password": "sample-secret",
+    }
+    given = portable(usual(**storage, workers=2))
+    assert "sample-secret" not in repr(given) and "workers" not in given
+    assert not [name for name in given if name.startswith("storage")]
+
+
+class Always:
+    """A strategy made in code."""
+
+    name = "always"
+
+    def is_enabled(self, parameters: object, context: object) -> bool:
+        """Return True."""
+        return True
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("logger", RecordingLog()),
+        ("custom_strategies", [Always()]),
+        ("exp_custom_enrichers", [lambda context: context]),
+    ],
+)
+def test_objects_cannot_be_carried(field: str, value: object) -> None:
+    """An object made in code is refused by the name of its option."""
+    with pytest.raises(ConfigurationError) as raised:
+        portable(usual(**{field: value, "workers": 3}))
+    [problem] = raised.value.problems
+    assert problem == f"{field}: it is an object made in code, which cannot be given to 3 workers"
+
+
+def test_signals_wait() -> None:
+    """A signal that comes while a worker is started is not lost, and has its effect afterwards."""
+    got: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: got.append(number))
+    try:
+        with held_back(HELD_BACK):
+            signal.pthread_kill(threading.get_ident(), signal.SIGTERM)  # other threads, if any, do not hold it back
+            assert got == []
+        assert got == [signal.SIGTERM]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_a_worker_whose_parent_is_gone() -> None:
+    """A process that finds nobody at the other end ends by itself; its arguments are a number and nothing else."""
+    here, there = socket.socketpair()
+    with there, here:
+        child = start_worker([], there)
+    assert isinstance(child.args, list)
+    assert child.args[1:] == ["-P", "-m", "flagsvc.process.worker", child.args[-1]] and child.args[-1].isdigit()
+    assert child.wait(20) == 0

@@ -1,0 +1,216 @@
+"""Sockets to listen on: all addresses, one address, and what is said when it does not work."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import chain
+
+import pytest
+
+from flagsvc.core.errors import ListenError
+from flagsvc.process import listen as module
+from flagsvc.process.listen import listen, listen_in_groups, scope, url
+from support.needs import missing
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """A port that somebody listens on, on every address."""
+    with socket.create_server(("", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def reach(family: socket.AddressFamily, address: str, port: int) -> None:
+    """Connect once."""
+    with closing(socket.socket(family)) as client:
+        client.settimeout(5)
+        client.connect((address, port))
+
+
+def test_all_addresses() -> None:
+    """Without a host one socket takes IPv4 and IPv6 callers, and the line says so."""
+    if not socket.has_dualstack_ipv6():
+        missing("this machine has no IPv6")
+    [server] = listen(None, 0)
+    with server:
+        port = server.getsockname()[1]
+        reach(socket.AF_INET, "127.0.0.1", port)
+        reach(socket.AF_INET6, "::1", port)
+        assert url([server], None, "/base/proxy") == f"http://localhost:{port}/base/proxy"
+        assert scope([server], None) == " (all addresses, IPv6 and IPv4)"
+
+
+@pytest.mark.parametrize("error", [errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL])
+def test_ipv4_alone(monkeypatch: pytest.MonkeyPatch, error: int) -> None:
+    """Where IPv6 is off, by the kernel or by a switch, IPv4 alone is listened on."""
+    make = socket.create_server
+
+    def without_ipv6(address: tuple[str, int], *, family: int, **given: int) -> socket.socket:
+        if family == socket.AF_INET6:
+            raise OSError(error, "no")
+        return make(address, family=family, **given)
+
+    monkeypatch.setattr(socket, "create_server", without_ipv6)
+    monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: True)
+    [server] = listen("", 0)
+    with server:
+        assert server.family == socket.AF_INET
+        assert scope([server], "") == " (all addresses, IPv4 only)"
+        reach(socket.AF_INET, "127.0.0.1", server.getsockname()[1])
+
+
+def test_no_ipv6_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where Python itself has no IPv6, it is not tried."""
+    monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: False)
+    [server] = listen(None, 0)
+    with server:
+        assert server.family == socket.AF_INET
+
+
+def test_one_address() -> None:
+    """An address is listened on, and no other."""
+    [server] = listen("127.0.0.1", 0)
+    with server:
+        port = server.getsockname()[1]
+        assert server.getsockname()[0] == "127.0.0.1"
+        assert url([server], "127.0.0.1", "/proxy") == f"http://127.0.0.1:{port}/proxy"
+        assert scope([server], "127.0.0.1") == ""
+
+
+def test_an_ipv6_address_is_put_in_brackets() -> None:
+    """The address of the line can be given to curl."""
+    if not socket.has_ipv6:
+        missing("this machine has no IPv6")
+    [server] = listen("::1", 0)
+    with server:
+        assert url([server], "::1", "") == f"http://[::1]:{server.getsockname()[1]}"
+
+
+def resolve_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
+    """Let every name stand for these addresses."""
+    rows = [(socket.AF_INET6 if ":" in each else socket.AF_INET, 0, 0, "", (each, 0)) for each in addresses]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **given: rows)
+
+
+def test_every_address_of_a_name_with_one_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name with two addresses is listened on at both, also when the port is drawn."""
+    resolve_to(monkeypatch, "127.0.0.1", "127.0.0.2")
+    first, second = listen("some-name", 0)
+    with first, second:
+        assert first.getsockname()[1] == second.getsockname()[1]
+
+
+def test_an_address_of_a_family_that_is_off_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`localhost` also works where ::1 is in the hosts file and IPv6 is off."""
+    make = socket.create_server
+
+    def without_ipv6(address: tuple[str, int], *, family: int, **given: int) -> socket.socket:
+        if family == socket.AF_INET6:
+            raise OSError(errno.EADDRNOTAVAIL, "no")
+        return make(address, family=family, **given)
+
+    monkeypatch.setattr(socket, "create_server", without_ipv6)
+    resolve_to(monkeypatch, "::1", "127.0.0.1")
+    [server] = listen("localhost", 0)
+    with server:
+        assert server.getsockname()[0] == "127.0.0.1"
+
+
+def test_all_or_nothing(monkeypatch: pytest.MonkeyPatch, taken: int) -> None:
+    """When one address of a name is taken, none stays open."""
+    opened: list[socket.socket] = []
+    make = socket.create_server
+
+    def first_works(address: tuple[str, int], **given: int) -> socket.socket:
+        if opened:
+            raise OSError(errno.EADDRINUSE, "taken")
+        opened.append(make((address[0], 0), **given))
+        return opened[0]
+
+    monkeypatch.setattr(socket, "create_server", first_works)
+    resolve_to(monkeypatch, "127.0.0.1", "127.0.0.2")
+    with pytest.raises(ListenError):
+        listen("some-name", taken)
+    assert opened[0].fileno() == -1
+
+
+def test_a_port_in_use(taken: int) -> None:
+    """The port and the reason are named, in one line."""
+    with pytest.raises(ListenError) as caught:
+        listen(None, taken)
+    assert str(caught.value) == f"cannot listen on port {taken}: another program is listening there"
+
+
+def test_a_foreign_address() -> None:
+    """An address of another machine is told with the host."""
+    with pytest.raises(ListenError) as caught:
+        listen("192.0.2.1", 3000)
+    assert str(caught.value) == "cannot listen on `192.0.2.1`, port 3000: this machine does not have that address"
+
+
+def test_an_unknown_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that does not resolve is told with the resolver's reason."""
+
+    def unknown(*args: object, **given: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with pytest.raises(ListenError, match="cannot listen on `nowhere`, port 1: name or service not known"):
+        listen("nowhere", 1)
+
+
+def close(groups: list[list[socket.socket]]) -> None:
+    """Close every socket."""
+    for each in chain.from_iterable(groups):
+        each.close()
+
+
+@pytest.mark.parametrize("host", [None, "127.0.0.1", "localhost"])
+def test_groups_share_one_port(host: str | None) -> None:
+    """Each process gets sockets of its own for every address, all on one port, and callers reach them."""
+    if not module.SPREADS:
+        missing("this system does not spread connections over sockets")
+    groups = listen_in_groups(host, 0, 3)
+    try:
+        assert len(groups) == 3 and len({len(group) for group in groups}) == 1
+        [port] = {each.getsockname()[1] for each in chain.from_iterable(groups)}
+        assert port != 0
+        reach(socket.AF_INET, "127.0.0.1", port)
+        with pytest.raises(ListenError, match="another program is listening there"):
+            listen_in_groups(host, port, 2)
+        with pytest.raises(ListenError, match="another program is listening there"):
+            listen(host, port)
+    finally:
+        close(groups)
+
+
+def test_one_group_where_nothing_is_spread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On other systems all processes share the same sockets."""
+    monkeypatch.setattr(module, "SPREADS", False)
+    groups = listen_in_groups("127.0.0.1", 0, 3)
+    try:
+        assert len(groups) == 1
+    finally:
+        close(groups)
+
+
+def test_no_group_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When one of them cannot be had, those before it are closed."""
+    if not module.SPREADS:
+        missing("this system does not spread connections over sockets")
+    make, opened = module.listen, list[socket.socket]()
+
+    def some(host: str | None, port: int, *, shared: bool = False, mode: str = "") -> list[socket.socket]:
+        if len(opened) == 2:
+            raise ListenError("no")
+        made = make(host, port, shared=shared)
+        opened.extend(made if shared else [])
+        return made
+
+    monkeypatch.setattr(module, "listen", some)
+    with pytest.raises(ListenError):
+        listen_in_groups("127.0.0.1", 0, 3)
+    assert [each.fileno() for each in opened] == [-1, -1]

@@ -1,0 +1,164 @@
+"""Unix sockets to listen on: who may connect, what was left behind, what is removed in the end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import stat
+from contextlib import closing
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from flagsvc.core.errors import ListenError
+from flagsvc.process import listen as module
+from flagsvc.process.listen import clear, listen, listen_in_groups, scope, take, url
+from flagsvc.process.process import loop_factory
+from flagsvc.settings.table import BY_NAME
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """Where a socket may be."""
+    return str(tmp_path / "p.sock")
+
+
+def reach(path: str) -> None:
+    """Connect once."""
+    with closing(socket.socket(socket.AF_UNIX)) as client:
+        client.settimeout(5)
+        client.connect(path)
+
+
+@pytest.mark.parametrize("mode", ["0600", "0660", "0666"])
+def test_the_file_has_its_mode_and_goes_with_the_socket(path: str, mode: str) -> None:
+    """From the first moment on nobody else may connect; nothing is left in the end."""
+    before = os.umask(0o022)
+    try:
+        [server] = listen(f"unix:{path}", 3000, mode=mode)
+        assert os.umask(0o022) == 0o022
+    finally:
+        os.umask(before)
+    with server:
+        assert stat.S_IMODE(os.stat(path).st_mode) == int(mode, 8)
+        reach(path)
+        assert url([server], f"unix:{path}", "/proxy") == f"http://unix:{path}:/proxy"
+        assert url([server], f"unix:{path}", "/proxy", tls=True) == f"https://unix:{path}:/proxy"
+        assert scope([server], f"unix:{path}") == ""
+    assert not os.path.exists(path)
+
+
+def test_what_a_killed_program_left_is_put_away(path: str) -> None:
+    """A file that nobody listens on does not stop the next start."""
+    with socket.socket(socket.AF_UNIX) as killed:
+        killed.bind(path)
+        killed.listen()
+    assert os.path.exists(path)
+    [server] = listen(f"unix:{path}", 0)
+    with server:
+        reach(path)
+
+
+def test_somebody_elses_socket_is_left_alone(path: str) -> None:
+    """The path and the reason are named; the other goes on answering, also one whose queue is full."""
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(path)
+        other.listen(0)
+        waiting = []
+        for _ in range(3):
+            waiting.append(socket.socket(socket.AF_UNIX))
+            waiting[-1].setblocking(False)
+            waiting[-1].connect_ex(path)
+            with pytest.raises(ListenError) as caught:
+                listen(f"unix:{path}", 0)
+            assert str(caught.value) == f"cannot listen on `unix:{path}`: another program is listening there"
+        for each in waiting:
+            each.close()
+    assert os.path.exists(path)
+
+
+def test_a_file_that_is_no_socket_is_left_alone(path: str) -> None:
+    """It may be somebody's data."""
+    Path(path).write_text("data")
+    with pytest.raises(ListenError, match="a file is there that is no socket"):
+        listen(f"unix:{path}", 0)
+    assert Path(path).read_text() == "data"
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    """It is told in the system's words."""
+    with pytest.raises(ListenError, match="no such file or directory"):
+        listen(f"unix:{tmp_path}/gone/p.sock", 0)
+
+
+def test_a_successors_file_is_not_removed(path: str) -> None:
+    """Who took the path over keeps it."""
+    [first] = listen(f"unix:{path}", 0)
+    os.unlink(path)
+    [second] = listen(f"unix:{path}", 0)
+    first.close()
+    reach(path)
+    second.close()
+    assert not os.path.exists(path)
+
+
+def test_nothing_is_left_where_it_fails(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a file nor an open socket."""
+
+    def refuse(path: str, mode: int) -> None:
+        raise PermissionError(1, "no")
+
+    monkeypatch.setattr(os, "chmod", refuse)
+    with pytest.raises(ListenError):
+        listen(f"unix:{path}", 0)
+    monkeypatch.undo()
+    clear(path)
+    assert not os.path.exists(path)
+
+
+def test_processes_share_one_socket(path: str) -> None:
+    """A path is one socket; the kernel gives each connection to one of those who wait for it."""
+    groups = listen_in_groups(f"unix:{path}", 0, 3, mode="0600")
+    assert len(groups) == 1 and len(groups[0]) == 1
+    groups[0][0].close()
+    assert BY_NAME["socketMode"].default == module.MODE
+
+
+def there(path: str) -> bool:
+    """Return whether a file is there."""
+    return os.path.exists(path)
+
+
+class Peer(asyncio.Protocol):
+    """Says hello."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Say it."""
+        cast("asyncio.Transport", transport).write(b"hello")
+        transport.close()
+
+
+@pytest.mark.parametrize("make", [None, loop_factory()], ids=["asyncio", "uvloop"])
+@pytest.mark.parametrize("inherited", [False, True])
+def test_connections_are_taken(path: str, make: object, inherited: bool) -> None:
+    """In both event loops; a worker, who only inherited the socket, leaves the file where it is."""
+
+    async def run() -> bytes:
+        [sock] = listen(f"unix:{path}", 0)
+        given = socket.socket(fileno=os.dup(sock.fileno())) if inherited else sock
+        server = await take(given, Peer)
+        reader, writer = await asyncio.open_unix_connection(path)
+        said = await reader.read()
+        writer.close()
+        server.close()
+        given.close()
+        await asyncio.sleep(0)
+        assert there(path) == inherited
+        sock.close()
+        return said
+
+    with asyncio.Runner(loop_factory=make) as runner:  # type: ignore[arg-type]
+        assert runner.run(asyncio.wait_for(run(), 20)) == b"hello"
+    assert not os.path.exists(path)

@@ -1,0 +1,174 @@
+"""The server and what surrounds it: its end, SIGHUP, foreign log lines, the event loop, lines on standard output."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import ssl
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import uvicorn
+
+from flagsvc.process.process import LogForwarder, UvicornServer, forwarded_logs, loop_factory
+from flagsvc.process.shutdown import ShutdownGrace, stopped_by_signals
+from flagsvc.process.tls import Tls
+from flagsvc.testing import RecordingLog
+from support.apps_options import options
+from support.pki import Authority, written
+
+
+async def no_app(scope: object, receive: object, send: object) -> None:
+    """Stand for the application, which is never called."""
+
+
+def make_server(seconds: float = 60.0) -> tuple[UvicornServer, list[str]]:
+    """Return a server that does not run, with a time of grace, and what it has told."""
+    told: list[str] = []
+    config = uvicorn.Config(no_app, log_config=None, lifespan="off")
+    config.load()
+    return UvicornServer(config, ShutdownGrace(seconds, lambda: told.append("drained"))), told
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_tell_the_server_to_end(number: int) -> None:
+    """A signal tells the server to exit; after SIGTERM it goes on for its time of grace, after SIGINT it does not."""
+    server, told = make_server()
+    with stopped_by_signals(server):
+        os.kill(os.getpid(), number)
+    assert server.should_exit and not server.force_exit
+    assert asyncio.run(server.on_tick(1)) is (number == signal.SIGINT)
+    assert told == ["drained"]
+
+
+def test_nobody_is_told_before_the_signal() -> None:
+    """As long as nothing happened the server goes on, and nobody is told to go elsewhere."""
+    server, told = make_server()
+    assert not asyncio.run(server.on_tick(0)) and told == []
+    assert server.server_state.default_headers[0][0] == b"date"
+
+
+def test_the_date_goes_on_until_the_end() -> None:
+    """Answers in the time of grace have the date of the day."""
+    server, _ = make_server()
+    server.should_exit = True
+    assert not asyncio.run(server.on_tick(10))
+    assert server.server_state.default_headers[0][0] == b"date"
+
+
+def test_ctrl_c_again_and_again() -> None:
+    """The first ends in order, the second gives up what has begun."""
+    server, _ = make_server()
+    server.handle_exit(signal.SIGINT, None)
+    assert not server.force_exit
+    server.handle_exit(signal.SIGINT, None)
+    assert server.force_exit
+
+
+def test_sigterm_again_and_again() -> None:
+    """The second cuts the time of grace short; none gives up what has begun."""
+    server, _ = make_server()
+    for _ in range(3):
+        server.handle_exit(signal.SIGTERM, None)
+    assert not server.force_exit and asyncio.run(server.on_tick(1))
+
+
+def test_hanging_up() -> None:
+    """SIGHUP has called what is to be called, in the loop and once, and the server goes on."""
+    server, told = make_server()
+    server.hangups.append(lambda: told.append("read"))
+    server.handle_hangup()
+    assert told == []
+    assert not asyncio.run(server.on_tick(1)) and told == ["read"]
+    assert not asyncio.run(server.on_tick(2)) and told == ["read"]
+
+
+def test_foreign_log_lines() -> None:
+    """Warnings and errors of libraries become our lines; the text of an exception stays out of them."""
+    log = RecordingLog()
+    with forwarded_logs(log):
+        library = logging.getLogger("some.library")
+        library.info("not worth it")
+        library.warning("odd: %s", 7)
+        try:
+            raise ValueError("some-person@example.com")
+        except ValueError:
+            library.exception("it failed")
+        logging.getLogger("uvicorn.error").warning("Invalid HTTP request received.")
+    library.warning("after the end")
+    assert [(line.level, line.event, line.fields["source"]) for line in log.lines] == [
+        ("warn", "odd: 7", "some.library"),
+        ("error", "it failed", "some.library"),
+    ]
+    assert str(log.lines[1].fields["error"]).startswith("ValueError at ")
+    assert "some-person" not in repr(log.lines)
+    assert not any(isinstance(handler, LogForwarder) for handler in logging.getLogger().handlers)
+
+
+def test_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """uvloop is used where it is installed, the standard library's loop where it is not."""
+    make = loop_factory()
+    assert make is not None
+    loop = make()
+    assert type(loop).__module__.startswith("uvloop")
+    loop.close()
+    monkeypatch.setitem(__import__("sys").modules, "uvloop", None)
+    assert loop_factory() is None
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        assert runner.run(asyncio.sleep(0, 7)) == 7
+
+
+class Hello(asyncio.Protocol):
+    """Says a word."""
+
+    def __init__(self, **given: object) -> None:
+        assert set(given) == {"config", "server_state", "app_state"}
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Say it, and end."""
+        cast("asyncio.Transport", transport).write(b"hello")
+        transport.close()
+
+    def handshake_begins(self) -> bool:
+        """Count it."""
+        return True
+
+    def handshake_over(self) -> None:
+        """Count it no longer."""
+
+
+@pytest.mark.parametrize("secure", [False, True])
+@pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
+def test_who_waits_at_the_end_is_answered(secure: bool, loop: str, tmp_path: Path) -> None:
+    """A connection that nobody had taken when the server is to end is taken, over TLS where that is spoken."""
+    ours = Authority()
+    pair = written(tmp_path, "both.pem", ours.issue().both)
+    tls = Tls(options(tls_cert=pair), RecordingLog()) if secure else None
+
+    async def end() -> bytes:
+        config = uvicorn.Config(no_app, http=cast("Any", Hello), log_config=None, lifespan="off")
+        server, door = (
+            UvicornServer(config, ShutdownGrace(0.0, lambda: None), tls),
+            socket.create_server(("127.0.0.1", 0)),
+        )
+        address = door.getsockname()
+        config.load()
+        server.lifespan = config.lifespan_class(config)
+        await server.startup([door])
+        waiting = socket.create_connection(address)
+        waiting.setblocking(False)
+        context = ssl.create_default_context(cadata=ours.pem) if secure else None
+        name = "127.0.0.1" if secure else None
+        calling = asyncio.create_task(asyncio.open_connection(sock=waiting, ssl=context, server_hostname=name))
+        await server.shutdown([door])
+        reader, writer = await calling
+        said = await reader.read()
+        writer.close()
+        return said
+
+    with asyncio.Runner(loop_factory=loop_factory() if loop == "uvloop" else None) as runner:
+        assert runner.run(asyncio.wait_for(end(), 20)) == b"hello"

@@ -1,0 +1,321 @@
+"""What a running process takes over of its configuration, when, and what it refuses."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flagsvc.process.reload import ConfigurationFiles, KeyOverlap, Reloader
+from flagsvc.settings.load import Resolved, accepted, resolve
+from flagsvc.settings.options import ProxyOptions
+from flagsvc.testing import FakeClock, RecordingLog, turns
+from support.aio import asynchronous, until
+
+URL = "http://127.0.0.1:1/api"
+
+
+# ---- which keys open for how long
+
+
+def test_keys_that_are_exchanged_open_a_while_longer() -> None:
+    """Where others come in their place, those before open until their time is over."""
+    overlap = KeyOverlap(60)
+    overlap.change(["old", "both"], ["both", "new"], 100.0)
+    assert overlap.open(["both", "new"], 159.9) == ("both", "new", "old")
+    assert overlap.end == 160.0
+    assert overlap.open(["both", "new"], 160.0) == ("both", "new")
+    assert overlap.end is None
+
+
+def test_keys_that_are_taken_away_end_at_once() -> None:
+    """Where nothing comes in their place, somebody wants them to open no longer."""
+    overlap = KeyOverlap(60)
+    overlap.change(["stays", "goes"], ["stays"], 100.0)
+    assert overlap.open(["stays"], 100.0) == ("stays",) and overlap.end is None
+
+
+def test_each_key_has_a_time_of_its_own() -> None:
+    """A second exchange does not prolong the time of what went with the first; what comes back is a key as any."""
+    overlap = KeyOverlap(60)
+    overlap.change(["one"], ["two"], 0.0)
+    overlap.change(["two"], ["three"], 30.0)
+    assert overlap.open(["three"], 59.0) == ("three", "one", "two") and overlap.end == 60.0
+    assert overlap.open(["three"], 61.0) == ("three", "two") and overlap.end == 90.0
+    overlap.change(["three"], ["two", "four"], 62.0)
+    assert overlap.open(["two", "four"], 100.0) == ("two", "four", "three") and overlap.end == 122.0
+
+
+def test_no_overlap() -> None:
+    """With no seconds every key ends at once."""
+    overlap = KeyOverlap(0)
+    overlap.change(["old"], ["new"], 5.0)
+    assert overlap.open(["new"], 5.0) == ("new",)
+
+
+@given(st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, unique=True), min_size=1, max_size=8))
+def test_what_opens_after_any_changes(steps: list[list[str]]) -> None:
+    """The keys of the options always open, each once; beside them only what was one of them less than the seconds ago."""
+    overlap, last_seen, before = KeyOverlap(3), dict[str, float](), steps[0]
+    for moment, keys in enumerate(steps):
+        last_seen |= dict.fromkeys(before, float(moment))
+        overlap.change(before, keys, float(moment))
+        opens = overlap.open(keys, float(moment))
+        assert list(opens[: len(keys)]) == keys and len(set(opens)) == len(opens)
+        assert all(moment - last_seen[key] < 3 for key in opens[len(keys) :])
+        before = keys
+
+
+# ---- reading again
+
+
+class Scene:
+    """Files of secrets, a reader of them that has begun, and the options it has handed over so far."""
+
+    def __init__(self, folder: Path, more: Mapping[str, str]) -> None:
+        self.folder = folder
+        self.environment = {
+            "FLAGSVC_URL": URL,
+            "FLAGSVC_API_TOKEN_FILE": self.write("token", "api-token-one"),
+            "FLAGSVC_PROXY_CLIENT_KEYS_FILE": self.write("keys", "first-key"),
+            **more,
+        }
+        self.clock, self.log = FakeClock(), RecordingLog()
+        self.taken: list[ProxyOptions] = []
+        self.reads = 0
+        loaded = accepted(resolve(self.environment, None, {}))
+        again = ConfigurationFiles(self.read, loaded.files)
+        self.reload = Reloader(
+            loaded.options, again, self.take, clock=self.clock, log=self.log, draw=partial(float, 0.5)
+        )
+
+    def write(self, name: str, text: str) -> str:
+        """Put a file in place of what is there, and return its path."""
+        (self.folder / "new").write_text(text)
+        (self.folder / "new").rename(self.folder / name)
+        return str(self.folder / name)
+
+    def read(self) -> Resolved:
+        """Read everything."""
+        self.reads += 1
+        return resolve(self.environment, None, {})
+
+    async def take(self, options: ProxyOptions) -> None:
+        """Go on with options."""
+        self.taken.append(options)
+
+    async def look(self) -> None:
+        """Let the time pass until the files were looked at once more, and nobody does anything but wait."""
+        [pause] = [each for each in self.clock.sleeping if each == 2]
+        await self.clock.advance(pause)
+        for _ in range(20):  # what was written may be looked at again, each time in a thread
+            await until(lambda: {2, 0.2} & set(self.clock.sleeping))
+            if 0.2 not in self.clock.sleeping:
+                return
+            await self.clock.advance(0.2)
+
+    @property
+    def events(self) -> list[tuple[str, str]]:
+        """The level and the text of each line."""
+        return [(line.level, line.event) for line in self.log.lines]
+
+
+@asynccontextmanager
+async def scene(folder: Path, **more: str) -> AsyncIterator[Scene]:
+    """Give a scene whose reader runs."""
+    made = Scene(folder, more)
+    async with made.reload:
+        await turns()
+        yield made
+
+
+@asynchronous
+async def test_a_file_that_changes(tmp_path: Path) -> None:
+    """New keys are handed over with those before, and later alone; what was read is not written anywhere."""
+    async with scene(tmp_path) as around:
+        around.write("keys", "second-key,third-key")
+        await around.look()
+        assert [each.client_keys for each in around.taken] == [("second-key", "third-key", "first-key")]
+        await around.clock.advance(60)
+        assert [each.client_keys for each in around.taken[1:]] == [("second-key", "third-key")]
+        assert ("info", "keys and tokens have changed") in around.events
+        assert "-key" not in repr(around.log.lines)
+
+
+@asynchronous
+async def test_files_that_do_not_change(tmp_path: Path) -> None:
+    """They are looked at, and nothing is read again; a new date of the same content is no change."""
+    async with scene(tmp_path) as around:
+        for _ in range(3):
+            os.utime(tmp_path / "keys", (1, 1))
+            await around.look()
+        assert around.reads == 0 and around.events == []
+
+
+@asynchronous
+async def test_a_change_before_the_first_look(tmp_path: Path) -> None:
+    """What changed between the reading and the beginning of the watch is noticed."""
+    made = Scene(tmp_path, {})
+    made.write("keys", "second-key")
+    async with made.reload:
+        await turns()
+        await made.look()
+        assert made.taken[-1].client_keys == ("second-key", "first-key")
+
+
+@asynchronous
+async def test_a_file_that_is_being_written(tmp_path: Path) -> None:
+    """It is read when two looks at it are alike: half of a list of keys is not taken for all of it."""
+    async with scene(tmp_path) as around:
+        around.write("keys", "first")
+        await around.clock.advance(2)
+        await until(lambda: 0.2 in around.clock.sleeping)
+        around.write("keys", "first-key,second-key")
+        await around.clock.advance(0.2)
+        await until(lambda: 0.2 in around.clock.sleeping)
+        assert around.reads == 0
+        await around.clock.advance(0.2)
+        await until(lambda: around.taken)
+        assert around.reads == 1 and around.taken[0].client_keys == ("first-key", "second-key")
+
+
+@asynchronous
+async def test_another_token(tmp_path: Path) -> None:
+    """A token for the upstream is exchanged at once: there is no overlap where one is used."""
+    async with scene(tmp_path) as around:
+        around.write("token", "api-token-two")
+        await around.look()
+        assert [each.flagsvc_api_token for each in around.taken] == ["api-token-two"]
+        assert around.reload.options.flagsvc_api_token == "api-token-two"
+
+
+@pytest.mark.parametrize("text", [" ", "tok\x00en", "x" * 70_000])
+@asynchronous
+async def test_a_wrong_configuration_is_refused(tmp_path: Path, text: str) -> None:
+    """One line tells what is wrong, without what was read; the old one stays until what is there is right."""
+    async with scene(tmp_path) as around:
+        around.write("token", text)
+        around.write("keys", "second-key")
+        await around.look()
+        await around.look()
+        assert around.taken == [] and around.reads == 1
+        [line] = around.log.lines
+        assert (line.level, line.event) == ("error", "the configuration cannot be read again, the old one stays")
+        assert "flagsvcApiToken" in str(line.fields["problems"]) and "second-key" not in repr(line)
+        around.write("token", "api-token-two")
+        await around.look()
+        assert around.taken[-1].client_keys[0] == "second-key"
+
+
+@asynchronous
+async def test_a_file_that_vanishes(tmp_path: Path) -> None:
+    """It is told once, the old keys stay, and when it is back it is read."""
+    async with scene(tmp_path) as around:
+        (tmp_path / "keys").unlink()
+        await around.look()
+        await around.look()
+        assert around.taken == [] and len(around.log.lines) == 1
+        around.write("keys", "second-key")
+        await around.look()
+        assert around.taken[-1].client_keys[0] == "second-key"
+
+
+@asynchronous
+async def test_what_needs_a_restart(tmp_path: Path) -> None:
+    """One line names the options that have changed and stay as they are; the others change all the same, in each reading anew."""
+    async with scene(tmp_path) as around:
+        around.environment |= {"LOG_LEVEL": "debug", "PORT": "7"}
+        around.write("keys", "second-key")
+        await around.look()
+        [line] = [line for line in around.log.lines if line.level == "warn"]
+        assert (line.event, line.fields) == (
+            "these options have changed and need a restart",
+            {"options": "port, logLevel"},
+        )
+        assert around.taken[0].log_level == "warn" and around.taken[0].client_keys[0] == "second-key"
+        around.write("keys", "third-key")
+        await around.look()
+        assert len(around.log.at("warn")) == 1, "it is told once"
+        del around.environment["PORT"], around.environment["LOG_LEVEL"]
+        around.write("keys", "fourth-key")
+        await around.look()
+        assert len(around.log.at("warn")) == 1, "what is as it was needs no restart"
+
+
+@asynchronous
+async def test_asking(tmp_path: Path) -> None:
+    """Whoever asks has everything read at once, also what is in no file; where nothing has changed that is said."""
+    async with scene(tmp_path) as around:
+        around.reload.ask()
+        await until(lambda: around.log.at("info"))
+        assert around.events == [("info", "the configuration was read again, nothing has changed")]
+        around.environment["EXP_SERVER_SIDE_SDK_CONFIG_TOKENS"] = "server-token"
+        around.reload.ask()
+        await until(lambda: around.taken)
+        assert around.taken[0].exp_server_side_sdk_config_tokens == ("server-token",)
+        assert around.clock.sleeping == [2], "there was no token before that could end"
+
+
+@asynchronous
+async def test_without_a_watch(tmp_path: Path) -> None:
+    """With a watchInterval of 0, and where no file was read, nobody looks; who asks is followed."""
+    for more in ({"FLAGSVC_WATCH_INTERVAL": "0"}, {"FLAGSVC_API_TOKEN": "t", "FLAGSVC_PROXY_CLIENT_KEYS": "k"}):
+        async with scene(tmp_path, **more) as around:
+            assert around.clock.sleeping == []
+            around.environment["FLAGSVC_PROXY_CLIENT_KEYS"] = "second-key"
+            around.reload.ask()
+            await until(lambda: around.taken)
+
+
+@asynchronous
+async def test_what_can_be_read_only_once(tmp_path: Path) -> None:
+    """A secret from a pipe cannot be read again: that is told, once for each time, and nobody waits for the pipe."""
+    reading, writing = os.pipe()
+    os.write(writing, b"api-token-one")
+    os.close(writing)
+    async with scene(tmp_path, FLAGSVC_API_TOKEN_FILE=f"/dev/fd/{reading}") as around:
+        os.close(reading)
+        around.write("keys", "second-key")
+        for _ in range(3):
+            await around.look()
+        assert around.reads == 0 and around.taken == []
+        [line] = around.log.lines
+        assert f"`/dev/fd/{reading}` is no file that can be read again" in str(line.fields["problems"])
+
+
+@asynchronous
+async def test_a_pipe_in_the_place_of_a_file(tmp_path: Path) -> None:
+    """Nobody opens it, who might wait for ever; that is told, and a file in its place is read."""
+    async with scene(tmp_path) as around:
+        os.mkfifo(tmp_path / "pipe")
+        (tmp_path / "pipe").rename(tmp_path / "keys")
+        around.reload.ask()
+        await until(lambda: around.log.lines)
+        [line] = around.log.lines
+        assert "keys` is no file that can be read again" in str(line.fields["problems"]) and around.reads == 0
+        around.write("keys", "second-key")
+        await around.look()
+        assert around.taken[-1].client_keys[0] == "second-key"
+
+
+@asynchronous
+async def test_a_file_of_options(tmp_path: Path) -> None:
+    """The configuration file is watched as files of secrets are, and so is a file of secrets that it names only later."""
+    file = tmp_path / "flagsvc.toml"
+    file.write_text('clientKeys = ["first-key"]\n')
+    made = Scene(tmp_path, {"FLAGSVC_CONFIG": str(file), "FLAGSVC_PROXY_CLIENT_KEYS_FILE": ""})
+    async with made.reload:
+        await turns()
+        made.write("later", "second-key")
+        file.write_text(f'clientKeysFile = "{tmp_path}/later"\n')
+        await made.look()
+        assert made.taken[-1].client_keys[0] == "second-key"
+        made.write("later", "third-key")
+        await made.look()
+        assert made.taken[-1].client_keys[:2] == ("third-key", "first-key")

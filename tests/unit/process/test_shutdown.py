@@ -1,0 +1,161 @@
+"""How a process ends: signals, the time of grace, and what cuts it short."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import pty
+import signal
+import socket
+import threading
+
+import pytest
+import uvloop
+
+from flagsvc.process import shutdown as ending
+from flagsvc.process.shutdown import ShutdownGrace, stopped_by_signals
+
+
+class Ending:
+    """Notes the signals that come."""
+
+    def __init__(self) -> None:
+        self.got: list[int] = []
+
+    def handle_exit(self, sig: int, frame: object) -> None:
+        """Note it."""
+        self.got.append(sig)
+
+    def handle_hangup(self) -> None:
+        """Note it."""
+        self.got.append(signal.SIGHUP)
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Give the time, which stands still until it is changed."""
+    moment = [100.0]
+    monkeypatch.setattr("flagsvc.process.shutdown.time.monotonic", lambda: moment[0])
+    return moment
+
+
+def test_the_time_of_grace(time: list[float]) -> None:
+    """It begins when it is asked for first, which callers are told once, and is over after its seconds."""
+    told: list[bool] = []
+    grace = ShutdownGrace(5, lambda: told.append(True))
+    assert not told and not grace.over()
+    time[0] += 4.9
+    assert not grace.over() and told == [True]
+    time[0] += 0.1
+    assert grace.over() and told == [True]
+
+
+ENDINGS = {
+    (signal.SIGTERM, 5): "flagsvc stopping: answers new requests for 5 s more (a second signal skips that),"
+    " then waits up to 10 s for answers under way",
+    (signal.SIGTERM, 0): "flagsvc stopping: waits up to 10 s for answers under way",
+    (signal.SIGINT, 5): "flagsvc stopping: waits up to 10 s for answers under way",
+}
+
+
+@pytest.mark.parametrize("case", ENDINGS)
+def test_it_says_how_long_it_takes(case: tuple[signal.Signals, int]) -> None:
+    """One line when the end begins: how long requests are answered, if they are, and how long those under way have."""
+    said: list[str] = []
+    grace = ShutdownGrace(case[1], lambda: None, lambda notice: said.append(notice.event))
+    grace.tell(case[0])
+    grace.over()
+    grace.tell(signal.SIGTERM)
+    grace.over()
+    assert said == [ENDINGS[case]]
+
+
+def test_no_time_of_grace(time: list[float]) -> None:
+    """It is over at once, and callers are told all the same."""
+    told: list[bool] = []
+    assert ShutdownGrace(0, lambda: told.append(True)).over() and told == [True]
+
+
+@pytest.mark.parametrize(
+    ("signals", "hurried"),
+    [
+        ([signal.SIGTERM], False),
+        ([signal.SIGINT], True),
+        ([signal.SIGTERM, signal.SIGTERM], True),
+        ([signal.SIGTERM, signal.SIGINT], True),
+    ],
+)
+def test_what_cuts_it_short(signals: list[int], hurried: bool) -> None:
+    """The second signal does, and one from the keyboard."""
+    grace = ShutdownGrace(60, lambda: None)
+    for number in signals:
+        grace.tell(number)
+    assert grace.over() is hurried
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals_have_one_effect(number: int) -> None:
+    """A signal is taken, and nothing else happens; afterwards the former handlers are back."""
+    before, server = signal.getsignal(number), Ending()
+    with stopped_by_signals(server):
+        os.kill(os.getpid(), number)
+        assert server.got == [number]
+    assert signal.getsignal(number) is before
+
+
+def test_signals_belong_to_the_main_thread() -> None:
+    """In another thread signals are left alone."""
+    before = signal.getsignal(signal.SIGTERM)
+    seen: list[object] = []
+
+    def run() -> None:
+        with stopped_by_signals(Ending()):
+            seen.append(signal.getsignal(signal.SIGTERM))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert seen == [before]
+
+
+def test_a_terminal_that_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its SIGHUP ends what was started from it; as long as the terminal is there the signal asks to read files again."""
+    there = [True]
+    monkeypatch.setattr(ending, "on_terminal", lambda: there[0])
+    server = Ending()
+    with stopped_by_signals(server):
+        os.kill(os.getpid(), signal.SIGHUP)
+        there[0] = False
+        os.kill(os.getpid(), signal.SIGHUP)
+    assert server.got == [signal.SIGHUP, signal.SIGINT]
+
+
+def test_what_a_terminal_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal is one as long as its other end is there."""
+    ours, theirs = pty.openpty()
+    monkeypatch.setattr(os, "isatty", lambda number, ask=os.isatty: ask(theirs if number == 0 else number))
+    assert ending.on_terminal()
+    os.close(ours)
+    assert not ending.on_terminal()
+    os.close(theirs)
+
+
+@pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
+@pytest.mark.parametrize("number", [0, 5])
+def test_who_waits_at_a_door_is_taken(loop: str, number: int) -> None:
+    """Connections that nobody had taken yet when a server's socket is closed are not lost; who comes later is refused."""
+
+    async def close() -> None:
+        door = socket.create_server(("127.0.0.1", 0))
+        address = door.getsockname()
+        server = await asyncio.get_running_loop().create_server(asyncio.Protocol, sock=door)
+        with contextlib.ExitStack() as stack:
+            callers = [stack.enter_context(socket.create_connection(address, timeout=20)) for _ in range(number)]
+            taken = [stack.enter_context(each) for each in await ending.close_doors([server], [door])]
+            assert sorted(each.getpeername() for each in taken) == sorted(each.getsockname() for each in callers)
+            assert all(each.gettimeout() == 0 for each in taken)
+            assert stack.enter_context(socket.socket()).connect_ex(address) != 0
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop if loop == "uvloop" else None) as runner:
+        runner.run(close())

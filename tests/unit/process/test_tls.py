@@ -1,0 +1,176 @@
+"""TLS of the listening sockets: what is spoken, who may call, files that change, files that cannot be used."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from flagsvc.core.errors import ConfigurationError
+from flagsvc.process.listen import listen, take
+from flagsvc.process.process import loop_factory
+from flagsvc.process.tls import Tls, make_tls
+from flagsvc.settings.server import ServerOptions
+from flagsvc.testing import RecordingLog
+from support.aio import asynchronous, until
+from support.pki import HOST, Authority, serial, written
+
+OURS, THEIRS = Authority(), Authority()
+
+
+def given(cert: str | None = None, **more: Any) -> ServerOptions:
+    """Return options of TLS."""
+    return ServerOptions("flags.db", tls_cert=cert, **more)
+
+
+class Echo(asyncio.Protocol):
+    """Says once what it is, and what was spoken."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Say it."""
+        cast("asyncio.Transport", transport).write(b"hello")
+
+    def handshake_begins(self) -> bool:
+        """Count it."""
+        return True
+
+    def handshake_over(self) -> None:
+        """Count it no longer."""
+
+
+@asynccontextmanager
+async def serving(tls: Tls) -> AsyncIterator[int]:
+    """Serve over TLS, give the port."""
+    [sock] = listen(HOST, 0)
+    server = await take(sock, Echo, tls.context, tls.handshake_s)
+    try:
+        yield sock.getsockname()[1]
+    finally:
+        server.close()
+
+
+async def call(port: int, context: ssl.SSLContext) -> ssl.SSLObject | None:
+    """Return what is known of the other side when it has answered, None where it does not."""
+    with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+        reader, writer = await asyncio.open_connection(HOST, port, ssl=context)
+        with contextlib.closing(writer):
+            assert await reader.readexactly(5) == b"hello"
+            found: ssl.SSLObject = writer.get_extra_info("ssl_object")
+            return found
+    return None
+
+
+def only(version: ssl.TLSVersion) -> ssl.SSLContext:
+    """Return a caller that speaks one version."""
+    context = OURS.client()
+    context.minimum_version = context.maximum_version = version
+    return context
+
+
+@asynchronous
+async def test_versions_and_protocol(tmp_path: Path) -> None:
+    """1.2 and 1.3 are spoken, or 1.3 alone, and nothing below; HTTP/1.1 is what is agreed on."""
+    both = written(tmp_path, "both.pem", OURS.issue().both)
+    for lowest, spoken in (("1.2", [True, True]), ("1.3", [False, True])):
+        async with serving(Tls(given(both, tls_min_version=lowest), RecordingLog())) as port:
+            found = [await call(port, only(each)) for each in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)]
+            assert [each is not None for each in found] == spoken
+            caller = OURS.client()
+            caller.set_alpn_protocols(["h2", "http/1.1"])
+            peer = await call(port, caller)
+            assert peer is not None and peer.selected_alpn_protocol() == "http/1.1"
+
+
+@asynchronous
+async def test_callers_with_certificates(tmp_path: Path) -> None:
+    """With tlsClientCa a caller needs one that it vouches for."""
+    options = given(written(tmp_path, "a.pem", OURS.issue().both), tls_client_ca=written(tmp_path, "ca", OURS.pem))
+    async with serving(Tls(options, RecordingLog())) as port:
+        assert await call(port, OURS.client(shown=True)) is not None
+        assert await call(port, OURS.client()) is None
+        stranger = OURS.client()
+        pair = written(tmp_path, "stranger.pem", THEIRS.issue("caller.example").both)
+        stranger.load_cert_chain(pair)
+        assert await call(port, stranger) is None
+
+
+async def changes(folder: Path) -> None:
+    """Change certificate and authorities under a server."""
+    log = RecordingLog()
+    cert, ca = written(folder, "a.pem", OURS.issue().both), written(folder, "ca", OURS.pem)
+    tls = Tls(given(cert, tls_client_ca=ca), log)
+    async with serving(tls) as port:
+        caller = OURS.client(shown=True)
+        before = await call(port, caller)
+        reader, writer = await asyncio.open_connection(HOST, port, ssl=caller)
+        await reader.readexactly(5)
+        written(folder, "a.pem", OURS.issue().both)
+        assert tls.reload()
+        after = await call(port, caller)
+        assert before is not None and after is not None and serial(before) != serial(after)
+        assert not reader.at_eof()  # what was begun goes on
+        writer.close()
+        written(folder, "a.pem", "nothing")
+        assert not tls.reload()
+        still = await call(port, caller)
+        assert still is not None and serial(still) == serial(after)
+        written(folder, "a.pem", OURS.issue().both)
+        written(folder, "ca", THEIRS.pem)
+        assert tls.reload()
+        assert await call(port, caller) is None  # nor by resuming a session that was good before
+    assert [line.event for line in log.lines if line.level == "error"] == ["the new TLS files are refused"]
+
+
+@pytest.mark.parametrize("make", [None, loop_factory()], ids=["asyncio", "uvloop"])
+def test_files_are_read_anew(make: object, tmp_path: Path) -> None:
+    """The next handshake has the new ones, in both event loops; a pair that cannot be used changes nothing."""
+    with asyncio.Runner(loop_factory=make) as runner:  # type: ignore[arg-type]
+        runner.run(asyncio.wait_for(changes(tmp_path), 30))
+
+
+def told(log: RecordingLog, number: int) -> bool:
+    """Return whether so many lines were logged."""
+    return len(log.lines) == number
+
+
+@asynchronous
+async def test_changed_files_are_noticed(tmp_path: Path) -> None:
+    """Without being told: a look now and then is enough, and one that fails is not the last."""
+    log = RecordingLog()
+    async with Tls(given(written(tmp_path, "a.pem", OURS.issue().both)), log, 0.01):
+        for text, events in (("x", 1), (OURS.issue().both, 2)):
+            written(tmp_path, "a.pem", text)
+            await until(partial(told, log, events))
+    assert [line.level for line in log.lines] == ["error", "info"]
+
+
+@asynchronous
+async def test_a_handshake_has_its_time(tmp_path: Path) -> None:
+    """Who says nothing, or half of a greeting, is cut off."""
+    tls = Tls(given(written(tmp_path, "a.pem", OURS.issue().both)), RecordingLog())
+    tls.handshake_s = 0.1
+    async with serving(tls) as port:
+        for said in (b"", b"\x16\x03\x01\x02\x00\x01"):
+            reader, writer = await asyncio.open_connection(HOST, port)
+            writer.write(said)
+            with contextlib.suppress(ConnectionError):
+                assert await asyncio.wait_for(reader.read(), 5) == b""
+            writer.close()
+
+
+def test_none_without_a_certificate(tmp_path: Path) -> None:
+    """And a file that cannot be used stops the start."""
+    assert make_tls(given(), RecordingLog()) is None
+    path = written(tmp_path, "a.pem", OURS.issue().cert)
+    with pytest.raises(ConfigurationError, match=r"tlsCert: .* holds no key in PEM form; give tlsKey"):
+        make_tls(given(path), RecordingLog())
+    good = given(written(tmp_path, "b.pem", OURS.issue().both), tls_client_ca=str(tmp_path / "gone"))
+    with pytest.raises(ConfigurationError, match="tlsClientCa: cannot read"):
+        make_tls(good, RecordingLog())

@@ -1,0 +1,85 @@
+"""Answers and their headers."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from flagsvc.http.call import Call
+from flagsvc.http.messages import Headers, Refused, Request
+from flagsvc.proxy.api.answers import Answers, error_body
+from flagsvc.proxy.api.cache import CachedAnswer
+from flagsvc.proxy.api.cors import Cors
+from flagsvc.proxy.api.settings import ServiceSettings
+
+
+def answers() -> Answers:
+    """Return answers under default options."""
+    return Answers(Cors(ServiceSettings(client_keys=("k",))), "x-key")
+
+
+def call(method: bytes = b"GET", **attributes: bytes) -> Call:
+    """Return a call with these attributes."""
+    found = Call(Request(method, b"/proxy", b"", []))
+    for name, value in attributes.items():
+        setattr(found, name, value)
+    return found
+
+
+def header(headers: Headers, name: bytes) -> bytes | None:
+    """Return the value of a header."""
+    return dict(headers).get(name)
+
+
+def test_the_key_header_is_in_vary() -> None:
+    """A shared cache keeps answers apart by key."""
+    made = answers()
+    response = made.seal(made.evaluation, call(), b"{}")
+    assert header(response.headers(), b"vary") == b"Accept-Encoding, x-key"
+    assert header(made.seal(made.html, call(), b"ok").headers(), b"vary") == b"Accept-Encoding"
+
+
+def test_a_known_tag_is_taken() -> None:
+    """Where the tag is known the body is not hashed."""
+    made = answers()
+    response = made.seal(made.evaluation, call(if_none_match=b'"t"'), b"{}", b'W/"t"')
+    assert (response.status, response.body) == (304, b"")
+    assert header(response.headers(), b"etag") == b'W/"t"'
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 405, 413, 414, 415, 431, 500, 501, 503])
+def test_an_error_is_never_kept(status: int) -> None:
+    """Text or JSON, with no-store and a length."""
+    response = answers().refusal(call(), Refused(status, "message", []), [])
+    assert response.status == status
+    assert header(response.headers(), b"cache-control") == b"no-store"
+    assert header(response.headers(), b"content-length") == str(len(response.body)).encode()
+    kind = header(response.headers(), b"content-type") or b""
+    assert kind.startswith(b"text/plain") == (status in (401, 501, 503))
+    assert response.body == (b"message" if kind.startswith(b"text") else b'{"error":"message"}')
+
+
+def test_the_body_of_an_error() -> None:
+    """The message, and the problems where there are some."""
+    refused = Refused(400, "no", [("/body/a", "must be string")])
+    assert json.loads(error_body(refused)) == {
+        "error": "no",
+        "validation": [{"instancePath": "/body/a", "message": "must be string"}],
+    }
+
+
+@pytest.mark.parametrize(("size", "packed"), [(10, False), (5000, True)])
+def test_a_known_answer_is_packed_once(size: int, packed: bool) -> None:
+    """Its forms are made when they are asked for, and no response can change them for the next."""
+    made, entry = answers(), CachedAnswer(b'W/"t"', b"x" * size, [])
+    first = made.known(made.evaluation, call(accept_encoding=b"gzip"), entry)
+    first.own.append((b"x", b"y"))
+    second = made.known(made.evaluation, call(accept_encoding=b"gzip"), entry)
+    assert (gzip.decompress(second.body) if packed else second.body) == entry.body
+    assert second.body is first.body
+    assert second.own == [(b"etag", b'W/"t"'), (b"content-length", str(len(second.body)).encode())]
+    assert header(second.headers(), b"content-encoding") == (b"gzip" if packed else None)
+    plain = made.known(made.evaluation, call(), entry)
+    assert (plain.status, plain.body, header(plain.headers(), b"content-encoding")) == (200, entry.body, None)

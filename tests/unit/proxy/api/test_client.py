@@ -1,0 +1,55 @@
+"""The posts of SDKs and the document for server-side ones."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from flagsvc.http.messages import Headers
+from support.serving import Serving
+
+BUCKET = {"start": "2026-01-01T00:00:00Z", "stop": "2026-01-01T00:01:00Z"}
+SIZED: Headers = [(b"content-length", b"1")]
+
+
+class Document(NamedTuple):
+    """A configuration document."""
+
+    body: bytes
+    etag: str
+
+
+def report(toggles: object) -> bytes:
+    """Return the body of a metrics post."""
+    return json.dumps({"appName": "a", "instanceId": "i", "bucket": {**BUCKET, "toggles": toggles}}).encode()
+
+
+def test_a_report_goes_to_the_counters_toggle_by_toggle() -> None:
+    """With what it says of variants; which names are known is the counters' to say."""
+    serving = Serving()
+    body = report({"a": {"yes": 1, "no": 2, "variants": {"v": 3}}, "b": {"yes": 4}})
+    assert serving.ask(b"POST", b"/proxy/client/metrics", headers=SIZED, body=body).body == b"OK"
+    assert serving.usage.added == [("a", 1, 2, {"v": 3}), ("b", 4, 0, {})]
+
+
+def test_a_report_is_counted_whole_or_not_at_all() -> None:
+    """A wrong count at its end leaves nothing behind."""
+    serving = Serving()
+    body = report({"a": {"yes": 1}, "b": {"yes": -1}})
+    assert serving.ask(b"POST", b"/proxy/client/metrics", headers=SIZED, body=body).status == 400
+    assert serving.usage.added == []
+
+
+def test_the_document_keeps_its_tag_as_a_weak_one() -> None:
+    """A tag that is weak already stays as it is."""
+    for given in ('"v"', 'W/"v"'):
+        serving = Serving(client_keys=("x",), server_tokens=("k",))
+        serving.holder.document = Document(b"{}", given)
+        answer = serving.ask(b"GET", b"/proxy/client/features")
+        assert (answer.status, answer.body) == (200, b"{}")
+        assert (b"etag", b'W/"v"') in answer.own
+
+
+def test_no_document_no_answer() -> None:
+    """503 where a snapshot has no document."""
+    assert Serving(client_keys=("x",), server_tokens=("k",)).ask(b"GET", b"/proxy/client/features").status == 503

@@ -1,0 +1,72 @@
+"""CORS headers decided in the constructor."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flagsvc.proxy.api.cors import WILDCARD, Cors, compile_origin
+from flagsvc.proxy.api.settings import ServiceSettings
+
+
+def cors(**settings: Any) -> Cors:
+    """Return the rules for these options."""
+    return Cors(ServiceSettings(client_keys=("k",), **settings))
+
+
+def test_any_origin_depends_on_nothing() -> None:
+    """`*` goes with every answer, and nothing has to be looked at per request."""
+    rules = cors()
+    assert (b"access-control-allow-origin", b"*") in rules.fixed
+    assert not rules.dynamic
+    assert rules.vary == ()
+    assert rules.own(b"https://a.example") == []
+
+
+def test_a_list_is_looked_at() -> None:
+    """The origin of the request is sent back when it is in the list."""
+    rules = cors(cors_origin=("https://a.example",))
+    assert rules.dynamic
+    assert rules.vary == (b"Origin",)
+    assert rules.own(b"https://a.example") == [(b"access-control-allow-origin", b"https://a.example")]
+    assert rules.own(b"https://b.example") == []
+    assert rules.own(None) == []
+
+
+def test_answers_do_not_share_what_is_changed() -> None:
+    """What is added to one answer's own headers is not in the next one's."""
+    rules = cors()
+    rules.own(None).append((b"x", b"y"))
+    rules.preflight_own(None, None).append((b"x", b"y"))
+    assert rules.own(None) == []
+    assert rules.preflight_own(None, None) == []
+
+
+def test_allowed_headers_are_not_repeated_where_they_are_set() -> None:
+    """Only where none are set what the preflight asks for is repeated."""
+    assert cors().preflight_own(None, b"a") == [(b"access-control-allow-headers", b"a")]
+    assert cors().preflight_own(None, b"") == []
+    assert cors(cors_allowed_headers=("b",)).preflight_own(None, b"a") == []
+
+
+@given(st.text("*.-a!", max_size=8), st.sampled_from(["", ":1", ":*"]), st.text(".-a!:1/", max_size=12))
+def test_wildcards_stand_for_what_they_say(host: str, port: str, rest: str) -> None:
+    """A pattern takes exactly what it takes with every wildcard tried in every length."""
+    pattern = f"s://*{host}{port}"
+    slow = re.compile(WILDCARD.join(re.escape(part) for part in pattern.split("*")))
+    for origin in (f"s://{rest}", f"s://{rest}{port}", pattern.replace("*", "a.a")):
+        assert bool(compile_origin(pattern).fullmatch(origin.encode())) is bool(slow.fullmatch(origin))
+
+
+def test_a_hostile_origin_takes_little_time() -> None:
+    """The time is linear in the Origin, however many wildcards there are: it comes without a key, and may be 64 kB."""
+    rules = cors(cors_origin=("https://*.*.*.*.example.com:*",))
+    started = time.process_time()
+    for origin in (b"https://" + b"a." * 30_000, b"https://" + b"." * 60_000, b"https://" + b"a" * 60_000):
+        assert rules.own(origin) == []
+    assert time.process_time() - started < 1
+    assert rules.own(b"https://a.b.c.d.example.com:8443") != []

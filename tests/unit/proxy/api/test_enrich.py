@@ -1,0 +1,179 @@
+"""Enrichers at work."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from flagsvc.core.throttle import Throttle
+from flagsvc.engine.context import Context
+from flagsvc.http import deadlines
+from flagsvc.http.limits import ENRICHER_STUCK, ENRICHER_TIME, Reached
+from flagsvc.proxy.api.enrich import EnricherError, Enrichment
+from flagsvc.testing import FakeClock, RecordingLog
+from support.aio import asynchronous, until
+
+SOON_S = 0.02
+
+
+def named(name: str) -> Context:
+    """Return a context of this user."""
+    return Context(user_id=name)
+
+
+class Scene:
+    """Enrichers at work, what they log and what is counted."""
+
+    def __init__(self, *enrichers: Callable[[Context], Any], **given: Any) -> None:
+        self.log = RecordingLog()
+        self.reached = Reached()
+        self.enrichment = Enrichment(enrichers, self.log, Throttle(FakeClock(), 60), self.reached, **given)
+
+    def counted(self) -> dict[str, int]:
+        """Return the limits that were reached."""
+        return {limit: count for limit, count in self.reached.counts.items() if count}
+
+
+def plus(context: Context) -> Context:
+    """Return the context of another user."""
+    return context.replace(user_id=f"{context.user_id}+")
+
+
+async def hang(context: Context) -> Context:
+    """Write into the context and never return."""
+    context.user_id = "somebody else"
+    context.properties["more"] = "yes"
+    await asyncio.Event().wait()
+    return context
+
+
+def broken(context: Context) -> Context:
+    """Write into the context and raise."""
+    context.user_id = "somebody else"
+    raise KeyError(context.user_id)
+
+
+async def cancelled(context: Context) -> Context:
+    """Be cancelled by somebody else."""
+    raise asyncio.CancelledError
+
+
+def test_one_after_the_other() -> None:
+    """Each is given what the one before it returned."""
+
+    async def double(context: Context) -> Context:
+        return context.replace(user_id=f"{context.user_id}{context.user_id}")
+
+    for chain, found in (
+        ((plus, double), "a+a+"),
+        ((double, plus), "aa+"),
+        ((plus, plus), "a++"),
+        ((double, plus, double, plus), "aa+aa++"),
+    ):
+        assert asyncio.run(Scene(*chain).enrichment.apply(named("a"))).user_id == found
+
+
+def test_what_is_raised_stays_inside() -> None:
+    """The error carries the enricher's name, the log its name and place; neither the text."""
+
+    def broken(context: Context) -> Context:
+        raise KeyError(context.user_id)
+
+    scene = Scene(broken)
+    for _ in range(2):
+        with pytest.raises(EnricherError, match=r"^broken$") as caught:
+            asyncio.run(scene.enrichment.apply(named("jane")))
+        assert caught.value.__cause__ is None and caught.value.__context__ is None
+    assert len(scene.log.lines) == 1
+    assert "jane" not in str(scene.log.lines)
+    assert scene.counted() == {}
+
+
+@asynchronous
+async def test_all_together_have_so_much_time() -> None:
+    """The one whose turn it is when the time is up is named; the error is that of one that raises."""
+    before = asyncio.all_tasks()
+    scene = Scene(plus, hang, plus, seconds=SOON_S)
+    for _ in range(2):
+        with pytest.raises(EnricherError, match=r"^hang$"):
+            await scene.enrichment.apply(named("jane"))
+    [line] = scene.log.lines
+    assert "too long" in str(line) and "hang" in str(line) and "20" in str(line) and "jane" not in str(line)
+    assert scene.counted() == {ENRICHER_TIME: 2}
+    await until(lambda: asyncio.all_tasks() == before)
+
+
+@asynchronous
+@pytest.mark.parametrize("fault", [hang, broken, cancelled])
+async def test_a_request_can_go_on_without(fault: Callable[[Context], Any]) -> None:
+    """With the context as it came, whatever an enricher wrote into it and however it failed; else it fails."""
+    context = Context(user_id="jane", properties={"tier": "gold"})
+    given = await Scene(plus, fault, seconds=SOON_S, lenient=True).enrichment.apply(context)
+    assert given.as_dict() == {"userId": "jane", "properties": {"tier": "gold"}}
+    with pytest.raises(EnricherError):
+        await Scene(plus, fault, seconds=SOON_S).enrichment.apply(named("jane"))
+
+
+@asynchronous
+async def test_what_is_cancelled_by_somebody_else_has_raised() -> None:
+    """The request is not cancelled: its caller gets an answer."""
+    scene = Scene(cancelled)
+    with pytest.raises(EnricherError, match=r"^cancelled$"):
+        await scene.enrichment.apply(named("jane"))
+    assert "CancelledError" in str(scene.log.lines)
+
+
+@asynchronous
+async def test_one_that_catches_its_cancellation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Holds no request, is told of and counted; the enrichers behind it are not called any more."""
+    before = asyncio.all_tasks()
+    monkeypatch.setattr(deadlines, "PATIENCE_S", SOON_S)
+    release, seen = asyncio.Event(), list[str]()
+
+    async def stubborn(context: Context) -> Context:
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                seen.append("caught")
+        return context
+
+    def next_one(context: Context) -> Context:
+        seen.append("next")
+        return context
+
+    scene = Scene(stubborn, next_one, seconds=SOON_S)
+    with pytest.raises(EnricherError, match=r"^stubborn$"):
+        await scene.enrichment.apply(named("jane"))
+    await until(lambda: scene.counted() == {ENRICHER_TIME: 1, ENRICHER_STUCK: 1})
+    assert "goes on although it was cancelled" in str(scene.log.lines[-1]) and "stubborn" in str(scene.log.lines[-1])
+    release.set()
+    await until(lambda: asyncio.all_tasks() == before)
+    assert seen == ["caught"]
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_what_is_no_context(later: bool) -> None:
+    """Is a failure like any other, from a plain function and from an async one."""
+
+    async def none_later(context: Context) -> None:
+        return None
+
+    def none(context: Context) -> None:
+        return None
+
+    with pytest.raises(EnricherError):
+        asyncio.run(Scene(plus, none_later if later else none).enrichment.apply(named("jane")))
+
+
+@asynchronous
+async def test_too_many_that_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more is begun: that is a failure like any other."""
+    monkeypatch.setattr(deadlines, "MOST_STUBBORN", 0)
+    scene = Scene(plus)
+    with pytest.raises(EnricherError):
+        await scene.enrichment.apply(named("jane"))
+    assert scene.counted() == {ENRICHER_STUCK: 1} and len(scene.log.lines) == 1

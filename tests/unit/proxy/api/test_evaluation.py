@@ -1,0 +1,223 @@
+"""From a call to a complete context."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from typing import Any
+
+import pytest
+
+from flagsvc.engine.context import Context
+from flagsvc.http.call import Call
+from flagsvc.http.etag import etag
+from flagsvc.http.messages import Response
+from support.serving import EMPTY, FakeSnapshot, Serving, request
+
+
+def tag_of(response: Response) -> bytes:
+    """Return the entity tag of an answer."""
+    return dict(response.own)[b"etag"]
+
+
+def test_what_the_caller_left_out() -> None:
+    """Defaults of a list: application, environment, address and, where it counts, a session of its own for each request."""
+    serving = Serving(FakeSnapshot(fields={"sessionId"}), app_name="mine")
+    serving.ask(b"GET", b"/proxy")
+    serving.ask(b"GET", b"/proxy")
+    first, second = serving.snapshot.contexts
+    assert (first.app_name, first.environment, first.remote_address) == ("mine", "default", "192.0.2.1")
+    assert first.session_id
+    assert first.session_id != second.session_id
+
+
+def test_no_session_where_none_counts() -> None:
+    """Nothing is drawn for a configuration that does not look at it."""
+    serving = Serving()
+    serving.ask(b"GET", b"/proxy")
+    assert serving.snapshot.contexts[0].session_id is None
+
+
+def test_a_named_lookup_gets_no_session() -> None:
+    """Session stickiness is off there."""
+    serving = Serving()
+    body = json.dumps({"toggles": ["a", "b"]}).encode()
+    serving.ask(b"POST", b"/proxy", headers=[(b"content-length", b"1")], body=body)
+    assert serving.snapshot.contexts[0].session_id is None
+    assert serving.usage.counted == [("a", True), ("b", False)]
+
+
+@pytest.mark.parametrize(
+    ("noted", "timed", "random"),
+    [
+        ({}, False, False),
+        ({"moments": {1.0}}, True, False),
+        ({"random": True}, False, True),
+        ({"custom": True}, True, False),
+    ],
+)
+def test_time_and_entropy_only_where_they_are_used(noted: dict[str, Any], timed: bool, random: bool) -> None:
+    """A configuration that reads neither costs no look at the clock and no draw; custom strategies may look at the time."""
+    serving = Serving(FakeSnapshot(**noted))
+    serving.ask(b"GET", b"/proxy")
+    (context,) = serving.snapshot.contexts
+    assert (context.now == serving.clock.now() * 1000) is timed
+    assert (context.entropy > 0) is random
+
+
+def test_the_time_is_there_for_custom_strategies() -> None:
+    """Wherever some are configured."""
+    serving = Serving(custom_strategies=("mine",))
+    serving.ask(b"GET", b"/proxy")
+    assert serving.snapshot.contexts[0].now == serving.clock.now() * 1000
+
+
+@pytest.mark.parametrize("method", [b"GET", b"HEAD"])
+@pytest.mark.parametrize("path", [b"/proxy", b"/proxy/all"])
+def test_an_unchanged_poller_costs_no_evaluation(method: bytes, path: bytes) -> None:
+    """304 before evaluation, not even from the cache."""
+    serving = Serving(enable_all_endpoint=True)
+    tag = tag_of(serving.ask(b"GET", path))
+    for condition in (tag, b"*", b'"a", ' + tag):
+        answer = serving.ask(method, path, headers=[(b"if-none-match", condition)])
+        assert (answer.status, answer.body, tag_of(answer)) == (304, b"", tag)
+    assert len(serving.snapshot.contexts) == 1
+    assert serving.ask(b"GET", path, headers=[(b"if-none-match", b'"a"')]).status == 200
+
+
+def test_another_path_has_another_tag() -> None:
+    """The list and all toggles are different answers, and POST gives the same as GET."""
+    serving = Serving(enable_all_endpoint=True)
+    listed, complete = (tag_of(serving.ask(b"GET", path)) for path in (b"/proxy", b"/proxy/all"))
+    posted = serving.ask(b"POST", b"/proxy", headers=[(b"if-none-match", listed)])
+    assert listed != complete
+    assert (posted.status, tag_of(posted)) == (200, listed)
+
+
+def test_a_volatile_answer_is_evaluated_first() -> None:
+    """Its tag is that of its body: a 304 where it comes out the same again."""
+    serving = Serving(FakeSnapshot(random=True))
+    tag = tag_of(serving.ask(b"GET", b"/proxy"))
+    assert tag == etag(EMPTY)
+    assert serving.ask(b"GET", b"/proxy", headers=[(b"if-none-match", tag)]).status == 304
+    serving.snapshot.body = b"other"
+    assert serving.ask(b"GET", b"/proxy", headers=[(b"if-none-match", tag)]).status == 200
+    assert len(serving.snapshot.contexts) == 3
+
+
+def test_an_answer_is_kept_once_it_is_asked_for_again() -> None:
+    """The third request is not evaluated; nothing but its form on the wire depends on the caller."""
+    body = b'{"toggles":[' + b" " * 2000 + b"]}"
+    serving = Serving(FakeSnapshot(body))
+    packed = [(b"accept-encoding", b"gzip")]
+    plain = [serving.ask(b"GET", b"/proxy") for _ in range(4)]
+    compressed = [serving.ask(b"GET", b"/proxy", headers=packed) for _ in range(3)]
+    assert len(serving.snapshot.contexts) == 2
+    assert {response.body for response in plain} == {body}
+    assert {gzip.decompress(response.body) for response in compressed} == {body}
+    assert len({tag_of(response) for response in plain + compressed}) == 1
+    assert {dict(response.own)[b"content-length"] for response in compressed} == {b"%d" % len(compressed[0].body)}
+
+
+def test_a_kept_lookup_is_counted_each_time() -> None:
+    """The cache keeps which of the names are on."""
+    serving = Serving()
+    body = json.dumps({"toggles": ["a", "b"]}).encode()
+    for _ in range(4):
+        serving.ask(b"POST", b"/proxy", headers=[(b"content-length", b"1")], body=body)
+    assert len(serving.snapshot.contexts) == 2
+    assert serving.usage.counted == [("a", True), ("b", False)] * 4
+
+
+def test_a_new_configuration_ends_what_was_known() -> None:
+    """Tags and kept answers are those of one revision; of the same one they stay."""
+    serving = Serving()
+    (tag,) = {tag_of(serving.ask(b"GET", b"/proxy")) for _ in range(3)}
+    same = FakeSnapshot(b"same")
+    serving.holder.current = same
+    assert serving.ask(b"GET", b"/proxy").body == EMPTY
+    serving.holder.current = other = FakeSnapshot(b"other")
+    other.cache_keys.revision = "another"
+    answer = serving.ask(b"GET", b"/proxy", headers=[(b"if-none-match", tag)])
+    assert (answer.status, answer.body) == (200, b"other")
+    assert tag_of(answer) != tag
+
+
+def test_an_answer_with_a_fault_is_not_kept() -> None:
+    """What was raised may not be raised the next time: the tag is that of the body."""
+    serving = Serving()
+    for _ in range(3):
+        serving.snapshot.memory.faults = [("a", ValueError("x"))]
+        assert tag_of(serving.ask(b"GET", b"/proxy")) == etag(EMPTY)
+    assert len(serving.snapshot.contexts) == 3
+    assert tag_of(serving.ask(b"GET", b"/proxy")) != etag(EMPTY)
+
+
+def test_nothing_is_kept_without_a_cache() -> None:
+    """The option 0: every answer is evaluated, its tag is the same."""
+    serving, keeping = Serving(answer_cache_bytes=0), Serving()
+    tags = {tag_of(each.ask(b"GET", b"/proxy")) for each in (serving, serving, serving, keeping)}
+    assert len(tags) == 1
+    assert len(serving.snapshot.contexts) == 3
+
+
+def test_faults_are_told_once() -> None:
+    """Once for each name, in the words for a custom strategy or for a toggle; without what the exception says."""
+    serving = Serving(custom_strategies=("a",))
+    for name in ("a", "a", "b", "b"):
+        serving.snapshot.memory.faults = [(name, ValueError("user-4711"))]
+        serving.ask(b"GET", b"/proxy")
+    assert [(line.level, line.event, line.fields) for line in serving.log.lines] == [
+        ("error", "a custom strategy raised, it counts as false", {"strategy": "a", "error": "ValueError"}),
+        ("error", "a toggle could not be evaluated, it counts as off", {"toggle": "b", "error": "ValueError"}),
+    ]
+
+
+def test_faults_are_told_without_custom_strategies() -> None:
+    """A fault inside the engine is never silent, and is not kept."""
+    serving = Serving()
+    serving.snapshot.memory.faults = [("a", ValueError("x"))]
+    serving.ask(b"GET", b"/proxy/all")
+    serving.ask(b"GET", b"/proxy")
+    assert [line.fields["toggle"] for line in serving.log.lines] == ["a"]
+    assert serving.snapshot.memory.faults == []
+
+
+def test_the_option_environment_wins() -> None:
+    """Over what the caller sent."""
+    serving = Serving(environment="prod")
+    serving.ask(b"GET", b"/proxy", b"environment=dev")
+    assert serving.snapshot.contexts[0].environment == "prod"
+
+
+def test_an_enricher_that_gives_no_text() -> None:
+    """A property that is a number is no reason to fail: the answer is evaluated, and known by its body."""
+
+    def sloppy(context: Context) -> Context:
+        return context.replace(properties={"region": 5})
+
+    serving = Serving(FakeSnapshot(fields={"region"}), [sloppy])
+    call = serving.service.admit(request(b"GET", b"/proxy"))
+    assert isinstance(call, Call)
+
+    async def answered() -> Response:
+        answer = serving.service.answer(call, b"")
+        assert not isinstance(answer, Response)
+        return await answer
+
+    response = asyncio.run(answered())
+    assert (response.status, tag_of(response)) == (200, etag(EMPTY))
+
+
+def test_a_volatile_configuration_keeps_no_answers_of_the_one_before() -> None:
+    """Nothing looks for them any more, so they only would take memory."""
+    serving = Serving(FakeSnapshot(fields={"userId"}))
+    for _ in range(2):
+        serving.ask(b"GET", b"/proxy", b"userId=1")
+    cache = serving.service.sources.cache
+    assert cache.size > 0
+    serving.holder.current = FakeSnapshot(random=True)
+    serving.holder.current.cache_keys.revision = "another"
+    serving.ask(b"GET", b"/proxy", b"userId=1")
+    assert cache.size == 0

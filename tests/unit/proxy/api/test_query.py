@@ -1,0 +1,48 @@
+"""Query strings, piece by piece; `tests/property/test_query_twin.py` compares the whole with a slow twin."""
+
+from __future__ import annotations
+
+import pytest
+
+from flagsvc.proxy.api.query import closing, read_query, split_name
+
+
+@pytest.mark.parametrize(
+    ("text", "decoded"),
+    [("a", "a"), ("a+b", "a b"), ("%41+%2B", "A +"), ("%C3%A4", "ä"), ("%C3", "%C3"), ("%4", "%4"), ("%5b%", "[%")],
+)
+def test_components(text: str, decoded: str) -> None:
+    """Decoded as a whole, or literal as a whole."""
+    assert read_query(f"a={text}".encode()).properties == {"a": decoded}
+
+
+@pytest.mark.parametrize(
+    ("name", "segments"),
+    [
+        ("a[b]", ["a", "b"]),
+        ("a[b][c]", ["a", "b", "c"]),
+        ("a[b]x[c]", ["a", "b", "c"]),
+        ("a[b]x", ["a", "b"]),
+        ("a[[b]]", ["a", "[b]"]),
+        ("a[b", ["a", "[b"]),
+        ("[a]", ["a"]),
+        ("[", ["["]),
+        ("a[]", ["a", ""]),
+    ],
+)
+def test_names(name: str, segments: list[str]) -> None:
+    """Brackets nest."""
+    assert split_name(name) == segments
+
+
+def test_closing_brackets() -> None:
+    """The one that belongs to the one that opens."""
+    assert closing("a[b[c]d]e", 1) == 7
+    assert closing("a[b", 1) == -1
+
+
+def test_properties_are_not_shared() -> None:
+    """Two queries have two contexts."""
+    first, second = read_query(b"a=1"), read_query(b"b=2")
+    assert (first.properties, second.properties) == ({"a": "1"}, {"b": "2"})
+    assert read_query(b"").properties == {}

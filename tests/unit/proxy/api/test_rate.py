@@ -1,0 +1,160 @@
+"""Token buckets: what they let through, and what they keep in memory."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flagsvc.http.call import Call
+from flagsvc.http.keys import KeySet
+from flagsvc.http.limits import ADDRESS_RATE, KEY_RATE
+from flagsvc.http.messages import Refused
+from flagsvc.proxy.api.rate import RateLimits, TokenBuckets, network_of, rates_of
+from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.testing import FakeClock
+from support.serving import attempt, request
+
+
+def taken(buckets: TokenBuckets, name: bytes, moments: list[float]) -> list[bool]:
+    """Return for each moment whether there was a token."""
+    return [buckets.take(name, moment) == 0.0 for moment in moments]
+
+
+def test_a_burst_and_then_the_rate() -> None:
+    """As many as the burst at once, then one for each time it takes a token to flow in; others are not affected."""
+    buckets = TokenBuckets(2.0, 3.0)
+    assert taken(buckets, b"a", [10.0] * 4) == [True, True, True, False]
+    assert buckets.take(b"a", 10.0) == 0.5
+    assert taken(buckets, b"a", [10.4, 10.5, 10.5, 11.0]) == [False, True, False, True]
+    assert taken(buckets, b"b", [11.0] * 3) == [True] * 3
+    assert taken(buckets, b"a", [100.0] * 4) == [True, True, True, False]
+
+
+@given(
+    st.integers(1, 5),
+    st.integers(1, 5),
+    st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c"]), st.floats(0, 3)), max_size=60),
+)
+def test_a_bucket_that_was_forgotten_was_full(rate: int, burst: int, steps: list[tuple[bytes, float]]) -> None:
+    """Generations change nothing: with every bucket kept for ever the same requests pass."""
+    buckets = TokenBuckets(float(rate), float(burst))
+    slow: dict[bytes, tuple[float, float]] = {}
+    now = 5.0
+    for name, pause in steps:
+        now += pause
+        tokens, at = slow.get(name, (float(burst), now))
+        tokens = min(float(burst), tokens + (now - at) * rate)
+        passes = tokens >= 1.0
+        slow[name] = (tokens - 1.0 if passes else tokens, now)
+        assert (buckets.take(name, now) == 0.0) is passes
+
+
+def test_memory_is_bounded() -> None:
+    """Whoever comes with ever new names, no more than two generations are kept."""
+    buckets = TokenBuckets(1.0, 1000.0, most=50)
+    for number in range(1000):
+        assert buckets.take(b"%d" % number, 1.0) == 0.0
+        assert len(buckets.young) <= 50 and len(buckets.old) <= 50
+
+
+def test_what_is_not_asked_for_is_forgotten() -> None:
+    """After the time it takes to fill a bucket twice, nothing of it is left."""
+    buckets = TokenBuckets(1.0, 2.0)
+    buckets.take(b"a", 1.0)
+    for moment in (4.0, 7.0):
+        buckets.take(b"b%d" % moment, moment)
+    assert b"a" not in buckets.young and b"a" not in buckets.old
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("192.0.2.1", "192.0.2.1", True),
+        ("192.0.2.1", "192.0.2.2", False),
+        ("192.0.2.1", "::ffff:192.0.2.1", True),
+        ("::ffff:c000:201", "::ffff:192.0.2.1", True),
+        ("2001:db8::1", "2001:db8::ffff:1", True),
+        ("2001:DB8::1", "2001:db8:0:0:1::", True),
+        ("2001:db8::1", "2001:db8:0:1::1", False),
+        ("fe80::1%eth0", "fe80::2", True),
+        ("3130:2e30:2e30:2e31::", "10.0.0.1", False),
+        ("::1", "::2", True),
+        ("no:address", "no:address", True),
+    ],
+)
+def test_networks(one: str, other: str, same: bool) -> None:
+    """IPv4 addresses are themselves, however they are written; of IPv6 the first 64 bits count, which one caller has."""
+    assert (network_of(one) == network_of(other)) is same
+
+
+def rates(**settings: object) -> RateLimits:
+    """Return rate limits."""
+    made = rates_of(ServiceSettings(client_keys=("k",), **settings), FakeClock())  # type: ignore[arg-type]
+    assert made is not None
+    return made
+
+
+def ask(
+    limits: RateLimits, key: bytes | None = b"k", peer: str = "192.0.2.1", forwarded: bytes | None = None
+) -> object:
+    """Return what becomes of a request: None, or status, limit and seconds to wait."""
+    call = Call(request(b"GET", b"/proxy"))
+    call.request.peer = peer
+    call.key = key
+    call.forwarded = forwarded
+    found = attempt(limits.admit, call, KeySet(["k", "l"]))
+    return (found.status, found.limit, found.retry) if isinstance(found, Refused) else found
+
+
+def test_without_limits_there_is_nothing() -> None:
+    """Neither rate is given: nothing is made, whatever the burst."""
+    assert rates_of(ServiceSettings(client_keys=("k",), rate_limit_burst=5), FakeClock()) is None
+
+
+def test_keys() -> None:
+    """Each key has its own rate, from whatever address; a wrong key takes no token and makes no bucket."""
+    limits = rates(rate_limit_key=2)
+    assert [ask(limits), ask(limits, b" k\t", "192.0.2.2")] == [None, None]
+    assert ask(limits) == (429, KEY_RATE, 1)
+    assert ask(limits, b"l") is None
+    assert [ask(limits, b"wrong"), ask(limits, None)] == [(401, "", 0)] * 2
+    assert limits.keys is not None and len(limits.keys.young) == 2
+    assert {len(name) for name in limits.keys.young} == {32}, "the keys themselves are not kept"
+
+
+def test_addresses() -> None:
+    """Each address has its own rate, which wrong keys use up too: they cannot be guessed faster."""
+    limits = rates(rate_limit_address=1, rate_limit_burst=2)
+    assert [ask(limits), ask(limits, b"wrong")] == [None, (401, "", 0)]
+    assert ask(limits, b"wrong") == ask(limits) == (429, ADDRESS_RATE, 1)
+    assert ask(limits, peer="192.0.2.2") is None
+
+
+def test_addresses_are_those_of_trust_proxy() -> None:
+    """Whoever forwards and is trusted is not the caller; a caller cannot get another bucket by what it writes itself."""
+    limits = rates(rate_limit_address=1, trust_proxy=("192.0.2.1",))
+    assert ask(limits, forwarded=b"198.51.100.1") is None
+    assert ask(limits, forwarded=b"198.51.100.2") is None
+    assert ask(limits, forwarded=b"203.0.113.9, 198.51.100.1") == (429, ADDRESS_RATE, 1)
+    untrusted = rates(rate_limit_address=1)
+    assert ask(untrusted, forwarded=b"198.51.100.1") is None
+    assert ask(untrusted, forwarded=b"198.51.100.2") == (429, ADDRESS_RATE, 1)
+
+
+def test_without_an_address() -> None:
+    """On a Unix socket nobody is told from anybody else, so nobody is held up."""
+    limits = rates(rate_limit_address=1)
+    assert [ask(limits, peer="") for _ in range(3)] == [None] * 3
+
+
+@given(st.integers(1, 100), st.integers(0, 100))
+def test_the_burst_is_a_second_where_none_is_given(rate: int, burst: int) -> None:
+    """Else it is what was given, and the first request always passes."""
+    limits = rates(rate_limit_key=rate, rate_limit_burst=burst)
+    passed = sum(ask(limits) is None for _ in range(210))
+    assert passed == (burst or rate)
+    assert limits.keys is not None
+    assert math.isclose(limits.keys.rate, rate)

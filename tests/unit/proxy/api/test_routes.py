@@ -1,0 +1,77 @@
+"""The table of routes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from flagsvc.proxy.api.routes import ADMIN, ALL, DOCS, ROUTES, Auth, Limit, answers_of
+from flagsvc.proxy.api.settings import ServiceSettings
+
+SETTINGS = ServiceSettings(client_keys=("k",))
+
+
+def test_a_method_of_a_path_is_one_row() -> None:
+    """No row hides another."""
+    places = [(row.path, row.method) for row in ROUTES]
+    assert len(places) == len(set(places))
+
+
+def test_a_row_that_reads_a_body_has_a_limit() -> None:
+    """And only such a row."""
+    assert all(bool(row.body) == (row.limit is not Limit.NONE) == (row.method == "POST") for row in ROUTES)
+
+
+def test_everything_under_proxy_that_answers_with_flags_needs_a_key() -> None:
+    """Health, liveness, metrics and documentation are open, the rest is not."""
+    assert {row.path for row in ROUTES if row.auth is Auth.NONE and row.path.startswith("/proxy")} == {
+        "/proxy/health",
+        "/proxy/live",
+        "/proxy/ready",
+        "/proxy/internal-backstage/prometheus",
+    }
+
+
+def test_conditions() -> None:
+    """A row is on when its option is."""
+    for condition, field in ((DOCS, "enable_oas"), (ALL, "enable_all_endpoint")):
+        assert not condition.holds(SETTINGS)
+        assert condition.holds(replace(SETTINGS, **{field: True}))
+        assert [row for row in ROUTES if row.condition is condition]
+
+
+def test_documented_answers_follow_from_the_row() -> None:
+    """A 401 where a key is needed, a 415 where a body is read, a 503 everywhere but for liveness."""
+    for row in ROUTES:
+        statuses = {answer.status for answer in answers_of(row)}
+        assert (401 in statuses) == (row.auth is not Auth.NONE)
+        assert ({413, 415} <= statuses) == bool(row.body)
+        assert (503 in statuses) == (not row.always or row.handler == "ready")
+        assert (304 in statuses) == (row.method == "GET")
+
+
+def test_what_is_at_the_root() -> None:
+    """Probes are where orchestrators look for them, whatever the base path; everything else is below it."""
+    assert {row.place("/base") for row in ROUTES if not row.place("/base").startswith("/base/")} == {
+        "/livez",
+        "/readyz",
+        "/internal-backstage/health",
+        "/internal-backstage/ready",
+    }
+    assert all(row.always and row.auth is Auth.NONE for row in ROUTES if row.rooted)
+    several = {row.path: row.places("/base") for row in ROUTES if row.places("/base") != (row.place("/base"),)}
+    assert several == {"/": ("", "/base")}, "the first page is at both"
+    assert {row.places("") for row in ROUTES if row.path == "/"} == {("",)}
+
+
+def test_what_operators_are_answered_at_an_address_of_their_own() -> None:
+    """Probes and metrics, without a key; metrics then also while there is no configuration, and nowhere else."""
+    assert {row.handler for row in ADMIN} == {"health", "ready", "prometheus"}
+    assert all(row.auth is Auth.NONE and row.on(SETTINGS) and not row.body for row in ADMIN)
+    assert {row.path: row.always for row in ADMIN if row.handler == "prometheus"} == {
+        "/proxy/internal-backstage/prometheus": True,
+        "/metrics": True,
+    }
+    apart = replace(SETTINGS, admin_address="127.0.0.1:9090")
+    assert [row.path for row in ROUTES if row.on(SETTINGS) and not row.on(apart)] == [
+        "/proxy/internal-backstage/prometheus"
+    ]

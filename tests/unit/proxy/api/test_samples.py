@@ -1,0 +1,102 @@
+"""The rows of the metrics endpoint."""
+
+from __future__ import annotations
+
+from flagsvc.proxy.api.prometheus import exposition
+from flagsvc.proxy.api.samples import COUNTED, KEPT, SERVED, SPECIFIED, STATES, age, readings, revision
+from flagsvc.proxy.configuration import State
+from support.serving import FakeHolder, Serving
+
+
+def scrape() -> bytes:
+    """Return the metrics of a service that was asked for nothing else."""
+    return Serving().ask(b"GET", b"/proxy/internal-backstage/prometheus").body
+
+
+def test_the_specifications_names() -> None:
+    """Exactly three and the alias."""
+    assert [sample.name for sample in SPECIFIED] == [
+        "last_metrics_update_epoch_timestamp_ms",
+        "last_metrics_fetch_epoch_timestamp_ms",
+        "flagsvc_proxy_up",
+        "unleash_proxy_up",
+    ]
+
+
+def test_the_age_before_the_first_check() -> None:
+    """There is none: NaN, not the time since 1970."""
+    assert b"\nflagsvc_config_age_seconds NaN\n" in scrape()
+
+
+def test_rows_have_names_of_their_own() -> None:
+    """No two rows have one name, and a counter's has no suffix yet."""
+    names = [row.name for row in KEPT + SERVED] + [sample.name for sample in SPECIFIED]
+    assert len(names) == len(set(names))
+    assert not [name for name in COUNTED if name.endswith("_total")]
+
+
+def test_one_process_is_one_worker() -> None:
+    """It answers for itself alone, and was never replaced."""
+    assert b"\nflagsvc_workers 1.0\n" in scrape() and b"\nflagsvc_worker_restarts_total 0.0\n" in scrape()
+
+
+def test_the_states_are_those_of_the_configuration() -> None:
+    """One number for each, of which one is 1."""
+    assert tuple(State) == STATES
+
+
+def test_what_is_told_of_the_configuration() -> None:
+    """Its revision, how often what came of a check, when the last one went well, and how many have failed since."""
+    serving = Serving()
+    serving.holder.last_fetch_ms, serving.holder.failures = 2500.0, 3
+    serving.holder.events = {"failed": 3, "fetched": 1}
+    serving.holder.state = "rejected"
+    lines = serving.ask(b"GET", b"/proxy/internal-backstage/prometheus").body.decode().splitlines()
+    for line in (
+        'flagsvc_config_info{revision="revision"} 1.0',
+        'flagsvc_config_state{state="rejected"} 1.0',
+        "flagsvc_config_last_success_timestamp_seconds 2.5",
+        "flagsvc_upstream_consecutive_failures 3.0",
+        'flagsvc_upstream_answers_total{event="failed"} 3.0',
+        'flagsvc_upstream_answers_total{event="fetched"} 1.0',
+    ):
+        assert line in lines
+
+
+def test_the_age_is_that_of_the_last_check() -> None:
+    """By a clock that nobody sets, so that it cannot be wrong by the hours that an operator corrects."""
+    serving = Serving()
+    serving.holder.checked = serving.clock.monotonic() - 2.5
+    assert age(serving.service.sources) == 2.5
+    serving.holder.checked = None
+    assert revision(serving.service.sources._replace(holder=FakeHolder(None))) == {}
+
+
+def test_loops_that_failed() -> None:
+    """By name, as they are now."""
+    restarts = {"polling": 0}
+    sources = Serving().service.sources._replace(loops=lambda: restarts)
+    restarts["polling"] = 2
+    (row,) = [row for row in KEPT if row.name == "flagsvc_loop_restarts"]
+    assert row.read(sources) == {("polling",): 2.0}
+
+
+def test_what_tells_which_toggles_there_are_is_for_operators_alone() -> None:
+    """How many counts were left out as unknown to the configuration, and how many wait, is on no page that callers read."""
+    serving = Serving()
+    serving.usage.unknown, serving.usage.entries = 7, 3
+    sources = serving.service.sources
+    shown = exposition(sources, readings(sources))
+    assert b"flagsvc_usage_unknown" not in shown and b"flagsvc_usage_waiting" not in shown
+    private = sources._replace(private=True)
+    shown = exposition(private, readings(private))
+    assert b"\nflagsvc_usage_unknown_total 7.0\n" in shown and b"\nflagsvc_usage_waiting 3.0\n" in shown
+
+
+def test_counts_left_out_have_a_reason() -> None:
+    """Too many at once, or refused by the upstream for good."""
+    serving = Serving()
+    serving.usage.full, serving.usage.refused = 5, 2
+    page = serving.ask(b"GET", b"/proxy/internal-backstage/prometheus").body
+    assert b'flagsvc_usage_dropped_total{reason="full"} 5.0' in page
+    assert b'flagsvc_usage_dropped_total{reason="refused"} 2.0' in page

@@ -1,0 +1,166 @@
+"""The two functions a transport calls."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+
+import pytest
+
+from flagsvc.engine.context import Context
+from flagsvc.http.call import Call
+from flagsvc.http.messages import Response
+from support.serving import EMPTY, Serving, request
+
+
+def test_a_head_that_decides_is_answered_at_once() -> None:
+    """A Response from `admit`: the body need not be read."""
+    service = Serving().service
+    assert isinstance(service.admit(request(b"GET", b"/nowhere")), Response)
+    assert isinstance(service.admit(request(b"OPTIONS", b"/proxy")), Response)
+
+
+def test_an_admitted_call_says_how_much_to_read() -> None:
+    """Nothing for a GET and for a POST without a body, else the limit."""
+    service = Serving(body_limit=77).service
+    body = [(b"content-length", b"5")]
+    for method, headers, limit in ((b"GET", body, 0), (b"POST", None, 0), (b"POST", body, 77)):
+        admitted = service.admit(request(method, b"/proxy", headers=headers))
+        assert isinstance(admitted, Call)
+        assert admitted.limit == limit
+
+
+def test_the_excess_is_refused_by_the_service() -> None:
+    """A transport that read one byte over the limit gets a 413."""
+    serving = Serving(body_limit=10)
+    answer = serving.ask(b"POST", b"/proxy", headers=[(b"transfer-encoding", b"chunked")], body=b"x" * 11)
+    assert answer.status == 413
+
+
+def test_fixed_headers_are_shared_and_not_changed() -> None:
+    """A transport may keep the encoded form of `fixed` by its identity."""
+    serving = Serving(cors_origin=("https://a.example",))
+    first = serving.ask(b"GET", b"/proxy", headers=[(b"origin", b"https://a.example")])
+    before = list(first.fixed)
+    second = serving.ask(b"HEAD", b"/proxy", b"userId=1")
+    assert first.fixed is second.fixed
+    assert second.fixed == before
+    assert first.own is not second.own
+
+
+def test_answers_are_counted_by_endpoint() -> None:
+    """Each answer once, wherever it came from."""
+    serving = Serving()
+    serving.ask(b"GET", b"/proxy")
+    serving.ask(b"GET", b"/proxy", b"properties=x")
+    serving.ask(b"GET", b"/nowhere")
+    serving.ask(b"OPTIONS", b"/proxy")
+    endpoint = serving.service.resources[b"/proxy"].endpoints[b"GET"]
+    assert endpoint.tally.statuses == {200: 1, 400: 1}
+    assert serving.service.rest.statuses == {404: 1}
+    assert serving.service.preflights.statuses == {204: 1}
+
+
+def test_an_awaitable_only_where_an_enricher_asks_for_it() -> None:
+    """Without enrichers an answer is there at once; with one it is awaited."""
+
+    async def unchanged(context: Context) -> Context:
+        return context
+
+    serving = Serving(enrichers=(unchanged,))
+    admitted = serving.service.admit(request(b"GET", b"/proxy"))
+    assert isinstance(admitted, Call)
+    pending = serving.service.answer(admitted, b"")
+    assert isinstance(pending, Awaitable)
+
+    async def wait() -> Response:
+        return await pending
+
+    answer = asyncio.run(wait())
+    assert (answer.status, answer.body) == (200, EMPTY)
+    assert serving.ask(b"GET", b"/proxy/health").status == 200
+
+
+def test_the_configuration_going_while_an_enricher_works() -> None:
+    """503 as at the start, should it ever happen."""
+
+    def drop(context: Context) -> Context:
+        serving.holder.current = None
+        return context
+
+    serving = Serving(enrichers=(drop,))
+    admitted = serving.service.admit(request(b"GET", b"/proxy"))
+    assert isinstance(admitted, Call)
+    pending = serving.service.answer(admitted, b"")
+    assert isinstance(pending, Awaitable)
+
+    async def wait() -> Response:
+        return await pending
+
+    assert asyncio.run(wait()).status == 503
+
+
+def test_an_exception_in_admit_is_a_500() -> None:
+    """Even a head that breaks the checks is answered, and told in the log without its text."""
+    serving = Serving()
+    bad = request(b"GET", b"/proxy")
+    bad.headers.append((b"authorization", 5))  # type: ignore[arg-type]
+    answer = serving.service.admit(bad)
+    assert isinstance(answer, Response)
+    assert answer.status == 500
+    assert serving.log.at("error") == ["an unexpected error"]
+
+
+def test_a_broken_snapshot_while_answering_later() -> None:
+    """An exception after the enrichers is a 500 too."""
+
+    def break_it(context: Context) -> Context:
+        serving.holder.current = object()  # type: ignore[assignment]
+        return context
+
+    serving = Serving(enrichers=(break_it,))
+    admitted = serving.service.admit(request(b"GET", b"/proxy"))
+    assert isinstance(admitted, Call)
+    pending = serving.service.answer(admitted, b"")
+    assert isinstance(pending, Awaitable)
+
+    async def wait() -> Response:
+        return await pending
+
+    assert asyncio.run(wait()).status == 500
+    assert serving.log.at("error") == ["an unexpected error"]
+
+
+@pytest.mark.parametrize("path", [b"/proxy", b"/PROXY", b"/proxy/", b"/Proxy//"])
+def test_paths_are_found_exactly_first(path: bytes) -> None:
+    """And without regard to case and slashes second."""
+    service = Serving().service
+    assert service.find(path) is service.resources[b"/proxy"]
+    assert service.find(path + b"x") is None
+
+
+def test_a_call_without_an_endpoint_is_404() -> None:
+    """A transport that hands over a call it did not get from `admit` gets an answer too."""
+    answer = Serving().service.answer(Call(request(b"GET", b"/proxy")), b"")
+    assert isinstance(answer, Response)
+    assert answer.status == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "length", "close"),
+    [
+        (b"GET", b"/proxy", b"9999999", False),
+        (b"GET", b"/proxy", b"10000000", True),
+        (b"POST", b"/proxy", b"2", False),
+        (b"POST", b"/proxy", b"9999999", False),
+        (b"POST", b"/proxy", b"10000000", True),
+        (b"POST", b"/nowhere", b"10000000", True),
+        (b"OPTIONS", b"/proxy", b"10000000", True),
+    ],
+)
+def test_a_huge_body_that_nobody_reads_ends_the_connection(
+    method: bytes, path: bytes, length: bytes, close: bool
+) -> None:
+    """A smaller one is discarded by the transport, so that its sender gets to see the answer and may go on."""
+    answer = Serving().ask(method, path, headers=[(b"content-length", length)], body=b"{}")
+    assert answer.close is close

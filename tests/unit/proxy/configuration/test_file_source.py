@@ -1,0 +1,130 @@
+"""Documents from a file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from flagsvc.core.errors import UpstreamError
+from flagsvc.proxy.configuration import Holder, Poller, Preparer
+from flagsvc.proxy.configuration.sources import FileSource
+from flagsvc.proxy.configuration.sources.file import signature
+from flagsvc.proxy.configuration.stores import DocumentStorage, NoStore
+from flagsvc.testing import FakeClock, RecordingLog
+from support.aio import asynchronous, until
+from support.tiny_engine import TinySnapshot, document, tiny_compile
+
+LONG_AGO = 1_000_000_000
+
+
+def write(path: Path, body: bytes, when: float = LONG_AGO) -> None:
+    """Write a file with a date."""
+    path.write_bytes(body)
+    os.utime(path, (when, when))
+
+
+@asynchronous
+async def test_an_unchanged_file_is_not_read_again(tmp_path: Path) -> None:
+    """Date, size and identity tell; a change of any of them is seen."""
+    path, source = tmp_path / "flags.json", FileSource(tmp_path / "flags.json", clock=FakeClock(), refresh_ms=5000)
+    write(path, b"one")
+    first = await source.fetch(None)
+    assert first.body == b"one" and first.etag
+    assert (await source.fetch(first.etag)).body is None
+    for body, when in ((b"two", LONG_AGO + 1), (b"three", LONG_AGO + 1)):
+        write(path, body, when)
+        assert (await source.fetch(first.etag)).body == body
+    write(tmp_path / "other", b"fours", LONG_AGO + 1)
+    (tmp_path / "other").replace(path)
+    assert (await source.fetch(first.etag)).body == b"fours"
+
+
+@asynchronous
+async def test_a_file_is_read_again_at_every_refresh_interval(tmp_path: Path) -> None:
+    """Some file systems do not tell by the date that something changed."""
+    clock, path = FakeClock(), tmp_path / "flags.json"
+    write(path, b"one")
+    watched, settled = (FileSource(path, clock=clock, refresh_ms=interval) for interval in (5000, 0))
+    first = await watched.fetch(None)
+    assert first == await settled.fetch(None)
+    stat = path.stat()
+    path.write_bytes(b"two")
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert (await watched.fetch(first.etag)).body is None
+    await clock.advance(5)
+    assert (await watched.fetch(first.etag)).body == b"two"
+    assert (await settled.fetch(first.etag)).body is None
+
+
+@asynchronous
+async def test_a_very_young_file_has_no_etag(tmp_path: Path) -> None:
+    """It may change again within the same tick of the file system's clock."""
+    path = tmp_path / "flags.json"
+    write(path, b"one")
+    source = FileSource(path, clock=FakeClock(now=path.stat().st_mtime + 0.5), refresh_ms=60_000)
+    assert (await source.fetch(None)).etag is None
+    write(path, b"one", LONG_AGO - 60)
+    assert (await source.fetch(None)).etag == signature(path.stat())
+
+
+@asynchronous
+async def test_a_file_that_is_not_there_or_cannot_be_read_is_an_upstream_error(tmp_path: Path) -> None:
+    """The message names the path."""
+    for path, kind in ((tmp_path / "missing", "not-found"), (tmp_path, "unexpected")):
+        with pytest.raises(UpstreamError, match=str(path)) as caught:
+            await FileSource(path, clock=FakeClock(), refresh_ms=0).fetch(None)
+        assert caught.value.kind == kind
+
+
+@asynchronous
+async def test_a_file_that_changes_while_it_is_read_is_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of one and half of the other might happen to be JSON."""
+    path = tmp_path / "flags.json"
+    write(path, b"one")
+    real, calls = os.fstat, []
+
+    def fstat(descriptor: int) -> os.stat_result:
+        calls.append(descriptor)
+        if len(calls) == 2:
+            write(path, b"three")
+        return real(descriptor)
+
+    monkeypatch.setattr("flagsvc.proxy.configuration.sources.file.os.fstat", fstat)
+    with pytest.raises(UpstreamError, match="changed while it was read") as caught:
+        await FileSource(path, clock=FakeClock(), refresh_ms=0).fetch(None)
+    assert caught.value.kind == "document"
+
+
+@asynchronous
+async def test_a_change_of_the_file_is_served(tmp_path: Path) -> None:
+    """Within the watching pace, a half-written file in between changes nothing (behaviour: file sources)."""
+    path, clock, log = tmp_path / "flags.json", FakeClock(), RecordingLog()
+    holder: Holder[TinySnapshot] = Holder()
+    source = FileSource(path, clock=clock, refresh_ms=60_000)
+    document_storage = DocumentStorage(NoStore(), "key", log)
+    write(path, document("one"))
+    poller = Poller(
+        source,
+        holder,
+        Preparer(tiny_compile),
+        document_storage,
+        clock=clock,
+        log=log,
+        draw=lambda: 0.0,
+        refresh_ms=60_000,
+    )
+    poller.start()
+    served = []
+    for at, body in enumerate((document("one"), document("two")[:-5], document("two"), document("three"))):
+        write(path, body, LONG_AGO + at)
+        await clock.advance(await clock.next_sleep())
+        await until(lambda: clock.sleeping)
+        assert holder.current is not None
+        served.append(list(holder.current.names))
+    await poller.stop()
+    assert served == [["one"], ["one"], ["two"], ["three"]]
+    assert log.at("warn") == ["the configuration could not be fetched", "the configuration is fetched again"]

@@ -1,0 +1,274 @@
+"""Configurations in a folder."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from flagsvc.core.errors import StoreError
+from flagsvc.proxy.configuration.stores import FileStore, StoredDocument
+from flagsvc.proxy.configuration.stores import file as module
+from flagsvc.proxy.configuration.stores.file import ABANDONED_S, MOST_BYTES, frame, read_file, unframe
+from flagsvc.proxy.upstream import Limits
+
+KEY = "0123abc"
+
+
+def files(folder: Path) -> list[str]:
+    """Return the names in a folder."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("cut_previous", [False, True])
+def test_every_kill_point_leaves_the_old_or_the_new_generation(tmp_path: Path, cut_previous: bool) -> None:
+    """The newest file cut off at every byte gives the previous generation, the previous one cut off never hides the newest."""
+    store = FileStore(tmp_path)
+    store.set(KEY, b"old generation")
+    store.set(KEY, b"new generation")
+    path = tmp_path / (f"{KEY}.previous" if cut_previous else f"{KEY}.flags")
+    whole = path.read_bytes()
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        assert store.get(KEY) == (b"new generation" if cut_previous else b"old generation")
+
+
+def test_both_generations_cut_off_is_an_error_and_never_half_a_document(tmp_path: Path) -> None:
+    """At every pair of lengths that are short of the whole."""
+    store = FileStore(tmp_path)
+    store.set(KEY, b"old")
+    store.set(KEY, b"new")
+    newest, previous = tmp_path / f"{KEY}.flags", tmp_path / f"{KEY}.previous"
+    one, two = newest.read_bytes(), previous.read_bytes()
+    for length in range(len(one)):
+        newest.write_bytes(one[:length])
+        previous.write_bytes(two[:length])
+        with pytest.raises(StoreError, match="no generation"):
+            store.get(KEY)
+
+
+@pytest.mark.parametrize("unread", [".flags", ".previous"])
+def test_a_generation_that_cannot_be_read_does_not_hide_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unread: str
+) -> None:
+    """Nor does it keep the next one from being written; where no other is there, the reason is told."""
+    store = FileStore(tmp_path)
+
+    def failing(path: Path) -> bytes | None:
+        if path.suffix == unread:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return read_file(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "read_file", failing)
+        for data in (b"one", b"two"):
+            store.set(KEY, data)
+    store.set(KEY, b"three")
+    monkeypatch.setattr(module, "read_file", failing)
+    assert store.get(KEY) == (b"two" if unread == ".flags" else b"three")
+    (tmp_path / f"{KEY}{'.previous' if unread == '.flags' else '.flags'}").unlink()
+    with pytest.raises(StoreError, match="input/output error"):
+        store.get(KEY)
+
+
+def test_every_single_changed_byte_is_noticed(tmp_path: Path) -> None:
+    """The digest covers the data, the frame covers the digest."""
+    store = FileStore(tmp_path)
+    store.set(KEY, b"old")
+    store.set(KEY, b"new")
+    newest = tmp_path / f"{KEY}.flags"
+    whole = newest.read_bytes()
+    for at in range(len(whole)):
+        newest.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        assert store.get(KEY) == b"old"
+
+
+@pytest.mark.parametrize("step", ["write", "fsync", "replace-1", "replace-2"])
+def test_a_stop_at_every_step_of_writing_leaves_a_whole_generation(
+    tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever step the machine fails at, the last generation that was in place is found, and no temporary file stays."""
+    store = FileStore(tmp_path)
+    store.set(KEY, b"old")
+    calls = []
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.EIO, "the machine stopped")
+
+    def replace(path: Path, target: Path) -> None:
+        calls.append(target)
+        if step == f"replace-{len(calls)}":
+            fail()
+        os.replace(path, target)
+
+    if step.startswith("replace"):
+        monkeypatch.setattr(Path, "replace", replace)
+    else:
+        monkeypatch.setattr(os, "fsync" if step == "fsync" else "fdopen", fail)
+    with pytest.raises(StoreError, match="the machine stopped"):
+        store.set(KEY, b"new")
+    monkeypatch.undo()
+    assert store.get(KEY) == b"old"
+    assert not [name for name in files(tmp_path) if name.endswith(".tmp")]
+    store.set(KEY, b"newer")
+    assert store.get(KEY) == b"newer"
+
+
+def test_what_is_stored_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file before it gets its name, and the folder after that: a machine that loses its power keeps both, or neither."""
+    steps: list[str] = []
+    fsync, replace = os.fsync, Path.replace
+
+    def synced(descriptor: int) -> None:
+        steps.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        fsync(descriptor)
+
+    def named(path: Path, target: Path) -> Path:
+        steps.append("name")
+        return replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", named)
+    FileStore(tmp_path).set(KEY, b"data")
+    assert steps == ["file", "name", "folder"]
+
+
+def test_a_damaged_generation_never_becomes_the_previous_one(tmp_path: Path) -> None:
+    """The good one behind it is kept instead."""
+    store = FileStore(tmp_path)
+    store.set(KEY, b"good")
+    store.set(KEY, b"later")
+    (tmp_path / f"{KEY}.flags").write_bytes(b"damaged")
+    store.set(KEY, b"new")
+    (tmp_path / f"{KEY}.flags").write_bytes(b"damaged again")
+    assert store.get(KEY) == b"good"
+
+
+def test_nothing_stored_is_none(tmp_path: Path) -> None:
+    """In an empty folder and in one that is not there."""
+    assert FileStore(tmp_path).get(KEY) is None
+    assert FileStore(tmp_path / "missing").get(KEY) is None
+
+
+def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
+    """0600 in a folder of 0700, whatever the umask."""
+    folder = tmp_path / "state" / "flagsvc"
+    before = os.umask(0)
+    try:
+        store = FileStore(folder)
+        store.set(KEY, b"one")
+        store.set(KEY, b"two")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert files(folder) == [f"{KEY}.flags", f"{KEY}.previous"]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
+
+
+def test_keys_do_not_see_each_other(tmp_path: Path) -> None:
+    """Another environment's flags are another file."""
+    store = FileStore(tmp_path)
+    store.set("one", b"1")
+    store.set("two", b"2")
+    assert (store.get("one"), store.get("two"), store.get("three")) == (b"1", b"2", None)
+
+
+def test_another_process_may_write_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between looking at the newest generation and moving it, somebody else moved it."""
+    store = FileStore(tmp_path)
+    store.set(KEY, b"old")
+    real = Path.replace
+
+    def replace(path: Path, target: Path) -> Path:
+        if target.name.endswith(".previous"):
+            path.unlink()
+        return real(path, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    store.set(KEY, b"new")
+    assert store.get(KEY) == b"new"
+
+
+def test_temporary_files_of_killed_processes_are_swept_away(tmp_path: Path) -> None:
+    """Old ones of this key; not those that somebody may be writing now, nor anybody else's."""
+    old, young, foreign = (tmp_path / name for name in (f".{KEY}.aa.tmp", f".{KEY}.bb.tmp", ".other.aa.tmp"))
+    for path in (old, young, foreign):
+        path.write_bytes(b"x")
+    long_ago = time.time() - ABANDONED_S - 60
+    for path in (old, foreign):
+        os.utime(path, (long_ago, long_ago))
+    FileStore(tmp_path).set(KEY, b"data")
+    assert files(tmp_path) == sorted([young.name, foreign.name, f"{KEY}.flags"])
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    """What is wrong and where; the keeper turns it into a warning."""
+    (tmp_path / "file").write_bytes(b"")
+    store = FileStore(tmp_path / "file" / "folder")
+    with pytest.raises(StoreError, match=r"`.*/file/folder`: not a directory"):
+        store.set(KEY, b"data")
+
+
+@pytest.mark.parametrize("data", [b"", b"\n", b"x\ny", bytes(range(256))])
+def test_any_data_comes_back(tmp_path: Path, data: bytes) -> None:
+    """Line breaks and nothing at all included."""
+    assert unframe(frame(data)) == data
+    FileStore(tmp_path).set(KEY, data)
+    assert FileStore(tmp_path).get(KEY) == data
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\n", b"other\n", frame(b"x") + b"y", frame(b"x\n")[:-1]])
+def test_what_was_not_written_by_us_is_nothing(content: bytes | None) -> None:
+    """No file, other files, appended bytes."""
+    assert unframe(content) is None
+
+
+def test_what_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its size is looked at before; the error names file, size and limit; another generation serves, and the next one is stored."""
+    store = FileStore(tmp_path)
+    for data in (b"old", b"new"):
+        store.set(KEY, data)
+    newest = tmp_path / f"{KEY}.flags"
+    with newest.open("r+b") as file:
+        file.truncate(10**12)  # takes no room on the disk, and would not fit into memory
+    assert store.get(KEY) == b"old"
+    (tmp_path / f"{KEY}.previous").unlink()
+    said = f"^`{newest}` has 1000000000000 bytes, and flagsvc stores at most {MOST_BYTES}$"
+    with pytest.raises(StoreError, match=said):
+        store.get(KEY)
+    store.set(KEY, b"newer")
+    assert store.get(KEY) == b"newer" and files(tmp_path) == [newest.name]
+    monkeypatch.setattr(module, "MOST_BYTES", newest.stat().st_size)
+    assert store.get(KEY) == b"newer"
+    with pytest.raises(StoreError, match="at most"):
+        store.set(KEY, b"newer and larger")
+    assert store.get(KEY) == b"newer"
+
+
+def test_the_largest_document_can_be_stored() -> None:
+    """What the upstream may give, with what stands before it."""
+    assert Limits().max_bytes + len(frame(StoredDocument(b"", "x" * 10_000).pack())) < MOST_BYTES
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    """A pipe under the name of a generation would never end."""
+    os.mkfifo(tmp_path / f"{KEY}.flags")
+    with pytest.raises(StoreError, match=f"^`{tmp_path / KEY}.flags` is no file$"):
+        FileStore(tmp_path).get(KEY)
+
+
+@pytest.mark.parametrize(
+    ("mode", "exposed"),
+    [(0o700, False), (0o750, False), (0o710, False), (0o770, True), (0o702, True), (0o704, True), (0o755, True)],
+)
+def test_a_folder_that_is_open_to_all(tmp_path: Path, mode: int, exposed: bool) -> None:
+    """Where somebody else may write, or everybody read, it is told; where there is no folder yet it will be the owner's."""
+    folder = tmp_path / "state"
+    assert FileStore(folder).exposed() is None
+    folder.mkdir()
+    folder.chmod(mode)
+    assert FileStore(folder).exposed() == (mode if exposed else None)

@@ -1,0 +1,327 @@
+"""What reads and writes the stored configuration."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from flagsvc.core.errors import StoreError
+from flagsvc.proxy.configuration.stores import (
+    DocumentStorage,
+    FileStore,
+    NoStore,
+    StorageProvider,
+    StoredDocument,
+    storage_key,
+)
+from flagsvc.testing import MemoryStore, RecordingLog, turns
+from support.aio import asynchronous, until
+
+RECORD = StoredDocument(b'{"features":[]}\nmore', 'W/"one"')
+IDENTITY = {"url": "u", "token": "t", "project": None, "name_prefix": None, "tags": ()}
+
+
+@pytest.mark.parametrize("record", [RECORD, StoredDocument(b"", None), StoredDocument(b"\n\n", '"ü"')])
+def test_a_record_comes_back(record: StoredDocument) -> None:
+    """Document and ETag, with or without line breaks."""
+    assert StoredDocument.unpack(record.pack()) == record
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"{}\n", b"[]\nx", b"rubbish\nx", b"\xff\nx", b'{"flagsvc":2}\nx'])
+def test_other_data_are_no_record(data: bytes) -> None:
+    """Somebody else's, or a later version's."""
+    with pytest.raises(StoreError):
+        StoredDocument.unpack(data)
+
+
+def test_an_etag_of_the_wrong_kind_is_none() -> None:
+    """It would end up in a header."""
+    assert StoredDocument.unpack(b'{"flagsvc":1,"etag":7}\nx') == StoredDocument(b"x", None)
+
+
+def test_the_key_depends_on_everything_that_decides_the_answer() -> None:
+    """URL, token, project, prefix and tags, each; and on nothing else, over restarts."""
+    changes = [
+        {},
+        {"url": "v"},
+        {"token": "s"},
+        {"project": "p"},
+        {"name_prefix": "p"},
+        {"tags": (("p", ""),)},
+        {"tags": (("", "p"),)},
+        {"url": "ut", "token": ""},
+    ]
+    keys = [storage_key(**{**IDENTITY, **change}) for change in changes]
+    assert len(set(keys)) == len(changes)
+    assert storage_key(**IDENTITY) == keys[0] == "fcde99e1f97c333ba83983a7694ff06594595c2b"
+    assert all(set(key) <= set("0123456789abcdef") for key in keys)
+
+
+@asynchronous
+async def test_what_is_saved_is_loaded() -> None:
+    """By a keeper of the same key only."""
+    store = MemoryStore()
+    document_storage = DocumentStorage(store, "key", RecordingLog())
+    document_storage.save(RECORD)
+    await document_storage.flush(5)
+    assert await DocumentStorage(store, "key", RecordingLog()).load() == RECORD
+    assert await DocumentStorage(store, "other", RecordingLog()).load() is None
+
+
+@asynchronous
+async def test_flushing_nothing_is_nothing() -> None:
+    """A proxy that never got a document stops at once."""
+    await DocumentStorage(MemoryStore(), "key", RecordingLog()).flush(5)
+
+
+class SlowStore(MemoryStore):
+    """Writes when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = asyncio.Event()
+        self.written: list[bytes] = []
+
+    async def set(self, key: str, data: bytes) -> None:
+        """Wait, then store."""
+        await self.gate.wait()
+        self.written.append(data)
+        await super().set(key, data)
+
+
+@asynchronous
+async def test_of_many_records_only_the_last_is_written() -> None:
+    """A store that is slower than the upstream changes must not fall behind for ever."""
+    store = SlowStore()
+    document_storage = DocumentStorage(store, "key", RecordingLog())
+    records = [StoredDocument(str(number).encode(), None) for number in range(5)]
+    for record in records:
+        document_storage.save(record)
+        await turns()
+    await document_storage.flush(0.01)
+    assert store.written == []
+    store.gate.set()
+    await document_storage.flush(5)
+    assert store.written == [records[0].pack(), records[-1].pack()]
+    document_storage.save(RECORD)
+    await document_storage.flush(5)
+    assert store.data["key"] == RECORD.pack()
+
+
+@asynchronous
+async def test_trouble_with_a_store_is_told_once() -> None:
+    """Two failures of the same kind, then success: two lines."""
+    store, log = MemoryStore(), RecordingLog()
+    document_storage = DocumentStorage(store, "key", log)
+    for fault in (OSError("full"), OSError("still full"), None):
+        store.fault = fault
+        document_storage.save(RECORD)
+        await document_storage.flush(5)
+    assert log.at("warn") == ["the configuration could not be stored", "the configuration is stored again"]
+
+
+@asynchronous
+async def test_what_could_not_be_stored_is_stored_as_soon_as_it_can() -> None:
+    """A disk that was full at the start is tried again later, without a new configuration; what is stored is not written twice."""
+    store, log = MemoryStore(), RecordingLog()
+    document_storage = DocumentStorage(store, "key", log)
+    document_storage.save_again()
+    store.fault = OSError("full")
+    document_storage.save(RECORD)
+    await document_storage.flush(5)
+    store.fault = None
+    document_storage.save_again()
+    await document_storage.flush(5)
+    assert store.data["key"] == RECORD.pack()
+    store.data.clear()
+    document_storage.save_again()
+    await document_storage.flush(5)
+    assert store.data == {}
+
+
+@asynchronous
+async def test_a_store_that_hangs_does_not_hold_the_start_up() -> None:
+    """Loading is given up after its time."""
+
+    class HangingStore(MemoryStore):
+        async def get(self, key: str) -> bytes | None:
+            await asyncio.Event().wait()
+            return None
+
+    log = RecordingLog()
+    assert await DocumentStorage(HangingStore(), "key", log, load_s=0.01).load() is None
+    assert str(log.lines[0].fields["error"]).startswith("TimeoutError at ")
+
+
+@asynchronous
+async def test_a_store_that_hangs_is_asked_once() -> None:
+    """Whoever loads again has no second question wait behind the first, nor waits for it again; its answer counts when it comes."""
+
+    class StalledStore(MemoryStore):
+        def __init__(self) -> None:
+            super().__init__()
+            self.gate = asyncio.Event()
+            self.asked = 0
+
+        async def get(self, key: str) -> bytes | None:
+            self.asked += 1
+            await self.gate.wait()
+            return RECORD.pack()
+
+    store = StalledStore()
+    document_storage = DocumentStorage(store, "key", RecordingLog(), load_s=0.01)
+    assert [await document_storage.load() for _ in range(3)] == [None] * 3
+    assert store.asked == 1
+    store.gate.set()
+    await turns()
+    assert await document_storage.load() == RECORD
+    store.gate.clear()
+    loading = asyncio.ensure_future(document_storage.load())
+    await until(lambda: store.asked == 2)
+    loading.cancel()
+    await asyncio.wait([loading])
+    store.gate.set()
+    assert await document_storage.load() == RECORD and store.asked == 3
+
+
+@asynchronous
+async def test_what_was_asked_for_under_another_key_is_not_taken() -> None:
+    """An answer that comes after the key has changed is of another configuration."""
+
+    class LateStore(MemoryStore):
+        gate = asyncio.Event()
+
+        async def get(self, key: str) -> bytes | None:
+            if key == "former":
+                await self.gate.wait()
+            return StoredDocument(key.encode()).pack()
+
+    store = LateStore()
+    document_storage = DocumentStorage(store, "former", RecordingLog(), load_s=0.01)
+    assert await document_storage.load() is None
+    document_storage.rename("present")
+    store.gate.set()
+    await turns()
+    assert await document_storage.load() == StoredDocument(b"present")
+
+
+@asynchronous
+async def test_what_a_provider_says_is_not_repeated() -> None:
+    """The text of anybody's exception may hold the document: its class and place are logged, for reading and writing."""
+    store, log = MemoryStore(), RecordingLog()
+    store.fault = ValueError("cannot store: user-4711")
+    document_storage = DocumentStorage(store, "key", log)
+    assert await document_storage.load() is None
+    document_storage.save(RECORD)
+    await document_storage.flush(5)
+    assert len(log.lines) == 2 and all("ValueError at " in str(line.fields["error"]) for line in log.lines)
+    assert "4711" not in str(log.lines)
+
+
+@asynchronous
+async def test_plain_methods_are_called_in_a_thread() -> None:
+    """So that a provider may block."""
+    threads = []
+
+    class PlainStore:
+        def get(self, key: str) -> bytes | None:
+            threads.append(threading.current_thread())
+            return RECORD.pack()
+
+        def set(self, key: str, data: bytes) -> None:
+            threads.append(threading.current_thread())
+
+    document_storage = DocumentStorage(PlainStore(), "key", RecordingLog())
+    assert await document_storage.load() == RECORD
+    document_storage.save(RECORD)
+    await document_storage.flush(5)
+    assert len(threads) == 2 and threading.main_thread() not in threads
+
+
+def test_a_plain_provider_that_hangs_does_not_hold_the_end_up() -> None:
+    """A disk that is gone, or a database that never answers: the event loop ends all the same, and with it the process."""
+    gate = threading.Event()
+
+    class StuckStore:
+        def get(self, key: str) -> bytes | None:
+            gate.wait(20)
+            return None
+
+        def set(self, key: str, data: bytes) -> None:
+            gate.wait(20)
+
+    async def main() -> bool:
+        document_storage = DocumentStorage(StuckStore(), "key", RecordingLog(), load_s=0.01)
+        assert await document_storage.load() is None
+        document_storage.save(RECORD)
+        await document_storage.flush(0.01)
+        return gate.is_set()
+
+    before = threading.enumerate()
+    begun = time.monotonic()
+    assert asyncio.run(main()) is False
+    assert time.monotonic() - begun < 10
+    left = [thread for thread in threading.enumerate() if thread not in before]
+    assert len(left) == 2 and all(thread.daemon for thread in left)
+    gate.set()
+    for thread in left:
+        thread.join(10)
+
+
+@asynchronous
+async def test_a_folder_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
+    """The start goes on (specification: storageProvider)."""
+    (tmp_path / "file").write_bytes(b"")
+    log = RecordingLog()
+    document_storage = DocumentStorage(FileStore(tmp_path / "file" / "folder"), "key", log)
+    assert await document_storage.load() is None
+    document_storage.save(RECORD)
+    await until(lambda: "the configuration could not be stored" in log.at("warn"))
+    await document_storage.flush(5)
+
+
+@asynchronous
+async def test_storing_nothing() -> None:
+    """`none` takes everything and has nothing."""
+    store: StorageProvider = NoStore()
+    document_storage = DocumentStorage(store, "key", RecordingLog())
+    document_storage.save(RECORD)
+    await document_storage.flush(5)
+    assert await document_storage.load() is None
+
+
+@asynchronous
+async def test_another_key() -> None:
+    """What was kept, saved here or loaded, goes under the new key when there is occasion, as does what comes; the old one stays."""
+    store = MemoryStore()
+    document_storage = DocumentStorage(store, "old", RecordingLog())
+    document_storage.save(RECORD)
+    await document_storage.flush(5)
+    later = DocumentStorage(store, "old", RecordingLog())
+    assert await later.load() == RECORD
+    for each, key in ((document_storage, "new"), (later, "newer")):
+        each.rename(key)
+        assert await DocumentStorage(store, key, RecordingLog()).load() is None
+        each.save_again()
+        await each.flush(5)
+        assert await DocumentStorage(store, key, RecordingLog()).load() == RECORD
+    other = StoredDocument(b"{}", None)
+    document_storage.save(other)
+    await document_storage.flush(5)
+    assert await DocumentStorage(store, "new", RecordingLog()).load() == other
+    assert await DocumentStorage(store, "old", RecordingLog()).load() == RECORD
+
+
+@asynchronous
+async def test_another_key_before_there_is_anything() -> None:
+    """Then nothing is written until something comes."""
+    store = MemoryStore()
+    document_storage = DocumentStorage(store, "old", RecordingLog())
+    document_storage.rename("new")
+    document_storage.save_again()
+    await document_storage.flush(5)
+    assert store.data == {}

@@ -1,0 +1,139 @@
+"""The table of the configuration's life."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flagsvc.core.errors import DocumentError, UpstreamError
+from flagsvc.proxy.configuration.lifecycle import (
+    POLLED,
+    TABLE,
+    Action,
+    Event,
+    LifecycleStatus,
+    Pace,
+    State,
+    advance,
+    arrival,
+    event_of,
+)
+
+KEY = {"R": Action.REPLACE, "k": Action.KEEP_ETAG, "d": Action.DROP_ETAG, "s": Action.SAVE, "h": Action.HOLD_BACK}
+
+# event, pace (while cold a failure's is `soon`), then what follows in each state; behind it the actions by letter
+STATES = ("cold", "restored", "bootstrapped", "fresh", "stale", "rejected")
+EXPECTED = """
+restored      normal    restored:Rk      restored         bootstrapped    fresh      stale      rejected
+bootstrapped  normal    bootstrapped:Rd  bootstrapped:Rd  bootstrapped    fresh      stale      rejected
+fetched       normal    fresh:Rks        fresh:Rks        fresh:Rks       fresh:Rks  fresh:Rks  fresh:Rks
+same          normal    cold             fresh:k          fresh:ks        fresh:k    fresh:k    fresh:k
+not-modified  normal    cold             fresh            bootstrapped    fresh      fresh      fresh
+empty         normal    fresh:Rks        restored:h       bootstrapped:h  fresh:h    stale:h    rejected:h
+rejected      back-off  cold             restored         bootstrapped    rejected   rejected   rejected
+refused       slow      cold             restored         bootstrapped    rejected   rejected   rejected
+failed        back-off  cold             restored         bootstrapped    stale      stale      stale
+"""
+
+
+def cells() -> list[tuple[State, Event, State, Pace, tuple[Action, ...]]]:
+    """Return the expected table, one cell a row."""
+    found = []
+    for line in EXPECTED.strip().splitlines():
+        event, usual, *row = line.split()
+        for before, cell in zip(STATES, row, strict=True):
+            after, _, letters = cell.partition(":")
+            actions = tuple(KEY[letter] for letter in letters)
+            pace = "soon" if before == "cold" and usual != "normal" else usual
+            found.append((State(before), Event(event), State(after), Pace(pace), actions))
+    return found
+
+
+@pytest.mark.parametrize(("before", "event", "after", "pace", "actions"), cells())
+def test_every_cell_of_the_table(
+    before: State, event: Event, after: State, pace: Pace, actions: tuple[Action, ...]
+) -> None:
+    """Each state and event lead where the specification and behaviour.md say."""
+    assert TABLE[before, event] == (after, pace, actions)
+
+
+def test_the_table_is_complete() -> None:
+    """There is a cell for every pair, the expected table holds every pair, and there is nothing else."""
+    pairs = set(itertools.product(State, Event))
+    assert set(TABLE) == pairs == {(before, event) for before, event, *_ in cells()}
+
+
+EVENTS = st.sampled_from(Event)
+UPSTREAMS = (State.FRESH, State.STALE, State.REJECTED)
+
+
+def failures_after(life: LifecycleStatus, pace: Pace) -> int:
+    """Return how many polls in a row have failed after one more poll."""
+    return 0 if pace is Pace.NORMAL else life.failures + 1
+
+
+@given(st.lists(EVENTS))
+def test_laws_of_every_history(history: list[Event]) -> None:
+    """Readiness is never lost, only a poll's document replaces an upstream's, failures count up and end at once."""
+    life = LifecycleStatus()
+    for event in history:
+        before, (life, step) = life, advance(life, event)
+        assert before.state is State.COLD or life.state is not State.COLD
+        if before.state in UPSTREAMS:
+            assert life.state in UPSTREAMS
+            assert Action.REPLACE not in step.actions or event is Event.FETCHED
+        assert life.failures == (before.failures if event not in POLLED else failures_after(before, step.pace))
+        assert (step.pace is Pace.SOON) == (life.state is State.COLD and step.pace is not Pace.NORMAL)
+        assert (Action.SAVE in step.actions) <= (life.state is State.FRESH)
+
+
+@given(st.lists(EVENTS))
+def test_doubt_lasts_until_the_upstream_says_something_else(history: list[Event]) -> None:
+    """A failure between two empty documents is no evidence; a 304 or a document with toggles is."""
+    life = advance(advance(LifecycleStatus(), Event.FETCHED)[0], Event.EMPTY)[0]
+    assert life.doubt
+    for event in history:
+        before, (life, _) = life, advance(life, event)
+        if event in (Event.FETCHED, Event.SAME, Event.NOT_MODIFIED):
+            assert not life.doubt
+        elif event is not Event.EMPTY:
+            assert life.doubt == before.doubt
+
+
+@pytest.mark.parametrize(
+    ("names", "served", "doubt", "event"),
+    [
+        (["a"], None, False, Event.FETCHED),
+        (["a"], ["b"], False, Event.FETCHED),
+        (["a"], ["b"], True, Event.FETCHED),
+        ([], ["b"], False, Event.EMPTY),
+        ([], ["b"], True, Event.FETCHED),
+        ([], [], False, Event.FETCHED),
+        ([], None, False, Event.EMPTY),
+    ],
+)
+def test_what_an_arrival_is(names: list[str], served: list[str] | None, doubt: bool, event: Event) -> None:
+    """Only emptiness where there was something is held back, and only once. At a cold start the table accepts it."""
+    assert arrival(names, served, doubt) is event
+    assert TABLE[State.COLD, Event.EMPTY].state is State.FRESH
+
+
+@pytest.mark.parametrize(
+    ("kind", "event"),
+    [
+        ("unauthorized", Event.REFUSED),
+        ("document", Event.REJECTED),
+        ("network", Event.FAILED),
+        ("not-found", Event.FAILED),
+        ("throttled", Event.FAILED),
+        ("server", Event.FAILED),
+        ("unexpected", Event.FAILED),
+    ],
+)
+def test_what_a_failure_is(kind: str, event: Event) -> None:
+    """Every kind of UpstreamError is an event; what is no UpstreamError is about the document."""
+    assert event_of(UpstreamError(kind, "x")) is event
+    assert event_of(DocumentError("features", "x")) is Event.REJECTED

@@ -1,0 +1,310 @@
+"""The loop that keeps the configuration current: its ordinary life, and trouble."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from flagsvc.core.errors import UpstreamError
+from flagsvc.proxy.configuration.prepare import SLICE_BYTES
+from flagsvc.proxy.configuration.stores import StoredDocument
+from flagsvc.proxy.upstream import Fetched
+from flagsvc.testing import FakeSource, MemoryStore
+from flagsvc.testing.sources import etag_of
+from support.aio import asynchronous, until
+from support.polling import DOWN, EMPTY, ONE, REFUSED, TWO, running, stored
+from support.tiny_engine import TinyCompiled, TinySnapshot, document, tiny_compile
+
+# ---- the ordinary life
+
+
+@asynchronous
+async def test_the_first_document_makes_the_proxy_ready() -> None:
+    """Served, saved, dated; the ETag goes with the next poll, one refresh interval later."""
+    async with running(ONE) as world:
+        began = world.clock.now() * 1000
+        assert await world.round() == 5.0
+        assert (world.serves, world.holder.state) == (["one"], "fresh")
+        assert world.holder.last_update_ms == world.holder.last_fetch_ms - 5000 == began
+        assert world.source.etags == [None, etag_of(ONE)]
+        assert StoredDocument.unpack(world.store.data["key"]) == StoredDocument(ONE, etag_of(ONE))
+        assert world.log.at("info") == ["configuration replaced"]
+
+
+@asynchronous
+async def test_not_modified_changes_the_date_of_the_check_only() -> None:
+    """Snapshot and document stay the very same objects."""
+    async with running(ONE) as world:
+        await world.clock.next_sleep()
+        before = world.holder.current, world.holder.document, world.holder.last_update_ms
+        await world.clock.advance(5)
+        after = world.holder.current, world.holder.document, world.holder.last_update_ms
+        assert all(old is new for old, new in zip(before, after, strict=True))
+        assert world.holder.last_fetch_ms == world.holder.last_update_ms + 5000
+
+
+@asynchronous
+async def test_a_change_is_served() -> None:
+    """With the poll that brings it."""
+    async with running(ONE, TWO) as world:
+        await world.round()
+        assert (world.serves, world.source.etags) == (["two"], [None, etag_of(ONE)])
+        assert world.holder.last_update_ms == world.clock.now() * 1000
+        assert StoredDocument.unpack(world.store.data["key"]).body == TWO
+
+
+@asynchronous
+async def test_a_full_disk_at_the_start_costs_only_one_round() -> None:
+    """What could not be stored is stored after the next good poll, also when that brings nothing new."""
+    store = MemoryStore()
+    store.fault = OSError("full")
+    async with running(ONE, store=store) as world:
+        delay = await world.clock.next_sleep()
+        assert store.data == {}
+        store.fault = None
+        await world.clock.advance(delay)
+        await world.poller.stop()
+        assert StoredDocument.unpack(store.data["key"]).body == ONE
+
+
+@asynchronous
+async def test_the_end_waits_for_what_is_being_stored() -> None:
+    """A process that is told to end as soon as it has a new document begins with it the next time."""
+    store = SlowStore()
+    async with running(ONE, store=store) as world:
+        await store.writing.wait()
+        stopping = asyncio.ensure_future(world.poller.stop())
+        await asyncio.wait([stopping], timeout=0.05)
+        store.go_on.set()
+        await stopping
+        assert StoredDocument.unpack(store.data["key"]).body == ONE
+
+
+class SlowStore(MemoryStore):
+    """A store that says when it writes, and writes when it is told to go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writing, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def set(self, key: str, data: bytes) -> None:
+        """Store, some time."""
+        self.writing.set()
+        await self.go_on.wait()
+        await super().set(key, data)
+
+
+@asynchronous
+async def test_the_same_bytes_without_an_etag_are_no_change() -> None:
+    """An upstream that knows no ETags does not cause a new snapshot every five seconds."""
+    compiled = []
+
+    def counting(raw: object, previous: TinySnapshot | None) -> TinyCompiled:
+        compiled.append(raw)
+        return tiny_compile(raw, previous)
+
+    async with running(Fetched(ONE), Fetched(bytes(bytearray(ONE)), '"new"'), compile=counting) as world:
+        await world.round()
+        await world.round()
+        assert (len(compiled), world.holder.state) == (1, "fresh")
+        assert world.source.etags == [None, None, '"new"']
+
+
+@asynchronous
+async def test_a_refresh_interval_of_0_polls_until_the_first_success_and_never_again() -> None:
+    """Failures before it are retried (specification: refreshInterval)."""
+    async with running(DOWN, DOWN, ONE, TWO, refresh_ms=0) as world:
+        for _ in range(2):
+            assert 0 < await world.round() <= 10
+        await until(lambda: not world.poller.running)
+        await world.clock.advance(100_000)
+        assert (world.serves, len(world.source.etags), world.poller.restarts) == (["one"], 3, 0)
+
+
+@asynchronous
+async def test_a_refresh_interval_of_0_still_confirms_an_empty_document() -> None:
+    """What was held back is no success yet."""
+    async with running(EMPTY, EMPTY, refresh_ms=0, store=stored(ONE, None)) as world:
+        assert await world.clock.next_sleep() == 5.0
+        assert world.serves == ["one"]
+        await world.clock.advance(5)
+        assert world.serves == []
+        await until(lambda: not world.poller.running)
+
+
+# ---- trouble
+
+
+@asynchronous
+async def test_failures_back_off_and_the_first_success_ends_it() -> None:
+    """The last good configuration is served throughout; then the pace is the normal one at once."""
+    async with running(ONE, *[DOWN] * 6, ONE) as world:
+        assert await world.round() == 5.0
+        delays = []
+        for _ in range(6):
+            assert (world.serves, world.holder.state) == (["one"], "stale")
+            delays.append(await world.round())
+        assert delays == sorted(delays) and delays[0] >= 5 and delays[-1] == 25.0
+        assert world.holder.state == "fresh"
+        assert await world.clock.next_sleep() == 5.0
+        assert world.log.at("warn") == ["the configuration could not be fetched", "the configuration is fetched again"]
+
+
+@asynchronous
+async def test_failures_do_not_count_as_checks() -> None:
+    """An operator must see by the date of the last check that the upstream is away."""
+    async with running(ONE, DOWN) as world:
+        await world.round()
+        await world.round()
+        assert world.holder.last_fetch_ms == world.holder.last_update_ms
+
+
+@asynchronous
+async def test_a_cold_start_retries_soon() -> None:
+    """A proxy that starts a moment before its upstream does not make callers wait for a refresh interval."""
+    async with running(*[DOWN] * 5, ONE) as world:
+        assert [await world.round() for _ in range(5)] == [1.0, 2.0, 2.5, 2.5, 2.5]
+        assert world.serves == ["one"]
+
+
+@asynchronous
+async def test_a_token_that_is_refused_at_a_cold_start_may_be_made_a_moment_later() -> None:
+    """Who starts first does not matter, also where the flag server has yet to be told of the token."""
+    async with running(*[REFUSED] * 9, ONE, REFUSED, REFUSED) as world:
+        assert max([await world.round() for _ in range(9)]) <= 5.0
+        assert world.serves == ["one"]
+        assert [await world.round() for _ in range(2)] == [5.0, 25.0]
+        assert (world.serves, world.holder.state) == (["one"], "rejected")
+
+
+def wish(seconds: float) -> UpstreamError:
+    """Return the error of a server that asks to be left alone for so long."""
+    return UpstreamError("throttled", "slow down", status=429, retry_after=seconds)
+
+
+@asynchronous
+async def test_retry_after_is_obeyed() -> None:
+    """The next poll is not before; while there is nothing to serve a minute is enough."""
+    async with running(ONE, wish(100), wish(100_000)) as world:
+        assert [await world.round() for _ in range(3)] == [5.0, 100.0, 3600.0]
+    async with running(wish(10), wish(100_000), wish(0)) as world:
+        assert [await world.round() for _ in range(3)] == [10.0, 60.0, 2.5]
+
+
+@asynchronous
+async def test_a_refused_token_is_retried_slowly_for_ever_and_logged_once() -> None:
+    """The last good configuration is served; a token that works again is noticed without a restart."""
+    async with running(ONE, *[REFUSED] * 30, TWO) as world:
+        await world.round()
+        assert {await world.round() for _ in range(30)} == {25.0}
+        assert (world.serves, world.holder.state) == (["two"], "fresh")
+        assert world.log.at("error") == ["the configuration could not be fetched"]
+        assert await world.clock.next_sleep() == 5.0
+
+
+@pytest.mark.parametrize("bad", [b"{", b"[]", b'{"features":{}}', b"", UpstreamError("document", "cut off")])
+@asynchronous
+async def test_a_bad_document_never_replaces_a_good_one(bad: bytes | UpstreamError) -> None:
+    """Its ETag is never sent, nothing of it is stored."""
+    async with running(ONE, bad, bad, ONE) as world:
+        await world.round()
+        for _ in range(2):
+            assert (world.serves, world.holder.state) == (["one"], "rejected")
+            await world.round()
+        assert world.source.etags == [None] + [etag_of(ONE)] * 3
+        assert StoredDocument.unpack(world.store.data["key"]).body == ONE
+        assert world.holder.state == "fresh"
+
+
+@asynchronous
+async def test_an_empty_document_counts_when_the_next_poll_is_empty_too() -> None:
+    """Held back once, with a warning, at the normal pace; the ETag of what is held back is not sent."""
+    async with running(ONE, EMPTY, EMPTY) as world:
+        await world.round()
+        assert world.serves == ["one"]
+        assert world.log.at("warn") == ["an empty configuration is held back until the next poll is empty again"]
+        assert await world.round() == 5.0
+        assert world.serves == []
+        await world.round()
+        assert world.source.etags == [None, etag_of(ONE), etag_of(ONE), etag_of(EMPTY)]
+
+
+@asynchronous
+async def test_an_empty_document_followed_by_a_full_one_never_counted() -> None:
+    """And the next empty one is held back again."""
+    async with running(ONE, EMPTY, TWO, EMPTY, ONE) as world:
+        served = []
+        for _ in range(4):
+            await world.round()
+            served.append(world.serves)
+        assert served == [["one"], ["two"], ["two"], ["one"]]
+
+
+@asynchronous
+async def test_an_outage_between_two_empty_documents_changes_nothing() -> None:
+    """The second empty answer confirms the first."""
+    async with running(ONE, EMPTY, DOWN, EMPTY) as world:
+        for _ in range(3):
+            assert world.serves in (None, ["one"])
+            await world.round()
+        assert world.serves == []
+
+
+@asynchronous
+async def test_an_empty_document_at_a_cold_start_is_accepted() -> None:
+    """A new project has no toggles yet, and its proxy is ready. A second empty document is nothing special then."""
+    async with running(EMPTY, document(version=3)) as world:
+        await world.round()
+        assert (world.serves, world.holder.state) == ([], "fresh")
+        assert world.log.at("warn") == []
+
+
+@asynchronous
+async def test_malformed_features_are_named_and_counted() -> None:
+    """The rest is served; a flood of them is cut short in the log."""
+    odd = json.dumps({"features": [{"name": "good"}, *range(25)]}).encode()
+    async with running(odd) as world:
+        await world.clock.next_sleep()
+        assert (world.serves, world.holder.problems) == (["good"], 25)
+        lines = [line for line in world.log.lines if line.level == "warn"]
+        assert len(lines) == 21
+        assert lines[0].fields["path"] == "features[1]" and "`0`" in str(lines[0].fields["problem"])
+        assert lines[-1].fields == {"problems": 5}
+
+
+@asynchronous
+async def test_a_fault_nobody_thought_of_does_not_end_the_loop() -> None:
+    """It is counted and logged, what is served stays, and polling goes on."""
+    faults = [RuntimeError("bug")]
+
+    def faulty(raw: object, previous: TinySnapshot | None) -> TinyCompiled:
+        if previous is not None and faults:
+            raise faults.pop()
+        return tiny_compile(raw, previous)
+
+    async with running(ONE, TWO, compile=faulty) as world:
+        await world.round()
+        assert (world.poller.restarts, world.poller.running, world.serves) == (1, True, ["one"])
+        assert world.log.at("error") == ["polling failed and starts again"]
+        await world.round()
+        assert (world.poller.restarts, world.serves) == (1, ["two"])
+
+
+@asynchronous
+async def test_a_large_document_is_served_as_well() -> None:
+    """Whatever its size."""
+    async with running(document("large", filler="x" * 2 * SLICE_BYTES)) as world:
+        await world.holder.wait_ready()
+        assert world.serves == ["large"]
+
+
+@asynchronous
+async def test_a_source_that_is_cheap_to_ask_is_asked_at_its_own_pace() -> None:
+    """Never slower than the refresh interval, and with a back-off of a few steps only."""
+    async with running(source=FakeSource(ONE, *[DOWN] * 9, pace=0.5)) as world:
+        assert await world.round() == 0.5
+        assert [await world.round() for _ in range(4)] == [0.5, 1.0, 1.0, 1.0]
+    async with running(source=FakeSource(ONE, pace=60.0)) as world:
+        assert await world.round() == 5.0

@@ -1,0 +1,303 @@
+"""The loop that keeps the configuration current: what it starts from, storage and bootstrap."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from flagsvc.proxy.configuration import Preparer
+from flagsvc.proxy.configuration.stores import StoredDocument
+from flagsvc.proxy.upstream import Fetched
+from flagsvc.testing import FakeSource, MemoryStore, turns
+from flagsvc.testing.sources import etag_of
+from support.aio import asynchronous, until
+from support.polling import DOWN, EMPTY, ONE, TWO, World, running, stored
+from support.tiny_engine import TinyCompiled, TinySnapshot, document, tiny_compile
+
+# ---- storage and bootstrap
+
+
+@asynchronous
+async def test_what_was_stored_is_served_while_the_upstream_is_away() -> None:
+    """A restart is ready at once; a synchronisation it is not."""
+    async with running(DOWN, store=stored(ONE, '"old"')) as world:
+        await world.holder.wait_ready()
+        assert (world.serves, world.holder.state) == (["one"], "restored")
+        await world.round()
+        assert (world.holder.last_fetch_ms, world.holder.last_update_ms) == (0.0, 0.0)
+        assert world.source.etags[0] == '"old"'
+
+
+@asynchronous
+async def test_the_upstream_may_confirm_what_was_stored() -> None:
+    """With the stored ETag a 304 is enough; nothing is stored again."""
+    store = stored(ONE, etag_of(ONE))
+    before = dict(store.data)
+    async with running(ONE, store=store) as world:
+        await world.holder.wait_synchronised()
+        assert (world.serves, world.holder.state, store.data) == (["one"], "fresh", before)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"rubbish", StoredDocument(b"{", None).pack(), StoredDocument(b"[]", None).pack()]
+)
+@asynchronous
+async def test_unusable_storage_is_a_warning(data: bytes) -> None:
+    """The start goes on as if nothing were stored."""
+    store = MemoryStore()
+    store.data["key"] = data
+    async with running(ONE, store=store) as world:
+        await world.round()
+        assert (world.serves, len(world.log.at("warn"))) == (["one"], 1)
+        assert world.source.etags[0] is None
+
+
+@asynchronous
+async def test_a_fault_in_what_was_stored_does_not_cost_the_bootstrap() -> None:
+    """Should compiling it fail for a reason nobody thought of, the start goes on all the same."""
+
+    def faulty(parsed: object, previous: TinySnapshot | None) -> TinyCompiled:
+        made = tiny_compile(parsed, previous)
+        if "one" in made.snapshot.names:
+            raise RuntimeError("a bug")
+        return made
+
+    async with running(DOWN, store=stored(ONE, None), bootstrap=FakeSource(TWO), compile=faulty) as world:
+        await world.round()
+        assert (world.serves, world.holder.state, world.poller.restarts) == (["two"], "bootstrapped", 0)
+        assert "the stored configuration cannot be used" in world.log.at("warn")
+        assert "a bug" not in str(world.log.lines)
+
+
+@asynchronous
+async def test_a_storage_that_was_away_at_the_start() -> None:
+    """While the upstream is down it is looked into again, said once that it failed, and served from when it is there."""
+    store = stored(ONE, '"etag"')
+    store.fault = OSError("away")
+    async with running(DOWN, DOWN, DOWN, TWO, store=store) as world:
+        await world.round()
+        assert world.serves is None
+        store.fault = None
+        await world.round()
+        assert (world.serves, world.holder.state) == (["one"], "restored")
+        while world.holder.state != "fresh":
+            await world.round()
+        assert world.serves == ["two"] and world.source.etags[-1] in ('"etag"', etag_of(TWO))
+        said = [line for line in world.log.at("warn") if "stored" in line]
+        assert said == ["the stored configuration could not be read", "the stored configuration can be read again"]
+
+
+@asynchronous
+async def test_a_stored_document_that_was_of_no_use_at_the_start() -> None:
+    """Another may have been stored since, by another process."""
+    store = stored(b"no document", None)
+    async with running(DOWN, DOWN, DOWN, store=store) as world:
+        await world.round()
+        store.data.update(stored(ONE, None).data)
+        await world.round()
+        assert (world.serves, world.holder.state) == (["one"], "restored")
+        said = [line for line in world.log.at("warn") if "stored" in line]
+        assert said == ["the stored configuration cannot be used", "the stored configuration can be used"]
+
+
+@asynchronous
+async def test_bootstrap_replaces_what_was_stored_until_the_upstream_answers() -> None:
+    """While it stands no ETag is sent; the upstream's document replaces it, and only that is stored."""
+    async with running(DOWN, TWO, store=stored(ONE, '"old"'), bootstrap=FakeSource(document("boot"))) as world:
+        await turns()
+        assert (world.serves, world.holder.state) == (["boot"], "bootstrapped")
+        assert StoredDocument.unpack(world.store.data["key"]).body == ONE
+        await world.round()
+        assert (world.serves, world.holder.state) == (["two"], "fresh")
+        assert world.source.etags[1:] == [None]
+        await turns()
+        assert StoredDocument.unpack(world.store.data["key"]).body == TWO
+
+
+@asynchronous
+async def test_a_bootstrap_that_comes_late_is_ignored() -> None:
+    """The upstream's word is last, whatever is still on its way."""
+    bootstrap = FakeSource(document("boot"))
+    bootstrap.gate = asyncio.Event()
+    async with running(ONE, bootstrap=bootstrap) as world:
+        await world.clock.next_sleep()
+        bootstrap.gate.set()
+        await turns()
+        assert (world.serves, world.holder.state) == (["one"], "fresh")
+
+
+@asynchronous
+async def test_a_304_about_what_was_stored_does_not_confirm_the_bootstrap() -> None:
+    """It was asked before the bootstrap replaced what the ETag belongs to."""
+    source, bootstrap = FakeSource(ONE), FakeSource(document("boot"))
+    source.gate = asyncio.Event()
+    async with running(source=source, store=stored(ONE, etag_of(ONE)), bootstrap=bootstrap) as world:
+        await turns()
+        assert world.serves == ["boot"]
+        source.gate.set()
+        await world.clock.next_sleep()
+        assert world.holder.state == "bootstrapped"
+        await world.clock.advance(5)
+        assert (world.serves, world.holder.state, source.etags) == (["one"], "fresh", [etag_of(ONE), None])
+
+
+@asynchronous
+async def test_the_upstream_may_give_the_bootstrap_document() -> None:
+    """Then it is the upstream's from now on: stored, and its ETag sent."""
+    source, boot = FakeSource(document("boot")), document("boot")
+    source.gate = asyncio.Event()
+    async with running(source=source, bootstrap=FakeSource(boot)) as world:
+        await world.holder.wait_ready()
+        source.gate.set()
+        await world.round()
+        assert (world.holder.state, source.etags) == ("fresh", [None, etag_of(boot)])
+        assert StoredDocument.unpack(world.store.data["key"]) == StoredDocument(boot, etag_of(boot))
+
+
+@pytest.mark.parametrize("answer", [DOWN, b"{", Fetched(None), RuntimeError("bug"), RuntimeError()])
+@asynchronous
+async def test_a_failed_bootstrap_is_a_warning(answer: Any) -> None:
+    """It never stops the start."""
+    async with running(ONE, bootstrap=FakeSource(answer)) as world:
+        await world.round()
+        assert world.serves == ["one"]
+        (line,) = [line for line in world.log.lines if line.level == "warn"]
+        assert line.event == "bootstrapping failed" and line.fields["error"]
+        assert not isinstance(answer, RuntimeError) or str(line.fields["error"]).startswith("RuntimeError at ")
+
+
+@asynchronous
+async def test_an_empty_bootstrap_does_not_turn_everything_off() -> None:
+    """Where something is served it is ignored; where nothing is, it makes the proxy ready."""
+    async with running(DOWN, store=stored(ONE, None), bootstrap=FakeSource(EMPTY)) as world:
+        await turns()
+        assert (world.serves, world.holder.state) == (["one"], "restored")
+        assert "the bootstrap document is empty and is not used" in world.log.at("warn")
+    async with running(DOWN, bootstrap=FakeSource(EMPTY)) as world:
+        await turns()
+        assert (world.serves, world.holder.state) == ([], "bootstrapped")
+
+
+class SlowStore(MemoryStore):
+    """A store that does not answer before `gate` is open, and then with what was there when it was asked."""
+
+    def __init__(self, body: bytes, etag: str | None) -> None:
+        super().__init__()
+        self.data = stored(body, etag).data
+        self.gate = asyncio.Event()
+        self.asked = 0
+
+    async def get(self, key: str) -> bytes | None:
+        """Return what is stored under a key, late."""
+        self.asked += 1
+        found = self.data.get(key)
+        await self.gate.wait()
+        return found
+
+
+@asynchronous
+async def test_a_storage_that_hangs_does_not_hold_the_upstream_up() -> None:
+    """It is asked beside it, nothing is said of that, and what it gives in the end replaces nothing, here or in the storage."""
+    store = SlowStore(ONE, '"old"')
+    async with running(TWO, document("three"), store=store) as world:
+        async with asyncio.timeout(5):
+            await world.holder.wait_synchronised()
+        assert (world.serves, world.source.etags) == (["two"], [None])
+        store.gate.set()
+        await turns()
+        assert (world.serves, world.holder.state, world.log.at("warn")) == (["two"], "fresh", [])
+        world.document_storage.rename("other")
+        world.document_storage.save_again()
+        await turns()
+        assert [StoredDocument.unpack(data).body for data in store.data.values()] == [TWO, TWO]
+        await world.round()
+        await world.clock.next_sleep()
+        assert (world.serves, world.source.etags) == (["three"], [None, etag_of(TWO)])
+
+
+@asynchronous
+async def test_a_slow_storage_serves_where_the_upstream_fails() -> None:
+    """As soon as it answers, however often the upstream has failed meanwhile; it is not asked again, and nothing is said of it."""
+    store = SlowStore(ONE, '"old"')
+    async with running(DOWN, DOWN, DOWN, ONE, store=store) as world:
+        await world.round()
+        await world.round()
+        assert (world.serves, store.asked) == (None, 1)
+        store.gate.set()
+        await turns()
+        assert (world.serves, world.holder.state) == (["one"], "restored")
+        assert [line for line in world.log.at("warn") if "stored" in line] == []
+        await world.round()
+        await world.clock.next_sleep()
+        assert world.source.etags[-1] == '"old"'
+
+
+@asynchronous
+async def test_an_empty_document_waits_for_the_storage() -> None:
+    """A flag server that has lost its database must not turn off what is stored, should that take a moment to be read."""
+    store = SlowStore(ONE, None)
+    async with running(EMPTY, EMPTY, store=store) as world:
+        await until(lambda: world.source.etags)
+        await turns()
+        assert world.serves is None
+        store.gate.set()
+        await world.clock.next_sleep()
+        assert (world.serves, world.holder.state) == (["one"], "restored")
+
+
+@asynchronous
+async def test_stopping_ends_a_storage_that_hangs() -> None:
+    """Before the upstream is asked, and after."""
+    for passing in (False, True):
+        async with running(DOWN, store=SlowStore(ONE, None)) as world:
+            if passing:
+                await world.clock.next_sleep()
+            else:
+                await turns()
+        assert not world.holder.ready
+
+
+@asynchronous
+async def test_a_holder_that_was_handed_over_is_not_set_back() -> None:
+    """Neither by storage nor by bootstrapping nor by one empty document: it may hold something newer than the first two."""
+    world = World(FakeSource(EMPTY, TWO), bootstrap=FakeSource(ONE), store=stored(ONE, etag_of(ONE)))
+    handed_over = Preparer(tiny_compile).prepare(document("newer"), None)
+    world.holder.replace(handed_over.snapshot, handed_over.document, 0)
+    world.poller.start()
+    await world.clock.next_sleep()
+    assert (world.serves, world.holder.state, world.source.etags) == (["newer"], "stale", [None])
+    await world.clock.advance(5)
+    assert (world.serves, world.holder.state) == (["two"], "fresh")
+    await world.poller.stop()
+
+
+@asynchronous
+async def test_stopping_ends_a_bootstrap_that_hangs() -> None:
+    """And whatever else is on its way."""
+    bootstrap, source = FakeSource(ONE), FakeSource(ONE)
+    bootstrap.gate = source.gate = asyncio.Event()
+    async with running(source=source, bootstrap=bootstrap) as world:
+        await turns()
+        assert bootstrap.etags == source.etags == [None]
+    assert not world.holder.ready
+
+
+@asynchronous
+async def test_a_store_that_fails_is_a_warning_and_nothing_more() -> None:
+    """Serving goes on; the end of the trouble is told."""
+    store = MemoryStore()
+    store.fault = OSError("read-only")
+    async with running(ONE, TWO, ONE, store=store) as world:
+        await world.round()
+        await turns()
+        assert world.log.at("warn")[:2] == [
+            "the stored configuration could not be read",
+            "the configuration could not be stored",
+        ]
+        store.fault = None
+        await world.round()
+        await turns()
+        assert StoredDocument.unpack(store.data["key"]).body == ONE
+        assert world.log.at("warn")[2:] == ["the configuration is stored again"]

@@ -1,0 +1,292 @@
+"""Files of custom strategies and enrichers: what loads, and what is said about what does not."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from flagsvc.core.errors import ExtensionError
+from flagsvc.engine.context import Context
+from flagsvc.proxy.extensions import ContextView, Strategy, enricher, load_enrichers, load_strategies
+
+Write = Callable[[str, str], Path]
+
+IS_GOLD = """
+class IsGold:
+    name = "isGold"
+
+    def is_enabled(self, parameters, context):
+        return context.get("tier") == "gold"
+
+strategies = [IsGold()]
+"""
+
+ADD_TIER = """
+def add_tier(context):
+    return context.replace(properties={**context.properties, "tier": "gold"})
+
+enrichers = [add_tier]
+"""
+
+
+class Odd(Strategy):
+    """On for odd user ids."""
+
+    name = "odd"
+    pure = True
+    reads = frozenset({"userId"})
+
+    def is_enabled(self, parameters: Mapping[str, str], context: ContextView) -> bool:
+        """Return whether the user id is odd."""
+        return int(context.user_id or 0) % 2 == 1
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """A function that writes a file into a fresh folder."""
+
+    def write_file(name: str, text: str) -> Path:
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return write_file
+
+
+def test_a_file_of_strategies(write: Write) -> None:
+    """What the list `strategies` holds is there by name and answers for a context."""
+    loaded = load_strategies([str(write("gold.py", IS_GOLD))])
+    assert list(loaded.by_name) == ["isGold"]
+    assert loaded.by_name["isGold"].is_enabled({}, Context(properties={"tier": "gold"})) is True
+    assert loaded.by_name["isGold"].is_enabled({}, Context()) is False
+
+
+def test_files_and_instances_mix(write: Write) -> None:
+    """Paths and in-code instances can stand in one list; the order is kept."""
+    loaded = load_strategies([Odd(), write("gold.py", IS_GOLD)])
+    assert list(loaded.by_name) == ["odd", "isGold"]
+    assert loaded.by_name["odd"].is_enabled({}, Context(user_id="7")) is True
+
+
+def test_a_file_of_enrichers(write: Write) -> None:
+    """What the list `enrichers` holds is there in its order."""
+    loaded = load_enrichers([write("tier.py", ADD_TIER), lambda context: context])
+    assert [function.__name__ for function in loaded.functions] == ["add_tier", "<lambda>"]
+
+
+def test_nothing_at_all() -> None:
+    """No sources make no extensions, and the digest of nothing is always the same."""
+    assert load_strategies([]) == load_strategies(())
+    assert load_strategies([]).by_name == {}
+    assert load_enrichers([]).functions == ()
+
+
+def test_two_loads_share_nothing(write: Write) -> None:
+    """One file loaded twice makes two modules: what one application changes, the other does not see."""
+    path = write("state.py", IS_GOLD.replace("IsGold()", "IsGold()]\nseen = [1") + "\nstrategies[0].seen = seen\n")
+    first, second = load_strategies([path]), load_strategies([path])
+    first.by_name["isGold"].seen.append(2)  # type: ignore[attr-defined]
+    assert second.by_name["isGold"].seen == [1]  # type: ignore[attr-defined]
+
+
+def test_a_file_may_define_dataclasses(write: Write) -> None:
+    """A module can look itself up while it runs and afterwards, as dataclasses and typing do."""
+    source = """
+from __future__ import annotations
+from dataclasses import dataclass, field
+
+@dataclass
+class Region:
+    name: str
+    allowed: set[str] = field(default_factory=set)
+
+    def is_enabled(self, parameters, context):
+        return context.get("region") in self.allowed
+
+strategies = [Region("region", {"eu"})]
+"""
+    loaded = load_strategies([write("region.py", source)])
+    assert loaded.by_name["region"].is_enabled({}, Context(properties={"region": "eu"})) is True
+
+
+def test_a_file_that_fails_leaves_no_module(write: Write) -> None:
+    """A file that does not import leaves nothing behind in sys.modules."""
+    before = set(sys.modules)
+    with pytest.raises(ExtensionError):
+        load_strategies([write("broken.py", "1 / 0")])
+    assert set(sys.modules) == before
+
+
+def test_a_changed_file_is_read_again(write: Write) -> None:
+    """The bytes on disk decide, not a cached compilation of them: the same size and second make no difference."""
+    path = write("gold.py", IS_GOLD)
+    load_strategies([path])
+    path.write_text(IS_GOLD.replace('"isGold"', '"isBold"'))
+    assert list(load_strategies([path]).by_name) == ["isBold"]
+
+
+def test_the_digest_follows_the_code(write: Write, tmp_path: Path) -> None:
+    """Equal bytes have an equal digest wherever they lie, one changed byte has another, and order counts."""
+    one, other = write("a.py", IS_GOLD), write("b.py", IS_GOLD.replace("gold", "silver").replace("isGold", "isSilver"))
+    (tmp_path / "folder").mkdir()
+    same = write("folder/c.py", IS_GOLD)
+    digest = load_strategies([one]).digest
+    assert load_strategies([same]).digest == digest
+    assert load_strategies([other]).digest != digest
+    assert len({digest, load_enrichers([]).digest, load_strategies([Odd()]).digest}) == 3
+
+
+def test_the_digest_follows_in_code_state() -> None:
+    """Two instances of one class with other settings have another digest; equal ones the same."""
+
+    class Named(Odd):
+        def __init__(self, limit: int) -> None:
+            self.limit = limit
+
+    assert load_strategies([Named(1)]).digest == load_strategies([Named(1)]).digest
+    assert load_strategies([Named(1)]).digest != load_strategies([Named(2)]).digest
+
+
+def test_the_digest_follows_in_code_state_in_slots() -> None:
+    """What an instance holds outside of its `__dict__` counts as well."""
+
+    class Slotted:
+        __slots__ = ("limit",)
+        name = "slotted"
+
+        def __init__(self, limit: int) -> None:
+            self.limit = limit
+
+        def is_enabled(self, parameters: Mapping[str, str], context: ContextView) -> bool:
+            return len(context.user_id or "") > self.limit
+
+    assert load_strategies([Slotted(1)]).digest == load_strategies([Slotted(1)]).digest
+    assert load_strategies([Slotted(1)]).digest != load_strategies([Slotted(2)]).digest
+
+
+def test_the_digest_of_code_without_a_source() -> None:
+    """Code typed into an interactive session has no bytes to digest: every load has a digest of its own."""
+    space: dict[str, object] = {"__name__": "nowhere"}
+    exec(IS_GOLD, space)
+    typed = space["strategies"][0]  # type: ignore[index]
+    assert load_strategies([typed]).digest != load_strategies([typed]).digest
+
+
+STRATEGY_FAULTS = {
+    "nothing exported": ("x = 1", "exports no list named `strategies`"),
+    "another name": (
+        "Strategies = []",
+        "exports no list named `strategies`; did you mean `Strategies`? it must be called `strategies`",
+    ),
+    "not a list": ("strategies = {'a': 1}", "`strategies` is a dict, not a list"),
+    "an item of another kind": ("strategies = [7]", "strategies[0] is an int without a `name`"),
+    "a class": (
+        IS_GOLD.replace("IsGold()]", "IsGold]"),
+        "is the class IsGold, not an instance of it: write `IsGold()`",
+    ),
+    "no method": (
+        "from types import SimpleNamespace as N\nstrategies = [N(name='a')]",
+        "strategies[0] (`a`) has no method is_enabled(parameters, context)",
+    ),
+    "an empty name": (IS_GOLD.replace('"isGold"', '""'), "strategies[0] is an IsGold without a `name`"),
+    "wrong parameters": (IS_GOLD.replace("self, parameters, context", "self, context"), "does not take (parameters"),
+    "async": (IS_GOLD.replace("def is_en", "async def is_en"), "has an async is_enabled: it must be a plain method"),
+    "pure": (IS_GOLD.replace("name =", "pure = 'yes'\n    name ="), "has a `pure` that is neither True nor False"),
+    "reads": (IS_GOLD.replace("name =", "reads = 'userId'\n    name ="), "has a `reads` that is not a set of context"),
+    "division": ("\n\nx = 1 / 0", "does not import: ZeroDivisionError on line 3: division by zero"),
+    "syntax": ("x = 1\nclass :", "does not import: SyntaxError on line 2: invalid syntax"),
+    "import": ("import no_such_module", "ModuleNotFoundError on line 1: No module named 'no_such_module'"),
+    "exit": ("import sys\nsys.exit(3)", "does not import: SystemExit on line 2: 3"),
+    "deeper": ("def f():\n    raise KeyError\nf()", "does not import: KeyError on line 2"),
+}
+
+
+@pytest.mark.parametrize(("source", "message"), STRATEGY_FAULTS.values(), ids=STRATEGY_FAULTS)
+def test_faults_of_a_strategies_file(write: Write, source: str, message: str) -> None:
+    """Each fault is named with the file, the item and what was expected, in one line and without a trace."""
+    path = write("faulty.py", source)
+    with pytest.raises(ExtensionError) as caught:
+        load_strategies([path])
+    assert message in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value) and "Traceback" not in str(caught.value)
+
+
+ENRICHER_FAULTS = {
+    "nothing exported": ("x = 1", "exports no list named `enrichers`"),
+    "not callable": ("enrichers = ['x']", "enrichers[0] is a str: an enricher is a function"),
+    "a class": ("class A:\n    pass\nenrichers = [A]", "enrichers[0] is the class A, not a function"),
+    "no parameter": ("def f(): ...\nenrichers = [f]", "enrichers[0] (`f`) does not take exactly one argument"),
+    "two parameters": ("enrichers = [lambda a, b: a]", "does not take exactly one argument, the context"),
+    "reads": (
+        "from flagsvc.proxy.extensions import enricher\n@enricher(reads='userId')\ndef f(c): ...\nenrichers = [f]",
+        "has a `reads` that is not a set of context field names",
+    ),
+}
+
+
+@pytest.mark.parametrize(("source", "message"), ENRICHER_FAULTS.values(), ids=ENRICHER_FAULTS)
+def test_faults_of_an_enrichers_file(write: Write, source: str, message: str) -> None:
+    """Each fault is named with the file, the item and what was expected."""
+    path = write("faulty.py", source)
+    with pytest.raises(ExtensionError) as caught:
+        load_enrichers([path])
+    assert message in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_missing_unreadable_and_foreign_files(write: Write, tmp_path: Path) -> None:
+    """A missing file, a folder, JavaScript and a file of another kind are each told in their own words, all at once."""
+    script, text = write("custom.js", "module.exports = []"), write("custom.txt", "strategies = []")
+    with pytest.raises(ExtensionError) as caught:
+        load_strategies([tmp_path / "none.py", tmp_path, script, text])
+    missing, folder, foreign, other = str(caught.value).splitlines()
+    assert missing == f"custom strategies file `{tmp_path / 'none.py'}` does not exist"
+    assert folder == f"custom strategies file `{tmp_path}` cannot be read: is a directory"
+    assert foreign.startswith(f"custom strategies file `{script}` is JavaScript: port it to a Python file that exports")
+    assert "docs/how-to/custom-strategies.md" in foreign
+    assert other == f"custom strategies file `{text}` is not a Python file: its name must end in .py"
+
+
+def test_two_strategies_of_one_name(write: Write) -> None:
+    """The second strategy of a name is refused, and both places are named."""
+    one, two = write("one.py", IS_GOLD), write("two.py", IS_GOLD)
+    with pytest.raises(ExtensionError) as caught:
+        load_strategies([one, two])
+    assert str(caught.value) == (
+        f"two custom strategies are named `isGold`: `{one}`: strategies[0] and `{two}`: strategies[0]"
+    )
+
+
+def test_wrong_things_in_code() -> None:
+    """An in-code option of the wrong kind is told by its index."""
+    with pytest.raises(ExtensionError, match=r"strategies\[1\] given in code is the class Odd, not an instance"):
+        load_strategies([Odd(), Odd])  # type: ignore[list-item]
+
+
+def test_a_callable_in_c_is_taken(write: Write) -> None:
+    """A function that tells no signature gets the benefit of the doubt."""
+    assert load_enrichers([max]).functions == (max,)  # type: ignore[list-item]
+
+
+def test_the_base_class_wants_is_enabled(write: Write) -> None:
+    """A subclass of Strategy that forgets is_enabled is told when the file loads."""
+    source = "from flagsvc import Strategy\nclass A(Strategy):\n    name = 'a'\nstrategies = [A()]"
+    source = source.replace("from flagsvc import", "from flagsvc.proxy.extensions import")
+    with pytest.raises(ExtensionError, match="TypeError on line 4: Can't instantiate abstract class A"):
+        load_strategies([write("abstract.py", source)])
+
+
+def test_declarations_arrive() -> None:
+    """The decorator leaves the function as it is and declares `pure` and `reads` on it."""
+
+    @enricher(pure=True, reads=["userId"])
+    def same(context: Context) -> Context:
+        return context
+
+    [function] = load_enrichers([same]).functions
+    assert function is same
+    assert (same.pure, same.reads) == (True, frozenset({"userId"}))  # type: ignore[attr-defined]

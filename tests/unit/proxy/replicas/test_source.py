@@ -1,0 +1,204 @@
+"""Where documents come from: who asks the upstream, what a follower is given, and when there is news."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from flagsvc.core.errors import UpstreamError
+from flagsvc.proxy.configuration.stores import StoredDocument
+from flagsvc.proxy.replicas import FleetSource, Role
+from flagsvc.proxy.replicas.known import Known
+from flagsvc.proxy.upstream import Fetched
+from flagsvc.testing import FakeClock, FakeSource, turns
+from support.aio import asynchronous
+
+ONE, TWO = StoredDocument(b"one", '"1"'), StoredDocument(b"two", '"2"')
+
+
+class FakeFleet:
+    """A fleet that stands still: `follows` and what it knows are set by the test; `checks` are what it is told."""
+
+    def __init__(self, role: Role) -> None:
+        self.role = role
+        self.known = Known()
+        self.news = asyncio.Event()
+        self.decided = asyncio.Event()
+        self.failing = ""
+        self.as_of: float | None = 2.5
+        self.checks: list[tuple[str, bool]] = []
+        self.turn = asyncio.Event()
+        self.turn.set()
+
+    @property
+    def follows(self) -> bool:
+        """Whether it is a follower's."""
+        return self.role is Role.FOLLOWER
+
+    def age(self) -> float | None:
+        """Return how old the knowledge is."""
+        return self.as_of
+
+    async def turn_to_ask(self) -> None:
+        """Wait for the turn."""
+        await self.turn.wait()
+
+    def checked(self, failing: str, *, known: bool = False) -> None:
+        """Note a check."""
+        self.checks.append((failing, known))
+
+
+class Scene:
+    """A source with a fleet, a clock and an upstream."""
+
+    def __init__(self, role: Role, *script: object) -> None:
+        self.fleet = FakeFleet(role)
+        self.fleet.decided.set()
+        self.clock = FakeClock()
+        self.upstream = FakeSource(*(script or (b"fetched",)))  # type: ignore[arg-type]
+        self.source = FleetSource(self.upstream, self.fleet, self.clock, 2.0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("role", [Role.ALONE, Role.LEADER])
+@asynchronous
+async def test_who_asks_the_upstream(role: Role) -> None:
+    """Whoever leads or is alone; the fleet is told that it did, and whether that brought what it serves."""
+    scene = Scene(role)
+    fetched = await scene.source.fetch('"tag"')
+    assert fetched.body == b"fetched" and scene.upstream.etags == ['"tag"']
+    await scene.source.fetch(fetched.etag)
+    scene.fleet.known.take(StoredDocument(b"fetched", None))
+    await scene.source.fetch(None)
+    assert scene.fleet.checks == [("", False), ("", True), ("", True)]
+    assert scene.source.pace is None
+
+
+@asynchronous
+async def test_an_upstream_that_fails() -> None:
+    """The fleet is told how, and the poller gets the error."""
+    scene = Scene(Role.LEADER, UpstreamError("throttled", "slowly", status=429, retry_after=5.0))
+    with pytest.raises(UpstreamError, match="slowly"):
+        await scene.source.fetch(None)
+    assert scene.fleet.checks == [("throttled", False)]
+
+
+@asynchronous
+async def test_a_follower_is_given_what_the_fleet_has() -> None:
+    """The newest there is, with the age of the leader's knowledge; the upstream is not asked."""
+    scene = Scene(Role.FOLLOWER)
+    scene.fleet.known.take(ONE)
+    assert await scene.source.fetch(None) == Fetched(b"one", '"1"', 2.5)
+    scene.fleet.known.present(TWO, "digest")
+    scene.fleet.news.set()
+    assert await scene.source.fetch('"1"') == Fetched(b"two", '"2"', 2.5)
+    assert scene.upstream.etags == [] and scene.fleet.checks == []
+
+
+@asynchronous
+async def test_a_follower_that_asks_before_there_is_news() -> None:
+    """It waits a moment for the leader's next check, which is due as well; what it has is no older for that."""
+    scene = Scene(Role.FOLLOWER)
+    scene.fleet.known.take(ONE)
+    await scene.source.fetch(None)
+    fetching = asyncio.create_task(scene.source.fetch('"1"'))
+    await turns()
+    assert not fetching.done()
+    scene.fleet.news.set()
+    assert (await fetching).body == b"one" and not scene.fleet.news.is_set()
+    fetching = asyncio.create_task(scene.source.fetch('"1"'))
+    await turns()
+    await scene.clock.advance(2.0)
+    assert (await fetching).body == b"one"
+
+
+@asynchronous
+async def test_a_follower_of_one_that_fails() -> None:
+    """It meets the error that its leader met."""
+    scene = Scene(Role.FOLLOWER)
+    scene.fleet.known.take(ONE)
+    scene.fleet.failing = "unauthorized"
+    with pytest.raises(UpstreamError, match="the replica that polls for the fleet") as caught:
+        await scene.source.fetch(None)
+    assert caught.value.kind == "unauthorized"
+
+
+@asynchronous
+async def test_a_follower_that_has_nothing_yet() -> None:
+    """It waits for the leader's first document, and not for ever."""
+    scene = Scene(Role.FOLLOWER)
+    fetching = asyncio.create_task(scene.source.fetch(None))
+    await turns()
+    scene.fleet.known.present(ONE, "digest")
+    scene.fleet.news.set()
+    assert (await fetching).body == b"one"
+    scene.fleet.as_of = None
+    fetching = asyncio.create_task(scene.source.fetch(None))
+    await turns()
+    await scene.clock.advance(2.0)
+    with pytest.raises(UpstreamError, match="no configuration yet"):
+        await fetching
+
+
+@asynchronous
+async def test_a_follower_that_becomes_the_leader_while_it_waits() -> None:
+    """It asks the upstream."""
+    scene = Scene(Role.FOLLOWER)
+    fetching = asyncio.create_task(scene.source.fetch(None))
+    await turns()
+    scene.fleet.role = Role.LEADER
+    scene.fleet.news.set()
+    assert (await fetching).body == b"fetched"
+
+
+@asynchronous
+async def test_one_that_is_taken_back_before_its_turn() -> None:
+    """Who was alone and waits for its moment to ask, and finds the fleet again, does not ask."""
+    scene = Scene(Role.ALONE)
+    scene.fleet.known.take(ONE)
+    scene.fleet.turn.clear()
+    fetching = asyncio.create_task(scene.source.fetch(None))
+    await turns()
+    scene.fleet.role = Role.FOLLOWER
+    scene.fleet.turn.set()
+    assert (await fetching).body == b"one" and scene.upstream.etags == []
+
+
+@asynchronous
+async def test_the_start_waits_for_the_fleet() -> None:
+    """It is known in a moment who asks; a server that hangs holds the start up for as long as one question may take."""
+    scene = Scene(Role.ALONE)
+    scene.fleet.decided.clear()
+    fetching = asyncio.create_task(scene.source.fetch(None))
+    await turns()
+    assert scene.upstream.etags == []
+    await scene.clock.advance(2.0)
+    assert (await fetching).body == b"fetched"
+
+
+class Announcing(FakeSource):
+    """A source that has news when it is told so."""
+
+    def __init__(self) -> None:
+        super().__init__(b"fetched")
+        self.told = asyncio.Event()
+
+    async def news(self) -> None:
+        """Return when it was told."""
+        await self.told.wait()
+
+
+@pytest.mark.parametrize(("role", "heard"), [(Role.LEADER, True), (Role.ALONE, True), (Role.FOLLOWER, False)])
+@asynchronous
+async def test_news_of_the_upstream(role: Role, heard: bool) -> None:
+    """They count for whoever asks it; the fleet's count for all."""
+    scene, inner = Scene(role), Announcing()
+    inner.told.set()
+    source = FleetSource(inner, scene.fleet, scene.clock, 2.0)  # type: ignore[arg-type]
+    waiting = asyncio.create_task(source.news())
+    await turns()
+    assert waiting.done() is heard
+    scene.fleet.news.set()
+    await waiting
+    await source.fetch(None) if heard else None
+    assert not scene.fleet.news.is_set() or not heard

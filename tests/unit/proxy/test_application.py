@@ -1,0 +1,137 @@
+"""The application's life by hand: starting twice, stopping before the start, starting again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import flagsvc
+from flagsvc import ExtensionError, ProxyApp, ProxyOptions, create_app
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> ProxyApp:
+    """A proxy of a file with one toggle."""
+    path = tmp_path / "document.json"
+    path.write_text(json.dumps({"features": [{"name": "first", "enabled": True, "strategies": [{"name": "default"}]}]}))
+    return create_app(ProxyOptions(flagsvc_url=path.as_uri(), client_keys="key", log_level="fatal"))
+
+
+async def tasks() -> int:
+    """How many tasks there are beside the caller's."""
+    return len(asyncio.all_tasks()) - 1
+
+
+def test_one_life(app: ProxyApp) -> None:
+    """Starting twice is starting once; after the end nothing is left; it can be started again."""
+
+    async def main() -> None:
+        await app.aclose()
+        assert await tasks() == 0
+        await app.start()
+        count = await tasks()
+        await app.start()
+        assert await tasks() == count > 0
+        await app.ready(20)
+        await app.aclose()
+        await app.aclose()
+        assert await tasks() == 0
+        async with app:
+            await app.ready(20)
+            assert await tasks() > 0
+        assert await tasks() == 0
+        assert app.summary().startswith("1 toggle from file:")
+
+    asyncio.run(main())
+
+
+def test_ready_has_a_time_limit(tmp_path: Path) -> None:
+    """Without a configuration `ready` gives up after the seconds it is given."""
+    missing = create_app(ProxyOptions(flagsvc_url=(tmp_path / "none").as_uri(), client_keys="key", log_level="fatal"))
+
+    async def main() -> None:
+        async with missing:
+            with pytest.raises(TimeoutError):
+                await missing.ready(0.05)
+
+    asyncio.run(main())
+
+
+def test_closing_in_another_loop(app: ProxyApp) -> None:
+    """What another loop runs is not this loop's to stop."""
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(app.ready(20))
+    asyncio.run(app.aclose())
+    assert len(asyncio.all_tasks(loop)) > 0
+    loop.run_until_complete(app.aclose())
+    assert len(asyncio.all_tasks(loop)) == 0
+    loop.close()
+
+
+def test_moving_to_another_loop_ends_it_in_the_one_before(app: ProxyApp) -> None:
+    """However often two loops take turns, at most one of them has it at work; one that is closed is no obstacle."""
+    loops = [asyncio.new_event_loop() for _ in range(2)]
+    for loop in loops * 3:
+        loop.run_until_complete(app.ready(20))
+    loops[0].run_until_complete(asyncio.wait(asyncio.all_tasks(loops[0]), timeout=20))
+    assert len(asyncio.all_tasks(loops[0])) == 0
+    assert len(asyncio.all_tasks(loops[1])) > 0
+    loops[1].run_until_complete(app.aclose())
+    for loop in loops:
+        loop.close()
+    asyncio.run(app.ready(20))
+
+
+def test_the_lifespan_of_a_server(app: ProxyApp) -> None:
+    """Lifespan events start and stop it, and are confirmed."""
+    events = iter(["lifespan.startup", "lifespan.shutdown"])
+    sent: list[str] = []
+    running: list[int] = []
+
+    async def receive() -> dict[str, Any]:
+        running.append(await tasks())
+        return {"type": next(events)}
+
+    async def send(message: Any) -> None:
+        sent.append(message["type"])
+
+    asyncio.run(app({"type": "lifespan"}, receive, send))
+    assert sent == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
+    assert running[0] == 0 and running[1] > 0
+
+
+def test_extensions_are_checked_when_it_is_made() -> None:
+    """A file of strategies that cannot be used is told by `create_app`, not by the first request."""
+    with pytest.raises(ExtensionError, match="does not exist"):
+        create_app(ProxyOptions(flagsvc_url="file:///none", client_keys="key", custom_strategies="none.py"))
+
+
+def test_every_export_is_there() -> None:
+    """Each name that the package promises can be had, is in its home's table once, and has a docstring."""
+    listed = sorted(name for names in flagsvc.HOMES.values() for name in names)
+    assert sorted([*listed, "__version__"]) == sorted(flagsvc.__all__)
+    for name in listed:
+        assert getattr(flagsvc, name) is not None
+    assert set(flagsvc.__all__) <= set(dir(flagsvc))
+
+
+def test_an_unknown_export() -> None:
+    """A name that is not exported is an AttributeError as of any module."""
+    with pytest.raises(AttributeError, match="module `flagsvc` has no attribute `Proxy`"):
+        flagsvc.Proxy  # noqa: B018
+
+
+def test_importing_the_package_is_cheap() -> None:
+    """Importing the package loads none of the rooms, so that the command line starts quickly."""
+    code = (
+        "import sys, flagsvc; print([name for name in sys.modules if name in ('httpx', 'uvicorn', 'flagsvc.process')])"
+    )
+    source = str(Path(flagsvc.__file__).parents[1])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": source})
+    assert done.stdout.strip() == "[]", done.stderr

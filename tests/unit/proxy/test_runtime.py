@@ -1,0 +1,302 @@
+"""Which parts a proxy is made of, how they stop, and what a new loop inherits."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import threading
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flagsvc.proxy import upstream_sync as module
+from flagsvc.proxy.configuration import State
+from flagsvc.proxy.configuration.sources import BootstrapSource
+from flagsvc.proxy.configuration.stores import FileStore, NoStore
+from flagsvc.proxy.runtime import ProxyRuntime
+from flagsvc.proxy.setup import make_setup, renewed
+from flagsvc.proxy.upstream_sync import make_bootstrap, make_storage, make_storage_key
+from flagsvc.testing import MemoryStore, RecordingLog
+from support.aio import until
+from support.apps_options import options as usual
+
+options = partial(usual, log_level="fatal")
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> Path:
+    """A document with one toggle, in a file."""
+    path = tmp_path / "document.json"
+    path.write_text(json.dumps({"features": [{"name": "first", "enabled": True, "strategies": [{"name": "default"}]}]}))
+    return path
+
+
+def warm(document: Path, **given: Any) -> ProxyRuntime:
+    """A world that has read its file and stopped."""
+    made = ProxyRuntime(make_setup(options(flagsvc_url=document.as_uri(), **given)))
+
+    async def main() -> None:
+        made.start()
+        async with asyncio.timeout(20):
+            await made.holder.wait_ready()
+        await made.stop()
+
+    asyncio.run(main())
+    return made
+
+
+def test_a_file_has_no_one_to_report_to(document: Path) -> None:
+    """With a file in the upstream's place nothing is registered, sent or stored."""
+    plan = make_setup(options(flagsvc_url=document.as_uri()))
+    made = ProxyRuntime(plan)
+    assert (made.upstream, made.reporter) == (None, None)
+    assert isinstance(make_storage(plan.options), NoStore)
+    assert isinstance(ProxyRuntime(make_setup(options())).reporter, object)
+
+
+def test_where_configurations_are_stored(tmp_path: Path) -> None:
+    """A provider given in code wins over the folder; `none` stores nothing."""
+    provider = MemoryStore()
+    assert make_storage(options(storage_provider=provider, storage=tmp_path.as_uri())) is provider
+    assert isinstance(make_storage(options(storage=tmp_path.as_uri())), FileStore)
+    assert isinstance(make_storage(options(storage="none")), NoStore)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"flagsvc_url": "http://127.0.0.1:2/api"},
+        {"flagsvc_api_token": "other"},
+        {"project_name": "other"},
+        {"name_prefix": "other"},
+        {"tags": "a:b"},
+    ],
+)
+def test_nobody_reads_another_configuration(other: dict[str, Any]) -> None:
+    """Whatever decides which toggles the upstream gives is part of the name they are stored under."""
+    assert make_storage_key(options()) == make_storage_key(options(port=1))
+    assert make_storage_key(options()) != make_storage_key(options(**other))
+
+
+def test_the_bootstrap_address() -> None:
+    """A bootstrap source is there when its address is."""
+    assert make_bootstrap(make_setup(options())) is None
+    assert isinstance(make_bootstrap(make_setup(options(exp_bootstrap_url="http://127.0.0.1:1/b"))), BootstrapSource)
+
+
+def test_a_new_world_inherits(document: Path) -> None:
+    """A world made after another serves what that one served, and has the counts it did not send."""
+    old = warm(document)
+    old.counters.count("first", True)
+    new = ProxyRuntime(make_setup(options()), old)
+    assert new.holder.ready and new.holder.current is old.holder.current
+    bucket = new.counters.drain()
+    assert bucket is not None and bucket.toggles["first"].yes == 1
+    assert ProxyRuntime(make_setup(options()), new).counters.drain() is None
+
+
+def test_a_new_world_is_as_fresh_as_the_old_one(document: Path) -> None:
+    """Another loop in the same process goes on where the last one ended."""
+    old = warm(document)
+    new = ProxyRuntime(make_setup(options()), old)
+    assert old.holder.checked is not None
+    assert (new.holder.checked, new.holder.last_fetch_ms) == (old.holder.checked, old.holder.last_fetch_ms)
+    assert new.service.standing.age_s is not None
+
+
+def test_every_loop_is_counted(document: Path) -> None:
+    """What faces the upstream tells how often it failed, and the metrics have it; a file has no one to report to."""
+    made = ProxyRuntime(make_setup(options()))
+    assert made.restarts() == {"polling": 0, "usage": 0}
+    assert made.service.sources.loops() == made.restarts()
+    plan = make_setup(options(flagsvc_url=document.as_uri()))
+    alone = ProxyRuntime(plan)
+    assert alone.restarts() == {"polling": 0}
+    plan.loops["reload"] = Beside()
+    assert alone.service.sources.loops() == {"polling": 0, "reload": 3}
+
+
+class Beside:
+    """A loop of the process that has survived something."""
+
+    restarts = 3
+
+
+@pytest.mark.parametrize(
+    ("new", "taken"),
+    [
+        ("shop:production.new", True),
+        ("shop:production.old", False),
+        ("shop:development.new", False),
+        ("*:production.new", False),
+        ("opaque", True),
+    ],
+)
+def test_a_token_of_another_environment_needs_a_restart(new: str, taken: bool) -> None:
+    """Counts, and what a fleet shares, are of the environment that the process began with; one that names none is believed."""
+    made, log = ProxyRuntime(make_setup(options(flagsvc_api_token="shop:production.old"))), RecordingLog()
+    made.log = log
+    before = made.upstream._headers if made.upstream else None
+    made.renew_token(options(flagsvc_api_token=new))
+    assert made.upstream is not None and (made.upstream._headers != before) is taken
+    scoped = new.startswith("shop:production.") or new == "opaque"
+    assert log.at("warn") == (
+        [] if scoped else ["flagsvcApiToken is of another project or environment now and needs a restart"]
+    )
+
+
+def test_a_new_world_after_a_cold_one() -> None:
+    """There may be nothing to inherit."""
+    assert not ProxyRuntime(make_setup(options()), ProxyRuntime(make_setup(options()))).holder.ready
+
+
+def test_what_counts_as_known(document: Path) -> None:
+    """Names are counted only once the configuration knows them."""
+    made = ProxyRuntime(make_setup(options(flagsvc_url=document.as_uri())))
+    made.counters.count("first", True)
+    assert made.counters.drain() is None
+    made = warm(document)
+    made.counters.count("first", True)
+    made.counters.count("someone@example.com", True)
+    bucket = made.counters.drain()
+    assert bucket is not None and list(bucket.toggles) == ["first"]
+
+
+def test_the_filters_hold_for_a_file(document: Path) -> None:
+    """Project and name prefix also choose among the toggles of a file."""
+    assert list(warm(document, name_prefix="other").holder.current.names) == []  # type: ignore[union-attr]
+    assert list(warm(document, name_prefix="fi").holder.current.names) == ["first"]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        (State.FRESH, "1 toggle from {url}"),
+        (State.STALE, "1 toggle from {url}"),
+        (State.RESTORED, "1 toggle from storage, the upstream has not answered yet"),
+        (State.BOOTSTRAPPED, "1 toggle from the bootstrap document, the upstream has not answered yet"),
+    ],
+)
+def test_the_summary(document: Path, state: State, text: str) -> None:
+    """It tells how many toggles there are, and where they came from."""
+    made = warm(document)
+    made.holder.mark(state)
+    assert made.summary() == text.format(url=document.as_uri())
+
+
+def test_the_summary_repeats_no_secret(document: Path) -> None:
+    """User and password of the upstream's address are not shown."""
+    old = warm(document)
+    made = ProxyRuntime(make_setup(options(flagsvc_url="http://user:some-password@127.0.0.1:1/api")), old)
+    made.holder.mark(State.FRESH)
+    assert made.summary() == "1 toggle from http://127.0.0.1:1/api"
+
+
+@pytest.mark.parametrize(("status", "text"), [(431, b"1000 bytes"), (400, b"not an HTTP request")])
+def test_early_refusals(status: int, text: bytes) -> None:
+    """What a server refuses by itself is answered in the contract's own words, with CORS headers, and is not to be kept."""
+    response = ProxyRuntime(make_setup(options(header_limit=1000))).service.early_refusal(status)
+    assert response.status == status and text in response.body
+    assert (b"access-control-allow-origin", b"*") in response.headers()
+    assert (b"cache-control", b"no-store") in response.headers()
+
+
+def test_early_refusals_in_the_access_log() -> None:
+    """A refusal before there is a request has a line with the time since it was known, not since the machine started."""
+    log = RecordingLog()
+    ProxyRuntime(make_setup(options(logger=log, access_log=True))).service.early_refusal(400)
+    [line] = [line for line in log.lines if line.event == "request"]
+    assert (line.fields["method"], line.fields["route"], line.fields["status"]) == ("other", "unmatched", 400)
+    milliseconds = line.fields["milliseconds"]
+    assert isinstance(milliseconds, float) and 0 <= milliseconds < 1000
+
+
+def test_stopping_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part that hangs or fails does not keep the others from their end, the connections are closed, and it is told."""
+    monkeypatch.setattr(module, "STOP_S", 0.05)
+    log = RecordingLog()
+    made = ProxyRuntime(make_setup(options(logger=log)))
+    closed: list[bool] = []
+
+    async def hang() -> None:
+        await asyncio.Event().wait()
+
+    async def fail() -> None:
+        raise RuntimeError("some-person")
+
+    async def close() -> None:
+        closed.append(True)
+
+    monkeypatch.setattr(made.poller, "stop", hang)
+    monkeypatch.setattr(made.reporter, "stop", fail)
+    monkeypatch.setattr(made.upstream, "aclose", close)
+
+    async def main() -> None:
+        async with asyncio.timeout(20):
+            await made.stop()
+
+    asyncio.run(main())
+    assert closed == [True]
+    assert log.at("warn", "error") == ["stopping took too long and was cut short", "stopping failed"]
+    assert "some-person" not in repr(log.lines)
+
+
+def test_other_keys() -> None:
+    """A renewed world opens to new keys and tokens alone, and asks the upstream with its new token."""
+    before = make_setup(options(storage_provider=MemoryStore()))
+    made = ProxyRuntime(before)
+    fresh = dataclasses.replace(before.options, client_keys="other-key", exp_server_side_sdk_config_tokens="sdk-token")
+    made.renew(renewed(before, dataclasses.replace(fresh, flagsvc_api_token="other-token")))
+    keys = made.service.keys
+    assert [ring.holds(b"other-key") for ring in (keys.client, keys.server)] == [True, False]
+    assert [ring.holds(b"sdk-token") for ring in (keys.client, keys.server)] == [False, True]
+    assert not keys.either.holds(b"key")
+    assert made.upstream is not None and not made.upstream.renew("other-token"), "it has that one"
+
+
+def test_other_keys_without_an_upstream(document: Path) -> None:
+    """Where a file stands for the upstream there is no token to renew."""
+    before = make_setup(options(flagsvc_url=document.as_uri()))
+    made = ProxyRuntime(before)
+    made.renew(renewed(before, dataclasses.replace(before.options, client_keys="other-key", flagsvc_api_token="other")))
+    assert made.service.keys.client.holds(b"other-key")
+
+
+@pytest.mark.parametrize(("mode", "said"), [(0o700, False), (0o777, True), (0o755, True)])
+def test_a_storage_folder_that_is_open_to_all_is_named(tmp_path: Path, mode: int, said: bool) -> None:
+    """With what is wrong and what to do, once at the start, whatever becomes of it."""
+    folder = tmp_path / "state"
+    folder.mkdir()
+    folder.chmod(mode)
+    made = ProxyRuntime(dataclasses.replace(make_setup(options(storage=folder.as_uri())), log=RecordingLog()))
+
+    async def main() -> None:
+        made.start()
+        await until(lambda: made.looking is None or made.looking.done())
+        await made.stop()
+
+    asyncio.run(main())
+    assert isinstance(made.log, RecordingLog)
+    lines = [line for line in made.log.lines if "open to others" in line.event]
+    assert [line.fields for line in lines] == (
+        [{"folder": str(folder), "mode": f"{mode:04o}", "remedy": f"chmod 0700 {folder}"}] if said else []
+    )
+    assert [line.level for line in lines] == ["warn"] * said
+
+
+def test_a_disk_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking at the folder holds up neither start nor stop."""
+    hanging = threading.Event()
+    monkeypatch.setattr(FileStore, "exposed", lambda store: hanging.wait(20) and None)
+    made = ProxyRuntime(make_setup(options(storage=tmp_path.as_uri())))
+
+    async def main() -> None:
+        made.start()
+        await made.stop()
+
+    asyncio.run(main())
+    assert not hanging.is_set()
+    hanging.set()

@@ -1,0 +1,164 @@
+"""From options to the lasting parts of an application."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+from flagsvc.core.errors import ExtensionError
+from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.setup import RENAMED, make_setup, renewed
+from flagsvc.settings.options import ProxyOptions
+from flagsvc.testing import RecordingLog
+from support.apps_options import options
+
+
+class Named:
+    """A strategy of any name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def is_enabled(self, parameters: object, context: object) -> bool:
+        """Return True."""
+        return True
+
+
+def test_every_setting_of_the_contract_has_an_option() -> None:
+    """Each field of ServiceSettings is an option of the same name, or one that RENAMED names; none is left at its default."""
+    given = {field.name for field in fields(ProxyOptions)}
+    for field in fields(ServiceSettings):
+        assert RENAMED.get(field.name, field.name) in given | {"custom_strategies"}
+    changed = options(
+        proxy_base_path="base",
+        environment="production",
+        trust_proxy=True,
+        enable_oas=True,
+        enable_all_endpoint=True,
+        access_log=True,
+        admin_address="127.0.0.1:9",
+        client_keys_header_name="x-key",
+        flagsvc_app_name="app",
+        cors_allowed_headers="x-one",
+        cors_credentials=True,
+        cors_exposed_headers="x-two",
+        cors_max_age=1,
+        cors_methods="PUT",
+        cors_options_success_status=200,
+        cors_origin="https://example.com",
+        cors_preflight_continue=True,
+        body_limit=1,
+        metrics_body_limit=2,
+        header_limit=3,
+        query_limit=4,
+        json_depth_limit=8,
+        context_properties_limit=6,
+        context_value_limit=700,
+        toggle_limit=8,
+        rate_limit_key=9,
+        rate_limit_address=10,
+        rate_limit_burst=20,
+        enricher_timeout=30,
+        enricher_failure="context",
+        answer_cache_bytes=0,
+        max_staleness=5,
+        age_header="x-age",
+        exp_server_side_sdk_config_tokens="server",
+        custom_strategies=[Named("mine")],
+    )
+    plain, other = make_setup(options()).serving, make_setup(changed).serving
+    same = [field.name for field in fields(ServiceSettings) if getattr(plain, field.name) == getattr(other, field.name)]
+    assert same == ["client_keys"]
+    assert (other.base_path, other.server_tokens, other.app_name) == ("/base", ("server",), "app")
+
+
+def test_compiling_knows_the_options() -> None:
+    """The engine gets the hash encoding, the filters, the shape of variants and the custom code with its digest."""
+    given = options(
+        hash_encoding="utf8",
+        project_name="shop",
+        name_prefix="a.",
+        variant_feature_state=True,
+        custom_strategies=[Named("mine")],
+    )
+    compiling = make_setup(given).compiling
+    assert (compiling.hash_encoding, compiling.project, compiling.name_prefix) == ("utf8", "shop", "a.")
+    assert compiling.variant_feature_state and list(compiling.custom_strategies) == ["mine"]
+    assert compiling.code_digest and compiling.code_digest != make_setup(options()).compiling.code_digest
+    assert compiling.hostname
+
+
+def test_a_built_in_name_is_warned_of() -> None:
+    """A custom strategy may take a built-in one's place, and the log says so."""
+    log = RecordingLog()
+    make_setup(options(logger=log, custom_strategies=[Named("default"), Named("mine")]))
+    [line] = log.lines
+    assert (line.level, line.fields) == ("warn", {"strategy": "default"})
+
+
+def test_all_extensions_are_tried() -> None:
+    """What is wrong with strategies and with enrichers is told in one go."""
+    with pytest.raises(ExtensionError) as caught:
+        make_setup(options(custom_strategies="a.py,b.py", exp_custom_enrichers="c.py"))
+    assert len(str(caught.value).splitlines()) == 3
+
+
+def test_secrets_do_not_reach_the_log() -> None:
+    """Whatever is logged, none of the secrets in the options is in it."""
+    log = RecordingLog()
+    given = ProxyOptions(
+        flagsvc_url="http://127.0.0.1:1/api",
+        flagsvc_api_token="the-api-token",
+        http_proxy="http://me:the-proxy-secret@127.0.0.1:1",
+        https_proxy="http://me:the-proxy-secret@127.0.0.1:1",
+        client_keys="first-client-key,other-client-key",
+        exp_server_side_sdk_config_tokens="the-server-token",
+        exp_bootstrap_url="http://127.0.0.1:1/b",
+        exp_bootstrap_authorization="the-bootstrap-secret",
+        logger=log,
+    )
+    plan = make_setup(given)
+    text = "the-api-token first-client-key other-client-key the-server-token the-bootstrap-secret"
+    plan.log.warn(text, field=text)
+    assert log.lines[0].event == "*** *** *** *** ***"
+    assert log.lines[0].fields == {"field": "*** *** *** *** ***"}
+    for secret in [*text.split(), "the-proxy-secret"]:
+        assert secret not in repr(plan)
+    assert "client_keys_header_name" in repr(plan.serving)
+
+
+@pytest.mark.parametrize(("level", "written"), [("warn", True), ("fatal", True), ("debug", True)])
+def test_the_access_log_has_a_level_of_its_own(capsys: pytest.CaptureFixture[str], level: str, written: bool) -> None:
+    """The contract may write at level info where an access log is wanted, whatever the other rooms may."""
+    plan = make_setup(options(access_log=True, log_level=level))
+    plan.serving_log.info("request")
+    assert ("request" in capsys.readouterr().err) is written
+    plan.log.info("something else")
+    assert ("something else" in capsys.readouterr().err) is (level == "debug")
+    plain = make_setup(options(log_level=level))
+    assert plain.serving_log is plain.log
+
+
+def test_two_plans_share_nothing(tmp_path: Path) -> None:
+    """Two plans of one file of strategies have two instances, and two names towards the upstream."""
+    file = tmp_path / "a.py"
+    file.write_text("class A:\n    name = 'a'\n    def is_enabled(self, p, c): ...\nstrategies = [A()]\n")
+    one, two = (make_setup(options(custom_strategies=str(file))) for _ in range(2))
+    assert one.strategies.by_name["a"] is not two.strategies.by_name["a"]
+    assert one.strategies.digest == two.strategies.digest
+    assert one.identity.connection_id != two.identity.connection_id
+
+
+def test_other_keys() -> None:
+    """A renewed plan has the new keys, and everything else of the former; the loggers of both write neither's secrets."""
+    log = RecordingLog()
+    before = make_setup(replace(options(logger=log), client_keys="former-key"))
+    present = replace(before.options, client_keys="present-key", exp_server_side_sdk_config_tokens="a-server-token")
+    after = renewed(before, present)
+    assert after.serving.client_keys == ("present-key",) and after.serving.server_tokens == ("a-server-token",)
+    assert (after.log, after.identity, after.strategies) == (before.log, before.identity, before.strategies)
+    for plan in (before, after):
+        plan.log.warn("former-key present-key a-server-token")
+    assert [line.event for line in log.lines] == ["*** *** ***"] * 2

@@ -1,0 +1,92 @@
+"""Where usage metrics wait, for each kind of storage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flagsvc.proxy.configuration.stores import FileRecordStore, FileStore, NoStore, SingleRecordStore
+from flagsvc.proxy.runtime import ProxyRuntime
+from flagsvc.proxy.setup import make_setup
+from flagsvc.proxy.unsent_usage import make_record_store, make_unsent_usage, make_usage_key
+from flagsvc.testing import MemoryRecordStore, MemoryStore
+from support.apps_options import options
+
+
+class Shelving(MemoryStore):
+    """A provider with shelves of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.record_stores: dict[str, MemoryRecordStore] = {}
+
+    def record_store(self, key: str) -> MemoryRecordStore:
+        """Return the shelf of a key."""
+        return self.record_stores.setdefault(key, MemoryRecordStore())
+
+
+def test_each_storage_has_a_shelf(tmp_path: Path) -> None:
+    """A folder has files, a provider what it offers or else one record, nothing has nothing."""
+    assert isinstance(make_record_store(FileStore(tmp_path), "key", "one"), FileRecordStore)
+    assert isinstance(make_record_store(MemoryStore(), "key", "one"), SingleRecordStore)
+    assert make_record_store(NoStore(), "key", "one") is None
+    provider = Shelving()
+    assert make_record_store(provider, "key", "one") is provider.record_stores["key"]
+
+
+def test_without_storage_nothing_is_spooled(tmp_path: Path) -> None:
+    """With it everything is that cannot be sent."""
+    plan = make_setup(options())
+    assert make_unsent_usage(plan, NoStore()) is None
+    unsent_usage, other = make_unsent_usage(plan, FileStore(tmp_path)), make_unsent_usage(plan, FileStore(tmp_path))
+    assert unsent_usage is not None and other is not None and unsent_usage.name != other.name
+
+
+@pytest.mark.parametrize(
+    ("interval", "timeout", "pace_s"), [(30_000, 10_000, 30.0), (500, 10_000, 10.0)], ids=["interval", "timeout"]
+)
+def test_a_post_on_its_way_is_no_sign_of_death(tmp_path: Path, interval: int, timeout: int, pace_s: float) -> None:
+    """Nobody takes over the counts of a process that waits for the upstream's answer, however long that may take."""
+    plan = make_setup(options(metrics_interval=interval, upstream_timeout=timeout))
+    unsent_usage = make_unsent_usage(plan, FileStore(tmp_path))
+    assert unsent_usage is not None and unsent_usage._every == pace_s
+
+
+@pytest.mark.parametrize(("storage", "stores"), [("none", False), ("file:///nowhere/at/all", True)])
+def test_the_options_decide(storage: str, stores: bool) -> None:
+    """`storage` is for both, the configuration and what could not be sent."""
+    reporter = ProxyRuntime(make_setup(options(storage=storage))).reporter
+    assert reporter is not None
+    assert (reporter._spool is not None) is stores
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"flagsvc_url": "http://127.0.0.1:2/api"},
+        {"flagsvc_app_name": "other"},
+        {"flagsvc_api_token": "*:production.secret"},
+        {"flagsvc_api_token": "shop:development.secret"},
+        {"flagsvc_api_token": "*:development"},
+    ],
+)
+def test_counts_are_never_booked_elsewhere(other: dict[str, Any]) -> None:
+    """Another server, environment, project or application has another shelf."""
+    mine = {"flagsvc_api_token": "*:development.secret"}
+    assert make_usage_key(options(**mine)) != make_usage_key(options(**mine | other))
+
+
+def test_counts_wait_for_the_next_token() -> None:
+    """A token that is replaced by another of its scope leaves none behind; nor do filters or ports matter."""
+    first = make_usage_key(options(flagsvc_api_token="*:development.old"))
+    assert make_usage_key(options(flagsvc_api_token="*:development.new.secret", port=1, name_prefix="a")) == first
+
+
+def test_a_token_without_a_scope_is_taken_whole() -> None:
+    """Whatever is in front of a dot."""
+    keys = {
+        make_usage_key(options(flagsvc_api_token=token)) for token in ("secret", "some.secret", "some.other", "a:b")
+    }
+    assert len(keys) == 4

@@ -1,0 +1,228 @@
+"""Counting how often each toggle was on and off."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flagsvc.proxy.upstream import Identity
+from flagsvc.proxy.usage import UsageBucket, UsageCounters
+from flagsvc.proxy.usage.payload import metrics
+
+KNOWN = {"plain": frozenset({"disabled"}), "varied": frozenset({"disabled", "red", "blue"})}
+
+
+class Now:
+    """A clock hand."""
+
+    def __init__(self) -> None:
+        self.time = 100.0
+
+    def __call__(self) -> float:
+        """Return the time."""
+        return self.time
+
+
+def counters(most: int = 1000, now: Now | None = None, most_bytes: int = 100_000) -> UsageCounters:
+    """Return counters over a small configuration."""
+    return UsageCounters(lambda: dict(KNOWN), now or Now(), most=most, most_bytes=most_bytes)
+
+
+def read(bucket: UsageBucket | None) -> dict[str, tuple[int, int, dict[str, int]]]:
+    """Return what a bucket holds."""
+    return {} if bucket is None else {name: (t.yes, t.no, t.variants) for name, t in bucket.toggles.items()}
+
+
+def test_answers_are_counted_by_toggle() -> None:
+    """Yes and no apart, each name apart; draining begins anew."""
+    usage = counters()
+    for name, enabled in (("plain", True), ("plain", False), ("plain", True), ("varied", False)):
+        usage.count(name, enabled)
+    assert read(usage.drain()) == {"plain": (2, 1, {}), "varied": (0, 1, {})}
+    assert usage.drain() is None
+
+
+def test_a_long_look_up_counts_what_short_ones_do() -> None:
+    """Also of names that come again and again, that nobody knows, or that do not fit."""
+    names = ["plain", "varied", "nobody", "plain"] * 50
+    states = [at % 3 == 0 for at in range(len(names))]
+    for most in (1000, 1, 0):
+        long, short = counters(most), counters(most)
+        long.count_all(names, states)
+        for name, state in zip(names, states, strict=True):
+            short.count(name, state)
+        assert (long.unknown, short.unknown) == (50, 50)
+        assert read(long.drain()) == read(short.drain())
+        assert (long.full > 0) is (short.full > 0) is (most < 2)
+
+
+def test_unknown_names_and_variants_are_dropped_and_counted() -> None:
+    """A caller must not be able to send anything upstream by naming a toggle after it."""
+    usage = counters()
+    usage.count("someone@example.com", True)
+    usage.add("10.1.2.3", 5, 5, {"red": 1})
+    usage.add("varied", 3, 1, {"red": 2, "someone@example.com": 1, "disabled": 1})
+    assert read(usage.drain()) == {"varied": (3, 1, {"red": 2, "disabled": 1})}
+    assert (usage.unknown, usage.full, usage.refused) == (1 + 2 + 1, 0, 0)
+
+
+def test_what_clients_counted_is_added() -> None:
+    """To what the proxy counted itself, variant by variant."""
+    usage = counters()
+    usage.count("varied", True)
+    usage.add("varied", 3, 1, {"red": 2})
+    usage.add("varied", 1, 0, {"red": 1, "blue": 4})
+    assert read(usage.drain()) == {"varied": (5, 1, {"red": 3, "blue": 4})}
+
+
+def test_a_bucket_tells_its_time() -> None:
+    """From the last draining to this one; an interval in which nothing happened belongs to no bucket."""
+    now = Now()
+    usage = counters(now=now)
+    now.time = 110.0
+    assert usage.drain() is None
+    now.time = 120.0
+    usage.count("plain", True)
+    now.time = 130.0
+    bucket = usage.drain()
+    assert bucket is not None and (bucket.start, bucket.stop) == (110.0, 130.0)
+
+
+def test_a_bucket_that_could_not_be_sent_is_merged() -> None:
+    """Counts add up, and the time goes back to the older start."""
+    now = Now()
+    usage = counters(now=now)
+    usage.add("varied", 1, 2, {"red": 1})
+    now.time = 110.0
+    lost = usage.drain()
+    assert lost is not None
+    usage.add("varied", 10, 20, {"red": 10, "blue": 5})
+    usage.count("plain", False)
+    now.time = 120.0
+    usage.merge(lost)
+    bucket = usage.drain()
+    assert read(bucket) == {"varied": (11, 22, {"red": 11, "blue": 5}), "plain": (0, 1, {})}
+    assert bucket is not None and (bucket.start, bucket.stop) == (100.0, 120.0)
+    assert usage.full == 0
+
+
+def test_the_bound_holds_on_every_way_in() -> None:
+    """Toggles and variants over it are dropped and counted; what is there already goes on being counted."""
+    usage = counters(most=2)
+    usage.add("varied", 1, 0, {"red": 1, "blue": 1})
+    assert usage.full == 1
+    usage.count("plain", True)
+    usage.add("plain", 1, 1, {"disabled": 1})
+    assert usage.full == 1 + 1 + 2
+    usage.add("varied", 1, 0, {"red": 1})
+    full = usage.drain()
+    assert read(full) == {"varied": (2, 0, {"red": 2})}
+    assert full is not None
+    usage.add("plain", 1, 0, {"disabled": 1})
+    full_before = usage.full
+    usage.merge(full)
+    assert read(usage.drain()) == {"plain": (1, 0, {"disabled": 1})}
+    assert usage.full == full_before + 2
+
+
+def test_bytes_are_bounded_as_well() -> None:
+    """By what the entries take in a post, about; names are counted in UTF-8. What is sent or taken back makes room or takes it."""
+    name, long = "a" * 30, "ü" * 500
+    known = {name: frozenset({"v" * 80}), long: frozenset[str]()}
+    usage = UsageCounters(lambda: known, Now(), most_bytes=100 + 100 + 100)
+    usage.count(long, True)
+    assert (usage.full, usage.entries) == (1, 0)
+    usage.add(name, 1, 0, {"v" * 80: 1})
+    assert (usage.full, usage.entries) == (1, 2)
+    sent = usage.drain()
+    assert sent is not None and usage.entries == 0
+    usage.merge(sent)
+    assert (usage.full, usage.entries) == (1, 2)
+    tight = UsageCounters(lambda: known, Now(), most_bytes=199)
+    tight.merge(sent)
+    assert (tight.full, tight.entries) == (1, 1)
+
+
+def test_the_bytes_are_about_those_of_a_post() -> None:
+    """Whatever is counted, up to the largest numbers that are sent: a post is not larger than the bound, nor much smaller."""
+    names = {f"some-toggle-{number}": frozenset({"blue", "green"}) for number in range(200)}
+    most = 20_000
+    usage = UsageCounters(lambda: names, Now(), most_bytes=most)
+    for name in names:
+        usage.add(name, 2**53 - 1, 2**53 - 1, {"blue": 2**53 - 1, "green": 2**53 - 1})
+    bucket = usage.drain()
+    assert bucket is not None and usage.full > 0
+    body = json.dumps(metrics(Identity("", "", ""), bucket)["bucket"], separators=(",", ":"))
+    assert most * 0.9 < len(body) < most + 100
+
+
+def test_looking_changes_nothing() -> None:
+    """What is counted so far can be looked at, and is there to be drained."""
+    now = Now()
+    usage = counters(now=now)
+    assert read(usage.peek()) == {}
+    usage.count("plain", True)
+    now.time = 105.0
+    seen = usage.peek()
+    assert (read(seen), seen.start, seen.stop) == ({"plain": (1, 0, {})}, 100.0, 105.0)
+    assert read(usage.drain()) == {"plain": (1, 0, {})}
+    assert read(usage.peek()) == {}
+
+
+def test_what_is_left_out_leaves_nothing_behind() -> None:
+    """Counts of a toggle that does not fit, its variants included, are nowhere; nor do they come back when there is room."""
+    usage = counters(most=1)
+    usage.count("plain", True)
+    usage.add("varied", 1, 1, {"red": 5, "blue": 5, "someone@example.com": 1})
+    assert (usage.full, usage.unknown) == (3, 1)
+    usage.drain()
+    usage.add("varied", 1, 0, {})
+    assert read(usage.drain()) == {"varied": (1, 0, {})}
+
+
+def test_a_bucket_that_is_given_up_is_counted() -> None:
+    """By its entries."""
+    usage = counters()
+    usage.add("varied", 1, 0, {"red": 1, "blue": 1})
+    usage.count("plain", True)
+    bucket = usage.drain()
+    assert bucket is not None
+    usage.refuse(bucket)
+    assert usage.refused == bucket.entries() == 4
+
+
+COUNTS = st.tuples(st.sampled_from([*KNOWN, "unknown"]), st.integers(0, 9), st.integers(0, 9), st.integers(0, 9))
+
+
+@given(st.lists(st.lists(COUNTS)), st.data())
+def test_nothing_is_lost_and_nothing_is_made_up(
+    rounds: list[list[tuple[str, int, int, int]]], data: st.DataObject
+) -> None:
+    """Over any sequence of counting, draining and merging, what was sent and what is left make what was counted."""
+    usage, expected, sent = counters(), Counter(), Counter()
+    for reports in rounds:
+        for name, yes, no, red in reports:
+            usage.add(name, yes, no, {"red": red})
+            known = KNOWN.get(name)
+            if known is not None:
+                expected.update({(name, "yes"): yes, (name, "no"): no})
+            if known is not None and "red" in known:
+                expected[name, "red"] += red
+        bucket = usage.drain()
+        if bucket is not None and data.draw(st.booleans()):
+            usage.merge(bucket)
+        elif bucket is not None:
+            sent.update(flat(bucket))
+    sent.update(flat(usage.drain()))
+    assert +sent == +expected
+
+
+def flat(bucket: UsageBucket | None) -> Counter[tuple[str, str]]:
+    """Return a bucket's counts by toggle and kind."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for name, (yes, no, variants) in read(bucket).items():
+        counts.update({(name, "yes"): yes, (name, "no"): no, **{(name, v): n for v, n in variants.items()}})
+    return counts

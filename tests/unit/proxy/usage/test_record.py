@@ -1,0 +1,104 @@
+"""What was counted, as bytes."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from flagsvc.core.errors import StoreError
+from flagsvc.proxy.usage import UsageBucket, UsageCounters
+from flagsvc.proxy.usage.record import PIECE, UnsentRecord, UsageWindow, from_wire, pack, to_wire, unpack
+
+
+def bucket(start: float = 5.0) -> UsageBucket:
+    """Return a bucket."""
+    now = iter((start, start + 1))
+    counters = UsageCounters(lambda: {"a": (), "b": ("v",)}, lambda: next(now))
+    counters.count("a", True)
+    counters.add("b", 2, 3, {"v": 4})
+    drained = counters.drain()
+    assert drained is not None
+    return drained
+
+
+def packed(buckets: list[UsageBucket], *, left: bool = False, every: float = 1.0) -> bytes:
+    """Return the bytes of a record."""
+    return b"".join(pack(buckets, left=left, beat=7, every=every))
+
+
+def large(toggles: int, variants: int) -> UsageBucket:
+    """Return a bucket of so many toggles with so many variants each."""
+    known = {f"toggle-{number}": tuple(f"v{each}" for each in range(variants)) for number in range(toggles)}
+    counters = UsageCounters(lambda: known, lambda: 5.0)
+    for name, names in known.items():
+        counters.add(name, 1, 2, dict.fromkeys(names, 3))
+    return counters.peek()
+
+
+def read(found: UsageBucket) -> object:
+    """Return what a bucket holds."""
+    return found.start, found.stop, {name: (t.yes, t.no, t.variants) for name, t in found.toggles.items()}
+
+
+def test_a_bucket_survives() -> None:
+    """Usage counts come out as they were counted."""
+    assert read(from_wire(to_wire(bucket()))) == (5.0, 6.0, {"a": (1, 0, {}), "b": (2, 3, {"v": 4})})
+
+
+def test_a_record_survives() -> None:
+    """With every bucket, apart from each other, and what it says of its process."""
+    record = unpack(packed([bucket(), bucket(100.0)], left=True, every=30.0))
+    assert (record.left, record.beat, record.every) == (True, 7, 30.0)
+    assert [read(each) for each in record.buckets()] == [read(bucket()), read(bucket(100.0))]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b"\xff",
+        b'{"flagsvc":1,"etag":null}\n{}',
+        packed([], left=True).replace(b'"version":1', b'"version":2'),
+        packed([bucket()], left=True).replace(b'"v":4', b'"v":-4'),
+        packed([bucket()], left=True).replace(b'"v":4', b'"v":"4"'),
+        packed([bucket()], left=True)[:-1],
+    ],
+)
+def test_other_data_are_no_record(data: bytes) -> None:
+    """Somebody else's, a later version's, or what nobody can have counted."""
+    with pytest.raises(StoreError, match="no usage metrics"):
+        unpack(data)
+
+
+def test_what_is_written_is_short() -> None:
+    """Usage is written as a list: it goes up from every worker twenty times a second."""
+    assert isinstance(to_wire(bucket()), UsageWindow)
+    assert b'[5.0,6.0,{"a":[1,0,{}],"b":[2,3,{"v":4}]}]' in packed([bucket()])
+
+
+@pytest.mark.parametrize(("toggles", "variants"), [(0, 0), (PIECE - 1, 0), (PIECE, 0), (PIECE + 1, 0), (4 * PIECE, 2)])
+def test_a_large_record_is_written_in_pieces(toggles: int, variants: int) -> None:
+    """Each a moment's work, and together what would be written at once."""
+    buckets = [large(toggles, variants), bucket(), large(toggles, variants)]
+    made = list(pack(buckets, left=False, beat=7, every=1.0))
+    whole = UnsentRecord(left=False, beat=7, every=1.0, usages=[to_wire(each) for each in buckets])
+    assert b"".join(made) == msgspec.json.encode(whole)
+    assert max(piece.count(b"[1,2,") for piece in made) <= PIECE // (1 + variants) + 1
+    assert len(made) >= 2 * (toggles * (1 + variants) // PIECE)
+
+
+def test_what_is_counted_while_a_record_is_written() -> None:
+    """It is in it or not; the record is whole either way."""
+    known = {f"toggle-{number}": () for number in range(3 * PIECE)}
+    counters = UsageCounters(lambda: known, lambda: 5.0)
+    made = []
+    for number in range(2 * PIECE):
+        counters.count(f"toggle-{number}", True)
+    for piece in pack([counters.peek()], left=False, beat=7, every=1.0):
+        made.append(piece)
+        for number in range(3 * PIECE):
+            counters.count(f"toggle-{number}", True)
+    [found] = unpack(b"".join(made)).buckets()
+    assert len(found.toggles) in (2 * PIECE, 3 * PIECE) and all(tally.yes >= 1 for tally in found.toggles.values())

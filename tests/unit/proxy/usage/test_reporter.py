@@ -1,0 +1,240 @@
+"""Registering and sending what was counted."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from flagsvc.core.errors import UpstreamError
+from flagsvc.proxy.usage import reporter
+from flagsvc.testing import turns
+from support.aio import asynchronous
+from support.usage_scene import DOWN, HangingUpstream, World, running, tally
+
+LOST = "usage metrics are lost: they could be neither sent nor stored"
+
+# ---- registration
+
+
+@asynchronous
+async def test_registration_follows_the_first_synchronisation() -> None:
+    """Not before it; once."""
+    async with running(synchronised=False) as world:
+        await world.clock.advance(1000)
+        assert world.upstream.registrations == []
+        world.synchronisation.set()
+        await turns()
+        (payload,) = world.upstream.registrations
+        assert payload["appName"] == "app" and payload["strategies"][-1] == "mine"  # type: ignore[index]
+        assert payload["interval"] == 30_000 and payload["started"] == "2025-06-15T15:06:40.000Z"
+        await world.clock.advance(1000)
+        assert len(world.upstream.registrations) == 1
+
+
+@asynchronous
+async def test_registration_is_retried_until_it_succeeds() -> None:
+    """With a growing back-off, Retry-After obeyed, told once."""
+    world = World()
+    faults = [DOWN] * 8 + [UpstreamError("throttled", "x", status=429, retry_after=1000)]
+    world.upstream.faults = list(faults)
+    world.usage.drain()
+    world.reporter.start()
+    delays: list[float] = []
+    while not world.upstream.registrations:
+        delay = await world.clock.next_sleep()
+        await world.clock.advance(delay)
+        delays.append(delay)
+    pauses = [delay for delay in delays if delay != world.interval_ms / 1000]
+    assert pauses == [5.0, 10.0, 20.0, 40.0, 80.0, 150.0, 150.0, 150.0, 1000.0]
+    assert [line for line in world.log.at("warn") if "registration" in line] == [
+        "the registration was not taken",
+        "the registration was not taken",
+        "the registration was taken",
+    ]
+    await world.reporter.stop()
+
+
+# ---- sending
+
+
+@asynchronous
+async def test_counts_are_sent_every_interval_if_there_are_any() -> None:
+    """An interval without use sends nothing."""
+    async with running() as world:
+        world.usage.count("a", True)
+        assert await world.interval() == 30.0
+        assert await world.interval() == 30.0
+        world.usage.count("b", False)
+        assert await world.interval() == 30.0
+        assert world.sent == [{"a": tally(1, 0)}, {"b": tally(0, 1)}]
+        bucket = world.upstream.metrics[1]["bucket"]
+        assert bucket["start"] == "2025-06-15T15:07:40.000Z"  # type: ignore[index]
+        assert bucket["stop"] == "2025-06-15T15:08:10.000Z"  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("jitter_ms", "draw", "seconds"),
+    [(0, 0.9, 30.0), (10_000, 0.0, 20.0), (10_000, 0.5, 30.0), (10_000, 1.0, 40.0), (60_000, 0.0, 3.0)],
+)
+@asynchronous
+async def test_jitter_moves_each_interval(jitter_ms: int, draw: float, seconds: float) -> None:
+    """Up to metricsJitter earlier or later, and never so early that it is a storm."""
+    async with running(jitter_ms=jitter_ms, draw=lambda: draw) as world:
+        assert await world.interval() == seconds
+
+
+@asynchronous
+async def test_what_could_not_be_sent_is_sent_later() -> None:
+    """Merged with what came after it; the pace is the normal one with the first success; told once each way."""
+    async with running() as world:
+        world.upstream.faults = [DOWN, DOWN, UpstreamError("server", "x", status=503)]
+        delays = []
+        for _ in range(5):
+            world.usage.count("a", True)
+            delays.append(await world.interval())
+        assert world.sent == [{"a": tally(4, 0)}, {"a": tally(1, 0)}]
+        assert delays == [30.0, 30.0, 60.0, 120.0, 30.0]
+        assert (world.usage.full, world.usage.refused) == (0, 0)
+        assert world.log.at("warn") == ["usage metrics could not be sent"] * 2 + ["usage metrics are sent again"]
+
+
+@asynchronous
+async def test_retry_after_is_obeyed() -> None:
+    """Not a second earlier."""
+    async with running() as world:
+        world.upstream.faults = [UpstreamError("throttled", "x", status=429, retry_after=1234)]
+        world.usage.count("a", True)
+        assert [await world.interval() for _ in range(2)] == [30.0, 1234.0]
+        assert world.sent == [{"a": tally(1, 0)}]
+
+
+@pytest.mark.parametrize("status", [400, 405, 413, 422])
+@asynchronous
+async def test_counts_that_will_never_be_taken_are_dropped(status: int) -> None:
+    """Sending them again would fail for ever; they are counted as dropped."""
+    async with running() as world:
+        world.upstream.faults = [UpstreamError("unexpected", "x", status=status)]
+        world.usage.count("a", True)
+        await world.interval()
+        world.usage.count("b", True)
+        await world.interval()
+        assert (world.sent, world.usage.refused) == ([{"b": tally(1, 0)}], 1)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        *(UpstreamError("x", "x", status=status) for status in (302, 401, 403, 404, 408, 429, 500, 503)),
+        UpstreamError("document", "a web page", status=200),
+        DOWN,
+    ],
+)
+@asynchronous
+async def test_counts_that_may_be_taken_later_are_kept(error: UpstreamError) -> None:
+    """Among them what may have arrived although the answer did not (decision 0013)."""
+    async with running() as world:
+        world.upstream.faults = [error]
+        world.usage.count("a", True)
+        await world.interval()
+        await world.interval()
+        assert (world.sent, world.usage.refused) == ([{"a": tally(1, 0)}], 0)
+
+
+@asynchronous
+async def test_a_refused_token_is_retried_slowly_and_told_once() -> None:
+    """As for the configuration."""
+    async with running() as world:
+        world.upstream.faults = [UpstreamError("unauthorized", "x", status=401)] * 3
+        world.usage.count("a", True)
+        assert [await world.interval() for _ in range(4)] == [30.0, 150.0, 150.0, 150.0]
+        assert world.log.at("error") == ["usage metrics could not be sent"]
+
+
+@asynchronous
+async def test_the_shutdown_sends_what_is_left() -> None:
+    """Once; nothing when there is nothing."""
+    async with running() as world:
+        world.usage.count("a", False)
+    assert world.sent == [{"a": tally(0, 1)}]
+    async with running() as world:
+        pass
+    assert world.sent == []
+
+
+@asynchronous
+async def test_a_failure_at_the_shutdown_does_not_stop_it() -> None:
+    """Whatever is raised: an error of the upstream or one that nobody thought of."""
+    for fault in (DOWN, RuntimeError("bug")):
+        async with running() as world:
+            world.usage.count("a", False)
+            world.upstream.faults = [fault]
+        assert world.sent == [] and world.log.at("warn") == ["usage metrics could not be sent", LOST]
+
+
+@asynchronous
+async def test_the_shutdown_waits_for_a_request_on_its_way() -> None:
+    """It is not torn in two, and what was counted after it began is sent behind it."""
+    upstream = HangingUpstream()
+    async with running(upstream=upstream) as world:
+        world.usage.count("a", True)
+        await world.interval()
+        world.usage.count("b", True)
+        stopping = asyncio.create_task(world.reporter.stop())
+        await turns()
+        assert world.sent == []
+        upstream.gate.set()
+        await stopping
+    assert world.sent == [{"a": tally(1, 0)}, {"b": tally(1, 0)}]
+
+
+@asynchronous
+async def test_a_request_that_was_cancelled_does_not_keep_the_last_one_from_leaving() -> None:
+    """An event loop that ends cancels every task, whoever started it; the counts leave with the last request."""
+    upstream = HangingUpstream()
+    async with running(upstream=upstream) as world:
+        world.usage.count("a", True)
+        before = asyncio.all_tasks()
+        await world.interval()
+        (sending,) = asyncio.all_tasks() - before
+        sending.cancel()
+        upstream.gate.set()
+    assert world.sent == [{"a": tally(1, 0)}]
+
+
+@asynchronous
+async def test_the_shutdown_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An upstream that hangs costs a few seconds; what was on its way is counted as not sent, and nothing runs on."""
+    monkeypatch.setattr(reporter, "LAST_SEND_S", 0.01)
+    async with running(upstream=HangingUpstream()) as world:
+        world.usage.count("a", True)
+        before = asyncio.all_tasks()
+        await world.interval()
+    told, lost = world.log.lines[-2:]
+    assert "at the shutdown" in str(told.fields["error"])
+    assert (lost.event, lost.fields) == (LOST, {"entries": 1})
+    assert asyncio.all_tasks() < before
+    bucket = world.usage.drain()
+    assert bucket is not None and bucket.toggles["a"].yes == 1
+
+
+@asynchronous
+async def test_a_fault_nobody_thought_of_loses_no_counts_and_does_not_end_the_loop() -> None:
+    """It is counted as a restart; the counts leave with the next sending."""
+    async with running() as world:
+        world.upstream.faults = [RuntimeError("bug")]
+        world.usage.count("a", True)
+        await world.interval()
+        await world.interval()
+        assert world.reporter.restarts == 1
+        await world.interval()
+        assert world.sent == [{"a": tally(1, 0)}]
+
+
+@asynchronous
+async def test_a_metrics_interval_of_0_is_no_metrics_and_no_registration() -> None:
+    """Not even at the shutdown (specification: metricsInterval)."""
+    async with running(interval_ms=0) as world:
+        world.usage.count("a", True)
+        await world.clock.advance(100_000)
+    assert world.upstream.attempts == []

@@ -1,0 +1,299 @@
+"""What becomes of counts that cannot be sent: in storage, in other lives, in other processes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from flagsvc.core.errors import UpstreamError
+from flagsvc.proxy.usage import reporter
+from flagsvc.proxy.usage.record import UnsentRecord, unpack
+from flagsvc.proxy.usage.unsent import ABANDONED
+from flagsvc.testing import FakeClock, MemoryRecordStore, RecordingUpstream, turns
+from support.aio import asynchronous
+from support.usage_scene import DOWN, HangingUpstream, World, running, tally
+
+INTERVAL_S = 30.0
+
+
+def stored(record_store: MemoryRecordStore) -> list[UnsentRecord]:
+    """Return the records on a shelf."""
+    return [unpack(data) for data in record_store.data.values()]
+
+
+def kept(record_store: MemoryRecordStore) -> dict[str, tuple[int, int]]:
+    """Return the sums of what is on a shelf, (yes, no) by toggle."""
+    found: dict[str, tuple[int, int]] = {}
+    for record in stored(record_store):
+        for bucket in record.buckets():
+            for name, counted in bucket.toggles.items():
+                yes, no = found.get(name, (0, 0))
+                found[name] = (yes + counted.yes, no + counted.no)
+    return found
+
+
+@asynchronous
+async def test_what_the_last_post_could_not_send_is_sent_after_the_restart() -> None:
+    """It is left in storage, and the next process sends it, apart from its own counts: it is of another time."""
+    record_store = MemoryRecordStore()
+    async with running(record_store=record_store) as world:
+        world.usage.count("a", True)
+        world.upstream.faults = [DOWN]
+    assert kept(record_store) == {"a": (1, 0)} and [record.left for record in stored(record_store)] == [True]
+    assert "lost" not in str(world.log.lines)
+    async with running(record_store=record_store, clock=FakeClock(2_000_000_000.0)) as world:
+        world.usage.count("b", False)
+        await world.interval()
+        assert world.sent == [{"b": tally(0, 1)}, {"a": tally(1, 0)}]
+        assert world.upstream.metrics[1]["bucket"]["start"] == "2025-06-15T15:06:40.000Z"  # type: ignore[index]
+        assert record_store.data == {}
+
+
+@asynchronous
+async def test_without_anything_to_send_what_others_left_is_sent_all_the_same() -> None:
+    """A proxy that nobody asks sends it too."""
+    record_store = MemoryRecordStore()
+    for _ in range(3):
+        async with running(record_store=record_store) as world:
+            world.usage.count("a", True)
+            world.upstream.faults = [DOWN]
+    assert len(record_store.data) == 3
+    async with running(record_store=record_store) as world:
+        await world.interval()
+        assert world.sent == [{"a": tally(1, 0)}] * 3 and record_store.data == {}
+
+
+@asynchronous
+async def test_nothing_is_stored_while_all_is_well() -> None:
+    """Storage is for what cannot be sent."""
+    record_store = MemoryRecordStore()
+    async with running(record_store=record_store) as world:
+        for _ in range(3):
+            world.usage.count("a", True)
+            await world.interval()
+            assert record_store.data == {}
+    assert record_store.data == {} and len(world.sent) == 3
+
+
+@asynchronous
+async def test_an_outage_is_kept_in_storage_interval_by_interval() -> None:
+    """A kill loses one interval at most, also where the next attempt is long after; afterwards nothing stays behind."""
+    record_store = MemoryRecordStore()
+    async with running(record_store=record_store) as world:
+        world.upstream.faults = [DOWN] * 4
+        for number in range(1, 15):
+            world.usage.count("a", True)
+            assert await world.interval() <= INTERVAL_S
+            if world.upstream.faults:
+                assert kept(record_store) == {"a": (number, 0)}
+        assert len(world.upstream.attempts) < 10, "attempts were further apart than writes"
+        assert sum(toggles["a"]["yes"] for toggles in world.sent) == 14
+        assert record_store.data == {}
+
+
+@asynchronous
+async def test_a_killed_process_is_survived_by_its_counts() -> None:
+    """Another one with the same storage sends them once, after a while in which the killed one has not written."""
+    record_store = MemoryRecordStore()
+    killed = World(record_store=record_store)
+    killed.upstream.faults = [DOWN]
+    killed.usage.count("a", True)
+    await killed.reporter._send()
+    async with running(record_store=record_store) as world, running(record_store=record_store) as other:
+        for _ in range(ABANDONED + 2):
+            await world.interval()
+            await other.interval()
+        assert [*world.sent, *other.sent] == [{"a": tally(1, 0)}] and record_store.data == {}
+
+
+@asynchronous
+async def test_the_living_keep_what_is_theirs() -> None:
+    """During an outage that only one of two processes sees, the other does not send its counts."""
+    record_store = MemoryRecordStore()
+    async with running(record_store=record_store) as cut_off, running(record_store=record_store) as world:
+        cut_off.upstream.faults = [DOWN] * 5
+        for _ in range(20):
+            cut_off.usage.count("a", True)
+            world.usage.count("b", True)
+            await cut_off.interval()
+            await world.interval()
+    assert {name for toggles in world.sent for name in toggles} == {"b"}
+    assert sum(toggles["a"]["yes"] for toggles in cut_off.sent) == 20
+    assert record_store.data == {}
+
+
+class Recalling(RecordingUpstream):
+    """Notes what is in storage whenever it is asked to take something; takes so many posts and fails then."""
+
+    def __init__(self, record_store: MemoryRecordStore, takes: int) -> None:
+        super().__init__()
+        self.record_store = record_store
+        self.takes = takes
+        self.seen: list[dict[str, tuple[int, int]]] = []
+
+    async def send_metrics(self, payload: Mapping[str, object]) -> None:
+        """Note, and take or fail."""
+        self.seen.append(kept(self.record_store))
+        self.takes -= 1
+        if self.takes < 0:
+            self.faults = [DOWN]
+        await super().send_metrics(payload)
+
+
+@asynchronous
+async def test_what_was_answered_is_out_of_storage_before_the_next_post() -> None:
+    """Of a bucket in several posts each is taken out as soon as it is known to have arrived: a kill then sends none of it twice."""
+    record_store = MemoryRecordStore()
+    upstream = Recalling(record_store, -1)
+    async with running(record_store=record_store, upstream=upstream, batch=1) as world:
+        world.usage.count("a", True)
+        world.usage.count("b", True)
+        await world.interval()
+        assert kept(record_store) == {"a": (1, 0), "b": (1, 0)}
+        upstream.seen.clear()
+        upstream.takes = 1
+        await world.interval()
+        assert upstream.seen == [{"a": (1, 0), "b": (1, 0)}, {"b": (1, 0)}]
+        assert kept(record_store) == {"b": (1, 0)}
+    assert kept(record_store) == {"b": (1, 0)}
+
+
+@asynchronous
+async def test_what_will_never_be_taken_is_out_of_storage_too() -> None:
+    """And counted as refused."""
+    record_store = MemoryRecordStore()
+    async with running(record_store=record_store) as world:
+        world.upstream.faults = [DOWN, UpstreamError("unexpected", "x", status=400)]
+        world.usage.count("a", True)
+        await world.interval()
+        assert len(record_store.data) == 1
+        await world.interval()
+        assert (world.usage.refused, world.sent) == (1, [])
+    assert record_store.data == {}
+
+
+@asynchronous
+async def test_an_ambiguous_failure_sends_again_and_once_more_after_a_kill() -> None:
+    """Who does not know whether counts arrived sends them again (decision 0030): what is on its way is in storage."""
+    record_store = MemoryRecordStore()
+    upstream = HangingUpstream()
+    upstream.gate.set()
+    async with running(record_store=record_store, upstream=upstream) as world:
+        world.usage.count("a", True)
+        upstream.faults = [DOWN]
+        await world.interval()
+        upstream.gate.clear()
+        await world.interval()
+        assert kept(record_store) == {"a": (1, 0)}
+        upstream.gate.set()
+        await turns()
+        assert record_store.data == {} and world.sent == [{"a": tally(1, 0)}]
+
+
+@asynchronous
+async def test_what_was_taken_over_is_in_storage_until_it_is_sent() -> None:
+    """A process that has taken over another's counts and cannot send them keeps them as its own, and leaves them in turn."""
+    record_store = MemoryRecordStore()
+    async with running(record_store=record_store) as world:
+        world.usage.count("a", True)
+        world.upstream.faults = [DOWN]
+    async with running(record_store=record_store) as world:
+        world.usage.count("b", True)
+        await world.interval()
+        world.upstream.faults = [DOWN] * 3
+    assert world.sent == [{"b": tally(1, 0)}, {"a": tally(1, 0)}]
+    async with running(record_store=record_store) as world:
+        world.usage.count("a", True)
+        world.upstream.faults = [DOWN]
+    async with running(record_store=record_store) as world:
+        world.upstream.faults = [DOWN] * 2
+        await world.interval()
+        world.usage.count("a", False)
+        [record] = stored(record_store)
+        assert not record.left and kept(record_store) == {"a": (1, 0)}
+    assert [record.left for record in stored(record_store)] == [True]
+    assert [list(bucket.toggles) for bucket in stored(record_store)[0].buckets()] == [["a"], ["a"]]
+    assert kept(record_store) == {"a": (1, 1)}
+
+
+@asynchronous
+async def test_what_was_taken_over_is_in_storage_while_it_is_sent() -> None:
+    """A process that is killed while the upstream takes its time with another's counts has them in storage as its own."""
+    record_store, upstream = MemoryRecordStore(), HangingUpstream()
+    async with running(record_store=record_store) as world:
+        world.usage.count("a", True)
+        world.upstream.faults = [DOWN]
+    async with running(record_store=record_store, upstream=upstream) as world:
+        await world.interval()
+        assert [record.left for record in stored(record_store)] == [False] and kept(record_store) == {"a": (1, 0)}
+        upstream.gate.set()
+        await turns()
+        assert record_store.data == {} and world.sent == [{"a": tally(1, 0)}]
+
+
+@asynchronous
+async def test_the_shutdown_looks_for_nothing() -> None:
+    """What others have left is for those who stay."""
+    record_store = MemoryRecordStore()
+    async with running(record_store=record_store) as world:
+        world.usage.count("a", True)
+        world.upstream.faults = [DOWN]
+    async with running(record_store=record_store) as world:
+        pass
+    assert world.sent == [] and len(record_store.data) == 1
+
+
+@asynchronous
+async def test_an_upstream_that_hangs_at_the_shutdown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What does not leave in time is left in storage."""
+    monkeypatch.setattr(reporter, "LAST_SEND_S", 0.01)
+    record_store = MemoryRecordStore()
+    async with running(record_store=record_store, upstream=HangingUpstream()) as world:
+        world.usage.count("a", True)
+        await world.interval()
+        world.usage.count("b", True)
+    assert kept(record_store) == {"a": (1, 0), "b": (1, 0)} and "lost" not in str(world.log.lines)
+
+
+@asynchronous
+async def test_where_nothing_can_be_stored_it_is_said_what_is_lost() -> None:
+    """How many counters; sending goes on as if there were no storage."""
+    record_store = MemoryRecordStore()
+    record_store.fault = OSError("full")
+    async with running(record_store=record_store) as world:
+        world.upstream.faults = [DOWN]
+        world.usage.count("a", True)
+        await world.interval()
+        await world.interval()
+        assert world.sent == [{"a": tally(1, 0)}]
+        world.usage.count("b", True)
+        world.upstream.faults = [DOWN]
+    assert world.log.lines[-1].fields == {"entries": 1} and "lost" in world.log.lines[-1].event
+
+
+@asynchronous
+async def test_no_interval_no_storage() -> None:
+    """With metricsInterval 0 nothing is sent, stored or looked for."""
+    record_store = MemoryRecordStore()
+    record_store.data["left"] = b"anything"
+    async with running(record_store=record_store, interval_ms=0) as world:
+        world.usage.count("a", True)
+    assert record_store.data == {"left": b"anything"} and world.log.lines == []
+
+
+@asynchronous
+async def test_a_cancelled_post_is_in_storage() -> None:
+    """An event loop that ends cancels every task; what was on its way is left for the next life."""
+    record_store, upstream = MemoryRecordStore(), HangingUpstream()
+    async with running(record_store=record_store, upstream=upstream) as world:
+        world.usage.count("a", True)
+        before: set[asyncio.Task[Any]] = asyncio.all_tasks()
+        await world.interval()
+        for task in asyncio.all_tasks() - before:
+            task.cancel()
+        upstream.gate.set()
+        upstream.faults = [DOWN]
+    assert kept(record_store) == {"a": (1, 0)}

@@ -1,0 +1,185 @@
+"""Posts of a size that the upstream takes, and what its answers mean for what was counted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flagsvc.core.errors import UpstreamError
+from flagsvc.proxy.upstream import Identity
+from flagsvc.proxy.usage import UsageBucket
+from flagsvc.proxy.usage.record import tally_of
+from flagsvc.proxy.usage.sender import MOST_POSTS, UsageSender, first, take_out
+from flagsvc.testing import RecordingUpstream
+from support.aio import asynchronous
+
+TOO_LARGE = UpstreamError("unexpected", "x", status=413)
+DOWN = UpstreamError("network", "nobody there")
+
+
+def bucket(sizes: Mapping[str, int]) -> UsageBucket:
+    """Return a bucket of toggles with so many variants."""
+    toggles = {name: tally_of(1, 2, {str(number): 3 for number in range(size)}) for name, size in sizes.items()}
+    return UsageBucket(5.0, 6.0, toggles)
+
+
+class Upstream(RecordingUpstream):
+    """Takes posts of at most so many bytes."""
+
+    def __init__(self, most: int = 10**9) -> None:
+        super().__init__()
+        self.most = most
+
+    async def send_metrics(self, payload: Mapping[str, object]) -> None:
+        """Write down, or say that it is too large."""
+        if len(json.dumps(payload["bucket"])) > self.most:
+            self.faults.insert(0, TOO_LARGE)
+        await super().send_metrics(payload)
+
+    @property
+    def names(self) -> list[list[str]]:
+        """The toggles of each post that was taken."""
+        return [list(payload["bucket"]["toggles"]) for payload in self.metrics]  # type: ignore[index]
+
+
+class World:
+    """A sender and what it is connected to."""
+
+    def __init__(self, upstream: Upstream | None = None, batch: int = 10) -> None:
+        self.upstream = upstream or Upstream()
+        self.refused: list[str] = []
+        self.answers = 0
+        self.sender = UsageSender(
+            self.upstream,
+            Identity("app", "instance", "connection"),
+            batch=batch,
+            refuse=lambda bucket: self.refused.extend(bucket.toggles),
+            answered=self.answered,
+        )
+
+    async def answered(self) -> None:
+        """Count a known answer."""
+        self.answers += 1
+
+
+@asynchronous
+async def test_a_small_bucket_is_one_post() -> None:
+    """And leaves nothing."""
+    world, counted = World(), bucket({"a": 0, "b": 2})
+    assert await world.sender.send(counted) is None
+    assert (world.upstream.names, counted.toggles, world.answers) == ([["a", "b"]], {}, 1)
+    sent = world.upstream.metrics[0]["bucket"]
+    assert sent["start"] == "1970-01-01T00:00:05.000Z" and sent["stop"] == "1970-01-01T00:00:06.000Z"  # type: ignore[index]
+
+
+@asynchronous
+async def test_nothing_is_not_sent() -> None:
+    """No post for an empty bucket."""
+    world = World()
+    assert await world.sender.send(bucket({})) is None
+    assert (world.upstream.attempts, world.answers) == ([], 0)
+
+
+@asynchronous
+async def test_a_large_bucket_is_cut_into_posts() -> None:
+    """Of at most `batch` entries each, a toggle never in two; one that has more by itself goes alone."""
+    world, counted = World(batch=4), bucket({"a": 1, "b": 1, "c": 9, "d": 0, "e": 2, "f": 0})
+    assert await world.sender.send(counted) is None
+    assert world.upstream.names == [["a", "b"], ["c"], ["d", "e"], ["f"]]
+    assert (counted.toggles, world.answers) == ({}, 4)
+
+
+@asynchronous
+async def test_what_is_answered_for_is_not_sent_again() -> None:
+    """After a failure in the middle, the posts before it are out of the bucket, and the rest is in it."""
+    world, counted = World(batch=1), bucket({"a": 0, "b": 0, "c": 0})
+    world.upstream.faults = [UpstreamError("server", "x", status=503)]
+    taken = await world.sender.send(bucket({"z": 0}))
+    assert taken is not None and taken.status == 503
+    world.upstream.metrics.clear()
+
+    async def fail_after_one() -> None:
+        world.upstream.faults = [DOWN]
+
+    world.sender._answered = fail_after_one
+    assert await world.sender.send(counted) is DOWN
+    assert (world.upstream.names, list(counted.toggles)) == ([["a"]], ["b", "c"])
+
+
+@asynchronous
+async def test_a_fault_nobody_thought_of_leaves_everything_in_the_bucket() -> None:
+    """Whatever is raised."""
+    world, counted = World(), bucket({"a": 0})
+    world.upstream.faults = [RuntimeError("bug")]
+    with pytest.raises(RuntimeError):
+        await world.sender.send(counted)
+    assert list(counted.toggles) == ["a"] and world.answers == 0
+
+
+@asynchronous
+async def test_a_post_that_is_too_large_is_cut() -> None:
+    """Until the upstream takes it; nothing is lost, nothing is sent twice."""
+    names = [f"toggle-{number}" for number in range(40)]
+    world, counted = World(Upstream(600), batch=1000), bucket(dict.fromkeys(names, 0))
+    assert await world.sender.send(counted) is None
+    assert [name for each in world.upstream.names for name in each] == names
+    assert world.refused == [] and len(world.upstream.attempts) - len(world.upstream.metrics) <= 6
+    assert world.answers == len(world.upstream.metrics)
+
+
+@asynchronous
+async def test_a_toggle_that_is_too_large_by_itself_is_given_up() -> None:
+    """It alone: it would be refused for ever, and everything counted later with it."""
+    world, counted = World(Upstream(400), batch=1000), bucket({"a": 0, "b": 0, "huge": 100, "c": 0, "d": 0})
+    assert await world.sender.send(counted) is not None
+    assert sorted(name for each in world.upstream.names for name in each) == ["a", "b", "c", "d"]
+    assert (world.refused, counted.toggles) == (["huge"], {})
+
+
+@asynchronous
+async def test_posts_become_larger_again() -> None:
+    """A limit that somebody has raised is found, little by little, and never more is sent at once than was asked for."""
+    world = World(Upstream(), batch=100)
+    world.sender.most = 1
+    sizes = []
+    for _ in range(60):
+        await world.sender.send(bucket({"a": 0}))
+        sizes.append(world.sender.most)
+    assert sizes == sorted(sizes) and sizes[:3] == [2, 3, 4] and sizes[-1] == 100
+
+
+@pytest.mark.parametrize("status", [400, 405, 422])
+@asynchronous
+async def test_counts_that_will_never_be_taken_are_given_up(status: int) -> None:
+    """Of the post that was refused; the others are sent."""
+    world, counted = World(batch=2), bucket({"a": 0, "b": 0, "c": 0})
+    world.upstream.faults = [UpstreamError("unexpected", "x", status=status)]
+    error = await world.sender.send(counted)
+    assert error is not None and error.status == status
+    assert (world.refused, world.upstream.names, counted.toggles) == (["a", "b"], [["c"]], {})
+
+
+@asynchronous
+async def test_there_is_an_end() -> None:
+    """One round does not send for ever: what is left waits for the next."""
+    world, counted = World(batch=1), bucket({str(number): 0 for number in range(MOST_POSTS + 5)})
+    assert await world.sender.send(counted) is None
+    assert len(counted.toggles) == 5
+    assert await world.sender.send(counted) is None
+    assert (len(world.upstream.metrics), counted.toggles) == (MOST_POSTS + 5, {})
+
+
+@given(st.dictionaries(st.text(max_size=3), st.integers(0, 5)), st.integers(1, 8))
+def test_cutting_loses_nothing(sizes: dict[str, int], most: int) -> None:
+    """The batches of a bucket, one after the other, are the bucket; each but a lonely toggle keeps the bound."""
+    counted, found = bucket(sizes), []
+    while counted.toggles:
+        batch = first(counted, most)
+        assert batch.toggles and (batch.entries() <= most or len(batch.toggles) == 1)
+        found += [(name, len(tally.variants)) for name, tally in batch.toggles.items()]
+        take_out(counted, batch)
+    assert found == list(sizes.items())

@@ -1,0 +1,307 @@
+"""What is kept in storage because it could not be sent, and who may have it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from flagsvc.core.errors import StoreError
+from flagsvc.proxy.usage import UnsentUsage, UsageBucket
+from flagsvc.proxy.usage.record import tally_of, unpack
+from flagsvc.proxy.usage.unsent import ABANDONED
+from flagsvc.testing import FakeClock, MemoryRecordStore, RecordingLog, turns
+from support.aio import asynchronous
+
+EVERY_S = 30.0
+
+
+def bucket(name: str = "a", yes: int = 1) -> UsageBucket:
+    """Return a bucket of one toggle."""
+    return UsageBucket(5.0, 6.0, {name: tally_of(yes, 0, {})})
+
+
+def names(found: list[UsageBucket]) -> list[str]:
+    """Return the toggles of some buckets."""
+    return [name for each in found for name in each.toggles]
+
+
+class World:
+    """A shelf, and the processes at it; each has a clock of its own, which runs when told to."""
+
+    def __init__(self, record_store: MemoryRecordStore | None = None) -> None:
+        self.record_store = record_store or MemoryRecordStore()
+        self.log = RecordingLog()
+        self.clocks: list[FakeClock] = []
+
+    def unsent_usage(self, **more: Any) -> UnsentUsage:
+        """Return another process's end."""
+        self.clocks.append(FakeClock(now=1e9 * len(self.clocks)))
+        clock, interval_ms = self.clocks[-1], int(EVERY_S * 1000)
+        return UnsentUsage(self.record_store, clock=clock, log=self.log, interval_ms=interval_ms, **more)
+
+    async def pass_s(self, seconds: float) -> None:
+        """Let time pass for all."""
+        for clock in self.clocks:
+            await clock.advance(seconds)
+
+
+@asynchronous
+async def test_what_is_left_is_found_once() -> None:
+    """By whoever looks first; then it is gone."""
+    world = World()
+    ended, one, other = world.unsent_usage(), world.unsent_usage(), world.unsent_usage()
+    assert await ended.keep([bucket("a"), bucket("b")], left=True)
+    assert names(await one.find()) == ["a", "b"]
+    assert await other.find() == await one.find() == []
+    assert world.record_store.data == {}
+
+
+@asynchronous
+async def test_of_several_who_look_at_once_one_gets_it() -> None:
+    """Whoever takes it out of the storage."""
+    world = World()
+    assert await world.unsent_usage().keep([bucket()], left=True)
+    found = await asyncio.gather(*(world.unsent_usage().find() for _ in range(5)))
+    assert sorted(map(names, found)) == [[], [], [], [], ["a"]]
+
+
+@asynchronous
+async def test_records_are_taken_one_by_one() -> None:
+    """So that no more waits in memory than one process may keep."""
+    world = World()
+    for number in range(3):
+        await world.unsent_usage().keep([bucket(str(number))], left=True)
+    looking = world.unsent_usage()
+    assert [names(await looking.find()) for _ in range(4)] == [["0"], ["1"], ["2"], []]
+
+
+@asynchronous
+async def test_the_last_word_counts() -> None:
+    """A record holds what was kept last, and nothing once nothing is."""
+    world = World()
+    unsent_usage = world.unsent_usage()
+    assert await unsent_usage.keep([]) and world.record_store.data == {} and not unsent_usage.held
+    assert await unsent_usage.keep([bucket("a")]) and unsent_usage.held
+    assert await unsent_usage.keep([bucket("b", 7)])
+    [data] = world.record_store.data.values()
+    assert [(name, tally.yes) for each in unpack(data).buckets() for name, tally in each.toggles.items()] == [("b", 7)]
+    assert await unsent_usage.keep([]) and world.record_store.data == {} and not unsent_usage.held
+
+
+@asynchronous
+async def test_nobody_takes_what_a_living_process_keeps() -> None:
+    """Not its own, and not the other's, as long as that writes."""
+    world = World()
+    living, looking = world.unsent_usage(), world.unsent_usage()
+    for _ in range(20):
+        await living.keep([bucket()])
+        assert await looking.find() == await living.find() == []
+        await world.pass_s(EVERY_S)
+    assert list(world.record_store.data) == [living.name]
+
+
+@asynchronous
+async def test_what_a_killed_process_kept_is_found_after_a_while() -> None:
+    """Once its record has not changed for some of its intervals since it was first seen; whatever any clock says."""
+    world = World()
+    killed = world.unsent_usage()
+    await killed.keep([bucket()])
+    await world.pass_s(1e6)
+    looking = world.unsent_usage()
+    assert await looking.find() == []
+    await world.pass_s(ABANDONED * EVERY_S - 1)
+    assert await looking.find() == []
+    await world.pass_s(1)
+    assert names(await looking.find()) == ["a"]
+
+
+@asynchronous
+async def test_a_record_that_changes_starts_anew() -> None:
+    """Its process lives after all."""
+    world = World()
+    slow, looking = world.unsent_usage(), world.unsent_usage()
+    await slow.keep([bucket()])
+    assert await looking.find() == []
+    await world.pass_s(ABANDONED * EVERY_S - 1)
+    await slow.keep([bucket()])
+    assert await looking.find() == []
+    await world.pass_s(ABANDONED * EVERY_S - 1)
+    assert await looking.find() == []
+    await world.pass_s(1)
+    assert names(await looking.find()) == ["a"]
+
+
+@asynchronous
+async def test_where_nobody_else_can_be_nobody_is_waited_for() -> None:
+    """What is there is of an earlier life."""
+    world = World(MemoryRecordStore(shared=False))
+    await world.unsent_usage().keep([bucket()])
+    assert names(await world.unsent_usage().find()) == ["a"]
+
+
+@asynchronous
+async def test_trouble_with_the_storage_is_told_once_and_survived() -> None:
+    """Two lines for each kind of trouble; what a provider says is not repeated."""
+    world = World()
+    unsent_usage = world.unsent_usage()
+    world.record_store.fault = OSError("full of user-4711")
+    for _ in range(3):
+        assert not await unsent_usage.keep([bucket()])
+        assert await unsent_usage.find() == []
+    world.record_store.fault = None
+    assert await unsent_usage.keep([bucket()])
+    assert await unsent_usage.find() == []
+    assert world.log.at("warn") == [
+        "usage metrics could not be stored",
+        "stored usage metrics could not be read",
+        "usage metrics can be stored again",
+        "stored usage metrics can be read again",
+    ]
+    assert "4711" not in str(world.log.lines)
+
+
+@asynchronous
+async def test_what_may_have_been_written_is_removed() -> None:
+    """A write that failed may be there all the same: as long as that is not known, nothing is forgotten."""
+    world = World()
+    unsent_usage = world.unsent_usage()
+    world.record_store.fault = OSError("broken")
+    assert not await unsent_usage.keep([bucket()]) and unsent_usage.held
+    assert not await unsent_usage.keep([]) and unsent_usage.held
+    world.record_store.fault = None
+    world.record_store.data[unsent_usage.name] = b"written after all"
+    assert await unsent_usage.keep([]) and not unsent_usage.held
+    assert world.record_store.data == {}
+
+
+@asynchronous
+async def test_a_record_that_cannot_be_read_hides_no_other() -> None:
+    """It stays where it is, and is told of once: it may be a later version's."""
+    world = World()
+    world.record_store.data["foreign"] = b"something else"
+    await world.unsent_usage().keep([bucket()], left=True)
+    looking = world.unsent_usage()
+    assert names(await looking.find()) == ["a"]
+    assert [await looking.find() for _ in range(3)] == [[], [], []]
+    assert world.record_store.data == {"foreign": b"something else"}
+    assert world.log.at("warn") == ["stored usage metrics could not be read"]
+
+
+class SlowShelf(MemoryRecordStore):
+    """Does everything when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = asyncio.Event()
+        self.doing = 0
+
+    async def put(self, name: str, data: bytes) -> None:
+        """Wait, then store."""
+        self.doing += 1
+        await self.gate.wait()
+        self.doing -= 1
+        await super().put(name, data)
+
+    async def remove(self, name: str) -> bool:
+        """Wait, then remove."""
+        await self.gate.wait()
+        return await super().remove(name)
+
+
+@asynchronous
+async def test_a_storage_that_hangs_holds_nobody_up() -> None:
+    """It is waited for a moment; no second thing is begun behind what hangs, and what hung is in order once it goes on."""
+    record_store = SlowShelf()
+    world = World(record_store)
+    unsent_usage = world.unsent_usage(wait_s=0.01)
+    for _ in range(3):
+        assert not await unsent_usage.keep([bucket()])
+    assert not await unsent_usage.keep([])
+    assert (record_store.doing, unsent_usage.held) == (1, True)
+    record_store.gate.set()
+    await turns()
+    assert record_store.doing == 0 and list(record_store.data) == [unsent_usage.name]
+    assert await unsent_usage.keep([]) and record_store.data == {}
+
+
+@asynchronous
+async def test_a_storage_that_fails_slowly_is_not_asked_for_everything() -> None:
+    """After one thing has taken too long the rest waits for the next time: what was counted here is not held up for minutes."""
+
+    class Failing(MemoryRecordStore):
+        asked = 0
+
+        async def get(self, name: str) -> bytes | None:
+            """Take its time, and fail."""
+            self.asked += 1
+            await world.pass_s(1.0)
+            raise StoreError("away")
+
+    record_store = Failing()
+    world = World(record_store)
+    for _ in range(20):
+        await world.unsent_usage().keep([bucket()], left=True)
+    assert await world.unsent_usage().find() == [] and record_store.asked == 2
+
+
+@asynchronous
+async def test_a_failure_behind_our_back_is_nobodys() -> None:
+    """What hung and then failed raises nowhere."""
+    record_store = SlowShelf()
+    world = World(record_store)
+    complaints: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+    assert not await world.unsent_usage(wait_s=0.01).keep([bucket()])
+    record_store.fault = OSError("too late")
+    record_store.gate.set()
+    await turns()
+    assert complaints == []
+
+
+@asynchronous
+async def test_what_a_loop_that_ends_cancels_is_trouble_like_any() -> None:
+    """A write that somebody else has cancelled does not cancel who waits for it."""
+    record_store = SlowShelf()
+    unsent_usage = World(record_store).unsent_usage()
+    before = asyncio.all_tasks()
+    keeping = asyncio.create_task(unsent_usage.keep([bucket()]))
+    await turns()
+    [writing] = asyncio.all_tasks() - before - {keeping}
+    writing.cancel()
+    assert await keeping is False
+
+
+@pytest.mark.parametrize("left", [True, False])
+@asynchronous
+async def test_what_is_found_was_what_was_kept(left: bool) -> None:
+    """Every count of it, and how many there were is told."""
+    world = World()
+    await world.unsent_usage().keep(
+        [UsageBucket(1.5, 2.5, {"a": tally_of(1, 2, {"v": 3}), "b": tally_of(0, 7, {})})], left=left
+    )
+    looking = world.unsent_usage()
+    if not left:
+        assert await looking.find() == []
+        await world.pass_s(ABANDONED * EVERY_S)
+    [found] = await looking.find()
+    assert (found.start, found.stop) == (1.5, 2.5)
+    assert {n: (t.yes, t.no, t.variants) for n, t in found.toggles.items()} == {"a": (1, 2, {"v": 3}), "b": (0, 7, {})}
+    [line] = world.log.lines
+    assert (line.level, line.fields) == ("info", {"entries": 3})
+
+
+@asynchronous
+async def test_a_record_that_vanishes_while_we_look_is_nobodys_trouble() -> None:
+    """Somebody else was faster, or its process could send after all."""
+
+    class Vanishing(MemoryRecordStore):
+        async def names(self) -> list[str]:
+            """Name one that is gone by now."""
+            return ["gone", *await super().names()]
+
+    world = World(Vanishing())
+    await world.unsent_usage().keep([bucket()], left=True)
+    assert names(await world.unsent_usage().find()) == ["a"]
+    assert world.log.at("warn") == []

@@ -1,0 +1,295 @@
+"""`/api/admin/api-tokens` on the wire: statuses and bodies of the real server, but for the secrets (decision 0017)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from sqlalchemy import select
+
+from flagsvc.server.store.schema import METADATA, events
+from support.flagservers import (
+    ADMIN_SECRET,
+    BACKEND_SECRET,
+    EDITOR_SECRET,
+    FRONTEND_SECRET,
+    USER_SECRET,
+    VIEWER_SECRET,
+    AppClient,
+    app_client,
+)
+
+PATH = "/api/admin/api-tokens"
+INVALID = (
+    "Request validation failed: your request body or params contain invalid data. "
+    "Refer to the `details` list for more information."
+)
+BAD = "Request validation failed: your request body or params contain invalid data: "
+OTHER = {"projects": [{"id": "other"}]}
+
+
+@pytest.fixture
+def client(database_url: str) -> Iterator[AppClient]:
+    """Give a flag server with two projects."""
+    with app_client(database_url, given=OTHER) as client:
+        yield client
+
+
+def made(client: AppClient, **wanted: Any) -> dict[str, Any]:
+    """Make a token and return the answer."""
+    answer = client.post(PATH, {"tokenName": "t", "type": "backend", **wanted})
+    assert answer.status == 201, answer.body
+    return dict(answer.json())
+
+
+def listed(client: AppClient, name: str, token: str = USER_SECRET) -> list[dict[str, Any]]:
+    """Return the tokens of a name."""
+    return list(client.get(f"{PATH}/{name}", token=token).json()["tokens"])
+
+
+def named(secret: str) -> str:
+    """Return the path of a token."""
+    return f"{PATH}/{quote(secret, safe='')}"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "kind", "environment", "projects", "head"),
+    [
+        ({}, "backend", "development", ["*"], "*:development."),
+        ({"type": "CLIENT", "environment": "production"}, "client", "production", ["*"], "*:production."),
+        ({"type": "Frontend", "projects": ["other"]}, "frontend", "development", ["other"], "other:development."),
+        ({"projects": ["default", "other"]}, "backend", "development", ["default", "other"], "[]:development."),
+        ({"projects": ["default", "*"]}, "backend", "development", ["*"], "*:development."),
+        ({"projects": ["other", "other"]}, "backend", "development", ["other"], "other:development."),
+        ({"project": "other"}, "backend", "development", ["*"], "*:development."),
+        ({"tokenName": 5, "something": "else"}, "backend", "development", ["*"], "*:development."),
+    ],
+)
+def test_a_token_is_made(
+    client: AppClient, wanted: dict[str, Any], kind: str, environment: str, projects: list[str], head: str
+) -> None:
+    """The answer is the real server's: the secret in its form, what the token is for, and no end where none was asked for."""
+    answer = client.post(PATH, {"tokenName": "t", "type": "backend", **wanted})
+    token = answer.json()
+    assert (answer.status, answer.headers["location"], answer.headers["cache-control"]) == (
+        201,
+        "api-tokens",
+        "no-store",
+    )
+    secret, created = token.pop("secret"), token.pop("createdAt")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", created)
+    assert secret.startswith(head) and re.fullmatch("[0-9a-f]{56}", secret.removeprefix(head))
+    expected = {"tokenName": str(wanted.get("tokenName", "t")), "type": kind, "environment": environment}
+    assert token == expected | {"projects": projects, "project": ",".join(projects), "alias": None}
+
+
+def test_an_end_is_shown_in_utc(client: AppClient) -> None:
+    """`expiresAt` comes back as JavaScript writes it, also where it is past."""
+    assert made(client, expiresAt="2030-01-01T00:00:00+02:00")["expiresAt"] == "2029-12-31T22:00:00.000Z"
+    assert made(client, expiresAt="2020-01-01T00:00:00Z")["expiresAt"] == "2020-01-01T00:00:00.000Z"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"environment": "*"}, "Client token cannot be scoped to all environments"),
+        ({"type": "client", "environment": "*"}, "Client token cannot be scoped to all environments"),
+        ({"type": "frontend", "environment": "*"}, "Frontend token cannot be scoped to all environments"),
+        ({"environment": "nosuch"}, "Environment=nosuch does not exist"),
+        ({"projects": ["default", "nosuch"]}, "Project=nosuch does not exist"),
+        ({"environment": "nosuch", "projects": ["nosuch"]}, "Environment=nosuch does not exist"),
+    ],
+)
+def test_what_cannot_be_is_refused(client: AppClient, wanted: dict[str, Any], message: str) -> None:
+    """A token for what is not there, or for more than its type allows, is a 400 without an id."""
+    answer = client.post(PATH, {"tokenName": "t", "type": "backend", **wanted})
+    assert answer.status == 400
+    assert answer.json() == {"name": "BadDataError", "message": BAD + message, "details": [{"message": message}]}
+    assert listed(client, "t") == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "messages"),
+    [
+        ({"tokenName": ""}, ['"tokenName" is not allowed to be empty.']),
+        ({"environment": ""}, ['"environment" is not allowed to be empty.']),
+        ({"projects": []}, ['"projects" must contain at least 1 items. You provided [].']),
+        (
+            {"tokenName": "", "environment": ""},
+            ['"tokenName" is not allowed to be empty.', '"environment" is not allowed to be empty.'],
+        ),
+    ],
+)
+def test_what_is_empty_is_refused(client: AppClient, wanted: dict[str, Any], messages: list[str]) -> None:
+    """All that is empty is told at once."""
+    answer = client.post(PATH, {"tokenName": "t", "type": "backend", **wanted})
+    details = [{"message": message} for message in messages]
+    assert (answer.status, answer.json()) == (400, {"name": "BadDataError", "message": INVALID, "details": details})
+
+
+@pytest.mark.parametrize(
+    ("body", "path", "part"),
+    [
+        ({"tokenName": "t", "type": "admin"}, "/body/type", "must match pattern"),
+        ({"tokenName": "t"}, "/body/type", "is required"),
+        ({"type": "backend"}, "/body/tokenName", "is required"),
+        (
+            {"tokenName": "t", "type": "backend", "expiresAt": "soon"},
+            "/body/expiresAt",
+            'must match format "date-time"',
+        ),
+        ({"tokenName": "t", "type": "backend", "expiresAt": None}, "/body/expiresAt", 'must match format "date-time"'),
+        ({"tokenName": "t", "type": "backend", "projects": "default"}, "/body/projects", "must be array"),
+        ([], "/body", "must be object"),
+    ],
+)
+def test_the_shape_is_checked_first(client: AppClient, body: object, path: str, part: str) -> None:
+    """A body of another shape is a 400 that names the spot; an admin token cannot be made at all."""
+    answer = client.post(PATH, body)
+    error = answer.json()
+    assert (answer.status, error["name"], error["message"]) == (400, "BadDataError", INVALID)
+    assert error["details"][0]["path"] == path and part in error["details"][0]["message"]
+    assert "id" in error
+
+
+def test_a_list_shows_no_secret(client: AppClient) -> None:
+    """After it was made a token shows its beginning, its number, and everything else."""
+    token = made(client, tokenName="named", projects=["other"], expiresAt="2030-01-01T00:00:00Z")
+    (shown,) = listed(client, "named")
+    secret = token["secret"]
+    assert re.fullmatch(re.escape(secret[: len("other:development.") + 4]) + r"\*\*\*\d+", shown.pop("secret"))
+    assert shown == {
+        "tokenName": "named",
+        "type": "client",
+        "project": "other",
+        "projects": ["other"],
+        "environment": "development",
+        "expiresAt": "2030-01-01T00:00:00.000Z",
+        "createdAt": token["createdAt"],
+        "alias": None,
+        "seenAt": None,
+    }
+    everything = client.get(PATH).body.decode()
+    known = (secret, ADMIN_SECRET, BACKEND_SECRET, FRONTEND_SECRET, USER_SECRET)
+    assert not any(each in everything for each in known)
+
+
+def test_a_secret_is_nowhere_but_in_its_answer(client: AppClient) -> None:
+    """No table and no log line holds the secret of a token that was made."""
+    secret = made(client)["secret"]
+    with client.server.store.reading() as tx:
+        rows = [str(row) for table in METADATA.tables.values() for row in tx.db.execute(select(table))]
+    assert not any(secret in row for row in rows)
+    assert secret not in str(client.log.lines)
+
+
+def test_who_sees_which_tokens(client: AppClient) -> None:
+    """Admins see all but personal ones, editors those of clients, viewers none."""
+    kinds = {
+        token: sorted(each["type"] for each in client.get(PATH, token=token).json()["tokens"])
+        for token in (ADMIN_SECRET, USER_SECRET, EDITOR_SECRET)
+    }
+    assert kinds[ADMIN_SECRET] == kinds[USER_SECRET] == ["admin", "client", "frontend"]
+    assert kinds[EDITOR_SECRET] == ["client", "frontend"]
+    assert client.get(PATH, token=VIEWER_SECRET).status == 403
+
+
+def test_who_may_change_tokens(client: AppClient) -> None:
+    """Making, changing and deleting is for admins; the refusal names what is missing."""
+    body = {"tokenName": "t", "type": "backend"}
+    refused = [client.post(PATH, body, token=token) for token in (EDITOR_SECRET, VIEWER_SECRET)]
+    refused += [client.put(named(BACKEND_SECRET), {"expiresAt": "2031-01-01T00:00:00Z"}, token=EDITOR_SECRET)]
+    refused += [client.delete(named(BACKEND_SECRET), token=EDITOR_SECRET)]
+    assert [answer.status for answer in refused] == [403] * 4
+    assert 'one of the following permissions: "ADMIN", "CREATE_CLIENT_API_TOKEN", "CREATE_FRONTEND_API_TOKEN".' in str(
+        refused[0].json()["message"]
+    )
+    assert client.post(PATH, body, token=ADMIN_SECRET).status == 201
+
+
+def test_a_new_token_works_at_once_until_it_is_deleted(client: AppClient) -> None:
+    """A token opens the client API as soon as it was made, and nothing as soon as it was deleted."""
+    secret = made(client, projects=["default"])["secret"]
+    find = client.server.keyring.find
+    assert find(secret) is not None
+    answer = client.delete(named(secret))
+    assert (answer.status, answer.body) == (200, b"")
+    assert find(secret) is None and listed(client, "t") == []
+
+
+def test_a_token_is_deleted_by_its_masked_secret(client: AppClient) -> None:
+    """What a list shows is enough to delete a token, and only that token."""
+    first, second = made(client), made(client)
+    shown = listed(client, "t")
+    assert client.delete(named(shown[0]["secret"])).status == 200
+    assert listed(client, "t") == shown[1:]
+    assert client.server.keyring.find(first["secret"]) is None
+    assert client.server.keyring.find(second["secret"]) is not None
+
+
+def test_a_masked_secret_opens_nothing(client: AppClient) -> None:
+    """What a list shows is no token."""
+    made(client)
+    assert client.get(PATH, token=listed(client, "t")[0]["secret"]).status == 401
+
+
+@pytest.mark.parametrize(
+    "change", [lambda text: f"x{text}", lambda text: text[:-1] + "99999", lambda text: text[text.index("***") :]]
+)
+def test_a_masked_secret_has_to_be_right(client: AppClient, change: Any) -> None:
+    """The number alone, or another beginning, names no token; that is no error, as on the real server."""
+    made(client)
+    shown = listed(client, "t")
+    assert client.delete(named(change(shown[0]["secret"]))).status == 200
+    assert listed(client, "t") == shown
+
+
+def test_a_personal_token_is_no_api_token(client: AppClient) -> None:
+    """Personal tokens are not deleted here, by no name."""
+    assert client.delete(named(VIEWER_SECRET)).status == 200
+    assert client.server.keyring.find(VIEWER_SECRET) is not None
+
+
+@pytest.mark.parametrize("by", ["secret", "masked secret"])
+def test_an_end_is_changed(client: AppClient, by: str) -> None:
+    """`PUT` gives a token another end, and an end that is past closes it at once."""
+    secret = made(client)["secret"]
+    path = named(secret if by == "secret" else listed(client, "t")[0]["secret"])
+    answer = client.put(path, {"expiresAt": "2031-01-01T00:00:00+02:00"})
+    assert (answer.status, answer.body) == (200, b"")
+    assert listed(client, "t")[0]["expiresAt"] == "2030-12-31T22:00:00.000Z"
+    assert client.server.keyring.find(secret) is not None
+    client.put(path, {"expiresAt": "2020-01-01T00:00:00Z"})
+    assert client.server.keyring.find(secret) is None
+
+
+def test_changing_what_does_not_exist_is_no_error(client: AppClient) -> None:
+    """As on the real server an unknown token is a 200 without effect, and a body of the wrong shape a 400."""
+    assert client.put(f"{PATH}/nosuch", {"expiresAt": "2031-01-01T00:00:00Z"}).status == 200
+    assert client.delete(f"{PATH}/nosuch").status == 200
+    for body in ({}, {"expiresAt": ""}, {"expiresAt": "bad"}):
+        assert client.put(f"{PATH}/nosuch", body).status == 400
+
+
+def test_what_is_done_to_tokens_is_told(client: AppClient) -> None:
+    """Making, changing and deleting leave events, with who did it and without the secret."""
+    secret = made(client, projects=["other"])["secret"]
+    client.put(named(secret), {"expiresAt": "2031-01-01T00:00:00Z"})
+    client.delete(named(secret))
+    with client.server.store.reading() as tx:
+        rows = tx.db.execute(select(events).order_by(events.c.id)).all()
+    kinds = [row.type for row in rows if row.type.startswith("api-token")]
+    assert kinds == ["api-token-created", "api-token-updated", "api-token-deleted"]
+    assert {row.created_by for row in rows if row.type in kinds} == {"boss"}
+    assert all(row.data["projects"] == ["other"] and "secret" not in row.data for row in rows if row.type in kinds)
+
+
+def test_a_name_has_a_length(client: AppClient) -> None:
+    """One of 255 characters is stored, a longer one is refused with its value."""
+    assert made(client, tokenName="x" * 255)["tokenName"] == "x" * 255
+    answer = client.post(PATH, {"tokenName": "x" * 256, "type": "backend"})
+    told = f'"tokenName" length must be less than or equal to 255 characters long. You provided "{"x" * 256}".'
+    assert (answer.status, answer.json()["details"]) == (400, [{"message": told}])

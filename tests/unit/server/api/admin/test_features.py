@@ -1,0 +1,195 @@
+"""Features on the admin API: created, shown, changed, copied (the real server's …/features)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from flagsvc.testing import FakeClock
+from support.flagservers import VIEWER_SECRET, AppClient, app_client
+
+NOW = datetime(2026, 3, 4, 12, 34, 56, 789_000, tzinfo=UTC)
+MOMENT = "2026-03-04T12:34:56.789Z"
+FEATURES = "/api/admin/projects/default/features"
+GIVEN: dict[str, Any] = {
+    "projects": [
+        {"id": "named", "name": "N", "featureNaming": {"pattern": "a.*", "example": "abc", "description": "words"}},
+        {"id": "frozen", "name": "F", "featureNaming": {"pattern": "(?=a)(a+)+b"}},
+        {"id": "small", "name": "S", "featureLimit": 1},
+        {"id": "gone", "name": "G", "archived": True},
+    ],
+    "features": [{"name": "old", "archived": True}],
+}
+BOTH = ["development", "production"]
+
+
+@pytest.fixture
+def client(database_url: str) -> Iterator[AppClient]:
+    """Give a server at 12:34:56, on each kind of database."""
+    with app_client(database_url, given=GIVEN, clock=FakeClock(NOW.timestamp())) as client:
+        yield client
+
+
+def test_creating(client: AppClient) -> None:
+    """A new feature is off in every environment of its project; what it was not given has a default."""
+    made = client.post(FEATURES, {"name": "a", "description": "", "extra": 1})
+    expected = {
+        "name": "a",
+        "description": None,
+        "type": "release",
+        "project": "default",
+        "stale": False,
+        "createdAt": MOMENT,
+        "lastSeenAt": None,
+        "impressionData": False,
+        "archived": False,
+    }
+    assert (made.status, made.json()) == (201, expected)
+    shown = client.get(f"{FEATURES}/a", token=VIEWER_SECRET).json()
+    assert [(each["name"], each["enabled"], each["strategies"]) for each in shown["environments"]] == [
+        (name, False, []) for name in BOTH
+    ]
+    assert shown["createdBy"] == {"id": 1, "name": "boss", "imageUrl": ""}
+    assert shown["collaborators"] == {"users": [shown["createdBy"]]}
+
+
+@pytest.mark.parametrize(
+    ("project", "body", "status", "text"),
+    [
+        ("default", {"name": "old"}, 409, "An archived flag with that name already exists"),
+        ("default", {"name": "a b"}, 400, '"name" must be URL friendly. You provided "a b".'),
+        ("default", {}, 400, "The `/body/name` property is required. It was not present on the data you sent."),
+        (
+            "default",
+            {"name": "x", "tags": [{"type": "nosuch", "value": "some"}]},
+            400,
+            "Tag type 'nosuch' does not exist",
+        ),
+        ("nosuch", {"name": "x"}, 404, "Active project with id nosuch does not exist"),
+        ("gone", {"name": "x"}, 404, "Active project with id gone does not exist"),
+        ("named", {"name": "x"}, 400, "The flag name does not match the pattern."),
+    ],
+)
+def test_what_cannot_be_created(client: AppClient, project: str, body: Any, status: int, text: str) -> None:
+    """It is refused with the reason, and nothing is left of it."""
+    answer = client.post(f"/api/admin/projects/{project}/features", body)
+    assert (answer.status, answer.json()["details"][0]["message"]) == (status, text)
+    assert client.get(FEATURES).json()["features"] == []
+
+
+def test_the_limit_of_a_project(client: AppClient) -> None:
+    """A project takes as many active features as it may."""
+    url = "/api/admin/projects/small/features"
+    assert client.post(url, {"name": "a"}).status == 201
+    answer = client.post(url, {"name": "b"})
+    assert (answer.status, answer.json()["name"]) == (403, "InvalidOperationError")
+    assert client.delete(f"{url}/a").status == 202
+    assert client.post(url, {"name": "b"}).status == 201
+
+
+def test_naming_patterns(client: AppClient) -> None:
+    """A name is checked against the pattern of the project that is named, before it is used."""
+    url = "/api/admin/features/validate"
+    assert client.post(url, {"name": "abz", "projectId": "named"}, token=VIEWER_SECRET).status == 200
+    answer = client.post(url, {"name": "zz", "projectId": "named"})
+    assert (answer.status, answer.json()["name"]) == (400, "PatternError")
+    assert answer.json()["message"] == (
+        'The feature flag name "zz" does not match the project\'s naming pattern: "a.*". Here\'s an example of a name that '
+        'does match the pattern: "abc"." The pattern\'s description is: "words"'
+    )
+    assert client.post(url, {"name": "zz"}).status == 200
+    assert client.post(url, {"name": "old"}).status == 409
+
+
+def test_a_naming_pattern_that_would_not_end(client: AppClient) -> None:
+    """Wherever a name is new, a pattern that takes too many steps refuses it in time, and takes a name that it can check."""
+    frozen, name = "/api/admin/projects/frozen/features", "a" * 32
+    assert client.post(frozen, {"name": "aab"}).status == 201
+    answers = [
+        client.post("/api/admin/features/validate", {"name": name, "projectId": "frozen"}),
+        client.post(frozen, {"name": name}),
+        client.post(f"{frozen}/aab/clone", {"name": name}),
+    ]
+    for answer in answers:
+        assert (answer.status, answer.json()["name"]) == (400, "PatternError")
+        assert "it takes too many steps" in answer.json()["message"]
+
+
+def test_tags(client: AppClient) -> None:
+    """A new feature may bring tags, which need not be there; lists are filtered by them."""
+    tags = [{"type": "simple", "value": "team"}, {"type": "simple", "value": "team"}]
+    assert client.post(FEATURES, {"name": "a", "tags": tags}).status == 201
+    assert client.post(FEATURES, {"name": "b"}).status == 201
+    found = client.get(f"{FEATURES}?tag=simple:team&tag=simple:other").json()["features"]
+    assert [(each["name"], each["tags"]) for each in found] == [("a", [{"value": "team", "type": "simple"}])]
+    assert client.get(f"{FEATURES}?tag=simple:other").json()["features"] == []
+    assert client.get(f"{FEATURES}?tag=bad").status == 400
+    assert [each["name"] for each in client.get(f"{FEATURES}?namePrefix=B").json()["features"]] == ["b"]
+    assert client.get(f"{FEATURES}?namePrefix=%25").json()["features"] != []
+    assert client.get(f"{FEATURES}?namePrefix=_").json()["features"] == []
+
+
+def test_replacing(client: AppClient) -> None:
+    """What is absent is set back; the name stays; `archived` puts away and takes out."""
+    client.post(FEATURES, {"name": "a", "description": "x", "type": "experiment", "impressionData": True})
+    changed = client.put(f"{FEATURES}/a", {"stale": True}).json()
+    assert (changed["description"], changed["type"], changed["stale"]) == (None, "release", True)
+    assert client.put(f"{FEATURES}/a", {"name": "b"}).status == 400
+    assert client.put(f"{FEATURES}/nosuch", {}).status == 404
+    away = client.put(f"{FEATURES}/a", {"archived": True}).json()
+    assert (away["archived"], away["archivedAt"]) == (True, MOMENT)
+    assert client.get(f"{FEATURES}/a").status == 404
+    assert client.put(f"{FEATURES}/a", {}).json()["archived"] is False
+
+
+def test_patching(client: AppClient) -> None:
+    """A JSON Patch of what describes a feature; all that is wrong with the outcome is told."""
+    client.post(FEATURES, {"name": "a", "description": "x"})
+    url = f"{FEATURES}/a"
+    changed = client.ask("PATCH", url, [{"op": "replace", "path": "/stale", "value": "true"}]).json()
+    assert (changed["stale"], changed["description"]) == (True, "x")
+    wrong = client.ask("PATCH", url, [{"op": "add", "path": f"/{name}", "value": 5} for name in ("stale", "type")])
+    assert [each["message"] for each in wrong.json()["details"]] == [
+        '"stale" must be a boolean. You provided 5.',
+        '"type" must be a string. You provided 5.',
+    ]
+    assert client.ask("PATCH", url, [{"op": "remove", "path": "/name"}]).status == 400
+    assert client.ask("PATCH", url, [{"op": "replace", "path": "/variants/0", "value": 1}]).status == 403
+    assert client.ask("PATCH", url, [{"op": "test", "path": "/type", "value": "x"}]).status == 400
+    assert client.ask("PATCH", f"{FEATURES}/nosuch", []).status == 404
+
+
+def test_what_became_stale_is_told_once(client: AppClient) -> None:
+    """Features that were so already are left out."""
+    for name in "ab":
+        client.post(FEATURES, {"name": name})
+    for _ in range(2):
+        assert (
+            client.post("/api/admin/projects/default/stale", {"features": ["a", "nosuch"], "stale": True}).status == 202
+        )
+    assert [each["stale"] for each in client.get(FEATURES).json()["features"]] == [True, False]
+    assert client.post("/api/admin/projects/named/stale", {"features": ["a"], "stale": True}).status == 403
+
+
+def test_copying(client: AppClient) -> None:
+    """A copy has the strategies, variants, tags and parent of the feature; it is switched off, its groupId its own."""
+    for name in ("parent", "a"):
+        client.post(FEATURES, {"name": name, "tags": [{"type": "simple", "value": "team"}]})
+    client.post(f"{FEATURES}/a/environments/development/on")
+    variants = {"variants": [{"name": "v", "weight": 1}], "environments": ["production"]}
+    assert client.put(f"{FEATURES}/a/variants-batch", variants).status == 200
+    assert client.post(f"{FEATURES}/a/dependencies", {"feature": "parent"}).status == 200
+    assert client.post(f"{FEATURES}/a/clone", {"name": "b"}).status == 201
+    assert client.post(f"{FEATURES}/a/clone", {"name": "c", "replaceGroupId": False}).status == 201
+    shown = client.get(f"{FEATURES}/b?variantEnvironments=true").json()
+    assert [each["enabled"] for each in shown["environments"]] == [False, False]
+    assert shown["environments"][0]["strategies"][0]["parameters"]["groupId"] == "b"
+    assert shown["environments"][1]["variants"][0]["name"] == "v"
+    assert shown["dependencies"] == [{"feature": "parent", "enabled": True, "variants": []}]
+    kept = client.get(f"{FEATURES}/c").json()["environments"][0]["strategies"][0]
+    assert kept["parameters"]["groupId"] == "a"
+    assert client.post(f"{FEATURES}/a/clone", {"name": "b"}).status == 409
+    assert client.post(f"{FEATURES}/old/clone", {"name": "d"}).status == 404

@@ -1,0 +1,207 @@
+"""`/api/admin/user`: who asks, and a user's own tokens, as on the real server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from flagsvc.server.store.schema import events
+from support.flagservers import (
+    ADMIN_SECRET,
+    BACKEND_SECRET,
+    EDITOR_SECRET,
+    USER_SECRET,
+    VIEWER_SECRET,
+    AppClient,
+    app_client,
+)
+
+PATH = "/api/admin/user"
+TOKENS = f"{PATH}/tokens"
+END = "2030-01-01T00:00:00Z"
+BAD = "Request validation failed: your request body or params contain invalid data: "
+
+
+@pytest.fixture
+def client(database_url: str) -> Iterator[AppClient]:
+    """Give a flag server."""
+    with app_client(database_url) as client:
+        yield client
+
+
+def pats(client: AppClient, token: str = EDITOR_SECRET) -> list[dict[str, Any]]:
+    """Return the tokens of a user."""
+    return list(client.get(TOKENS, token=token).json()["pats"])
+
+
+def made(client: AppClient, description: str = "x", token: str = EDITOR_SECRET) -> dict[str, Any]:
+    """Make a token of a user."""
+    answer = client.post(TOKENS, {"description": description, "expiresAt": END}, token=token)
+    assert answer.status == 201, answer.body
+    return dict(answer.json())
+
+
+def test_a_user_is_told_who_they_are(client: AppClient) -> None:
+    """The answer has the user and every permission with its place; nobody keeps it."""
+    answer = client.get(PATH, token=EDITOR_SECRET)
+    content = answer.json()
+    assert (answer.status, answer.headers["cache-control"]) == (200, "no-store")
+    user = content["user"]
+    assert re.fullmatch(r"\d{4}-.*\.\d{3}Z", user.pop("createdAt"))
+    assert user.pop("id") > 0
+    assert user == {"accountType": "User", "name": "writer", "username": "writer", "seenAt": None, "loginAttempts": 0}
+    assert {"permission": "CREATE_CONTEXT_FIELD"} in content["permissions"]
+    assert {"permission": "CREATE_FEATURE", "project": "default"} in content["permissions"]
+    place = {"project": "default", "environment": "production"}
+    assert {"permission": "UPDATE_FEATURE_STRATEGY", **place} in content["permissions"]
+    assert (content["feedback"], content["splash"]) == ([], {})
+
+
+def test_a_viewer_may_nothing_and_an_admin_all(client: AppClient) -> None:
+    """No permission is an empty list; all of them is one."""
+    assert client.get(PATH, token=VIEWER_SECRET).json()["permissions"] == []
+    assert client.get(PATH, token=USER_SECRET).json()["permissions"] == [{"permission": "ADMIN"}]
+
+
+def test_an_admin_token_is_told_what_it_is(client: AppClient) -> None:
+    """An admin token is no user, and its secret is not sent back."""
+    answer = client.get(PATH, token=ADMIN_SECRET)
+    assert answer.json() == {
+        "user": {
+            "username": "admin",
+            "permissions": ["ADMIN"],
+            "environment": "*",
+            "type": "admin",
+            "projects": ["*"],
+            "internalAdminTokenUserId": -42,
+        },
+        "permissions": [{"permission": "ADMIN"}],
+        "feedback": [],
+        "splash": {},
+    }
+    assert ADMIN_SECRET not in answer.body.decode()
+
+
+def test_a_token_is_made_and_works(client: AppClient) -> None:
+    """The secret comes once; with it the same user enters."""
+    token = made(client, "laptop")
+    secret = token.pop("secret")
+    assert re.fullmatch("user:[0-9a-f]{56}", secret)
+    assert (token["description"], token["expiresAt"], token["seenAt"]) == ("laptop", "2030-01-01T00:00:00.000Z", None)
+    assert set(token) == {"id", "description", "expiresAt", "userId", "createdAt", "seenAt"}
+    assert pats(client)[-1] == token
+    assert client.get(PATH, token=secret).json()["user"]["username"] == "writer"
+
+
+def test_users_see_and_delete_only_their_own(client: AppClient) -> None:
+    """Somebody else's token is not there."""
+    number = made(client)["id"]
+    assert number not in [each["id"] for each in pats(client, VIEWER_SECRET)]
+    for token in (VIEWER_SECRET, USER_SECRET):
+        answer = client.delete(f"{TOKENS}/{number}", token=token)
+        assert answer.status == 404
+        assert answer.json() == {
+            "name": "NotFoundError",
+            "message": "No PAT found.",
+            "details": [{"message": "No PAT found."}],
+        }
+    assert number in [each["id"] for each in pats(client)]
+
+
+def test_a_deleted_token_opens_nothing(client: AppClient) -> None:
+    """Deleting is an empty 200, and the second time a 404."""
+    token = made(client)
+    answer = client.delete(f"{TOKENS}/{token['id']}", token=EDITOR_SECRET)
+    assert (answer.status, answer.body) == (200, b"")
+    assert client.get(PATH, token=token["secret"]).status == 401
+    assert client.delete(f"{TOKENS}/{token['id']}", token=EDITOR_SECRET).status == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"description": "", "expiresAt": END}, "PAT description cannot be empty."),
+        ({"description": "x", "expiresAt": "2020-01-01T00:00:00Z"}, "The expiry date should be in future."),
+        ({"description": "", "expiresAt": "2020-01-01T00:00:00Z"}, "PAT description cannot be empty."),
+    ],
+)
+def test_what_cannot_be_is_refused(client: AppClient, body: dict[str, str], message: str) -> None:
+    """A token needs a description and a future."""
+    answer = client.post(TOKENS, body, token=EDITOR_SECRET)
+    assert answer.status == 400
+    assert answer.json() == {"name": "BadDataError", "message": BAD + message, "details": [{"message": message}]}
+
+
+@pytest.mark.parametrize(("body", "path"), [({}, "/body/description"), ({"description": "x"}, "/body/expiresAt")])
+def test_the_shape_is_checked(client: AppClient, body: dict[str, str], path: str) -> None:
+    """What is missing is named."""
+    answer = client.post(TOKENS, body, token=EDITOR_SECRET)
+    assert (answer.status, answer.json()["details"][0]["path"]) == (400, path)
+
+
+def test_descriptions_and_numbers_are_limited(client: AppClient) -> None:
+    """No description twice, no eleventh token; other users are not concerned."""
+    made(client, "one")
+    answer = client.post(TOKENS, {"description": "one", "expiresAt": END}, token=EDITOR_SECRET)
+    assert (answer.status, answer.json()["name"], answer.json()["message"]) == (
+        409,
+        "NameExistsError",
+        "PAT description already exists.",
+    )
+    for number in range(10 - len(pats(client))):
+        made(client, f"more {number}")
+    answer = client.post(TOKENS, {"description": "eleventh", "expiresAt": END}, token=EDITOR_SECRET)
+    assert (answer.status, answer.json()["name"]) == (403, "OperationDeniedError")
+    assert answer.json()["message"] == "Too many PATs (10) already exist for this user."
+    made(client, "one", VIEWER_SECRET)
+
+
+def test_only_users_have_tokens_of_their_own(client: AppClient) -> None:
+    """An admin token is nobody whom a token could belong to."""
+    body = {"description": "x", "expiresAt": END}
+    answers = [client.get(TOKENS, token=ADMIN_SECRET), client.post(TOKENS, body, token=ADMIN_SECRET)]
+    answers.append(client.delete(f"{TOKENS}/1", token=ADMIN_SECRET))
+    message = "PATs require an authenticated user."
+    for answer in answers:
+        assert answer.status == 403
+        assert answer.json() == {"name": "ForbiddenError", "message": message, "details": [{"message": message}]}
+    assert client.get(PATH, token=BACKEND_SECRET).status == 403
+
+
+@pytest.mark.parametrize("number", ["abc", "1.5", "x1"])
+def test_a_number_that_is_none_is_refused(client: AppClient, number: str) -> None:
+    """The path names a whole number."""
+    answer = client.delete(f"{TOKENS}/{number}", token=EDITOR_SECRET)
+    assert (answer.status, answer.json()["details"][0]["path"]) == (400, "/params/id")
+    if number == "abc":
+        assert answer.json()["details"][0]["message"] == 'The `/params/id` property must be integer. You sent "abc".'
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "99999999999999999999999", "1e3", "1e999", "%20"])
+def test_a_number_that_nobody_has_is_not_found(client: AppClient, number: str) -> None:
+    """Any number may be asked for, also one that no database holds."""
+    assert client.delete(f"{TOKENS}/{number}", token=EDITOR_SECRET).status == 404
+
+
+def test_what_is_done_to_tokens_is_told(client: AppClient) -> None:
+    """Making and deleting leave events without the secret."""
+    client.delete(f"{TOKENS}/{made(client)['id']}", token=EDITOR_SECRET)
+    with client.server.store.reading() as tx:
+        rows = [row for row in tx.db.execute(select(events).order_by(events.c.id)) if row.type.startswith("pat-")]
+    assert [(row.type, row.created_by, row.data["description"]) for row in rows] == [
+        ("pat-created", "writer", "x"),
+        ("pat-deleted", "writer", "x"),
+    ]
+    assert not any("secret" in row.data for row in rows)
+
+
+def test_a_description_has_a_length(client: AppClient) -> None:
+    """One of 255 characters is stored, a longer one is refused."""
+    assert made(client, "x" * 255)["description"] == "x" * 255
+    answer = client.post(TOKENS, {"description": "x" * 256, "expiresAt": END}, token=EDITOR_SECRET)
+    assert answer.status == 400
+    assert answer.json()["details"][0]["message"] == "PAT description cannot be longer than 255 characters."

@@ -1,0 +1,91 @@
+"""What a handler answers becomes what the real server's callers see (import validation, 1.3)."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Any
+
+import pytest
+
+from flagsvc.http.call import HEADERS
+from flagsvc.http.call import Call as Head
+from flagsvc.http.messages import Request
+from flagsvc.server.api.answers import Answers, encode
+from flagsvc.server.api.call import ApiAnswer
+from flagsvc.server.api.errors import bare
+
+LONG = {"text": "x" * 5000}
+
+
+def respond(answer: ApiAnswer, method: bytes = b"GET", media: bytes = b"application/json", **headers: str) -> Any:
+    """Return the status, the headers and the body of an answer."""
+    pairs = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    head = Head(Request(method, b"/", b"", pairs))
+    head.read(HEADERS)
+    made = Answers().respond(head, answer, media)
+    return made.status, {name.decode(): value.decode() for name, value in made.headers()}, made.body
+
+
+NUMBERS = [
+    (1.0, b"1"),
+    (-0.5, b"-0.5"),
+    (2.0**53, b"9007199254740992"),
+    ([{"a": 3.0, "b": [1.5, 4.0]}], b'[{"a":3,"b":[1.5,4]}]'),
+    ({"version": "1.0.0", "order": 9999.0}, b'{"version":"1.0.0","order":9999}'),
+    (float("inf"), b"null"),
+    (float("nan"), b"null"),
+    ("ä\u2028", '"ä\u2028"'.encode()),
+]
+
+
+@pytest.mark.parametrize(("value", "body"), NUMBERS, ids=repr)
+def test_json_is_written_as_javascript_writes_it(value: object, body: bytes) -> None:
+    """Compact, characters as they are, whole numbers without a fraction, what is no number as null."""
+    assert encode(value) == body
+
+
+def test_no_body_has_no_type() -> None:
+    """Nothing but a length of 0; a 204 has not even that."""
+    status, headers, body = respond(ApiAnswer())
+    assert (status, headers, body) == (200, {"vary": "Accept-Encoding", "content-length": "0"}, b"")
+    assert respond(ApiAnswer(status=204))[1] == {"vary": "Accept-Encoding"}
+
+
+def test_gzip_where_it_is_asked_for_and_pays() -> None:
+    """A long body is packed, or the packed form the handler has is taken; a short one stays as it is."""
+    _, headers, body = respond(ApiAnswer(LONG), accept_encoding="gzip")
+    assert headers["content-encoding"] == "gzip"
+    assert int(headers["content-length"]) == len(body)
+    assert json.loads(gzip.decompress(body)) == LONG
+    packed = gzip.compress(b"something else")
+    assert respond(ApiAnswer(b"x" * 5000, packed=packed), accept_encoding="gzip")[2] == packed
+    for accepted, value in (("gzip", {"a": 1}), ("identity", LONG), ("gzip;q=0", LONG)):
+        assert "content-encoding" not in respond(ApiAnswer(value), accept_encoding=accepted)[1]
+
+
+def test_a_tag_of_the_handler_is_kept() -> None:
+    """It is compared weakly, and as a whole."""
+    answer = ApiAnswer(b"{}", tag=b'"one"')
+    assert respond(answer)[1]["etag"] == '"one"'
+    assert respond(answer, if_none_match='W/"one"')[0] == 304
+    assert respond(answer, if_none_match='"two", "one"')[0] == 304
+    assert respond(answer, if_none_match='"x-one"')[0] == 200
+    assert respond(answer, b"POST", if_none_match='"one"')[0] == 200
+    assert respond(ApiAnswer({}, 404), if_none_match="*")[0] == 404
+
+
+def test_the_media_type() -> None:
+    """JSON unless the route or the handler says otherwise."""
+    assert respond(ApiAnswer({}))[1]["content-type"] == "application/json; charset=utf-8"
+    assert respond(ApiAnswer(b"x"), media=b"text/plain")[1]["content-type"] == "text/plain"
+    own = ApiAnswer(b"x", headers=((b"content-type", b"text/css"),))
+    assert respond(own)[1]["content-type"] == "text/css"
+
+
+def test_an_error_has_its_headers() -> None:
+    """What a failure brings along is sent."""
+    head = Head(Request(b"GET", b"/", b"", []))
+    made = Answers().fail(head, bare(405, "no", [(b"allow", b"GET")]))
+    assert (made.status, made.body) == (405, b'{"message":"no"}')
+    assert (b"allow", b"GET") in made.headers()

@@ -1,0 +1,118 @@
+"""What runs where: memory on the loop, the database in threads, and changes never keep reading from going on."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from flagsvc.http.messages import Request, Response
+from flagsvc.http.shapes import Anything
+from flagsvc.server.api.asgi import READERS, REPORTERS, WRITERS, FlagServerContract
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.pipeline import Pipeline
+from flagsvc.server.api.route import Auth, Route
+from flagsvc.server.store.store import CONNECTIONS
+from support.flagservers import BACKEND_SECRET, AppClient, app_client
+
+
+def row(path: str, handler, **given) -> Route:
+    """Return a route that needs no token."""
+    return Route(path=path, handler=handler, operation=path, summary="x", tag="x", auth=Auth.NONE, **given)
+
+
+def where(call: ApiCall) -> ApiAnswer:
+    """Answer with the thread that asked."""
+    return ApiAnswer(threading.current_thread().name)
+
+
+@contextmanager
+def serving(folder: Path, *routes: Route) -> Iterator[AppClient]:
+    """Give a server with these routes."""
+    with app_client(str(folder / "flags.db"), routes=routes) as client:
+        yield client
+
+
+def test_what_runs_where(tmp_path: Path) -> None:
+    """What is in memory has no thread of its own; what reads, what changes and what is reported each have their own."""
+    routes = (
+        row("/memory", where, in_memory=True),
+        row("/read", where),
+        row("/write", where, method="POST"),
+        row("/check", where, method="POST", reads=True),
+        replace(row("/api/client/report", where, method="POST"), auth=Auth.CLIENT),
+    )
+    with serving(tmp_path, *routes) as client:
+        assert client.get("/memory").json() == threading.current_thread().name
+        assert client.get("/read").json().startswith("flagsvc reader")
+        assert client.post("/write").json().startswith("flagsvc writer")
+        assert client.post("/check").json().startswith("flagsvc reader")
+        assert client.post("/api/client/report", token=BACKEND_SECRET).json().startswith("flagsvc reporter")
+        assert client.post("/none").status == 404
+    assert READERS + WRITERS + REPORTERS < CONNECTIONS
+
+
+def test_large_bodies_take_turns(tmp_path: Path) -> None:
+    """Two that are larger than a megabyte, packed or not, are never worked at together; small ones pass them by."""
+    inside: list[str] = []
+    most: list[int] = []
+    both = threading.Barrier(2)
+
+    def work(call: ApiCall) -> ApiAnswer:
+        inside.append("one")
+        most.append(len(inside))
+        with suppress(threading.BrokenBarrierError):
+            both.wait(0.2)
+        both.reset()
+        inside.remove("one")
+        return ApiAnswer(None, 204)
+
+    route = row("/write", work, method="POST", body=Anything())
+    with app_client(str(tmp_path / "flags.db"), routes=(route,), body_limit=5_000_000) as client:
+        large = b'"' + b"x" * 1_200_000 + b'"'
+        packed = {"content-encoding": "gzip"}
+        for bodies in ([(large, {}), (large, {})], [(gzip.compress(large), packed), (large, {})]):
+            most.clear()
+            with ThreadPoolExecutor(2) as pool:
+                found = [pool.submit(client.post, "/write", body, headers=headers) for body, headers in bodies]
+                assert [each.result().status for each in found] == [204, 204]
+            assert max(most) == 1
+
+
+def test_reading_goes_on_while_changes_wait(tmp_path: Path) -> None:
+    """With every writer's thread taken and more changes waiting, a GET is answered."""
+    release, begun = threading.Event(), threading.Semaphore(0)
+
+    def stand(call: ApiCall) -> ApiAnswer:
+        begun.release()
+        return ApiAnswer(release.wait(20))
+
+    with serving(tmp_path, row("/read", where), row("/write", stand, method="POST")) as client:
+        contract = FlagServerContract(
+            Pipeline((row("/read", where), row("/write", stand, method="POST")), client.server, body_limit=9)
+        )
+
+        async def answer(method: bytes, path: bytes) -> Response:
+            admitted = contract.admit(Request(method, path, b"", []))
+            assert not isinstance(admitted, Response)
+            found = contract.answer(admitted, b"")
+            return found if isinstance(found, Response) else await found
+
+        async def race() -> None:
+            waiting = [asyncio.create_task(answer(b"POST", b"/write")) for _ in range(WRITERS + 5)]
+            for _ in range(WRITERS):
+                assert await asyncio.to_thread(begun.acquire, timeout=20)
+            assert (await answer(b"GET", b"/read")).status == 200
+            release.set()
+            assert {response.status for response in await asyncio.gather(*waiting)} == {200}
+
+        try:
+            asyncio.run(asyncio.wait_for(race(), 30))
+        finally:
+            release.set()
+            contract.close()

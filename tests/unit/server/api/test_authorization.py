@@ -1,0 +1,118 @@
+"""Who is let in: how tokens may come, and whose they must be (import validation, 1, steps 2 and 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from flagsvc.server.api.authorization import area, secret_of
+from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, FRONTEND_SECRET, USER_SECRET, AppClient, app_client
+from support.pipeline_scene import ROUTES, THINGS, message
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppClient]:
+    """Give a server with routes of these tests."""
+    with app_client(str(tmp_path_factory.mktemp("door") / "flags.db"), routes=ROUTES) as made:
+        yield made
+
+
+TOKENS = {
+    "Bearer {}": 200,
+    "bearer   {}": 200,
+    "BEARER\t{}": 200,
+    " {} ": 200,
+    "Bearer{}": 401,
+    "Bearer Bearer {}": 401,
+    "Bearer": 401,
+}
+
+
+@pytest.mark.parametrize("form", TOKENS)
+def test_how_a_token_may_come(client: AppClient, form: str) -> None:
+    """Plainly or after `Bearer`, in any letter case and with any space."""
+    assert client.get(THINGS, token=form.format(USER_SECRET)).status == TOKENS[form]
+    assert client.get("/api/client/things", token=form.format(BACKEND_SECRET)).status == TOKENS[form]
+
+
+@pytest.mark.parametrize("path", [THINGS, "/api/client/things", "/api/nosuch"])
+def test_two_tokens(client: AppClient, path: str) -> None:
+    """Whoever reads the other one would let in somebody else: 400, whichever is right; elsewhere nobody looks."""
+    right = BACKEND_SECRET if "client" in path else USER_SECRET
+    for tokens in ((right, right), (right, "unknown"), ("unknown", right)):
+        answer = client.get(path, token=tokens[0], more=[("authorization", tokens[1])])
+        assert (answer.status, message(answer)) == (400, "the header `authorization` came more than once")
+    assert client.get("/open", more=[("authorization", USER_SECRET)]).status == 200
+
+
+CLIENT = [
+    (
+        None,
+        401,
+        "This endpoint requires an API token. Please add an authorization header to your request with a valid token",
+    ),
+    (
+        "*:development.unknown",
+        401,
+        "This endpoint requires an API token. Please add an authorization header to your request",
+    ),
+    ("user:unknown", 401, "This server does not know this token, or it has expired. Send a backend token."),
+    (FRONTEND_SECRET, 403, "invalid token: expected a different token type for this endpoint"),
+    (ADMIN_SECRET, 403, "invalid token: expected a different token type for this endpoint"),
+    (USER_SECRET, 403, "invalid token: expected a different token type for this endpoint"),
+]
+
+
+@pytest.mark.parametrize(("secret", "status", "start"), CLIENT)
+@pytest.mark.parametrize("path", ["/api/client/things", "/api/client/nosuch", "/API//Client/Things/"])
+def test_the_client_api_is_for_backend_tokens(
+    client: AppClient, path: str, secret: str, status: int, start: str
+) -> None:
+    """Whoever has none learns nothing of what there is."""
+    answer = client.get(path, token=secret)
+    assert (answer.status, message(answer)[: len(start)]) == (status, start)
+
+
+def test_what_needs_no_token_takes_any(client: AppClient) -> None:
+    """Health and the like are answered whatever token comes along, and an unknown path outside the API is a 404."""
+    for secret in (None, "unknown", BACKEND_SECRET, USER_SECRET):
+        assert client.get("/open", token=secret).status == 200
+        assert client.get("/nosuch", token=secret).status == 404
+
+
+@pytest.mark.parametrize("token", [None, "unknown", FRONTEND_SECRET, BACKEND_SECRET, USER_SECRET])
+@pytest.mark.parametrize("path", ["/api/frontend", "/API/Frontend/", "/api/frontend/client/metrics"])
+def test_the_frontend_api_is_the_proxys(client: AppClient, path: str, token: str | None) -> None:
+    """The server has no frontend API. Every caller is told what does answer frontend SDKs."""
+    answer = client.get(path, token=token)
+    text = "This server does not evaluate flags. Start `flagsvc proxy` on it: frontend SDKs use /proxy there, with a client key."
+    assert (answer.status, answer.json()["name"], message(answer)) == (404, "NotFoundError", text)
+
+
+AREAS = {
+    "/api/frontend": "/api/frontend",
+    "/api/frontends": "/api",
+    "/api/client": "/api/client",
+    "/API/Client/features": "/api/client",
+    "/api/clients": "/api",
+    "/api/admin/": "/api/admin",
+    "/api/administration": "/api",
+    "/api": "/api",
+    "/apis": "",
+    "/": "",
+    "/health": "",
+}
+
+
+@pytest.mark.parametrize("path", AREAS)
+def test_parts_of_the_api(path: str) -> None:
+    """A part is a whole segment, in any letter case; what lies in none needs no token."""
+    assert area(path) == AREAS[path]
+
+
+def test_a_secret_is_taken_out_of_its_header() -> None:
+    """Bytes that are no ASCII do no harm."""
+    assert secret_of(None) == secret_of(b" ") == ""
+    assert secret_of(b"bEARER   a:b.c ") == "a:b.c"
+    assert secret_of(b"\xff\xfe") == "\xff\xfe"

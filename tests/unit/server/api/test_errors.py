@@ -1,0 +1,57 @@
+"""Which failures of the database are an outage, and which a mistake of the program."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+from sqlalchemy.exc import InterfaceError, OperationalError, TimeoutError
+
+from flagsvc.core.errors import DatabaseError
+from flagsvc.server.api.errors import is_away
+
+
+def caused_by(cause: Exception) -> DatabaseError:
+    """Return the error that a failure becomes."""
+    error = DatabaseError("the database failed")
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("code", "away"),
+    [
+        (sqlite3.SQLITE_BUSY, True),
+        (sqlite3.SQLITE_BUSY_SNAPSHOT, True),
+        (sqlite3.SQLITE_LOCKED, True),
+        (sqlite3.SQLITE_FULL, True),
+        (sqlite3.SQLITE_IOERR_WRITE, True),
+        (sqlite3.SQLITE_CANTOPEN, True),
+        (sqlite3.SQLITE_READONLY_DBMOVED, True),
+        (sqlite3.SQLITE_ERROR, False),
+        (sqlite3.SQLITE_TOOBIG, False),
+        (sqlite3.SQLITE_CORRUPT, False),
+        (None, False),
+    ],
+)
+def test_failures_of_sqlite(code: int | None, away: bool) -> None:
+    """A file that cannot be used is an outage, a statement that is wrong is not."""
+    failure = sqlite3.OperationalError("x")
+    if code is not None:
+        failure.sqlite_errorcode = code
+    assert is_away(caused_by(OperationalError("x", {}, failure))) is away
+
+
+def test_a_statement_that_sqlite_does_not_take() -> None:
+    """Is as wrong when asked again: no outage."""
+    with pytest.raises(sqlite3.OperationalError) as found, sqlite3.connect(":memory:") as connection:
+        connection.execute("SELECT * FROM nowhere")
+    assert not is_away(caused_by(OperationalError("x", {}, found.value)))
+
+
+@pytest.mark.parametrize("kind", [OperationalError, InterfaceError])
+def test_failures_of_another_database(kind: type[OperationalError | InterfaceError]) -> None:
+    """What its driver calls a failure of operation is an outage, and so is a pool that has no connection to give."""
+    assert is_away(caused_by(kind("x", {}, Exception("gone"))))
+    assert is_away(caused_by(TimeoutError()))
+    assert not is_away(caused_by(ValueError()))

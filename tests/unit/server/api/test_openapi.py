@@ -1,0 +1,109 @@
+"""The description of the API is OpenAPI 3.1, and tells of every route (specification: Batch import, components)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+
+from flagsvc.http.shapes import components
+from flagsvc.server.api.openapi import document
+from flagsvc.server.api.route import Auth
+from flagsvc.server.api.routes import ROUTES
+from support.flagservers import AppClient, app_client
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppClient]:
+    """Give a flag server."""
+    with app_client(str(tmp_path_factory.mktemp("openapi") / "flags.db")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def content(client: AppClient) -> dict[str, Any]:
+    """Give the document as it is served; it needs no token."""
+    answer = client.get("/docs/openapi.json", token=None)
+    assert (answer.status, answer.headers["content-type"]) == (200, "application/json; charset=utf-8")
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_it_is_openapi(content: dict[str, Any]) -> None:
+    """The schema of OpenAPI 3.1 holds, and every reference, parameter and schema in it can be resolved."""
+    schema = schemathesis.openapi.from_dict(json.loads(json.dumps(content)))
+    schema.validate()
+    for result in schema.get_all_operations():
+        result.ok().as_strategy()
+
+
+def test_what_is_no_openapi_is_found(content: dict[str, Any]) -> None:
+    """The check can fail."""
+    with pytest.raises(Exception, match="info"):
+        schemathesis.openapi.from_dict({key: content[key] for key in content if key != "info"}).validate()
+
+
+def test_every_route_is_there(content: dict[str, Any]) -> None:
+    """Every listed row is an operation with its name, and there is no other; a token is asked for where one is needed."""
+    told = {
+        (re.sub(r"{\w+}", "{}", path), method.upper()): operation
+        for path, methods in content["paths"].items()
+        for method, operation in methods.items()
+    }
+    assert len({path for path, _ in told}) == len(content["paths"])  # no two templates for one place
+    rows = {(re.sub(r":\w+", "{}", row.path), row.method): row for row in ROUTES if row.listed}
+    assert set(told) == set(rows)
+    for place, row in rows.items():
+        operation = told[place]
+        assert operation["operationId"] == row.operation
+        assert bool(operation["security"]) is (row.auth is not Auth.NONE)
+        assert ("requestBody" in operation) is (row.body is not None)
+        assert {"401", "403"} <= set(operation["responses"]) or row.auth is Auth.NONE
+        names = [each["name"] for each in operation.get("parameters", []) if each["in"] == "path"]
+        assert len(names) == row.path.count(":")
+
+
+def test_every_shape_with_a_name_is_a_component(content: dict[str, Any]) -> None:
+    """Bodies and results refer to them by the names of the specification."""
+    named = components(shape for row in ROUTES for shape in (row.body, row.result) if shape is not None)
+    assert set(content["components"]["schemas"]) == {"error", *named}
+    if any(row.path.endswith("/features-batch/validate") for row in ROUTES):
+        assert "importTogglesValidateSchema" in named
+
+
+def test_a_base_path_is_the_server() -> None:
+    """What stands before every path is told once."""
+    assert "servers" not in document(ROUTES, "")
+    assert document(ROUTES, "/flags")["servers"] == [{"url": "/flags"}]
+
+
+PAGES = {
+    "/docs/openapi": ('src="openapi/init.js"', 'data-document="openapi.json"'),
+    "/docs/openapi/": ('src="init.js"', 'data-document="../openapi.json"'),
+}
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_the_page_shows_it(client: AppClient, path: str) -> None:
+    """Its links lead to files that are there, and a strict policy allows nothing from elsewhere."""
+    answer = client.get(path, token=None)
+    assert answer.status == 200
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert all(part in answer.body.decode() for part in PAGES[path])
+    for name in re.findall(r'(?:src|href)="(?:openapi/)?([\w.]+\.(?:js|css))"', answer.body.decode()):
+        file = client.get(f"/docs/openapi/{name}", token=None)
+        assert file.status == 200
+        assert file.headers["content-type"].startswith(("text/javascript", "text/css"))
+        assert file.headers["x-content-type-options"] == "nosniff"
+
+
+def test_below_a_base_path_the_document_says_so(tmp_path: Path) -> None:
+    """A client made from it finds the server."""
+    with app_client(str(tmp_path / "flags.db"), base="/flags") as client:
+        assert client.get("/flags/docs/openapi.json", token=None).json()["servers"] == [{"url": "/flags"}]

@@ -1,0 +1,72 @@
+"""Health, readiness and metrics tell how the server is, to whoever asks, and nothing of what it holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flagsvc.core.errors import DatabaseError
+from support.flagservers import USER_SECRET, app_client
+
+
+def test_health_and_readiness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both are 200 while the database answers; without it the server is healthy, serving from memory, but not ready."""
+    with app_client(str(tmp_path / "flags.db")) as client:
+        for path in ("/health", "/ready"):
+            answer = client.get(path, token=None)
+            assert (answer.status, answer.json()) == (200, {"health": "GOOD"})
+
+        def gone() -> int:
+            raise DatabaseError("the database failed: OperationalError")
+
+        monkeypatch.setattr(client.server.store, "revision", gone)
+        assert client.get("/health", token=None).status == 200
+        answer = client.get("/ready", token=None)
+        assert (answer.status, answer.json()) == (503, {"health": "BAD"})
+        assert int(answer.headers["retry-after"]) > 0
+
+
+def test_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests by template, method and status, the revision and the number of flags; without the database the first remain."""
+    given = {"features": [{"name": "one"}, {"name": "two"}, {"name": "gone", "archived": True}]}
+    with app_client(str(tmp_path / "flags.db"), given=given) as client:
+        client.get("/health", token=None)
+        client.get("/nosuch/secret-name")
+        answer = client.get("/internal-backstage/prometheus", token=None)
+        assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+        text = answer.body.decode()
+        assert 'flagsvc_http_requests_total{method="GET",route="/health",status="200"} 1.0' in text
+        assert 'flagsvc_http_requests_total{method="none",route="none",status="404"} 1.0' in text
+        assert "flagsvc_features 2.0" in text
+        assert f"flagsvc_revision {client.server.store.revision()}.0" in text
+        assert "secret" not in text and USER_SECRET not in text
+
+        def gone() -> None:
+            raise DatabaseError("the database failed: OperationalError")
+
+        monkeypatch.setattr(client.server.store, "reading", gone)
+        text = client.get("/internal-backstage/prometheus", token=None).body.decode()
+        assert "flagsvc_http_requests_total" in text
+        assert "flagsvc_features" not in text
+
+
+@pytest.mark.parametrize("base", ["", "/flags"])
+def test_the_first_page(tmp_path: Path, base: str) -> None:
+    """It says what this is and where to go, without a token, as text or JSON by `Accept`; HEAD, 304 and 405 as elsewhere."""
+    with app_client(str(tmp_path / "flags.db"), base=base) as client:
+        text = client.get(f"{base}/", token=None)
+        assert (text.status, text.headers["content-type"]) == (200, "text/plain; charset=utf-8")
+        assert text.body.startswith(b"flagsvc server holds feature flags")
+        assert f" {base}/api/client/features " in text.body.decode()
+        asked = client.get(f"{base}/", token=None, headers={"accept": "application/json"})
+        assert asked.headers["content-type"] == "application/json; charset=utf-8"
+        assert asked.json()["name"] == "flagsvc server"
+        places = [(place["method"], place["path"]) for place in asked.json()["endpoints"]]
+        for method, path in places:
+            assert client.ask(method, path).status == (403 if "/client/" in path else 200), "each is there"
+        assert client.get(f"{base}/", token=None, headers={"if-none-match": text.headers["etag"]}).status == 304
+        assert client.ask("HEAD", f"{base}/", token=None).body == b""
+        assert client.ask("POST", f"{base}/", token=None).headers["allow"] == "GET,HEAD"
+        counts = client.server.counts.read()
+        assert counts["/", "GET", 200] >= 2

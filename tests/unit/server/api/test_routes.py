@@ -1,0 +1,173 @@
+"""Every route of the flag server, one by one: nobody gets in who may not (import validation, 1; one row, many readers).
+
+The handlers are replaced by one that only notes that it was reached, so that what these tests see is decided before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.route import Auth, Route
+from flagsvc.server.api.routes import ROUTES
+from flagsvc.server.api.routing import Router
+from support.flagservers import (
+    ADMIN_SECRET,
+    BACKEND_SECRET,
+    FRONTEND_SECRET,
+    USER_SECRET,
+    VIEWER_SECRET,
+    AppClient,
+    app_client,
+)
+
+ELSEWHERE_SECRET = "user:secret-of-the-owner-of-another-project"
+EXPIRED_SECRET = "user:secret-that-has-expired"
+GIVEN: dict[str, Any] = {
+    "projects": [{"id": "other", "name": "Other"}],
+    "users": [{"name": "stranger", "rootRole": "viewer", "projectRoles": [{"project": "other", "role": "owner"}]}],
+    "tokens": [
+        {"type": "personal", "user": "stranger", "secret": ELSEWHERE_SECRET},
+        {"type": "personal", "user": "boss", "secret": EXPIRED_SECRET, "expiresAt": "2020-01-01T00:00:00Z"},
+    ],
+}
+REACHED = ApiAnswer({"reached": True}, 299)
+PLACES = {"projectId": "default", "environment": "development"}
+OPEN_TO_ALL = {
+    "/api/admin/archive/:featureName",
+    "/api/admin/archive/revive/:featureName",
+    "/api/admin/constraints/validate",
+    "/api/admin/features/validate",
+    "/api/admin/projects/:projectId/features/:featureName/variants-batch",
+    "/api/admin/features-batch/validate",
+    "/api/admin/features-batch/import",
+    "/api/admin/features-batch/import/dry-run",
+    "/api/admin/features-batch/export",
+    "/api/admin/segments/strategies",
+    "/api/admin/segments/validate",
+    "/api/admin/tag-types/validate",
+    "/api/admin/tags",
+    "/api/admin/user/tokens",
+    "/api/admin/user/tokens/:id",
+}
+"""Routes that are no GET and ask for no permission themselves: they say in their answers what is missing, check it inside,
+change nothing, are about the caller's own things, or are open to everybody on the real server."""
+
+
+def path_of(route: Route, **places: str) -> str:
+    """Return the path of a route with every parameter filled in."""
+    known = PLACES | places
+    return "/".join(known.get(part[1:], "some") if part.startswith(":") else part for part in route.path.split("/"))
+
+
+def rows(condition) -> list[Any]:
+    """Return the routes that a test is about, each with a name."""
+    return [pytest.param(route, id=f"{route.method} {route.path}") for route in ROUTES if condition(route)]
+
+
+def needed(route: Route) -> tuple[str, ...]:
+    """Return the permissions of a route, any of which opens it."""
+    given = (route.permission,) if isinstance(route.permission, str) else route.permission
+    return tuple(name for name in given if name)
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppClient]:
+    """Give a server whose handlers do nothing."""
+
+    def reached(call: ApiCall) -> ApiAnswer:
+        return REACHED
+
+    database = str(tmp_path_factory.mktemp("routes") / "flags.db")
+    idle = [replace(route, handler=reached, at_once=None) for route in ROUTES]
+    with app_client(database, given=GIVEN, routes=idle) as made:
+        yield made
+
+
+def status(client: AppClient, route: Route, token: str | None, **places: str) -> int:
+    """Return the status of a request to a route, with a JSON body where it takes one."""
+    return client.ask(route.method, path_of(route, **places), None if route.body is None else {}, token=token).status
+
+
+@pytest.mark.parametrize("route", rows(lambda route: route.auth is Auth.ADMIN))
+def test_the_admin_api_is_for_users_and_admin_tokens(client: AppClient, route: Route) -> None:
+    """No token, an unknown or an expired one: 401. One of clients: 403. An administrator's opens it."""
+    for token in (
+        None,
+        "",
+        "unknown",
+        "*:*.unknown",
+        "user:unknown",
+        EXPIRED_SECRET,
+        USER_SECRET + "x",
+        USER_SECRET[:-1],
+    ):
+        assert status(client, route, token) == 401
+    for token in (BACKEND_SECRET, FRONTEND_SECRET):
+        assert status(client, route, token) == 403
+    for token in (USER_SECRET, ADMIN_SECRET):
+        assert status(client, route, token) in ((REACHED.status,) if route.body is None else (REACHED.status, 400))
+
+
+@pytest.mark.parametrize("route", rows(lambda route: route.auth is Auth.CLIENT))
+def test_the_client_api_is_for_backend_tokens(client: AppClient, route: Route) -> None:
+    """No token or an unknown one: 401. One of another type: 403. A backend token opens it."""
+    for token in (None, "", "unknown", "*:*.unknown", "user:unknown", EXPIRED_SECRET, BACKEND_SECRET + "x"):
+        assert status(client, route, token) == 401
+    for token in (FRONTEND_SECRET, ADMIN_SECRET, USER_SECRET, VIEWER_SECRET):
+        assert status(client, route, token) == 403
+    assert status(client, route, BACKEND_SECRET) in ((REACHED.status,) if route.body is None else (REACHED.status, 400))
+
+
+@pytest.mark.parametrize("route", rows(lambda route: route.auth is Auth.ADMIN and needed(route)))
+def test_a_permission_is_needed(client: AppClient, route: Route) -> None:
+    """A viewer has none; the owner of another project has none here."""
+    assert status(client, route, VIEWER_SECRET) == 403
+    if needed(route) != ("ADMIN",) and ":projectId" in route.path:
+        assert status(client, route, ELSEWHERE_SECRET) == 403
+
+
+def in_a_project(route: Route) -> bool:
+    """Return whether a route is one that a role in a project may open."""
+    return route.auth is Auth.ADMIN and bool(needed(route)) and ":projectId" in route.path
+
+
+@pytest.mark.parametrize("route", rows(in_a_project))
+def test_a_role_opens_its_own_project_only(client: AppClient, route: Route) -> None:
+    """Its owner may what needs no root permission, in environments there are; in another project or environment it may not."""
+    assert status(client, route, ELSEWHERE_SECRET, projectId="nosuch") == 403
+    own = status(client, route, ELSEWHERE_SECRET, projectId="other")
+    assert own in (REACHED.status, 400), needed(route)
+    if ":environment" in route.path and needed(route) != ("UPDATE_PROJECT",):
+        assert status(client, route, ELSEWHERE_SECRET, projectId="other", environment="nosuch") == 403
+
+
+@pytest.mark.parametrize("route", rows(lambda route: route.auth is Auth.NONE))
+def test_what_runs_the_server_needs_no_token(client: AppClient, route: Route) -> None:
+    """Health, metrics and the documentation lie outside the API, and are only read."""
+    assert route.method == "GET" and not route.path.startswith("/api")
+    assert status(client, route, None) == REACHED.status
+
+
+def test_a_change_asks_for_a_permission() -> None:
+    """Every route of the admin API that is no GET names one, but for those that check for themselves."""
+    changing = [route for route in ROUTES if route.auth is Auth.ADMIN and route.method != "GET" and not needed(route)]
+    assert {route.path for route in changing} <= OPEN_TO_ALL
+
+
+def test_rows_are_in_order() -> None:
+    """No two rows are one route or one operation; paths begin where their tokens belong; a row is told in a sentence."""
+    Router(ROUTES)
+    assert not [name for name, times in Counter(route.operation for route in ROUTES).items() if times > 1]
+    for route in ROUTES:
+        place = {Auth.ADMIN: "/api/admin/", Auth.CLIENT: "/api/client/", Auth.NONE: "/"}[route.auth]
+        assert route.path.startswith(place)
+        assert route.summary.strip() and route.tag
+        assert route.method in ("GET", "POST", "PUT", "PATCH", "DELETE")
+        assert not (route.in_memory and route.at_once)
+        assert route.reads == (route.method == "POST" and route.path.endswith(("/validate", "/export")))

@@ -1,0 +1,76 @@
+"""What an import would refuse, found without a database (import validation, 6.3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from flagsvc.http.shapes import check
+from flagsvc.server.shapes.batch import IMPORT
+from flagsvc.server.store.batch.dataset import read_data_set
+from flagsvc.server.store.batch.facts import Facts, ServerFlag
+from flagsvc.server.store.batch.problems import problems_of
+from support.batch_scene import body, depends, feature, linked, place, strategy, tag, variant
+
+FLAGS = {"here": ServerFlag("default"), "old": ServerFlag("default", archived=True), "far": ServerFlag("other")}
+FACTS = Facts(FLAGS, frozenset({"development"}), frozenset({"simple"}), {"userId": []}, narrow=True)
+TWICE = [{"name": "size", "legalValues": [{"value": "1"}, {"value": "1"}]}]
+
+
+def found(facts: Facts = FACTS, **data: Any) -> list[tuple[str, str]]:
+    """Return rule and flag of each problem of a data set."""
+    problems, _ = problems_of(read_data_set(check(IMPORT, body(**data))), facts)
+    return [(problem.rule, problem.flag) for problem in problems]
+
+
+CASES: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
+    ({"features": [feature("here")], "featureStrategies": [strategy("here")]}, []),
+    ({"featureStrategies": [strategy("far")]}, [("unknown-flag", "far")]),
+    ({"featureStrategies": [strategy("here", sortOrder=1.5)]}, [("sort-order", "here")]),
+    ({"featureStrategies": [strategy("here", parameters={"x": "\ud800"})]}, [("text", "here")]),
+    ({"featureTags": [tag("here", "a\0b")]}, [("text", "here")]),
+    ({"featureTags": [tag("gone", "red")]}, [("unknown-flag", "gone")]),
+    ({"featureTags": [tag("here", "x")]}, [("tag", "here")]),
+    ({"contextFields": TWICE}, [("context-field", "")]),
+    ({"contextFields": [{"name": "size"}] * 2}, [("context-field", "")]),
+    ({"featureEnvironments": [place("old")]}, [("archived-flag", "old")]),
+    (
+        {"features": [feature("here", archived=True)], "featureEnvironments": [place("here")]},
+        [("archived-flag", "here")],
+    ),
+    ({"links": [linked("old", {"url": "e.com"})]}, [("unknown-flag", "old")]),
+    ({"links": [linked("here", *[{"url": "e.com"}] * 11)]}, [("link", "here")]),
+    ({"featureStrategies": [strategy("here", variants=[variant("v", weightType="fix")])]}, [("variants", "here")]),
+    ({"features": [feature("here", project="x")], "dependencies": [depends("here", "far")]}, [("dependency", "here")]),
+    ({"features": [feature("here")], "dependencies": [depends("here", "here")]}, []),
+]
+
+
+@pytest.mark.parametrize(("data", "problems"), CASES)
+def test_what_is_found(data: dict[str, Any], problems: list[tuple[str, str]]) -> None:
+    """Each problem has a rule and the flag it is about; what an import passes over is none."""
+    assert found(**data) == problems
+
+
+def test_a_flag_that_the_environment_does_not_have() -> None:
+    """New flags are in the environments of the project, others where they are."""
+    elsewhere = Facts(FLAGS | {"here": ServerFlag("default", here=False)}, frozenset({"production"}))
+    wanted = {"features": [feature("new")], "featureEnvironments": [place("here"), place("new")]}
+    assert found(elsewhere, **wanted) == [("environment", "here"), ("environment", "new")]
+
+
+def test_what_is_not_known_is_not_checked() -> None:
+    """Without tag types and context fields the rest is checked, and what is left out is named."""
+    data = body(
+        featureTags=[tag("here", "red", "team")], contextFields=TWICE, links=[linked("here", {"url": "http://"})]
+    )
+    problems, unchecked = problems_of(read_data_set(check(IMPORT, data)), Facts(FLAGS))
+    assert [each.rule for each in problems] == ["link"]
+    assert len(unchecked) == 2
+
+
+def test_wider_columns_are_not_complained_of() -> None:
+    """A server of ours takes any sort order, and replaces half a surrogate pair."""
+    wide = Facts(FLAGS)
+    assert found(wide, featureStrategies=[strategy("here", sortOrder=1.5, parameters={"x": "\ud800"})]) == []

@@ -1,0 +1,198 @@
+"""Seed files: read whole, and every mistake told at once with its place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flagsvc.core.errors import SeedError
+from flagsvc.server.store.seed.file import parse_seed, read_seed, scope_of
+
+BACKEND = {"secret": "*:development.x", "type": "backend"}
+
+WRONG: list[tuple[Any, list[str]]] = [
+    ([], ["expected an object with environments, projects"]),
+    ({"feature": []}, ["feature: is not a key of a seed file: did you mean `features`?"]),
+    ({"xyz": []}, ["xyz: is not a key of a seed file: known are environments, projects"]),
+    ({"features": {}}, ["features: expected a list"]),
+    ({"features": ["a"]}, ["features[0]: expected an object"]),
+    ({"features": [{}]}, ["features[0].name: is missing"]),
+    ({"features": [{"name": ""}]}, ["features[0].name: expected a text that is not empty"]),
+    ({"features": [{"name": 5}]}, ["features[0].name: expected a text that is not empty"]),
+    ({"features": [{"name": "a\0"}]}, ["features[0].name: expected a text"]),
+    ({"features": [{"name": "\ud800"}]}, ["features[0].name: expected a text"]),
+    ({"features": [{"name": "a", "archive": True}]}, ["features[0].archive: is not a key", "did you mean `archived`?"]),
+    ({"features": [{"name": "a", "archived": "yes"}]}, ["features[0].archived: expected true or false"]),
+    ({"features": [{"name": "a", "project": "nosuch"}]}, ["features[0].project: `nosuch` is not in projects"]),
+    (
+        {"features": [{"name": "a", "enabled": ["prodution"]}]},
+        ["features[0].enabled[0]: `prodution` is not in environments: did you mean"],
+    ),
+    ({"features": [{"name": "a"}, {"name": "a"}]}, ["features[1].name: `a` is in features[0] already"]),
+    ({"projects": [{"id": "p", "featureLimit": True}]}, ["projects[0].featureLimit: expected a whole number"]),
+    (
+        {"projects": [{"id": "p", "featureNaming": {"pattern": 1}}]},
+        ["projects[0].featureNaming.pattern: expected a text"],
+    ),
+    ({"projects": [{"id": "p", "environments": ["x"]}]}, ["projects[0].environments[0]: `x` is not in environments"]),
+    (
+        {"strategies": [{"feature": "a", "environment": "development", "name": "default"}]},
+        ["strategies[0].feature: `a` is not in features"],
+    ),
+    (
+        {"features": [{"name": "a"}], "strategies": [{"feature": "a", "environment": "e", "name": "n"}]},
+        ["strategies[0].environment: `e`", "strategies[0].name: `n` is not in strategyTypes"],
+    ),
+    (
+        {
+            "features": [{"name": "a"}],
+            "strategies": [{"feature": "a", "environment": "development", "name": "default", "segments": ["s"]}],
+        },
+        ["strategies[0].segments[0]: `s` is not in segments"],
+    ),
+    (
+        {"segments": [{"name": "s", "constraints": [{"contextName": "userId"}]}]},
+        ["segments[0].constraints[0].operator: is missing"],
+    ),
+    (
+        {"contextFields": [{"name": "c", "legalValues": ["no"]}]},
+        ["contextFields[0].legalValues[0]: expected an object"],
+    ),
+    ({"users": [{"name": "u", "rootRole": "owner"}]}, ["users[0].rootRole: expected one of admin, editor, viewer"]),
+    (
+        {"users": [{"name": "u", "projectRoles": [{"project": "p", "role": "member"}]}]},
+        ["users[0].projectRoles[0].project: `p`"],
+    ),
+    (
+        {"users": [{"name": "u", "projectRoles": [{"project": "default"}]}]},
+        ["users[0].projectRoles[0].role: is missing"],
+    ),
+    ({"tokens": [{"secret": "x", "type": "personal"}]}, ["tokens[0].user: a personal token has a user"]),
+    (
+        {"tokens": [{"secret": "user:x", "type": "personal", "user": "nobody"}]},
+        ["tokens[0].user: `nobody` is not in users"],
+    ),
+    ({"tokens": [BACKEND, BACKEND]}, ["tokens[1].secret: the same secret is in tokens[0] already"]),
+    (
+        {"tokens": [{"secret": "*:nosuch.x", "type": "backend"}]},
+        ["tokens[0].environment: expected one of development, production"],
+    ),
+    ({"tokens": [{"secret": "nosuch:development.x", "type": "frontend"}]}, ["tokens[0].projects: expected"]),
+    ({"tokens": [{"secret": "[]:development.x", "type": "backend"}]}, ["tokens[0].projects: expected"]),
+    ({"tokens": [{**BACKEND, "expiresAt": "soon"}]}, ["tokens[0].expiresAt: expected a date-time"]),
+    *(
+        ({"tokens": [{"secret": secret, "type": "admin"}]}, ["tokens[0].secret: expected"])
+        for secret in (
+            "*:*.ä-development.x",
+            " development.x",
+            "development.x\n",
+            "development.\x7f",
+            "bearer development.x",
+        )
+    ),
+    ({"features": [{"name": "a b"}]}, ["features[0].name: expected a text that is not empty, URL-friendly"]),
+    ({"features": [{"name": ".."}]}, ["features[0].name: expected"]),
+    ({"features": [{"name": "a" * 101}]}, ["features[0].name: expected", "at most 100 characters"]),
+    ({"contextFields": [{"name": "a/b"}]}, ["contextFields[0].name: expected"]),
+    ({"strategyTypes": [{"name": "a/b"}]}, ["strategyTypes[0].name: expected"]),
+    ({"segments": [{"name": "a" * 256}]}, ["segments[0].name: expected a text", "at most 255 characters"]),
+    (
+        {"segments": [{"name": "s", "constraints": [{"contextName": "userId", "operator": "INN"}]}]},
+        ["segments[0].constraints[0].operator: expected one of NOT_IN, IN"],
+    ),
+    ({"projects": [{"id": "p", "featureLimit": -1}]}, ["projects[0].featureLimit: expected a whole number from 0"]),
+    ({"maintenance": "on"}, ["maintenance: expected true or false"]),
+    (
+        {"features": [{"name": 1}], "users": [{"x": 1}], "y": 1},
+        ["features[0].name", "users[0].name: is missing", "users[0].x", "y: is not"],
+    ),
+]
+"""What a file holds, and what is said of it."""
+
+
+@pytest.mark.parametrize(("data", "expected"), WRONG)
+def test_a_mistake_is_told_with_its_place(data: Any, expected: list[str]) -> None:
+    """Each mistake names where it stands and what would be right; no secret is repeated."""
+    with pytest.raises(SeedError) as caught:
+        parse_seed(data)
+    text = "\n".join(caught.value.problems)
+    assert all(part in text for part in expected), text
+    assert "development.x" not in text
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    """Ten mistakes are ten lines, not ten attempts."""
+    with pytest.raises(SeedError) as caught:
+        parse_seed({"features": [{"name": number} for number in range(10)]})
+    assert len(caught.value.problems) == 10
+
+
+@pytest.mark.parametrize("content", ["", " \n", "# features:\n"])
+def test_an_empty_file_is_refused(tmp_path: Path, content: str) -> None:
+    """A file without anything is a mistake; a section may be null, and an object without sections is nothing to write."""
+    (tmp_path / "seed.yaml").write_text(content)
+    with pytest.raises(SeedError, match=r"the seed file `.*seed\.yaml` is empty"):
+        read_seed(tmp_path / "seed.yaml")
+    assert parse_seed({"features": None})["features"] == [] and not parse_seed({}).maintenance
+
+
+def test_a_pattern_that_does_not_compile_is_taken(tmp_path: Path) -> None:
+    """Such a naming pattern means that all names are fine, as on the real server."""
+    naming = {"pattern": "("}
+    assert parse_seed({"projects": [{"id": "p", "featureNaming": naming}]})["projects"][0]["featureNaming"] == naming
+
+
+@pytest.mark.parametrize("indent", [None, 2, "\t"])
+def test_json_is_read(tmp_path: Path, indent: int | str | None) -> None:
+    """JSON is read however it is indented."""
+    content = {"features": [{"name": "a", "description": "ä"}], "maintenance": True}
+    (tmp_path / "seed").write_text(json.dumps(content, indent=indent))
+    seed = read_seed(tmp_path / "seed")
+    assert seed["features"] == content["features"] and seed.maintenance
+
+
+def test_yaml_is_read(tmp_path: Path) -> None:
+    """YAML is read, its dates too."""
+    text = "features:\n  - name: a\ntokens:\n  - {type: backend, secret: '*:development.x', expiresAt: 2031-01-01T00:00:00Z}\n"
+    (tmp_path / "seed.yml").write_text(text)
+    seed = read_seed(tmp_path / "seed.yml")
+    assert seed["features"] == [{"name": "a"}] and seed["tokens"][0]["expiresAt"].year == 2031
+
+
+@pytest.mark.parametrize("content", [b"{", b"a: b: c", b"\xff\xfe\xfa", b"!!python/object:os.system {}"])
+def test_what_is_neither_json_nor_yaml_is_told(tmp_path: Path, content: bytes) -> None:
+    """A file that cannot be read at all is named, with the line where it breaks off, if there is one."""
+    (tmp_path / "seed").write_bytes(content)
+    with pytest.raises(SeedError, match="seed` is neither JSON nor YAML"):
+        read_seed(tmp_path / "seed")
+
+
+def test_a_missing_file_is_told(tmp_path: Path) -> None:
+    """A path that leads nowhere is named."""
+    with pytest.raises(SeedError, match="nosuch` cannot be read: no such file or directory"):
+        read_seed(tmp_path / "nosuch")
+
+
+def test_a_mistake_in_a_file_names_the_file(tmp_path: Path) -> None:
+    """The lines say which file they are about."""
+    (tmp_path / "seed.json").write_text('{"x": 1}')
+    with pytest.raises(SeedError, match=r"seed\.json: x: is not a key"):
+        read_seed(tmp_path / "seed.json")
+
+
+@pytest.mark.parametrize(
+    ("token", "scope"),
+    [
+        ({"secret": "*:development.abc"}, ("development", ["*"])),
+        ({"secret": "p:a.b.c"}, ("a.b", ["p"])),
+        ({"secret": "[]:production.x", "projects": ["a", "b"]}, ("production", ["a", "b"])),
+        ({"secret": "anything", "environment": "production", "projects": ["*"]}, ("production", ["*"])),
+        ({"secret": "*:development.abc", "environment": "production"}, ("production", ["*"])),
+    ],
+)
+def test_a_secret_says_what_it_opens(token: dict[str, Any], scope: tuple[str, list[str]]) -> None:
+    """Environment and projects are read from a secret of the usual form, unless they are given."""
+    assert scope_of(token) == scope

@@ -1,0 +1,162 @@
+"""Constraints beyond their shape: values that fit, and legal ones (import validation, 6.3, 7)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from flagsvc.server.store.constraints import check_constraint, check_constraints, check_limits
+from flagsvc.server.store.refusals import Refusal
+
+NUMBER = '"value" must be a number'
+SAFE = '"value" must be a safe number'
+DATE = '"value" must be a valid date'
+VERSION = "the provided value is not a valid semver format. The value provided was: {}"
+REGEX = "the provided value is not a valid regex string."
+
+
+def constraint(operator: str, value: str | None = None, **given: Any) -> dict[str, Any]:
+    """Return a constraint."""
+    one = {} if value is None else {"value": value}
+    return {"contextName": "userId", "operator": operator, **one, **given}
+
+
+def problem(wanted: dict[str, Any], legal: dict[str, list[str]] | None = None) -> str | None:
+    """Return what is wrong with a constraint."""
+    try:
+        check_constraint(wanted, legal or {})
+    except Refusal as refusal:
+        return refusal.details[0]["message"]
+    return None
+
+
+@pytest.mark.parametrize(
+    "text", ["1", " 1 ", "1e3", ".5", "5.", "+5", "-0", "00012", "1.50", "\t7\n", "0.30000000000000004"]
+)
+def test_numbers_that_fit(text: str) -> None:
+    """Decimal numbers that a double holds, blanks around them."""
+    assert problem(constraint("NUM_GT", text)) is None
+
+
+@pytest.mark.parametrize("text", ["0x10", "Infinity", "NaN", "1_0", "1,5", "--5", "1e", " ", "+", "١"])
+def test_what_is_no_number(text: str) -> None:
+    """It is shown as it came."""
+    assert str(problem(constraint("NUM_GT", text))).startswith(f"{NUMBER}. You provided ")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("9007199254740993", '"9007199254740993"'),
+        ("9007199254740992", "9007199254740992"),
+        ("1e21", "1e+21"),
+        ("1e400", '"1e400"'),
+        ("1e-400", '"1e-400"'),
+        ("1e99999999999999999999", '"1e99999999999999999999"'),
+        ("0.1234567890123456789", '"0.1234567890123456789"'),
+    ],
+)
+def test_numbers_that_a_double_loses(text: str, shown: str) -> None:
+    """They are not safe: text where digits are lost, the number where it is only too large."""
+    assert problem(constraint("NUM_EQ", text)) == f"{SAFE}. You provided {shown}."
+
+
+@pytest.mark.parametrize(
+    "text", ["2024-01-01", "2024-02-30", "January 1 2024", "5", "-5", "1.5", "foo 12", "2024-01-01 10:00"]
+)
+def test_dates_that_fit(text: str) -> None:
+    """What JavaScript reads as a date, or as milliseconds."""
+    assert problem(constraint("DATE_AFTER", text)) is None
+
+
+@pytest.mark.parametrize("text", ["x", "2024-13-01", "1e3", "99999999999999999", "now", "12:00"])
+def test_what_is_no_date(text: str) -> None:
+    """It is shown as it came."""
+    assert problem(constraint("DATE_BEFORE", text)) == f'{DATE}. You provided "{text}".'
+
+
+@pytest.mark.parametrize(
+    "text", ["1", "v1.2.3", "1.2", "1.2.3+b", "01.2.3", " 1.2.3 ", "1.2.3-01", "", "1.2.3-" + "a" * 260]
+)
+def test_what_is_no_version(text: str) -> None:
+    """A version is bare, whole and without build metadata."""
+    assert problem(constraint("SEMVER_LT", text)) == VERSION.format(text)
+    assert problem(constraint("SEMVER_LT", "1.2.3-beta.1")) is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "told"),
+    [
+        ("a(?=b)", "invalid or unsupported Perl syntax: `(?=`"),
+        ("[a", "missing closing ]: `[a`"),
+        ("*a", "missing argument to repetition operator: `*`"),
+        ("a{1001}", "invalid repeat count: `{1001}`"),
+        ("a**", "invalid nested repetition operator: `**`"),
+        ("\\", "trailing backslash at end of expression"),
+    ],
+)
+def test_what_is_no_pattern(pattern: str, told: str) -> None:
+    """The reason is the real server's."""
+    assert problem(constraint("REGEX", pattern)) == f"{REGEX} Error: error parsing regexp: {told}"
+
+
+def test_patterns() -> None:
+    """A pattern is one that every client can search, and is not turned round."""
+    assert problem(constraint("REGEX", "^a.*z$")) is None
+    assert str(problem(constraint("REGEX", r"\C"))).startswith(REGEX)
+    assert problem(constraint("REGEX", "a", inverted=True)) == "REGEX operator cannot be inverted."
+    assert problem(constraint("REGEX")) == REGEX
+    too_large = f"{REGEX} Error: error parsing regexp: pattern too large - compile failed"
+    assert problem(constraint("REGEX", "a{0,1000}" * 80)) == too_large, "no client would search it"
+
+
+@pytest.mark.parametrize("operator", ["IN", "NOT_IN", "STR_CONTAINS", "STR_STARTS_WITH", "STR_ENDS_WITH"])
+def test_lists_of_values(operator: str) -> None:
+    """There is at least one, none is empty or long."""
+    assert problem(constraint(operator)) == '"value" must contain at least 1 items. You provided [].'
+    assert problem(constraint(operator, values=["a", ""])) == '"values[1]" is not allowed to be empty.'
+    long = '"values[0]" length must be less than or equal to 100 characters long'
+    assert str(problem(constraint(operator, values=["x" * 101]))).startswith(long)
+    assert problem(constraint(operator, values=["x" * 100])) is None
+
+
+def test_a_value_may_be_absent() -> None:
+    """Of a number or a date, not of a version."""
+    assert problem(constraint("NUM_EQ")) is None
+    assert problem(constraint("DATE_AFTER")) is None
+    assert problem(constraint("SEMVER_EQ")) == "the provided value is not a string."
+
+
+def test_legal_values() -> None:
+    """Each value is one of those that its field may have; a field without any takes all."""
+    legal = {"userId": ["1", "x"]}
+    assert problem(constraint("IN", values=["x", "1"]), legal) is None
+    assert problem(constraint("IN", values=["x", "q"]), legal) == (
+        "input values are not specified as a legal value on this context field"
+    )
+    assert problem(constraint("NUM_EQ", "1", values=["q"]), legal) is None
+    assert problem(constraint("NUM_EQ", "2"), legal) == "2 is not specified as a legal value on this context field"
+    assert problem(constraint("NUM_EQ"), legal) == "undefined is not specified as a legal value on this context field"
+    assert problem(constraint("IN", values=["q"]), {"userId": []}) is None
+    assert problem(constraint("IN", contextName="", values=["q"])) == '"contextName" is not allowed to be empty.'
+
+
+def test_constraints_get_a_list_of_values() -> None:
+    """What was given stays as it was."""
+    given = constraint("NUM_EQ", "1")
+    assert check_constraints([given], {}) == [given | {"values": []}]
+    assert "values" not in given
+
+
+def test_limits() -> None:
+    """30 constraints with 250 values each; what was more before may stay as long as it does not grow."""
+    one = constraint("IN", values=["a"])
+    wide = constraint("IN", values=["a"] * 251)
+    check_limits([one] * 30)
+    check_limits([one] * 31, before=[one] * 31)
+    check_limits([wide], before=[wide])
+    for constraints, before in (([one] * 31, []), ([one] * 32, [one] * 31), ([wide], []), ([wide] * 2, [wide])):
+        with pytest.raises(Refusal, match="more than the established limit") as caught:
+            check_limits(constraints, before)
+        assert (caught.value.name, caught.value.status) == ("ExceedsLimitError", 400)

@@ -1,0 +1,77 @@
+"""JSON Patch (RFC 6902)."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from flagsvc.server.store.patch import apply_patch
+from flagsvc.server.store.refusals import Refusal
+
+DOCUMENT = {"a": 1, "list": [1, 2, 3], "deep": {"x": {"y": "z"}}, "a/b": 1, "m~n": 2}
+
+
+@pytest.mark.parametrize(
+    ("operation", "changed"),
+    [
+        ({"op": "replace", "path": "/a", "value": 5}, {"a": 5}),
+        ({"op": "add", "path": "/new", "value": None}, {"new": None}),
+        ({"op": "replace", "path": "/new", "value": 5}, {"new": 5}),
+        ({"op": "add", "path": "/list/1", "value": 9}, {"list": [1, 9, 2, 3]}),
+        ({"op": "add", "path": "/list/-", "value": 9}, {"list": [1, 2, 3, 9]}),
+        ({"op": "add", "path": "/list/99", "value": 9}, {"list": [1, 2, 3, 9]}),
+        ({"op": "replace", "path": "/list/1", "value": 9}, {"list": [1, 9, 3]}),
+        ({"op": "remove", "path": "/list/0"}, {"list": [2, 3]}),
+        ({"op": "remove", "path": "/list/9"}, {}),
+        ({"op": "remove", "path": "/nosuch"}, {}),
+        ({"op": "copy", "from": "/deep", "path": "/list/0"}, {"list": [{"x": {"y": "z"}}, 1, 2, 3]}),
+        ({"op": "replace", "path": "/deep/x/y", "value": 5}, {"deep": {"x": {"y": 5}}}),
+        ({"op": "replace", "path": "/a~1b", "value": 5}, {"a/b": 5}),
+        ({"op": "replace", "path": "/m~0n", "value": 5}, {"m~n": 5}),
+        ({"op": "test", "path": "/deep/x", "value": {"y": "z"}}, {}),
+    ],
+)
+def test_operations(operation: dict[str, Any], changed: dict[str, Any]) -> None:
+    """Each does what it says, and the document given stays as it was."""
+    before = deepcopy(DOCUMENT)
+    assert apply_patch(DOCUMENT, [operation]) == DOCUMENT | changed
+    assert before == DOCUMENT
+
+
+def test_moving() -> None:
+    """What is moved is no longer where it was."""
+    assert apply_patch({"a": 1}, [{"op": "move", "from": "/a", "path": "/b"}]) == {"b": 1}
+    assert apply_patch([1, 2], [{"op": "move", "from": "/0", "path": "/1"}]) == [2, 1]
+
+
+def test_the_whole() -> None:
+    """An empty pointer is the document; nothing to do leaves it as it is."""
+    assert apply_patch({"a": 1}, [{"op": "replace", "path": "", "value": []}]) == []
+    assert apply_patch({"a": 1}, [{"op": "add", "path": "", "value": 5}]) == 5
+    assert apply_patch({"a": 1}, []) == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"op": "replace", "path": "/nosuch/x", "value": 1},
+        {"op": "replace", "path": "/a/x", "value": 1},
+        {"op": "replace", "path": "/list/3", "value": 1},
+        {"op": "replace", "path": "/list/x", "value": 1},
+        {"op": "replace", "path": "/list/9/x", "value": 1},
+        {"op": "replace", "path": "a", "value": 1},
+        {"op": "replace", "path": "/a"},
+        {"op": "remove", "path": ""},
+        {"op": "copy", "path": "/b", "from": "/nosuch"},
+        {"op": "move", "path": "/b"},
+        {"op": "test", "path": "/a", "value": 2},
+        {"op": "test", "path": "/nosuch", "value": 2},
+    ],
+)
+def test_what_does_not_fit(operation: dict[str, Any]) -> None:
+    """It is refused, with the operation that it is about."""
+    with pytest.raises(Refusal, match="Could not apply provided patch: operation 1: ") as caught:
+        apply_patch(DOCUMENT, [{"op": "replace", "path": "/a", "value": 1}, operation])
+    assert caught.value.status == 400

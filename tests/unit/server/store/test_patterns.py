@@ -1,0 +1,285 @@
+"""Naming patterns match as JavaScript's regular expressions do (import validation, 4.1 and 10)."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import tracemalloc
+
+import pytest
+
+from flagsvc.server.store.patterns import StepBudget, Unchecked, compile_pattern
+from flagsvc.server.store.patterns.budget import NAME_STEPS, REQUEST_STEPS
+from flagsvc.server.store.patterns.grammar import MOST_CHARACTERS, MOST_DEPTH, parse
+from flagsvc.server.store.patterns.linear import Linear, TooLargeForRe2
+from flagsvc.server.store.patterns.pattern import TURN
+from support import javascript
+
+CASES = [
+    ("[a-z]+", ["abc"], ["Abc", "ab1", ""]),
+    ("a|b", ["ax", "xb"], ["x", "ba"]),  # no group round the pattern
+    (r"[a-z]-\d", ["a-1"], ["a-١", "a-1\n"]),
+    (r"\w+", ["a_1"], ["é", "a-b"]),
+    (r"\s", ["\u00a0", "\ufeff", "\u2028"], ["x", "\u0085"]),
+    (".", ["é", "-"], ["\n", "\u2028", "😀"]),
+    ("..", ["😀"], ["a"]),
+    (r"😀", ["😀"], ["a"]),
+    (r"\ud83d.", ["😀"], ["a"]),
+    (r"a\b-\bb", ["a-b"], ["ab"]),
+    ("a{,2}", ["a{,2}"], ["a", "aa"]),
+    ("a{2}", ["aa"], ["a", "aaa"]),
+    (r"\u{3}", ["uuu"], ["\x03"]),
+    (r"\A\z\Q", ["AzQ"], [""]),
+    ("[[:alpha:]]+", [":]", "a]"], ["a", "q"]),
+    (r"[\w-a]", ["-", "z"], ["é"]),
+    ("[]", [], ["", "a"]),
+    ("[^]", ["\n", "a"], ["", "ab"]),
+    (r"\101\x41", ["AA"], ["101"]),
+    (r"\cA[\cA]", ["\x01\x01"], ["cA"]),
+    (r"\c", ["\\c"], ["c"]),
+    ("a$b|c$", ["c"], ["a$b"]),
+    (r"\t[\v]\f", ["\t\v\f"], ["tvf"]),
+    ("(?:a{500}){3}", ["a" * 1500], ["a" * 500]),
+    ("(?:ab?){2,3}", ["aba", "abab"], ["ab"]),
+    ("x*?y+?z??", ["xxyy", "yz"], ["x"]),
+]
+"""A pattern, names that match it, names that do not: in time linear in the name."""
+
+GOING_BACK = [
+    (r"(?!.*--)[a-z-]+", ["a-b"], ["a--b", "A"]),
+    (r"(?=.*\d)[a-z\d]+", ["ab1"], ["ab"]),
+    (r"(?:[a-z](?<!x))+", ["abc"], ["axb"]),
+    (r"a(?<=a)b", ["ab"], ["b"]),
+    (r"(?<=a*)b", ["b"], ["ab"]),
+    (r"(a|b)\1", ["aa", "bb"], ["ab"]),
+    (r"(?<n>a|b)-\k<n>", ["a-a"], ["a-b"]),
+    (r"\2(a)(b)", ["ab"], ["bab"]),
+    (r"(\1a)", ["a"], ["aa"]),
+    (r"(?:(a)|b)\1", ["aa", "b"], ["ba"]),
+    (r"\k", ["k"], [""]),
+    (r"(?:a{90}){12}|a{1200}", ["a" * 1080, "a" * 1200], ["a", "a" * 99]),
+    (r"(?=a)*b", ["b"], ["a"]),
+    (r"(?:(a)|(b)|(c))+\1\2\3", ["abcc", "aa"], ["ab", "aba", "c", "d"]),  # a round of a loop forgets what groups found
+    (r"(?:(a)|b)*\1c", ["abc", "baac"], ["bac", "ab"]),
+    (r"(z)((a+)?(b+)?(c))*\1\3", ["zcz", "zaacbbbcacza", "zacza"], ["zaacbbbcacz", "zacz"]),
+    (r"(?:a?){3}b|(?=x)(?:)*x", ["b", "aaab", "x"], ["aaaab"]),
+    (r"(?=(a+))a*b\1", ["aba", "aabaa"], ["ab", "aaba"]),  # what was seen ahead is not seen anew
+    (r"(?=(a+))(?:a*b\1)+", ["aba", "aabaa"], ["abb"]),
+    (r"(?!(a)b)\1a+", ["aa", "a"], ["ab"]),
+    (r"(?<=^(a+)(a+))b|a+(?<=^(\d+)(\d+)|(a)+)b", ["aab"], ["b"]),
+    (r"\d+(?<=^(\d+)(\d+))-\1-\2", ["1053-1-053"], ["1053-105-3"]),  # backwards, the last group is the greedy one
+    (r"ab+(?<=\1(b))", ["abb"], ["ab"]),
+    (r"a+?\Bb", ["ab", "aab"], ["a", "b"]),
+    (r"a\B-|\B-a", ["--a"], ["a-", "-a-"]),
+    (r"é\B|\B", ["", "é", "-"], ["a"]),
+    (r"[^\d](?=.)[\s\S]", ["ab", "😀"], ["a😀", "1b", "a"]),
+    (r"(?=[\ud000-\uffff])[^a][^a]", ["😀", "\ud800\udc00"], ["ab", "é"]),
+    (r"(\ud83d)\1.", ["\ud83d\ud83d\ude00"], ["😀😀"]),
+    (r"(?=\u0061)\x61\141", ["aa"], ["ba"]),
+    (r"(?<$_é>a)(?<\u{62}>b)\k<$_é>\k<b>", ["abab"], ["abba"]),
+    (r"(?=a)(a{2,3}?)(a*)\2", ["aaaa", "aa"], ["aaaaab"]),
+    (r"(?=.)x{0,99999999999999999999}a{0}", ["xx"], ["", "a"]),
+    (r"(?=a)a{99999999999999999999,}", [], ["aaa"]),
+    (r"(?=.)[\c1\c_\ca][\c]\c", ["\x11\\\\c", "\x1fc\\c", "\x01c\\c"], ["1\\\\c"]),
+    (r"(?=.)\8\9\18[\1\8]", ["89\x0188", "89\x018\x01"], ["8918"]),
+]
+"""The same, where one must go back and try again."""
+
+INVALID = [
+    "(",
+    ")",
+    "a**",
+    "a++",
+    "*",
+    "a|*",
+    "a{2,1}",
+    "[z-a]",
+    "[",
+    "(?i)a",
+    "(?P<n>a)",
+    "(?<n>a)(?<n>b)",
+    "(?",
+    "x{1}{2}",
+]
+INVALID += [
+    "\\b+",
+    "(?<=a)*",
+    "(?<a",
+    r"(?<n>a)\k",
+    r"(?<n>a)\k<m>",
+    r"(?<n>a)[\k]",
+    "(?<1>a)",
+    r"(?<\u{110000}>a)",
+    "[\\",
+]
+INVALID += ["(?<>a)", "(?<\u200d>a)", "(?=a)**", "(?<n>a", "a{2}{3}", "(?i:a)"]
+
+
+def matches(pattern: str, name: str, budget: StepBudget | None = None) -> bool:
+    """Return whether a name matches a pattern, with a budget of its own unless another is given."""
+    return compile_pattern(pattern).matches(name, budget or StepBudget())
+
+
+@pytest.mark.parametrize(("pattern", "good", "bad"), CASES + GOING_BACK)
+def test_names_match_as_in_javascript(pattern: str, good: list[str], bad: list[str]) -> None:
+    """What JavaScript takes is taken, and nothing else."""
+    assert [name for name in good if not matches(pattern, name)] == []
+    assert [name for name in bad if matches(pattern, name)] == []
+
+
+@pytest.mark.parametrize("pattern", INVALID)
+def test_an_invalid_pattern_is_none(pattern: str) -> None:
+    """A pattern that JavaScript refuses lets every name pass."""
+    assert matches(pattern, "Any name")
+
+
+def test_the_cases_are_javascript() -> None:
+    """Node agrees with every case here."""
+    match = """([pattern, names]) => {
+        try { const one = new RegExp('^' + pattern + '$'); return names.map((name) => one.test(name)); }
+        catch { return null; }
+    }"""
+    cases = [[pattern, good + bad] for pattern, good, bad in CASES + GOING_BACK] + [[each, ["x"]] for each in INVALID]
+    expected = [[True] * len(good) + [False] * len(bad) for _, good, bad in CASES + GOING_BACK]
+    assert javascript.apply(match, cases) == expected + [None] * len(INVALID)
+
+
+def refusal(pattern: str, name: str, budget: StepBudget | None = None) -> str:
+    """Return why a name is not checked."""
+    with pytest.raises(Unchecked) as found:
+        matches(pattern, name, budget)
+    return found.value.reason
+
+
+FREEZING = [
+    (r"(?=a)(a+)+b", "a" * 32),
+    (r"(a|aa)+\1b", "a" * 100),
+    (r"(?=(((a*)*)*)*b)a", "a" * 100),
+    (r"a*(?<=b(a|aa|aaa)*)c", "a" * 100 + "c"),
+    (r"(?!(.*)*(.*)*(.*)*x)y", "-" * 100),
+    (r"(?:(?:a?){1000}){1000}b", "a" * 100),
+    (r"(a*)*(a*)*\1b", "a" * 5_000),
+    (r"(?=.*){2000000000,}a", "b"),
+    (r"(?:a?){2000000000}b", "a"),
+]
+"""Patterns, each with a name that keeps a search busy that goes back and tries again."""
+
+
+@pytest.mark.parametrize(("pattern", "name"), FREEZING)
+def test_a_pattern_that_would_not_end_is_told(pattern: str, name: str) -> None:
+    """After its steps a check says that it takes too many, and what it took is counted; nothing is taken to match."""
+    budget = StepBudget()
+    assert refusal(pattern, name, budget) == "it takes too many steps"
+    assert budget.left == REQUEST_STEPS - NAME_STEPS
+
+
+def test_the_names_of_a_request_share_its_steps() -> None:
+    """However many names there are, the work is bounded: what comes when all is used up is not checked."""
+    budget = StepBudget(5 * NAME_STEPS // 2)
+    found = [refusal(r"(?=a)(a+)+b", "a" * size, budget) for size in range(30, 34)]
+    assert found == ["it takes too many steps"] * 4
+    assert budget.left == 0
+    assert refusal("[a-z]+", "a", budget) == "it takes too many steps"
+
+
+def test_a_usual_pattern_leaves_steps_for_thousands_of_names() -> None:
+    """Five thousand names of fifty characters are within the budget of a request, also with a look ahead."""
+    for pattern in (
+        r"(?!.*--)[a-z][a-z0-9-]*",
+        r"[a-z]+(?:[._-][a-z0-9]+){1,100}",
+        r"(team|squad)-(?=.{2,60}$).+(?<!-)",
+    ):
+        budget = StepBudget()
+        for number in range(500):
+            assert matches(pattern, f"team-{number}-some-name-that-is-as-long-as-they-are-told", budget)
+        assert REQUEST_STEPS - budget.left < REQUEST_STEPS / 10
+
+
+def test_a_hostile_pattern_takes_linear_time() -> None:
+    """What would keep a pattern matcher that goes back busy for ever is decided by RE2, whatever the name's length."""
+    assert not matches("(a+)+b", "a" * 100_000)
+
+
+def test_what_re2_runs_waits_for_no_search() -> None:
+    """While a search by steps has its turn, names are checked by RE2 as ever."""
+    with TURN:
+        assert matches("[a-z]+", "a")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fits"),
+    [
+        (r"(?=a)a+", True),
+        (r"([a-z])\1+", True),
+        (r"(?!.*--)[a-z0-9-]+", True),
+        (r"(?=.*[0-9])(?=.*[a-z])[a-z0-9-]+", False),
+    ],
+)
+def test_a_name_of_any_length_gets_the_answer_of_a_usual_pattern(pattern: str, fits: bool) -> None:
+    """A long name may take more steps: a few for each character suffice for look-around and references."""
+    assert matches(pattern, "a" * 60_000) is fits
+
+
+def test_long_names_are_checked_as_well() -> None:
+    """Also a name that no feature may have matches as in JavaScript, as long as the steps suffice."""
+    assert matches("(?!b)a+", "a" * 1_000)
+    assert not matches("(?!b)a+", "b" * 1_000)
+    assert matches("(?!b)a+", "a" * (NAME_STEPS + 1))
+    assert refusal("(?!b)a+", "a" * (REQUEST_STEPS + 1)) == "it takes too many steps"
+    assert refusal("(?:a?b?){500}c", "ab" * 200_000) == "it takes too many steps"
+
+
+def nested(depth: int) -> str:
+    """Return a pattern of groups in groups, each repeated."""
+    return "(?:a|b" * depth + ")*" * depth
+
+
+@pytest.mark.parametrize("reference", ["", r"(z)?\1"])
+def test_groups_nest_up_to_a_bound(reference: str) -> None:
+    """Up to the bound a pattern is read wherever the stack stands; beyond it the place is told."""
+    assert matches(nested(MOST_DEPTH) + reference, "abab")
+    assert not matches(nested(MOST_DEPTH) + reference, "c")
+    reason = refusal("x" + nested(MOST_DEPTH + 1), "a")
+    assert reason == f"its groups are nested more than {MOST_DEPTH} deep, at character {2 + MOST_DEPTH * len('(?:a|b')}"
+    assert refusal("(" * 9_000, "a").startswith("its groups are nested more than")
+
+
+def test_a_pattern_has_a_longest() -> None:
+    """A pattern that is longer is not read."""
+    assert matches("a" * MOST_CHARACTERS, "a" * MOST_CHARACTERS)
+    assert refusal("a" * (MOST_CHARACTERS + 1), "a") == f"it is longer than {MOST_CHARACTERS:,} characters"
+
+
+LARGE = [
+    "a{1000}{1000}{1000}", "(?:[^a]{0,1000}){9}", "(?:a{0,1000}){0,1000}", r"\S" * 5_000, "(?:a?b?){500}c", "[^a]" * 2_500,
+    "[" + "".join(chr(0x100 + 2 * each) for each in range(9_000)) + "]", "(?:" * 49 + "a" + "){2}" * 49, "a{9999}" * 1_400,
+    "[[\\]" * 2_000, "(?<" * 3_000, "a|" * 4_999, "x?" * 4_999, r"(?=a)" + "(?:a{0,99})" * 900, r"(a)\1" + r"\S" * 4_900,
+]  # fmt: skip
+"""Patterns that are large, or become so where counts are written out."""
+
+
+@pytest.mark.parametrize("pattern", LARGE)
+def test_a_large_pattern_is_read_in_bounded_time_and_memory(pattern: str) -> None:
+    """Reading a pattern takes a part of a second and a few megabytes, whatever it says; then it is checked within its steps."""
+    tracemalloc.start()
+    try:
+        compiled = compile_pattern(pattern)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8_000_000
+    begun = time.process_time()
+    compile_pattern.__wrapped__(pattern)
+    assert time.process_time() - begun < 2
+    with contextlib.suppress(Unchecked):
+        compiled.matches("a" * 100, StepBudget())
+
+
+def test_what_re2_would_take_long_to_read_is_left_out() -> None:
+    """Counts are not written out without a bound: forty ranges of a thousand would take RE2 two seconds."""
+    with pytest.raises(TooLargeForRe2):
+        Linear(parse("a{0,1000}" * 40))
+    assert matches("a{0,1000}" * 40, "a" * 90)
+    assert not matches("a{0,1000}" * 2, "b")
+    with pytest.raises(TooLargeForRe2):
+        Linear(parse("(?:[^a]{0,1000}){9}"))

@@ -1,0 +1,54 @@
+"""Secrets of tokens: their form, and what may be shown of them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from flagsvc.server.store.secrets import hint_of, new_personal_secret, new_secret
+
+
+@pytest.mark.parametrize(
+    ("projects", "environment", "head"),
+    [
+        (["*"], "*", "*:*."),
+        (["shop"], "production", "shop:production."),
+        (["a", "b"], "development", "[]:development."),
+    ],
+)
+def test_a_secret_says_what_it_is_for(projects: list[str], environment: str, head: str) -> None:
+    """SDKs and people read project and environment in it; what follows are 56 random hexadecimal digits."""
+    secret = new_secret(projects, environment)
+    assert secret.startswith(head)
+    assert re.fullmatch("[0-9a-f]{56}", secret.removeprefix(head))
+
+
+def test_a_personal_secret_says_so() -> None:
+    """A user's token begins with `user:`."""
+    assert re.fullmatch("user:[0-9a-f]{56}", new_personal_secret())
+
+
+def test_no_two_secrets_are_alike() -> None:
+    """Secrets are random."""
+    assert (
+        len({new_secret(["*"], "development") for _ in range(100)} | {new_personal_secret() for _ in range(100)}) == 200
+    )
+
+
+@pytest.mark.parametrize(
+    ("secret", "hint"),
+    [
+        ("default:production.0123456789abcdef", "default:production.0123"),
+        ("*:*.0123456789abcde", "*:*."),
+        ("*:*.short", "*:*."),
+        ("p:my.env.0123456789abcdef0123", "p:my.env.0123"),
+        ("user:0123456789abcdef0123", "user:0123"),
+        ("user:short", "user:"),
+        ("short", ""),
+        ("a-secret-without-any-form", "a-se"),
+    ],
+)
+def test_what_is_shown_of_a_secret(secret: str, hint: str) -> None:
+    """The random part shows four characters of at least sixteen, and none of fewer."""
+    assert hint_of(secret) == hint

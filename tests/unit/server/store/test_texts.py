@@ -1,0 +1,50 @@
+"""Lengths and names of texts, as JavaScript counts and the wire tells them."""
+
+from __future__ import annotations
+
+import pytest
+
+from flagsvc.server.store.texts import length, text_problem, trimmed, url_problem
+
+FACE = "\N{GRINNING FACE}"
+
+
+@pytest.mark.parametrize(("text", "size"), [("", 0), ("abc", 3), ("é", 1), (FACE, 2), (f"a{FACE}b{FACE}", 6)])
+def test_lengths_count_code_units(text: str, size: int) -> None:
+    """What lies beyond the first plane counts twice."""
+    assert length(text) == size == len(text.encode("utf-16-le")) // 2
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", '"x" is not allowed to be empty.'),
+        ("a", '"x" length must be at least 2 characters long. You provided "a".'),
+        ("abcde", '"x" length must be less than or equal to 4 characters long. You provided "abcde".'),
+        (FACE * 3, f'"x" length must be less than or equal to 4 characters long. You provided "{FACE * 3}".'),
+        ("ab", None),
+        (FACE * 2, None),
+    ],
+)
+def test_what_is_wrong_with_a_text(text: str, problem: str | None) -> None:
+    """Too short and too long are told with the text, empty without."""
+    found = text_problem(text, "x", shortest=2, longest=4)
+    assert found == (None if problem is None else {"message": problem})
+
+
+@pytest.mark.parametrize("text", ["a b", "ü", "..", ".", "a/b", "%41", "a\n", " " * 99])
+def test_what_is_wrong_with_a_name(text: str) -> None:
+    """A name that a path would have to escape, or takes for a step, is told before its length."""
+    found = url_problem(text, "x", shortest=2, longest=4)
+    assert found is not None and found["message"].startswith('"x" must be URL friendly. You provided ')
+
+
+def test_good_names() -> None:
+    """Letters, digits and the marks that need no escape."""
+    assert all(url_problem(text, "x") is None for text in ("aZ09", "-_.!~*'()", "..."))
+
+
+def test_white_space_is_javascripts() -> None:
+    """A byte order mark is, an information separator is none."""
+    assert trimmed("\ufeff \t\n\u3000x\u2029") == "x"
+    assert trimmed("\x1fx\x85") == "\x1fx\x85"

@@ -1,0 +1,101 @@
+"""One spelling of an address (import validation, 6.3, 6)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+from flagsvc.server.store.urls import BadUrl, normalized
+from support import peers
+
+SPELLINGS = {
+    "example.com": "https://example.com",
+    "//example.com/x": "https://example.com/x",
+    "HTTP://EXAMPLE.com/PATH": "http://example.com/PATH",
+    "https://example.com/x?b=2&a=1": "https://example.com/x?a=1&b=2",
+    "http://example.com:80/a/../b/": "http://example.com/b",
+    "https://example.com:8080/": "https://example.com:8080",
+    "https://example.com:0443/": "https://example.com",
+    "https://e.com/?utm_source=q&UTM_x=1&c=2": "https://e.com/?c=2",
+    "https://user:pw@www.example.com./": "https://example.com",
+    "https://www.www.example.com": "https://www.www.example.com",
+    "https://www.x.y": "https://www.x.y",
+    "https://example.com//a//b": "https://example.com/a/b",
+    "https://example.com/https://other.com//x": "https://example.com/https://other.com/x",
+    "https://example.com\\a\\b": "https://example.com/a/b",
+    "https://example.com/%41%2f%E9": "https://example.com/%41%2f%E9",
+    "https://example.com/%41%2F b": "https://example.com/A%2F%20b",
+    "https://example.com/é?q=é": "https://example.com/%C3%A9?q=%C3%A9",
+    "https://example.com/%25": "https://example.com/%",
+    "https://example.com/?b&a": "https://example.com/?a&b",
+    "https://example.com/?q=a%26b": "https://example.com/?q=a&b",
+    "https://example.com/?a=%E9": "https://example.com/?a=%EF%BF%BD",
+    "https://example.com/?": "https://example.com",
+    "https://example.com/a/#frag": "https://example.com/a#frag",
+    "https://example.com/#": "https://example.com",
+    "https://example.com/#x:~:text=y": "https://example.com/#x",
+    "https://example.com/a/./%2e%2E/c": "https://example.com/c",
+    "https://example.com/<>`{}|^": "https://example.com/%3C%3E%60%7B%7D|^",
+    "https://bücher.de": "https://xn--bcher-kva.de",
+    "https://[::0:1]:443/": "https://[::1]",
+    "https://0x7f.1": "https://127.0.0.1",
+    "10.0.0.1/x": "https://10.0.0.1/x",
+    "  https://example.com\t": "https://example.com",
+    "localhost:3000": "localhost:3000",
+    "mailto:a@b.c": "mailto:a@b.c",
+    "ftp://example.com/x/": "ftp://example.com/x/",
+    "file:///x/y/": "file:///x/y",
+    "file://localhost/x": "file:///x",
+    "data:,x": "data:,x",
+    "data:text/plain;charset=US-ASCII;base64, x ": "data:text/plain;base64,x",
+    "data:TEXT/html;a = b,x#y": "data:text/html;a=b,x#y",
+}
+REFUSED = [
+    *("", "   ", "/x", "../x", "http://", "https://:80/", "https://exa mple.com", "https://exa%20mple.com", "//"),
+    *(
+        "https://[::1",
+        "https://256.1.1.1",
+        "https://1.2.3.4.5",
+        "https://example.com:99999",
+        "http:example.com",
+        "https:example.com",
+    ),
+    *("data:nothing", "https://example.com/?%", "https://example.com/?a&%E9"),
+]
+
+
+@pytest.mark.parametrize(("given", "kept"), SPELLINGS.items())
+def test_an_address_has_one_spelling(given: str, kept: str) -> None:
+    """What leads to the same place is written the same."""
+    assert normalized(given) == kept
+
+
+@pytest.mark.parametrize("given", [each for each in SPELLINGS.values() if "%" not in each and "q=a&b" not in each])
+def test_the_one_spelling_stays(given: str) -> None:
+    """An address that has the one spelling keeps it."""
+    assert normalized(given) == given
+
+
+@pytest.mark.parametrize("given", REFUSED)
+def test_what_is_no_address(given: str) -> None:
+    """What browsers do not take is no address."""
+    with pytest.raises(BadUrl):
+        normalized(given)
+
+
+def test_the_spellings_are_the_real_servers() -> None:
+    """The library that the real server uses agrees with every case here."""
+    module = (peers.package("unleash-server").parent / "normalize-url" / "index.js").as_uri()
+    cases = [*SPELLINGS, *REFUSED]
+    script = f"""
+        const {{ default: normalize }} = await import({json.dumps(module)});
+        const found = {json.dumps(cases)}.map((each) => {{
+            try {{ return normalize(each, {{ defaultProtocol: 'https' }}); }} catch {{ return null; }}
+        }});
+        process.stdout.write(JSON.stringify(found));
+    """
+    command = [peers.node(), "--input-type=module", "-e", script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert json.loads(done.stdout) == [*SPELLINGS.values(), *([None] * len(REFUSED))]

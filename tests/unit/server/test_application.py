@@ -1,0 +1,240 @@
+"""The flag server as an ASGI application: it starts by lifespan, by hand or with a request, and stops for good."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+from flagsvc.core.errors import DatabaseError
+from flagsvc.core.notices import Notice
+from flagsvc.server.application import FlagServer, create_flag_server, secrets_of
+from flagsvc.server.runtime import ServerRuntime
+from flagsvc.settings.server import ServerOptions
+from flagsvc.testing import FakeClock
+from support.tracebacks import leaks
+
+
+def server_in(folder: Path, **options: Any) -> FlagServer:
+    """Return a flag server on a file in a folder."""
+    return create_flag_server(ServerOptions(database=str(folder / "flags.db"), **options), "http://flags.test")
+
+
+def get(app: Any, path: str) -> httpx.Response:
+    """Return the answer to one GET."""
+
+    async def ask() -> httpx.Response:
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://flags.test") as client:
+            return await client.get(path)
+
+    return asyncio.run(ask())
+
+
+def test_the_first_request_starts_it(tmp_path: Path) -> None:
+    """Without lifespan events it works all the same; when it is closed, nothing of it runs any more."""
+    before = set(threading.enumerate())
+
+    async def live() -> None:
+        server = server_in(tmp_path)
+        transport = httpx.ASGITransport(app=server)
+        async with httpx.AsyncClient(transport=transport, base_url="http://flags.test") as client:
+            answers = await asyncio.gather(*(client.get("/health") for _ in range(5)))
+            assert [answer.status_code for answer in answers] == [200] * 5
+            assert (await client.get("/ready")).json() == {"health": "GOOD"}
+        await server.aclose()
+        await server.aclose()
+        await server.start()
+        assert server.greeting() == [Notice(f"flagsvc ready: 0 feature flags in {tmp_path}/flags.db")]
+        await server.aclose()
+
+    asyncio.run(live())
+    assert set(threading.enumerate()) <= before
+
+
+def test_lifespan_events_start_and_stop_it(tmp_path: Path) -> None:
+    """A server's events are answered; a start that fails is told with its reason."""
+
+    async def lifespan(server: FlagServer) -> list[dict[str, Any]]:
+        events, sent = ["lifespan.startup", "lifespan.shutdown"], []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": events.pop(0)}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await server({"type": "lifespan"}, receive, send)
+        return sent
+
+    good = asyncio.run(lifespan(server_in(tmp_path)))
+    assert [each["type"] for each in good] == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
+    bad = asyncio.run(lifespan(create_flag_server(ServerOptions(database="/proc/none/flags.db"))))
+    assert [each["type"] for each in bad] == ["lifespan.startup.failed"]
+    assert "cannot be made" in bad[0]["message"]
+
+
+def test_a_database_that_is_away_is_a_503(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every path says so, health too, and the log has the reason; when it can be opened, it starts."""
+    place = tmp_path / "file"
+    place.write_text("in the way")
+    server = create_flag_server(ServerOptions(database=str(place / "flags.db")))
+    for path in ("/health", "/api/admin/projects"):
+        answer = get(server, path)
+        assert (answer.status_code, answer.json()) == (503, {"health": "BAD"})
+        assert int(answer.headers["retry-after"]) > 0
+    assert "the flag server cannot start" in capsys.readouterr().err
+    with pytest.raises(DatabaseError):
+        asyncio.run(server.start())
+    place.unlink()
+
+    async def recovered() -> None:
+        await server.ready()
+        await server.aclose()
+
+    asyncio.run(recovered())
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:1", "nowhere.invalid"])
+def test_a_database_that_is_away_keeps_its_password(host: str) -> None:
+    """No variable of the error's traceback holds it, nor does anything it was raised from; the drivers' frames would."""
+    server = create_flag_server(ServerOptions(database=f"postgresql://flags:very-hidden@{host}/flags"))
+    with pytest.raises(DatabaseError) as caught:
+        asyncio.run(server.start())
+    assert not leaks(caught.value, ["hidden"])
+    assert "hidden" not in repr(server.options)
+
+
+def test_mounted_it_knows_its_place(tmp_path: Path) -> None:
+    """Below a path of another application it serves there, and runs as long as that one does."""
+    server = server_in(tmp_path)
+
+    async def live() -> None:
+        app = Starlette(routes=[Mount("/flags", app=server)], lifespan=server.lifespan)
+        async with app.router.lifespan_context(app):
+            transport = httpx.ASGITransport(app=app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://flags.test") as client:
+                assert (await client.get("/flags/health")).status_code == 200
+                document = (await client.get("/flags/docs/openapi.json")).json()
+                assert document["servers"] == [{"url": "/flags"}]
+
+    asyncio.run(live())
+
+
+def test_a_start_that_nobody_waits_for_leaves_nothing(tmp_path: Path) -> None:
+    """Cancelled while it opens, it closes what it opened."""
+    before = set(threading.enumerate())
+
+    async def live() -> None:
+        server = server_in(tmp_path)
+        starting = asyncio.create_task(server.start())
+        await asyncio.sleep(0)
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+        async with server:
+            pass
+        await asyncio.get_running_loop().shutdown_default_executor()
+
+    asyncio.run(live())
+    assert set(threading.enumerate()) <= before
+
+
+def test_closed_while_it_starts_it_is_closed(tmp_path: Path) -> None:
+    """Also when the one who started it has given up: what was being opened is closed when `aclose` returns."""
+    before = {thread.name for thread in threading.enumerate() if thread.name.startswith("flagsvc")}
+
+    async def live(give_up: bool) -> None:
+        server = server_in(tmp_path)
+        starting = asyncio.create_task(server.start())
+        await asyncio.sleep(0)
+        if give_up:
+            starting.cancel()
+            await asyncio.wait([starting])
+        await server.aclose()
+        assert {thread.name for thread in threading.enumerate() if thread.name.startswith("flagsvc")} == before
+        assert starting.done()
+
+    asyncio.run(live(give_up=False))
+    asyncio.run(live(give_up=True))
+
+
+def test_a_start_that_fails_is_not_tried_for_each_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many requests make one attempt a second, and those that come meanwhile are answered at once."""
+    clock, attempts, going, begun = FakeClock(), [], threading.Event(), threading.Semaphore(0)
+
+    def fail(*given: object) -> ServerRuntime:
+        attempts.append(given)
+        begun.release()
+        assert going.wait(20)
+        raise DatabaseError("away")
+
+    monkeypatch.setattr("flagsvc.server.application.SystemClock", lambda: clock)
+    monkeypatch.setattr("flagsvc.server.application.open_world", fail)
+    server = server_in(tmp_path)
+
+    async def ask(times: int = 1) -> None:
+        transport = httpx.ASGITransport(app=server)
+        async with httpx.AsyncClient(transport=transport, base_url="http://flags.test") as client:
+            answers = await asyncio.gather(*(client.get("/health") for _ in range(times)))
+        assert {answer.status_code for answer in answers} == {503}
+
+    async def live() -> None:
+        going.set()
+        await ask(5)
+        assert len(attempts) == 1
+        await clock.advance(2)
+        going.clear()
+        assert begun.acquire(timeout=20)
+        trying = asyncio.create_task(ask())
+        assert await asyncio.to_thread(begun.acquire, timeout=20)
+        await ask(5)
+        going.set()
+        await trying
+        assert len(attempts) == 2
+
+    asyncio.run(asyncio.wait_for(live(), 30))
+
+
+def test_the_first_token_is_told_once(tmp_path: Path) -> None:
+    """It stands in no repr, and once it was told the server has forgotten it."""
+
+    async def live() -> None:
+        async with server_in(tmp_path) as server:
+            world = server._world
+            assert world is not None and "user:" in str(world.greeting)
+            assert "user:" not in repr(world) + repr(server)
+            assert "FLAGSVC_ADMIN_TOKEN=user:" in server.greeting()[1].text
+            assert "user:" not in str(world.greeting + server.greeting())
+
+    asyncio.run(live())
+
+
+def test_what_is_refused_before_it_is_a_request(tmp_path: Path) -> None:
+    """The answers have the form of the others."""
+
+    async def live() -> None:
+        assert server_in(tmp_path).contract.early_refusal(400).status == 503, "there is no database yet"
+        assert server_in(tmp_path).contract.tls_refusal().status == 503
+        async with server_in(tmp_path) as server:
+            for status in (400, 431, 503):
+                answer = server.contract.early_refusal(status)
+                assert (answer.status, answer.body[:12]) == (status, b'{"message":"')
+            answer = server.contract.tls_refusal()
+            assert answer.status == 400 and b"speaks plain HTTP" in answer.body
+
+    asyncio.run(live())
+
+
+def test_the_log_masks_the_password_of_the_database(capsys: pytest.CaptureFixture[str]) -> None:
+    """Wherever it would come from."""
+    server = create_flag_server(ServerOptions(database="postgresql://me:hunter2hunter2@db/flags"))
+    server.log.error("something", about="postgresql://me:hunter2hunter2@db/flags")
+    assert "hunter2" not in capsys.readouterr().err
+    assert secrets_of("flags.db") == secrets_of("mysql://a:b@c/d") == []

@@ -1,0 +1,34 @@
+"""The parts of a flag server: nothing is made for a start that cannot be, and files belong to this user alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flagsvc.core.errors import SeedError
+from flagsvc.server.runtime import open_runtime, prepare_folder
+from flagsvc.settings.server import ServerOptions
+from flagsvc.testing import FakeClock, RecordingLog
+
+
+@pytest.mark.parametrize("content", [None, "features: x"])
+def test_a_wrong_seed_leaves_no_database(tmp_path: Path, content: str | None) -> None:
+    """The seed file is read before anything is made."""
+    seed, folder = tmp_path / "seed.yaml", tmp_path / "data"
+    if content is not None:
+        seed.write_text(content)
+    with pytest.raises(SeedError):
+        open_runtime(ServerOptions(database=str(folder / "flags.db"), seed=str(seed)), FakeClock(), RecordingLog())
+    assert not folder.exists()
+
+
+def test_a_new_database_is_for_this_user_alone(tmp_path: Path) -> None:
+    """The file of a new database is nobody else's to read; one that is there stays as it is."""
+    new, old = tmp_path / "new.db", tmp_path / "old.db"
+    old.write_bytes(b"kept")
+    old.chmod(0o644)
+    for path in (new, old):
+        prepare_folder(str(path))
+    assert new.stat().st_mode & 0o777 == 0o600
+    assert (old.stat().st_mode & 0o777, old.read_bytes()) == (0o644, b"kept")

@@ -1,0 +1,78 @@
+"""What a flag server says when it is ready: how much it holds and where, never a password; a first token only once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from flagsvc.core.notices import Notice
+from flagsvc.server.start import begin, listed, place
+from flagsvc.server.store.seed.apply import parse_seed
+from flagsvc.server.store.store import open_store
+from flagsvc.settings.server import ServerOptions
+from flagsvc.testing import FakeClock, RecordingLog
+
+PLACES = {
+    "flags.db": "flags.db",
+    "sqlite:////var/flags.db": "/var/flags.db",
+    "postgresql://me:hunter2@db:5433/flags?password=hunter2": "PostgreSQL, database `flags` on db",
+    "postgres:///flags": "PostgreSQL, database `flags` on this machine",
+}
+
+
+@pytest.mark.parametrize("database", PLACES)
+def test_where_the_flags_are(database: str) -> None:
+    """A path as it is, a server's database by name and host."""
+    assert place(database) == PLACES[database]
+
+
+def test_a_first_start_and_the_next(tmp_path: Path) -> None:
+    """The first says how to go on, with a token; the next one only that it is ready."""
+    options = ServerOptions(database=str(tmp_path / "flags.db"))
+    store = open_store(options.database, FakeClock(), RecordingLog())
+    try:
+        first = begin(store, options, "http://flags.test", None, RecordingLog())
+        assert "export FLAGSVC_ADMIN_TOKEN=user:" in first[1].text
+        assert "curl http://flags.test/api/admin/" in first[1].text
+        assert str(first[1].fields["token"]).startswith("user:")
+        again = begin(store, options, "http://flags.test", None, RecordingLog())
+        assert again == [Notice(f"flagsvc ready: 0 feature flags in {tmp_path}/flags.db")]
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize(
+    ("counts", "text"),
+    [
+        ({"features": 2, "tokens": 1}, "2 features, 1 token"),
+        ({"contextFields": 1, "strategies": 1, "tagTypes": 2}, "1 context field, 1 strategy, 2 tag types"),
+    ],
+)
+def test_counts_in_words(counts: dict[str, int], text: str) -> None:
+    """Sections of a seed are named as in a sentence, one entry in the singular."""
+    assert listed(counts) == text
+
+
+def test_what_is_told_of_a_seed(tmp_path: Path) -> None:
+    """What it holds counts at once. A changed one is left out with a warning that says what to do, or added, with counts."""
+    options = ServerOptions(database=str(tmp_path / "flags.db"), seed="seed.yaml")
+    store, log = open_store(options.database, FakeClock(), RecordingLog()), RecordingLog()
+    one, two = ({"features": [{"name": name} for name in names]} for names in ("a", "ab"))
+    try:
+        first = begin(store, options, "", parse_seed(one), log)
+        assert first[0].event.startswith("flagsvc ready: 1 feature flag in")
+        assert first[1] == Notice("flagsvc seed: added 1 feature", {"features": 1})
+        assert [notice.event for notice in begin(store, options, "", parse_seed(one), log)[1:]] == []
+        assert not log.lines
+        assert len(begin(store, options, "", parse_seed(two), log)) == 1
+        [line] = log.lines
+        assert line.level == "warn" and "--seed-mode add" in line.event
+        assert line.fields == {"seed": "seed.yaml", "database": "1 feature, 1 user, 1 token"}
+        adding = replace(options, seed_mode="add")
+        assert begin(store, adding, "", parse_seed(two), log)[1].event == "flagsvc seed: added 1 feature"
+        again = begin(store, adding, "", parse_seed({"features": [{"name": "b"}]}), log)
+        assert again[1].event == "flagsvc seed: nothing to add"
+    finally:
+        store.close()

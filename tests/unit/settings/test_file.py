@@ -1,0 +1,152 @@
+"""One TOML file for both programs: the table [server] is the flag server's, and relative paths go by the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flagsvc.core.errors import ConfigurationError
+from flagsvc.settings.load import load, resolve
+from flagsvc.settings.server import load_server, resolve_server
+from support.settings_samples import BASE
+
+HOME = {"XDG_STATE_HOME": "/state"}
+BOTH = """
+port = 3001
+[cors]
+maxAge = 5
+[server]
+port = 4343
+logLevel = "info"
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return the path of a configuration file that is not there yet, beside which the process does not work."""
+    (tmp_path / "etc").mkdir()
+    return tmp_path / "etc" / "flagsvc.toml"
+
+
+@pytest.mark.parametrize("variable", ["FLAGSVC_CONFIG", "UNLEASH_CONFIG", None])
+def test_one_file_for_both_programs(variable: str | None, file: Path) -> None:
+    """The proxy leaves [server] alone, the server reads nothing else; each value tells where it came from."""
+    file.write_text(BOTH)
+    environment, given = ({variable: str(file)}, None) if variable else ({}, file)
+    proxy = load(BASE | environment, given, {})
+    assert (proxy.options.port, proxy.options.cors_max_age, proxy.warnings) == (3001, 5, [])
+    server = load_server(HOME | environment, {}, given)
+    assert (server.options.port, server.options.log_level, server.warnings) == (4343, "info", [])
+    assert server.sources["port"] == f"file {file} [server]"
+
+
+def test_precedence_of_the_servers_file(file: Path) -> None:
+    """Flags win over the environment, the environment over the file, the file over the default."""
+    file.write_text(BOTH)
+    assert load_server(HOME | {"PORT": "2"}, {"port": "1"}, file).options.port == 1
+    assert load_server(HOME | {"PORT": "2"}, {}, file).options.port == 2
+    assert load_server(HOME, {}, file).options.header_timeout == 20
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[server]\nprot = 1\n", "unknown option `prot` (file {} [server]); did you mean `port`?"),
+        ("[server]\nDATABASE_URL = 1\n", "unknown option `DATABASE_URL` (file {} [server]); did you mean `database`?"),
+        (
+            "[server]\nclientKeys = ['k']\n",
+            "unknown option `clientKeys` (file {} [server]); it is the proxy's, and stands outside of [server]",
+        ),
+        ("[server]\nport = 'x'\n", "port (file {} [server]): expected a port number from 0 to 65535, got `x`"),
+        ("port = 1\n", "configuration file {}: it has no table [server], in which the flag server's options stand"),
+        ("server = 1\n", "configuration file {}: it has no table [server], in which the flag server's options stand"),
+        ("port = \n", "configuration file {}: not TOML: invalid value (at line 1, column 8)"),
+    ],
+)
+def test_what_is_wrong_in_the_servers_file(text: str, problem: str, file: Path) -> None:
+    """A wrong key or value, and a file without the table, stop the start."""
+    file.write_text(text)
+    with pytest.raises(ConfigurationError) as caught:
+        load_server(HOME, {}, file)
+    assert caught.value.problems == (problem.format(file),)
+
+
+def test_a_file_of_the_proxys_alone_is_no_mistake_where_a_variable_names_it(file: Path) -> None:
+    """FLAGSVC_CONFIG is set for both programs; the server has its defaults then."""
+    file.write_text("port = 1\n")
+    loaded = load_server(HOME | {"FLAGSVC_CONFIG": str(file)}, {})
+    assert (loaded.options.port, loaded.warnings) == (4242, [])
+
+
+def test_the_proxy_knows_what_is_the_servers(file: Path) -> None:
+    """An option of the flag server's outside of its table is named as such."""
+    file.write_text("database = 'x'\n")
+    assert list(resolve(BASE, file, {}).problems.values()) == [
+        f"unknown option `database` (file {file}); it is the flag server's, and stands in [server]"
+    ]
+
+
+PATHS: list[tuple[str, Any, Any]] = [
+    ("tlsCert", "tls/cert.pem", "{}/tls/cert.pem"),
+    ("upstreamCa", "ca.pem", "{}/ca.pem"),
+    ("upstreamCa", "/etc/ca.pem", "/etc/ca.pem"),
+    ("customStrategies", ["a.py", "/opt/b.py"], ("{}/a.py", "/opt/b.py")),
+    ("expCustomEnrichers", "a.py, b.py", ("{}/a.py", "{}/b.py")),
+    ("flagsvcUrl", "file:flags.json", "file://{}/flags.json"),
+    ("flagsvcUrl", "file:///flags.json", "file:///flags.json"),
+    ("flagsvcUrl", "http://h/api", "http://h/api"),
+    ("storage", "file:state/here", "file://{}/state/here"),
+    ("storage", "none", "none"),
+]
+
+
+@pytest.mark.parametrize(("name", "given", "kept"), PATHS)
+def test_relative_paths_go_by_the_file(name: str, given: Any, kept: Any, file: Path) -> None:
+    """They do not depend on the folder in which the command is called; absolute ones stay."""
+    file.write_text(f"{name} = {given!r}\n")
+    expected = tuple(each.format(file.parent) for each in kept) if isinstance(kept, tuple) else kept.format(file.parent)
+    assert resolve(BASE if name != "flagsvcUrl" else {}, file, {}).values[name] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "kept"),
+    [
+        ("database", "flags.db", "{}/flags.db"),
+        ("database", "sqlite:///flags.db", "sqlite:///{}/flags.db"),
+        ("database", "sqlite:////var/flags.db", "sqlite:////var/flags.db"),
+        ("database", "~/flags.db", "~/flags.db"),
+        ("database", "postgresql://h/flags", "postgresql://h/flags"),
+        ("seed", "seed.yaml", "{}/seed.yaml"),
+    ],
+)
+def test_relative_paths_of_the_server_go_by_the_file(name: str, given: str, kept: str, file: Path) -> None:
+    """So it is in the table of the flag server."""
+    file.write_text(f"[server]\n{name} = {given!r}\n")
+    assert resolve_server(HOME, file, {}).values[name] == kept.format(file.parent)
+
+
+def test_files_of_secrets_go_by_the_file(file: Path) -> None:
+    """A name in the file that ends in File holds a path as well."""
+    (file.parent / "token").write_text("t0ken")
+    file.write_text("flagsvcApiTokenFile = 'token'\n")
+    loaded = load({name: BASE[name] for name in BASE if "TOKEN" not in name}, file, {})
+    assert loaded.options.flagsvc_api_token == "t0ken"
+    assert str(file.parent / "token") in loaded.files
+
+
+def test_paths_of_variables_and_flags_go_by_the_working_directory(file: Path) -> None:
+    """They are written where the command is called."""
+    file.write_text("port = 1\n")
+    resolved = resolve(BASE | {"FLAGSVC_UPSTREAM_CA": "ca.pem"}, file, {"tlsCert": "cert.pem"})
+    assert (resolved.values["upstreamCa"], resolved.values["tlsCert"]) == ("ca.pem", "cert.pem")
+
+
+def test_a_folder_with_odd_characters(tmp_path: Path) -> None:
+    """The folder's name is a path, not a part of a URL."""
+    folder = tmp_path / "a b%20"
+    folder.mkdir()
+    file = folder / "f.toml"
+    file.write_text("flagsvcUrl = 'file:flags.json'\n")
+    assert resolve({}, file, {}).values["flagsvcUrl"] == f"file://{tmp_path}/a%20b%2520/flags.json"

@@ -1,0 +1,394 @@
+"""Flags, environment, file, default: every option by every way, precedence, provenance, all problems at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flagsvc.core.errors import ConfigurationError
+from flagsvc.settings.load import LARGEST_SECRET, UNREADABLE, Loaded, load, resolve
+from flagsvc.settings.table import BY_NAME, OPTIONS
+from support.settings_samples import BASE, SAMPLES, base_without, kept_as, toml
+
+SECRETS = [option.name for option in OPTIONS if option.secret]
+VARIABLES = [
+    (name, variable.name) for name in SAMPLES for variable in BY_NAME[name].variables if not variable.holds_path
+]
+FILE_VARIABLES = [
+    (name, variable.name) for name in SECRETS for variable in BY_NAME[name].variables if variable.holds_path
+]
+
+OF_FILES: dict[str, Any] = {name: SAMPLES[name][1] for name in ("customStrategies", "expCustomEnrichers")}
+"""The options whose sample is a relative path."""
+
+every_sample = pytest.mark.parametrize("name", SAMPLES)
+
+
+def check(loaded: Loaded, name: str, source: str) -> None:
+    """Assert that the sample of `name` arrived, from `source`."""
+    kept = kept_as(name)
+    assert getattr(loaded.options, BY_NAME[kept].field) == SAMPLES[name][1]
+    assert loaded.sources[kept] == source
+    assert [text for text in loaded.warnings if "deprecated" not in text and "cors.credentials" not in text] == []
+
+
+def problems(environment: dict[str, str], file: Path | None = None, flags: dict[str, str] | None = None) -> list[str]:
+    """Return the problems of a configuration that has some."""
+    with pytest.raises(ConfigurationError) as error:
+        load(environment, file, flags or {})
+    return list(error.value.problems)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return the path of a configuration file that is not there yet."""
+    return tmp_path / "flagsvc.toml"
+
+
+@every_sample
+def test_every_option_by_flag(name: str) -> None:
+    """A flag gives the option, and is named as its source."""
+    check(load(base_without(name), None, {name: SAMPLES[name][0]}), name, f"flag {BY_NAME[name].flag}")
+
+
+@pytest.mark.parametrize(("name", "variable"), VARIABLES)
+def test_every_option_by_every_variable(name: str, variable: str) -> None:
+    """Each of an option's variables gives it: the specification's, the UNLEASH_ alias, the lower-case proxy ones."""
+    check(load(base_without(name) | {variable: SAMPLES[name][0]}, None, {}), name, f"environment {variable}")
+
+
+@every_sample
+@pytest.mark.parametrize("native", [False, True], ids=["text", "native"])
+def test_every_option_by_file(name: str, native: bool, file: Path) -> None:
+    """The file gives the option under the specification's name, as text or as TOML's own value."""
+    file.write_text(toml(name, SAMPLES[name][native]))
+    loaded = load(base_without(name), file, {})
+    if name in OF_FILES:  # relative paths go by the file
+        paths = tuple(str(file.parent / path) for path in OF_FILES[name])
+        assert (getattr(loaded.options, BY_NAME[name].field), loaded.sources[name]) == (paths, f"file {file}")
+    else:
+        check(loaded, name, f"file {file}")
+
+
+@pytest.mark.parametrize(("name", "variable"), FILE_VARIABLES)
+def test_every_secret_by_a_file_named_in_a_variable(name: str, variable: str, tmp_path: Path) -> None:
+    """A secret may be mounted as a file; the line end that editors leave is not part of it."""
+    path = tmp_path / "secret"
+    path.write_text(f"{SAMPLES[name][0]}\n")
+    check(load(base_without(name) | {variable: str(path)}, None, {}), name, f"environment {variable}")
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_every_secret_by_a_file_named_in_flag_and_file(name: str, tmp_path: Path, file: Path) -> None:
+    """The flag and the name in the file have the same way to name a file."""
+    path = tmp_path / "secret"
+    path.write_text(SAMPLES[name][0].replace(",", "\n"))
+    check(load(base_without(name), None, {f"{name}File": str(path)}), name, f"flag {BY_NAME[name].flag}-file")
+    file.write_text(toml(f"{name}File", str(path)))
+    check(load(base_without(name), file, {}), name, f"file {file}, {name}File")
+
+
+def test_defaults() -> None:
+    """What nobody gives has its default, and says so."""
+    loaded = load(BASE, None, {})
+    given = {"flagsvcUrl", "flagsvcApiToken", "clientKeys"}
+    for option in OPTIONS:
+        if option.name not in given:
+            assert getattr(loaded.options, option.field) == option.default_for(BASE)
+            assert option.in_code_only or loaded.sources[option.name] == "default"
+    assert loaded.options.storage == "file:///home/somebody/.local/state/flagsvc"
+    assert loaded.warnings == []
+
+
+def test_precedence(file: Path) -> None:
+    """Flags win over the environment, the environment over the file, the file over the default."""
+    file.write_text("port = 3\n")
+    for flags, environment, expected in (
+        ({"port": "1"}, {"PORT": "2"}, (1, "flag --port")),
+        ({}, {"PORT": "2"}, (2, "environment PORT")),
+        ({}, {}, (3, f"file {file}")),
+    ):
+        loaded = load(BASE | environment, file, flags)
+        assert (loaded.options.port, loaded.sources["port"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "name"),
+    [
+        ("FLAGSVC_ENVIRONMENT", "UNLEASH_ENVIRONMENT", "environment"),
+        ("PORT", "PROXY_PORT", "port"),
+        ("HTTP_PROXY", "http_proxy", "httpProxy"),
+    ],
+)
+def test_precedence_of_variables(first: str, second: str, name: str) -> None:
+    """FLAGSVC_ beats UNLEASH_, PORT beats PROXY_PORT (behaviour: Drop-in)."""
+    loaded = load(BASE | {second: "7", first: "8"}, None, {})
+    assert loaded.sources[name] == f"environment {first}"
+    assert "8" in str(getattr(loaded.options, BY_NAME[name].field))
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "\n"])
+def test_blank_is_not_given(blank: str, file: Path) -> None:
+    """`FLAGSVC_URL=` in a compose file means that the next place is asked."""
+    file.write_text(toml("logLevel", blank))
+    environment = BASE | {"FLAGSVC_URL": blank, "UNLEASH_URL": "http://other", "PORT": blank}
+    loaded = load(environment, file, {"environment": blank})
+    assert (loaded.options.flagsvc_url, loaded.options.port) == ("http://other", 3000)
+    assert (loaded.options.environment, loaded.options.log_level) == (None, "warn")
+
+
+def test_the_file_named_by_a_variable(file: Path) -> None:
+    """FLAGSVC_CONFIG, or its alias, names the file where no flag does; a health probe then reads the same."""
+    file.write_text("port = 4\n")
+    for variable in ("FLAGSVC_CONFIG", "UNLEASH_CONFIG"):
+        loaded = load(BASE | {variable: str(file)}, None, {})
+        assert (loaded.options.port, loaded.warnings) == (4, [])
+    other = file.with_name("other.toml")
+    other.write_text("port = 5\n")
+    assert load(BASE | {"FLAGSVC_CONFIG": str(file)}, other, {}).options.port == 5
+
+
+def test_client_keys_beat_proxy_secrets(file: Path) -> None:
+    """clientKeys win wherever they are; proxySecrets alone work, and both ways a warning says deprecated."""
+    environment = base_without("clientKeys") | {"UNLEASH_PROXY_SECRETS": "old"}
+    loaded = load(environment, None, {})
+    assert loaded.options.client_keys == ("old",) and loaded.options.proxy_secrets == ()
+    assert loaded.sources["clientKeys"] == "environment UNLEASH_PROXY_SECRETS"
+    assert loaded.warnings == [
+        "proxySecrets (environment UNLEASH_PROXY_SECRETS) is deprecated: "
+        "give the same keys as clientKeys (FLAGSVC_PROXY_CLIENT_KEYS)"
+    ]
+    file.write_text('clientKeys = ["new"]\n')
+    loaded = load(environment, file, {})
+    assert loaded.options.client_keys == ("new",)
+    assert loaded.warnings == [
+        "proxySecrets (environment UNLEASH_PROXY_SECRETS) is deprecated and ignored: clientKeys is given"
+    ]
+
+
+def test_every_problem_at_once(file: Path) -> None:
+    """One list tells everything: which option, from where, what was expected, the nearest name; sorted by the table."""
+    file.write_text('flagscvUrl = "x"\ncors.maxAge = "long"\nlogger = "x"\nrefreshInterval = true\n')
+    environment = {"UNLEASH_URL": "localhost:4242/api", "LOG_LEVEL": "wran", "CORS_ORIGIN": "example.com"}
+    assert problems(environment, file, {"port": "70000", "nonsense": "1"}) == [
+        "unknown option `nonsense` (flag)",
+        f"unknown option `flagscvUrl` (file {file}); did you mean `flagsvcUrl`?",
+        f"logger (file {file}) can be given in code only",
+        "flagsvcUrl (environment UNLEASH_URL): expected an http://, https:// or file: URL",
+        f"refreshInterval (file {file}): expected an integer from 0 to 2147483647, got `true`",
+        "port (flag --port): expected a port number from 0 to 65535, got `70000`",
+        "logLevel (environment LOG_LEVEL): expected one of debug, info, warn, error, fatal, got `wran`; did you mean `warn`?",
+        f"cors.maxAge (file {file}): expected an integer from -1 to 2147483647, got `long`",
+        "cors.origin (environment CORS_ORIGIN): expected `*`, or origins such as https://example.com or "
+        "https://*.example.com, got `example.com`; an origin is a scheme, a host and, if it is not the usual one, a port",
+        "flagsvcApiToken is required: set FLAGSVC_API_TOKEN, --api-token or flagsvcApiToken in a --config file",
+        "clientKeys is required: set FLAGSVC_PROXY_CLIENT_KEYS, --client-keys or clientKeys in a --config file",
+    ]
+
+
+@pytest.mark.parametrize("variable", ["UNLEASH_CUSTOM_STRATEGIES_FILE", "EXP_CUSTOM_ENRICHERS_FILE"])
+def test_javascript_must_be_ported(variable: str) -> None:
+    """The one thing a deployment must change says so (behaviour: Drop-in)."""
+    (problem,) = problems(BASE | {variable: "/app/custom.js"})
+    assert f"(environment {variable})" in problem and "`/app/custom.js`" in problem
+    assert "must be ported to Python" in problem and "docs/how-to/" in problem
+
+
+@pytest.mark.parametrize("name", SECRETS)
+@pytest.mark.parametrize("secret", ["s3cret-\x00", "s3cret-\udcff", "s3cret-ä\x7f"])
+def test_a_malformed_secret_is_not_shown(name: str, secret: str) -> None:
+    """Even a secret that is wrong is a secret."""
+    for variable in BY_NAME[name].variables:
+        found = "\n".join(problems(base_without(name) | {variable.name: secret}))
+        assert name in found and "s3cret" not in found
+
+
+def test_a_url_in_place_of_a_token_and_the_other_way_round() -> None:
+    """Swapped variables are a common mistake: the token that stands where a URL should is not shown."""
+    found = problems(BASE | {"FLAGSVC_URL": "*:development.s3cret", "HTTP_PROXY": "ftp://me:s3cret@p"})
+    assert "s3cret" not in "\n".join(found) and len(found) == 2
+
+
+def test_numbers_given_as_secrets_are_not_shown(file: Path) -> None:
+    """TOML without quotation marks makes a number of a token: the type is told, not the token."""
+    file.write_text("flagsvcApiToken = 4711\n")
+    (problem,) = problems(base_without("flagsvcApiToken"), file)
+    assert problem == f"flagsvcApiToken (file {file}): expected printable ASCII text, got a number"
+
+
+@pytest.mark.parametrize(
+    ("value", "got"),
+    [
+        ("[1]", "a list"),
+        ("{a = 1}", "a table"),
+        ("1.5", "`1.5`"),
+        ("1979-05-27", "a value of type date"),
+        ("0x" + "f" * 5000, "a number"),
+        ("nan", "`nan`"),
+    ],
+)
+def test_values_of_another_type(value: str, got: str, file: Path) -> None:
+    """A value of the wrong type is told by its type, or quoted where it is short."""
+    file.write_text(f"port = {value}\n")
+    assert problems(BASE, file) == [f"port (file {file}): expected a port number from 0 to 65535, got {got}"]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"port = ", "not TOML: invalid value (at end of document)"),
+        (b"port == 3", "not TOML: invalid value (at line 1, column 7)"),
+        (b"[" * 100_000, "not TOML: "),
+        (b"a = " + b"[" * 100_000, "not TOML: nested too deeply"),
+        (b"port = \xff", "cannot read it: it is not UTF-8"),
+        (b"port = " + b"9" * 5000, "not TOML: a number is too long"),
+    ],
+)
+def test_a_file_that_is_not_toml(content: bytes, reason: str, file: Path) -> None:
+    """A broken file is one clear problem with its place, never a trace."""
+    file.write_bytes(content)
+    (problem,) = problems(BASE, file)
+    assert problem.startswith(f"configuration file {file}: {reason}")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    """A missing file, a folder and a path that is none are told; the options are still checked."""
+    assert problems(BASE, tmp_path / "no.toml") == [
+        f"configuration file {tmp_path}/no.toml: cannot read it: no such file or directory"
+    ]
+    assert "is a directory" in problems(BASE, tmp_path)[0]
+    assert "it is no path" in problems(BASE | {"FLAGSVC_CONFIG": "a\x00b"})[0]
+    assert len(problems(BASE | {"PORT": "x"}, tmp_path / "no.toml")) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "cannot read `{path}`: no such file or directory"),
+        (b" \n", "`{path}` is empty"),
+        (b"\xff", "cannot read `{path}`: it is not UTF-8"),
+        (b"x" * (LARGEST_SECRET + 1), f"`{{path}}` is longer than {LARGEST_SECRET} bytes"),
+    ],
+)
+def test_a_file_of_a_secret_that_cannot_be_used(content: bytes | None, reason: str, tmp_path: Path) -> None:
+    """The file of a secret is told by its path and what is wrong with it."""
+    path = tmp_path / "token"
+    if content is not None:
+        path.write_bytes(content)
+    assert problems(base_without("flagsvcApiToken") | {"FLAGSVC_API_TOKEN_FILE": str(path)}) == [
+        f"flagsvcApiToken (environment FLAGSVC_API_TOKEN_FILE): {reason.format(path=path)}"
+    ]
+
+
+def test_a_secret_in_place_of_a_path() -> None:
+    """Who puts the token itself into *_FILE does not find it in the log."""
+    for secret in ("*:development.s3cret", "s3cret\x00", "/s3cret", "/./s3cret", "/b4se64/s3cret=", "/\x00/s3cret"):
+        (problem,) = problems(base_without("flagsvcApiToken") | {"UNLEASH_API_TOKEN_FILE": secret})
+        assert problem.startswith(
+            "flagsvcApiToken (environment UNLEASH_API_TOKEN_FILE): cannot read the file it names: "
+        )
+        assert "s3cret" not in problem
+
+
+def test_a_path_that_is_no_text(file: Path) -> None:
+    """In the file a path is a text."""
+    file.write_text("flagsvcApiTokenFile = 5\n")
+    (problem,) = problems(base_without("flagsvcApiToken"), file)
+    assert problem.endswith("expected the path of a file that holds the value")
+
+
+def test_a_secret_wins_over_its_file() -> None:
+    """Given both ways in the same place, the value counts, the file is not even read, and a warning says so."""
+    loaded = load(BASE | {"FLAGSVC_API_TOKEN_FILE": "/nowhere"}, None, {})
+    assert loaded.options.flagsvc_api_token == "base-token"
+    assert loaded.warnings == [
+        "flagsvcApiToken (environment FLAGSVC_API_TOKEN_FILE) is ignored: environment FLAGSVC_API_TOKEN is given"
+    ]
+
+
+def test_a_file_given_higher_up_wins(tmp_path: Path) -> None:
+    """A flag that names a file wins over a variable with the value, without a warning: that is the usual order."""
+    (tmp_path / "token").write_text("from-file")
+    loaded = load(BASE, None, {"flagsvcApiTokenFile": str(tmp_path / "token")})
+    assert (loaded.options.flagsvc_api_token, loaded.warnings) == ("from-file", [])
+
+
+@pytest.mark.parametrize(
+    ("variable", "warning"),
+    [
+        ("FLAGSVC_ULR", "environment FLAGSVC_ULR: no option reads this variable; did you mean `FLAGSVC_URL`?"),
+        (
+            "UNLEASH_API_TOKN",
+            "environment UNLEASH_API_TOKN: no option reads this variable; did you mean `UNLEASH_API_TOKEN`?",
+        ),
+        (
+            "FLAGSVC_LOG_LEVEL",
+            "environment FLAGSVC_LOG_LEVEL: no option reads this variable; did you mean `LOG_LEVEL`?",
+        ),
+        ("UNLEASH_PORT", "environment UNLEASH_PORT: no option reads this variable; did you mean `PORT`?"),
+        ("FLAGSVC_ZZZZZZ", "environment FLAGSVC_ZZZZZZ: no option reads this variable"),
+        ("FLAGSVC_Q\nQQQQQ", "environment FLAGSVC_Q\\nQQQQQ: no option reads this variable"),
+    ],
+)
+def test_variables_no_option_reads(variable: str, warning: str) -> None:
+    """A variable with one of our prefixes that nobody reads is named, its value is not (behaviour: Drop-in)."""
+    assert load(BASE | {variable: "s3cret"}, None, {}).warnings == [warning]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("UNLEASH_SERVICE_HOST", "10.0.0.1"),
+        ("UNLEASH_SERVICE_PORT", "4242"),
+        ("UNLEASH_SERVICE_PORT_HTTP", "4242"),
+        ("UNLEASH_PORT", "tcp://10.0.0.1:4242"),
+        ("UNLEASH_PORT_4242_TCP", "tcp://10.0.0.1:4242"),
+        ("UNLEASH_PORT_4242_TCP_ADDR", "10.0.0.1"),
+        ("FLAGSVC_PROXY_PORT_3000_TCP_PROTO", "tcp"),
+        ("PROXY_PORT", "tcp://10.0.0.1:80"),
+        ("OTHER_URL", "x"),
+    ],
+)
+def test_variables_that_nobody_set_for_us(variable: str, value: str) -> None:
+    """What Kubernetes sets for a service of our name, or one called `proxy`, and what has another prefix, is no mistake."""
+    loaded = load(BASE | {variable: value}, None, {})
+    assert loaded.warnings == [] and loaded.options.port == 3000
+
+
+def test_a_port_under_our_prefix_is_a_mistake() -> None:
+    """UNLEASH_PORT=4242 was meant, and is not read."""
+    assert "UNLEASH_PORT" in load(BASE | {"UNLEASH_PORT": "4242"}, None, {}).warnings[0]
+
+
+def test_credentials_for_everybody_warn() -> None:
+    """`credentials` with `*` sends both and warns at start (behaviour: CORS)."""
+    (warning,) = load(BASE | {"CORS_CREDENTIALS": "true"}, None, {}).warnings
+    assert warning.startswith("cors.credentials with cors.origin `*`")
+
+
+def test_a_document_in_a_file_needs_no_token() -> None:
+    """With a file: URL only the client keys are required besides."""
+    environment = {"FLAGSVC_URL": "file:///etc/flags.json", "FLAGSVC_PROXY_CLIENT_KEYS": "k"}
+    assert load(environment, None, {}).options.flagsvc_api_token == ""
+
+
+def test_resolving_never_raises(tmp_path: Path) -> None:
+    """What is wrong is returned beside everything that is right, the wrong at its default."""
+    resolved = resolve({"PORT": "x", "LOG_LEVEL": "info"}, tmp_path / "no.toml", {})
+    assert (resolved.values["port"], resolved.values["logLevel"]) == (3000, "info")
+    assert list(resolved.problems) == [
+        UNREADABLE,
+        "port",
+        "flagsvcUrl",
+        "flagsvcApiToken",
+        "clientKeys",
+    ]
+
+
+def test_loading_reads_no_environment_but_the_one_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process's own environment is one of many."""
+    monkeypatch.setenv("PORT", "9")
+    values: dict[str, Any] = resolve(BASE, None, {}).values
+    assert values["port"] == 3000

@@ -1,0 +1,193 @@
+"""The rows as text: the dump, JSON, flags with their help, and the reference page."""
+
+from __future__ import annotations
+
+import json
+import re
+from argparse import ArgumentParser
+from pathlib import Path
+
+import pytest
+
+from flagsvc.settings.load import load, resolve
+from flagsvc.settings.option import Option, Section
+from flagsvc.settings.render import (
+    add_group,
+    add_options,
+    as_json,
+    default_text,
+    folded,
+    given_flags,
+    in_effect,
+    reference,
+    what_is_set,
+)
+from flagsvc.settings.server import resolve_server
+from flagsvc.settings.server_table import SERVER_OPTIONS
+from flagsvc.settings.table import BY_NAME, OPTIONS
+from support.settings_samples import BASE, SAMPLES
+
+SETTABLE = [option for option in OPTIONS if not option.in_code_only]
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "options.md"
+
+
+def lines(text: str) -> dict[str, str]:
+    """Return the lines of a dump by the option they are about."""
+    return {line.split()[0]: line for line in text.splitlines() if line.startswith("  ")}
+
+
+def test_the_dump_names_every_option() -> None:
+    """Every option that is not for code only has a line, in its section, with value and source."""
+    dump = in_effect(resolve(BASE, None, {"port": "8080"}))
+    shown = lines(dump)
+    assert set(shown) == {option.name for option in SETTABLE} - {"proxySecrets"}
+    assert shown["port"].split() == ["port", "8080", "flag", "--port"]
+    assert shown["cors.maxAge"].split() == ["cors.maxAge", "172800", "s", "default"]
+    assert shown["host"].split("  ")[-1] == "default" and "(all addresses, IPv4 and IPv6)" in shown["host"]
+    assert [line for line in dump.splitlines() if line and line[0] != " "] == [section.value for section in Section]
+
+
+def test_the_dump_is_aligned() -> None:
+    """Values stand under values, sources under sources; one long value moves only its own source."""
+    shown = lines(in_effect(resolve(BASE | {"FLAGSVC_APP_NAME": "x" * 200}, None, {})))
+    assert len({line.index(line.split()[1]) for line in shown.values()}) == 1
+    assert len({line.rindex("  default") for line in shown.values() if line.endswith("  default")}) == 1
+    assert shown["flagsvcAppName"].endswith(f"{'x' * 200}  environment FLAGSVC_APP_NAME")
+
+
+def test_what_is_set_leaves_out_the_defaults() -> None:
+    """Only what was given or is wrong, with how many options have their defaults."""
+    shown = what_is_set(resolve(BASE | {"PORT": "x"}, None, {"logLevel": "info"}))
+    assert set(lines(shown)) >= {"flagsvcUrl", "clientKeys", "port", "logLevel"} and "host" not in lines(shown)
+    assert re.search(r"^\d+ other options have their defaults: --all shows them$", shown, re.MULTILINE)
+    flag_server = what_is_set(resolve_server({}, None, {}), SERVER_OPTIONS)
+    assert re.fullmatch(r"\d+ options have their defaults: --all shows them", flag_server)
+
+
+def test_a_narrow_terminal_has_sources_in_lines_of_their_own() -> None:
+    """What fits stays in its columns; a long warning is folded, and nothing is where there is no terminal."""
+    resolved = resolve(BASE, None, {})
+    wide, narrow = what_is_set(resolved), what_is_set(resolved, width=40)
+    assert what_is_set(resolved, width=200) == wide
+    assert "environment FLAGSVC_URL" in wide and narrow.count("\n") > wide.count("\n")
+    assert any(line.strip() == "environment FLAGSVC_URL" for line in narrow.splitlines())
+    assert folded("one two three", 0) == "one two three" and folded("one two three", 8) == "one two\n  three"
+
+
+def test_the_dump_masks() -> None:
+    """Secrets, credentials in URLs and signatures are masked; how many keys there are is seen."""
+    environment = {
+        "FLAGSVC_URL": "http://me:s3cret@h/api",
+        "FLAGSVC_API_TOKEN": "s3cret",
+        "FLAGSVC_PROXY_CLIENT_KEYS": "s3cret-1,s3cret-2",
+        "EXP_BOOTSTRAP_URL": "http://c/f?sig=s3cret",
+        "EXP_BOOTSTRAP_AUTHORIZATION": "s3cret",
+    }
+    for text in (in_effect(resolve(environment, None, {})), as_json(resolve(environment, None, {}))):
+        assert "s3cret" not in text
+    assert "***, ***" in lines(in_effect(resolve(environment, None, {})))["clientKeys"]
+
+
+def test_the_dump_of_a_wrong_configuration() -> None:
+    """What is wrong is marked where it stands; the deprecated option shows only when given."""
+    shown = lines(in_effect(resolve({"PORT": "x", "FLAGSVC_PROXY_SECRETS": "k"}, None, {})))
+    assert shown["port"].split() == ["port", "(refused)", "environment", "PORT"]
+    assert shown["flagsvcUrl"].split() == ["flagsvcUrl", "(missing)"]
+    assert shown["proxySecrets"].split()[-2:] == ["environment", "FLAGSVC_PROXY_SECRETS"]
+
+
+def test_json() -> None:
+    """The same as JSON: native values, sources, warnings, problems."""
+    found = json.loads(as_json(resolve(BASE | {"PORT": "x", "CORS_METHODS": "GET", "FLAGSVC_ULR": "y"}, None, {})))
+    assert found["options"]["cors.methods"] == {"value": ["GET"], "source": "environment CORS_METHODS"}
+    assert found["options"]["cors.maxAge"] == {"value": 172800, "source": "default"}
+    assert found["options"]["port"] == {"value": None, "source": "environment PORT"}
+    assert found["options"]["clientKeys"]["value"] == ["***"]
+    assert len(found["warnings"]) == len(found["problems"]) == 1
+
+
+def parser(*names: str) -> ArgumentParser:
+    """Return a parser with the flags of some options, or of all."""
+    made = ArgumentParser(prog="flagsvc proxy")
+    add_options(made, names or None)
+    return made
+
+
+@pytest.mark.parametrize("option", SETTABLE, ids=lambda option: option.name)
+def test_every_option_has_its_flag(option: Option) -> None:
+    """A flag with a value gives the option, written with a blank or with an equals sign."""
+    text = SAMPLES[option.name][0]
+    for arguments in ([option.flag, text], [f"{option.flag}={text}"]):
+        assert given_flags(vars(parser().parse_args(arguments))) == {option.name: text}
+
+
+def test_flags_of_files_and_booleans() -> None:
+    """A secret has a second flag for its file; a boolean's flag alone means true."""
+    parsed = parser().parse_args(["--api-token-file", "/run/token", "--enable-oas", "--access-log=off"])
+    assert given_flags(vars(parsed)) == {"flagsvcApiTokenFile": "/run/token", "enableOAS": "true", "accessLog": "off"}
+    loaded = load(BASE, None, {"enableOAS": "true", "accessLog": "off"})
+    assert (loaded.options.enable_oas, loaded.options.access_log) == (True, False)
+
+
+def test_nothing_given_is_nothing() -> None:
+    """Flags that are not there leave the choice to the environment."""
+    assert given_flags(vars(parser().parse_args([])) | {"config": "x", "other": 5}) == {}
+
+
+def test_help() -> None:
+    """Help is grouped by section and tells variable and default of every option, in any width."""
+    text = " ".join(parser().format_help().split())
+    for option in SETTABLE:
+        assert option.flag in text and option.reads[0] in text
+        assert option.secret == (f"{option.flag}-file" in text)
+    for section in Section:
+        assert f"{section.value.lower()}:" in text
+    assert "[PORT, PROXY_PORT; default: 3000]" in text
+    assert "[FLAGSVC_URL; required]" in text
+    assert "[FLAGSVC_ENVIRONMENT]" in text
+
+
+def test_help_of_a_group() -> None:
+    """Flags may stand in one group with a title, beside the sections; they are read alike."""
+    made = parser("port")
+    add_group(made, "with --other", [BY_NAME["logLevel"], BY_NAME["flagsvcApiToken"]])
+    group = made.format_help().partition("with --other:\n")[2]
+    assert "--log-level" in group and "--api-token-file" in group and "--port" not in group
+    assert given_flags(vars(made.parse_args(["--log-level", "info"]))) == {"logLevel": "info"}
+
+
+def test_help_of_some() -> None:
+    """A command may take a part of the options; sections with none of them are left out."""
+    text = parser("port", "host").format_help()
+    assert "--port" in text and "--cors-origin" not in text and "cors:" not in text
+
+
+def test_default_texts() -> None:
+    """A default is told the same on every machine."""
+    assert default_text(BY_NAME["storage"]).startswith("the user's state folder")
+    assert default_text(BY_NAME["flagsvcUrl"]) == "none, required"
+    assert default_text(BY_NAME["environment"]) == "unset"
+    assert default_text(BY_NAME["bodyLimit"]) == "100 kB"
+
+
+def test_the_reference_has_a_row_for_every_option() -> None:
+    """Every option has one row of six cells; no cell breaks the table."""
+    rows = [line for line in reference().splitlines() if line.startswith("| `")]
+    assert [row.split("`")[1] for row in rows] == [option.name for option in OPTIONS]
+    assert {row.replace("\\|", "").count("|") for row in rows} == {7}
+    assert "https://\\*.example.com" in reference() and "`*`" in reference()
+
+
+def test_the_example_of_the_reference_is_true(tmp_path: Path) -> None:
+    """The TOML on the page loads."""
+    example = reference().split("```toml\n")[1].split("```")[0]
+    path = tmp_path / "flagsvc.toml"
+    path.write_text(example.replace("/run/secrets/flagsvc-api-token", str(tmp_path / "token")))
+    (tmp_path / "token").write_text("t")
+    loaded = load({"HOME": "/home/somebody"}, path, {})
+    assert loaded.options.client_keys == ("web-app", "ios-app") and loaded.warnings == []
+
+
+def test_the_reference_page_is_up_to_date() -> None:
+    """docs/reference/options.md is what `flagsvc config --docs` prints; `make docs` writes it."""
+    assert PAGE.read_text() == reference()

@@ -1,0 +1,138 @@
+"""The table holds what the specification's tables hold, and no two rows are in each other's way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import fields
+from typing import get_type_hints
+
+import pytest
+
+from flagsvc.settings.option import Option, Section
+from flagsvc.settings.options import GivenOptions, ProxyOptions
+from flagsvc.settings.table import BY_FIELD, BY_NAME, OPTIONS
+from support.settings_samples import SAMPLES
+
+SPECIFICATION: dict[str, tuple[tuple[str, ...], object]] = {
+    "flagsvcUrl": (("FLAGSVC_URL",), None),
+    "flagsvcApiToken": (("FLAGSVC_API_TOKEN",), ""),
+    "clientKeys": (("FLAGSVC_PROXY_CLIENT_KEYS",), ()),
+    "proxySecrets": (("FLAGSVC_PROXY_SECRETS",), ()),
+    "port": (("PORT", "PROXY_PORT"), 3000),
+    "proxyBasePath": (("PROXY_BASE_PATH",), ""),
+    "flagsvcAppName": (("FLAGSVC_APP_NAME",), "flagsvc-proxy"),
+    "flagsvcInstanceId": (("FLAGSVC_INSTANCE_ID",), None),
+    "refreshInterval": (("FLAGSVC_FETCH_INTERVAL",), 5000),
+    "metricsInterval": (("FLAGSVC_METRICS_INTERVAL",), 30000),
+    "metricsJitter": (("FLAGSVC_METRICS_JITTER",), 0),
+    "environment": (("FLAGSVC_ENVIRONMENT",), None),
+    "projectName": (("FLAGSVC_PROJECT_NAME",), None),
+    "logger": ((), None),
+    "useJsonLogger": (("JSON_LOGGER",), False),
+    "logLevel": (("LOG_LEVEL",), "warn"),
+    "customStrategies": (("FLAGSVC_CUSTOM_STRATEGIES_FILE",), ()),
+    "trustProxy": (("TRUST_PROXY",), False),
+    "namePrefix": (("FLAGSVC_NAME_PREFIX",), None),
+    "tags": (("FLAGSVC_TAGS",), ()),
+    "clientKeysHeaderName": (("CLIENT_KEY_HEADER_NAME",), "authorization"),
+    "storageProvider": ((), None),
+    "enableOAS": (("ENABLE_OAS",), False),
+    "enableAllEndpoint": (("ENABLE_ALL_ENDPOINT",), False),
+    "cors.allowedHeaders": (("CORS_ALLOWED_HEADERS",), ()),
+    "cors.credentials": (("CORS_CREDENTIALS",), False),
+    "cors.exposedHeaders": (("CORS_EXPOSED_HEADERS",), ("ETag",)),
+    "cors.maxAge": (("CORS_MAX_AGE",), 172800),
+    "cors.methods": (("CORS_METHODS",), ("GET", "POST")),
+    "cors.optionsSuccessStatus": (("CORS_OPTIONS_SUCCESS_STATUS",), 204),
+    "cors.origin": (("CORS_ORIGIN",), "*"),
+    "cors.preflightContinue": (("CORS_PREFLIGHT_CONTINUE",), False),
+    "httpOptions.rejectUnauthorized": (("HTTP_OPTIONS_REJECT_UNAUTHORIZED",), True),
+    "httpProxy": (("HTTP_PROXY", "http_proxy"), None),
+    "httpsProxy": (("HTTPS_PROXY", "https_proxy"), None),
+    "expBootstrap": ((), None),
+    "expBootstrap.url": (("EXP_BOOTSTRAP_URL",), None),
+    "expBootstrap.urlHeaders.Authorization": (("EXP_BOOTSTRAP_AUTHORIZATION",), None),
+    "expServerSideSdkConfig.tokens": (("EXP_SERVER_SIDE_SDK_CONFIG_TOKENS",), ()),
+    "expCustomEnrichers": (("EXP_CUSTOM_ENRICHERS_FILE",), ()),
+}
+"""The specification's two tables: name, variables, default (specification: Configuration)."""
+
+LIMITS = {"bodyLimit": 102400, "metricsBodyLimit": 1048576, "headerLimit": 16384, "queryLimit": 16384}
+"""The limits of behaviour.md: 100 kB, 1 MB, 64 kB, 16 kB."""
+
+each_option = pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
+
+
+@pytest.mark.parametrize("name", SPECIFICATION)
+def test_rows_of_the_specification(name: str) -> None:
+    """Every option of the specification is there with its variables and its default."""
+    option = BY_NAME[name]
+    assert (option.reads, option.default) == SPECIFICATION[name]
+    assert option.in_code_only == (not option.reads)
+
+
+def test_what_is_required() -> None:
+    """Three options are required for start-up (specification: Configuration)."""
+    assert {option.name for option in OPTIONS if option.required} == {"flagsvcUrl", "flagsvcApiToken", "clientKeys"}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_limits(name: str) -> None:
+    """The limits have the defaults of behaviour.md."""
+    assert BY_NAME[name].default == LIMITS[name]
+
+
+def test_keep_alive_outlives_a_load_balancer() -> None:
+    """By default an idle connection stays open longer than the common 60 s."""
+    assert BY_NAME["keepAliveTimeout"].default == 75
+
+
+def test_no_two_rows_share_a_name() -> None:
+    """Names, fields, flags and variables are each read by one row."""
+    for names in (
+        [option.name for option in OPTIONS],
+        [option.field for option in OPTIONS],
+        [option.flag for option in OPTIONS if option.flag],
+        [variable.name for option in OPTIONS for variable in option.variables],
+    ):
+        assert [name for name, count in Counter(names).items() if count > 1] == []
+
+
+def test_rows_lie_together_by_section() -> None:
+    """The order of the rows is that of the sections."""
+    assert [option.section for option in OPTIONS] == sorted(
+        (option.section for option in OPTIONS), key=list(Section).index
+    )
+
+
+def test_code_takes_and_keeps_every_option() -> None:
+    """`ProxyOptions` has a field, and takes a keyword, for every row and for nothing else."""
+    names = set(BY_FIELD)
+    assert {field.name for field in fields(ProxyOptions)} == names == set(get_type_hints(GivenOptions))
+
+
+def test_every_option_text_can_give_has_a_sample() -> None:
+    """The tests over samples leave no row out."""
+    assert set(SAMPLES) == {option.name for option in OPTIONS if not option.in_code_only}
+
+
+@each_option
+def test_rows_are_fit_to_be_read(option: Option) -> None:
+    """Help is a phrase in lower case without full stop, and says more than the name."""
+    assert option.help and not option.help.endswith(".") and len(option.help) > 10
+    assert option.secret == option.name.endswith(("Token", "Keys", "Secrets", "Authorization", "tokens", "Password"))
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_samples_read_as_they_should(name: str) -> None:
+    """A sample is read as its value, differs from the default, and the value reads as itself."""
+    option, (text, value) = BY_NAME[name], SAMPLES[name]
+    assert option.parse(text) == value != option.default
+    assert option.parse(value) == value
+
+
+@pytest.mark.parametrize("name", [name for name in SAMPLES if not BY_NAME[name].secret])
+def test_a_rendered_value_reads_as_the_value(name: str) -> None:
+    """What the dump shows can be pasted back: nothing but secrets is lost."""
+    option, (_, value) = BY_NAME[name], SAMPLES[name]
+    assert option.parse(option.render(value)) == value
