@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -15,40 +16,56 @@ PACKAGE = ROOT / "src" / "flagsvc"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 LEVELS = {
-    "errors": 0,
-    "clock": 0,
-    "version": 0,
-    "certificates": 1,
-    "log": 1,
-    "engine": 2,
-    "settings": 2,
-    "upstream": 2,
-    "extensions": 3,
-    "repository": 3,
-    "usage": 3,
-    "shapes": 3,
-    "flagstore": 4,
-    "fleet": 4,
-    "api": 5,
-    "flagserver": 6,
-    "front": 6,
-    "workers": 6,
-    "apps": 7,
-    "testing": 7,
-    "cli": 8,
-    "__main__": 9,
-    "": 8,
+    "core": 0,
+    "engine": 1,
+    "settings": 1,
+    "http.shapes": 2,
+    "http": 3,
+    "http.client": 4,
+    "http.server": 4,
+    "proxy.upstream": 5,
+    "proxy.extensions": 6,
+    "proxy.configuration": 6,
+    "proxy.usage": 6,
+    "proxy.replicas": 7,
+    "proxy.api": 8,
+    "proxy.workers": 9,
+    "proxy": 10,
+    "server.shapes": 5,
+    "server.store": 6,
+    "server.api": 8,
+    "server": 10,
+    "process": 11,
+    "testing": 11,
+    "cli": 12,
+    "": 12,
+    "__main__": 13,
 }
-"""Room → level (ARCHITECTURE.md); the package itself only exports."""
+"""Room → level (ARCHITECTURE.md). A folder inside a room that is not named belongs to the room. The package itself only exports."""
+
+PRODUCTS = {"proxy", "server"}
+"""Neither knows the other."""
 
 PURE = {"engine": {"time", "random", "os", "asyncio", "logging", "socket", "secrets", "httpx", "uvicorn"}}
 """Room → what it must not know."""
 
+NAMES = {
+    ".".join(("flagsvc", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__"): path
+    for path in MODULES
+}
+"""Module → its file."""
 
-def room(path: Path) -> str:
-    """Return the room a module stands in."""
+
+def room(name: str) -> str:
+    """Return the room of a module, given its name below `flagsvc`: the longest one in the table that the name begins with."""
+    parts = name.split(".")
+    return next(found for end in range(len(parts), -1, -1) if (found := ".".join(parts[:end])) in LEVELS)
+
+
+def own_room(path: Path) -> str:
+    """Return the room that a file stands in."""
     parts = path.relative_to(PACKAGE).with_suffix("").parts
-    return "" if parts == ("__init__",) else parts[0]
+    return room(".".join(parts).removesuffix("__init__").removesuffix("."))
 
 
 def imports(path: Path) -> list[str]:
@@ -64,25 +81,46 @@ def imports(path: Path) -> list[str]:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_arrows_go_only_to_lower_levels(path: Path) -> None:
-    """A module imports its own room and rooms below; siblings on one level do not know each other."""
-    own = room(path)
+    """A module imports its own room and rooms below, late imports included; siblings and products do not know each other."""
+    own = own_room(path)
     for name in imports(path):
         parts = name.split(".")
-        if parts[0] != "flagsvc" or len(parts) < 2 or parts[1] not in LEVELS:
+        if parts[0] != "flagsvc" or len(parts) < 2 or not (PACKAGE / parts[1]).exists():
             continue
-        assert parts[1] == own or LEVELS[parts[1]] < LEVELS[own], f"{own or 'flagsvc'} must not import {name}"
+        other = room(".".join(parts[1:]))
+        assert other == own or LEVELS[other] < LEVELS[own], f"{own or 'flagsvc'} must not import {name}"
+        assert {own.split(".")[0], other.split(".")[0]} != PRODUCTS, f"{own} must not import {name}"
+
+
+def modules_of(path: Path) -> set[str]:
+    """Return the modules of ours that a module imports anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                module = f"{node.module}.{alias.name}"
+                found.add(module if module in NAMES else node.module)
+    return found & NAMES.keys()
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """There is no cycle among the modules, late imports and imports for types included."""
+    arrows = {name: modules_of(path) - {name} for name, path in NAMES.items()}
+    TopologicalSorter(arrows).prepare()  # raises CycleError, which names the modules
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_pure_rooms_stay_pure(path: Path) -> None:
     """The engine imports no clock, no random source, no environment, no async, no log and no web type."""
-    refused = PURE.get(room(path), set())
+    refused = PURE.get(own_room(path), set())
     assert not refused & {name.split(".")[0] for name in imports(path)}
 
 
 def test_every_room_has_a_level() -> None:
     """A new room says where it stands."""
-    assert {room(path) for path in MODULES} <= set(LEVELS)
+    assert {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in MODULES} <= {*LEVELS, "__init__"}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
@@ -152,7 +190,7 @@ def test_what_is_compiled_exists() -> None:
     assert len(listed) == len(set(listed))
     assert all((PACKAGE / line).is_file() for line in listed)
     engine = {
-        str(path.relative_to(PACKAGE)) for path in MODULES if room(path) == "engine" and path.name != "__init__.py"
+        str(path.relative_to(PACKAGE)) for path in MODULES if own_room(path) == "engine" and path.name != "__init__.py"
     }
     assert engine <= set(listed)
 
@@ -177,6 +215,7 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 
 
 def test_files_of_tests_have_names_of_their_own() -> None:
-    """pytest imports them by their names: of two files with one name it would not collect the second."""
-    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    """pytest imports those outside of packages by their names: of two files with one name it would not collect the second."""
+    files = (path for path in (ROOT / "tests").rglob("test_*.py") if not path.with_name("__init__.py").exists())
+    names = [path.name for path in files]
     assert sorted(names) == sorted(set(names))

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from flagsvc.http.call import FORWARDED_FOR, Call
 from flagsvc.http.messages import Request
+from flagsvc.http.networks import network_of
 from flagsvc.http.trust import MAX_HOPS, TrustedProxies, read
-from flagsvc.proxy.api.rate import network_of
 
 TRUSTED = ("10.0.0.0/8", "127.0.0.1", "fc00::/7", "loopback")
 PROXIES = st.sampled_from(["10.0.0.1", "10.255.0.9", "127.0.0.1", "fd00::1", "::1", "::ffff:10.1.1.1"])

@@ -14,7 +14,7 @@ from flagsvc.core.clock import SystemClock
 from flagsvc.http.body import whole
 from flagsvc.http.shapes import check
 from flagsvc.server.shapes.batch import EXPORT_QUERY, EXPORT_RESULT, IMPORT, VALIDATION
-from flagsvc.server.store.access import Actor
+from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.batch.exporting import export
 from flagsvc.server.store.batch.importing import import_data
 from flagsvc.server.store.batch.validate import validate

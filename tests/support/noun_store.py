@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import select, update
 
-from flagsvc.server.store.access import Actor
+from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.refusals import Refusal
 from flagsvc.server.store.schema import events, strategies
 from flagsvc.server.store.seed.apply import apply_seed, parse_seed

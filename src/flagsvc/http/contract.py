@@ -13,8 +13,8 @@ from flagsvc.core.log import Logger
 from flagsvc.http.call import Answer, Call
 from flagsvc.http.limits import Reached
 from flagsvc.http.messages import Request, Response
+from flagsvc.http.networks import network_of
 from flagsvc.http.trust import plain
-from flagsvc.proxy.api.rate import network_of
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

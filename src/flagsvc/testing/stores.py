@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class MemoryStore:
-    """A `flagsvc.proxy.configuration.stores.StorageProvider` that keeps what it is given in `data`; raises `fault` when that is set."""
+    """A storage provider (`flagsvc.StorageProvider`) that keeps what it is given in `data`; raises `fault` when that is set."""
 
     def __init__(self) -> None:
         self.data: dict[str, bytes] = {}

@@ -92,7 +92,9 @@ class RefusalRow(NamedTuple):
 
 
 ROWS = (
-    RefusalRow(300, 399, "redirect", "`{url}` redirects to `{location}`, where the token is not sent: give that address as {address}"),
+    RefusalRow(
+        300, 399, "redirect", "`{url}` redirects to `{location}`, where the token is not sent: give that address as {address}"
+    ),
     RefusalRow(400, 400, "refused", "the server refused the request: {message}"),
     RefusalRow(401, 401, "unauthorized", "the server does not know the token: give another with {tokens}"),
     RefusalRow(

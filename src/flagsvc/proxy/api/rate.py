@@ -8,21 +8,19 @@ who has so many addresses is not held up by a limit for each of them anyway.
 from __future__ import annotations
 
 from hashlib import sha256
-from socket import AF_INET, AF_INET6, inet_ntop, inet_pton
 from typing import Final
 
 from flagsvc.core.clock import Clock
 from flagsvc.http.call import Call
 from flagsvc.http.keys import KeySet
 from flagsvc.http.limits import ADDRESS_RATE, KEY_RATE
+from flagsvc.http.networks import network_of
 from flagsvc.http.trust import TrustedProxies
 from flagsvc.proxy.api import refusals
 from flagsvc.proxy.api.settings import ServiceSettings
 
 MOST: Final = 32_768
 """Buckets of one generation at most: both together take some 15 MB."""
-MAPPED: Final = b"\0" * 10 + b"\xff\xff"
-"""What an IPv4 address in IPv6 begins with."""
 
 
 class TokenBucket:
@@ -116,16 +114,3 @@ def rates_of(settings: ServiceSettings, clock: Clock) -> RateLimits | None:
 def buckets_of(rate: int, burst: int) -> TokenBuckets | None:
     """Return buckets with this rate, where it is one; a burst of 0 is what a second allows."""
     return TokenBuckets(float(rate), float(burst if burst else rate)) if rate else None
-
-
-def network_of(address: str) -> bytes:
-    """Return what stands for the network of one caller: an IPv4 address, or the first 64 bits of an IPv6 one."""
-    if ":" not in address:
-        return address.encode()
-    try:
-        packed = inet_pton(AF_INET6, address.partition("%")[0])
-    except OSError:
-        return address.encode()
-    if packed.startswith(MAPPED):
-        return inet_ntop(AF_INET, packed[12:]).encode()
-    return packed[:8] + b"/64"

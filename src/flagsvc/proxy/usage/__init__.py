@@ -1,5 +1,10 @@
-"""Usage metrics: `counters` count, `payload` shapes what is sent, `sender` sends it, `unsent_usage` keeps in storage what cannot be sent
-(as a `record`), `reporter` registers and says when.
+"""Usage metrics: how often callers asked for each toggle, counted here and reported upstream.
+
+counters    count
+payload     the body of a report
+sender      sends reports, split where the upstream refuses a large one
+unsent      keeps in storage what cannot be sent, each time as one `record`
+reporter    registers, and decides when to send
 """
 
 from flagsvc.proxy.usage.counters import UsageBucket, UsageCounters

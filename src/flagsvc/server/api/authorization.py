@@ -21,7 +21,8 @@ from flagsvc.server.api.errors import (
     wrong_token,
 )
 from flagsvc.server.api.route import Auth, Route
-from flagsvc.server.store.access import Actor, ClientToken, Keyring
+from flagsvc.server.store.access import Keyring
+from flagsvc.server.store.actors import Actor, ClientToken
 
 API, ADMIN_API, CLIENT_API, FRONTEND_API = "/api", "/api/admin", "/api/client", "/api/frontend"
 BEARER = re.compile(r"^bearer\s+", re.IGNORECASE)

@@ -11,7 +11,8 @@ from flagsvc.http.call import Call as Head
 from flagsvc.http.limits import Reached
 from flagsvc.http.messages import Request
 from flagsvc.server.api.counts import AnswerCounts
-from flagsvc.server.store.access import Actor, ClientToken, Keyring
+from flagsvc.server.store.access import Keyring
+from flagsvc.server.store.actors import Actor, ClientToken
 from flagsvc.server.store.store import Store
 
 if TYPE_CHECKING:

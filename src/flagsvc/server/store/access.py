@@ -11,75 +11,17 @@ import hmac
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from sqlalchemy import Row, bindparam, select, update
 
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import Logger
-from flagsvc.server.store.roles import DEFAULT_PROJECT, PROJECT_ROLES, ROOT_ROLES, Grant, grants
+from flagsvc.server.store.actors import ADMIN_TOKEN_ID, ALL, Actor, ClientToken
 from flagsvc.server.store.schema import environments, project_roles, tokens, users
 from flagsvc.server.store.store import Store, Tx, read_revision
-
-ALL = "*"
-ADMIN_TOKEN_ID = -42
-"""The number that the real server's events give whoever acts with an admin token."""
-
-Kind: TypeAlias = Literal["user", "token"]
-
-
-@dataclass(frozen=True)
-class Actor:
-    """Somebody who may act on the admin API: a user, or an admin token. `project_roles` is project → names of roles."""
-
-    id: int
-    name: str
-    kind: Kind = "user"
-    root_role: str = "viewer"
-    project_roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    environments: frozenset[str] = frozenset({"development", "production"})
-    username: str | None = None
-    email: str | None = None
-
-    @property
-    def is_user(self) -> bool:
-        """Whether this is a user: an admin token may not import (import validation, 6)."""
-        return self.kind == "user"
-
-    @cached_property
-    def grants(self) -> frozenset[Grant]:
-        """Every permission that the actor has, by root role and roles in projects."""
-        found = set(grants(ROOT_ROLES[self.root_role], DEFAULT_PROJECT, self.environments))
-        for project, names in self.project_roles.items():
-            for name in names:
-                found.update(grants(PROJECT_ROLES[name], project, self.environments))
-        return frozenset(found)
-
-    def may(self, permission: str, project: str | None = None, environment: str | None = None) -> bool:
-        """Return whether the actor has a permission, in a project and an environment where it belongs to one."""
-        if self.root_role == "admin":
-            return True
-        places = ((None, None), (project, None), (project, environment))
-        return any(Grant(permission, *place) in self.grants for place in places)
-
-
-@dataclass(frozen=True)
-class ClientToken:
-    """A token of clients: `kind` is backend or frontend; `projects` are ids, or `*` alone for all."""
-
-    kind: str
-    environment: str
-    projects: tuple[str, ...]
-    name: str = ""
-    id: int = 0
-
-    def covers(self, project: str) -> bool:
-        """Return whether the token sees a project's flags."""
-        return self.projects == (ALL,) or project in self.projects
-
 
 Holder: TypeAlias = Actor | ClientToken
 

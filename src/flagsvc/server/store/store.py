@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, Engine, Table, create_engine, event, func, insert, select, update
 from sqlalchemy.engine import URL, make_url
@@ -24,13 +24,11 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import Logger, in_brief
+from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.changes import CHANNEL, RevisionListener, watch_changes
 from flagsvc.server.store.connecting import PATIENCE_S, postgresql_arguments, use_log
 from flagsvc.server.store.migrate import migrate
 from flagsvc.server.store.schema import events, revision
-
-if TYPE_CHECKING:
-    from flagsvc.server.store.access import Actor
 
 WRITERS = 0x666C6167
 """The key of the advisory lock that writers take on PostgreSQL."""

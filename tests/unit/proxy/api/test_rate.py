@@ -12,7 +12,8 @@ from flagsvc.http.call import Call
 from flagsvc.http.keys import KeySet
 from flagsvc.http.limits import ADDRESS_RATE, KEY_RATE
 from flagsvc.http.messages import Refused
-from flagsvc.proxy.api.rate import RateLimits, TokenBuckets, network_of, rates_of
+from flagsvc.http.networks import network_of
+from flagsvc.proxy.api.rate import RateLimits, TokenBuckets, rates_of
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.testing import FakeClock
 from support.serving import attempt, request

@@ -9,7 +9,8 @@ import pytest
 from sqlalchemy import delete, insert, select, update
 
 from flagsvc.core.errors import DatabaseError
-from flagsvc.server.store.access import ADMIN_TOKEN_ID, Actor, ClientToken, Keyring, hash_of, read_actors
+from flagsvc.server.store.access import Keyring, hash_of, read_actors
+from flagsvc.server.store.actors import ADMIN_TOKEN_ID, Actor, ClientToken
 from flagsvc.server.store.roles import PROJECT_ROLES, ROOT_ROLES
 from flagsvc.server.store.schema import environments, tokens, users
 from flagsvc.server.store.seed.apply import apply_seed, parse_seed

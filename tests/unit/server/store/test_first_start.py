@@ -9,7 +9,8 @@ import pytest
 from sqlalchemy import select, text
 
 from flagsvc.core.clock import SystemClock
-from flagsvc.server.store.access import Actor, Keyring
+from flagsvc.server.store.access import Keyring
+from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.first_start import first_start
 from flagsvc.server.store.schema import tokens, users
 from flagsvc.server.store.seed.apply import apply_seed, parse_seed

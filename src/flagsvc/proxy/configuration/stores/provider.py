@@ -22,8 +22,8 @@ class StorageProvider(Protocol):
     start: without storage a proxy works, but has to wait for the upstream when it starts.
 
     Usage metrics that cannot be sent wait here as well, under a key for each flagsvcInstanceId. A provider that several processes
-    have at once can do better with a third method, `record_store(key)`, which returns a `flagsvc.proxy.usage.RecordStore`: then each takes over what
-    another has left behind.
+    have at once can do better with a third method, `record_store(key)`, which returns a `flagsvc.proxy.usage.RecordStore`: then
+    each takes over what another has left behind.
     """
 
     def get(self, key: str) -> Awaitable[bytes | None] | bytes | None:

@@ -14,7 +14,7 @@ from flagsvc.http.shapes.text import to_json
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.client.bodies import FEATURE, FEATURES
 from flagsvc.server.api.route import Auth, Parameter, Route
-from flagsvc.server.store.access import ALL, ClientToken
+from flagsvc.server.store.actors import ALL, ClientToken
 from flagsvc.server.store.checks import INVALID, LONGEST_NAME, RELATIVE, URL_FRIENDLY
 from flagsvc.server.store.documents import ClientDocument, DocumentQuery
 from flagsvc.server.store.refusals import Refusal, bad_data, not_found

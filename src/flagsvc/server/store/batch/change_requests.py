@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import select
 
-from flagsvc.server.store.access import Actor
+from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.refusals import Refusal
 from flagsvc.server.store.schema import state
 from flagsvc.server.store.store import Tx

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Row, Select, Table, insert, select
 
-from flagsvc.server.store.access import Actor
+from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.batch.dataset import Json
 from flagsvc.server.store.nouns.links import links_of
 from flagsvc.server.store.nouns.strategies import segments_of

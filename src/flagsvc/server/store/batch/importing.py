@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from flagsvc.server.store.access import Actor
+from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.batch.dataset import cleaned, read_data_set
 from flagsvc.server.store.batch.known import read_known
 from flagsvc.server.store.batch.rules import archived_features

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flagsvc.server.store.access import Actor
+from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.batch.dataset import DataSet, Json, read_data_set
 from flagsvc.server.store.batch.known import DatabaseFacts, read_known
 from flagsvc.server.store.batch.permissions import missing_permissions

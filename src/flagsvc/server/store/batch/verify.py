@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flagsvc.server.store.access import Actor
+from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.batch.change_requests import lacking
 from flagsvc.server.store.batch.dataset import DataSet
 from flagsvc.server.store.batch.known import DatabaseFacts

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import bindparam, select, update
 
-from flagsvc.server.store.access import Actor
+from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.batch.dataset import DataSet, Json
 from flagsvc.server.store.batch.known import DatabaseFacts, StoredFeature, TargetProject, read_features
 from flagsvc.server.store.nouns.features import no_feature

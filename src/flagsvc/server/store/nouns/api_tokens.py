@@ -12,7 +12,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, and_, delete, insert, select, update
 
-from flagsvc.server.store.access import Actor, hash_of
+from flagsvc.server.store.access import hash_of
+from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.checks import INVALID
 from flagsvc.server.store.moments import read, shown
 from flagsvc.server.store.refusals import Detail, Refusal, bad_data

@@ -7,7 +7,8 @@ from typing import Any
 
 from sqlalchemy import Row, delete, func, insert, select
 
-from flagsvc.server.store.access import ALL, Actor, hash_of
+from flagsvc.server.store.access import hash_of
+from flagsvc.server.store.actors import ALL, Actor
 from flagsvc.server.store.moments import read, shown
 from flagsvc.server.store.refusals import Refusal, bad_data, not_found
 from flagsvc.server.store.schema import tokens, users

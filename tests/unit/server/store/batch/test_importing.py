@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import insert
 
-from flagsvc.server.store.access import Actor
+from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.refusals import BAD_DATA
 from flagsvc.server.store.schema import state
 from support.batch_scene import (

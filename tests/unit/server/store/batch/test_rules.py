@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from flagsvc.server.store.access import Actor
+from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.batch import rules
 from flagsvc.server.store.batch.dataset import DataSet, cleaned, read_data_set, repeated
 from flagsvc.server.store.batch.known import (

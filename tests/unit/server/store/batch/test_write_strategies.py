@@ -8,7 +8,7 @@ from math import inf
 import pytest
 from sqlalchemy import select
 
-from flagsvc.server.store.access import Actor
+from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.refusals import BAD_DATA
 from flagsvc.server.store.schema import strategies
 from support.batch_scene import ADMIN, EDITOR, Json, Scene, body, depends, feature, place, scene_of, strategy, variant

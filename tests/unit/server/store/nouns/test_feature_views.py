@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flagsvc.server.store.access import Actor
+from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.legal_values import legal_values
 from flagsvc.server.store.nouns import feature_life, feature_views, features, strategies
 from flagsvc.server.store.nouns.people import collaborators, names_of

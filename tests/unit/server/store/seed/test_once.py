@@ -11,7 +11,8 @@ from sqlalchemy import delete, select, update
 
 from flagsvc.core.errors import DatabaseError
 from flagsvc.server.store import schema
-from flagsvc.server.store.access import Actor, Keyring
+from flagsvc.server.store.access import Keyring
+from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.first_start import first_start
 from flagsvc.server.store.nouns.maintenance import in_maintenance, set_maintenance
 from flagsvc.server.store.seed import apply as seed
