@@ -14,8 +14,7 @@ from flagsvc.settings.option import Option
 from flagsvc.settings.options import OPTIONS
 from flagsvc.settings.render import default_text, reference, with_unit
 from flagsvc.settings.server import server_reference
-from flagsvc.settings.server_table import SERVER_OPTIONS
-from flagsvc.settings.table import BY_NAME, MOST_USED
+from flagsvc.settings.table import BY_NAME, MOST_USED, SERVER_OPTIONS
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))

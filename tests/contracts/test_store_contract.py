@@ -12,7 +12,7 @@ import pytest
 from flagsvc.proxy.configuration.stores import FileStore, NoStore, StorageProvider
 from flagsvc.proxy.configuration.stores.provider import read, write
 from flagsvc.proxy.replicas import Access, Client, ServerStore
-from flagsvc.settings.fleet import Server
+from flagsvc.settings.storage import Server
 from flagsvc.testing import MemoryStore
 from support.aio import asynchronous
 from support.redises import redis_server

@@ -14,7 +14,7 @@ from flagsvc.proxy.configuration import Holder, Poller, Preparer, State
 from flagsvc.proxy.replicas import Access, Client, Fleet, FleetSource, Post, Role, ServerStore, SharedDocumentStorage
 from flagsvc.proxy.replicas.member import Neighbours
 from flagsvc.proxy.upstream import Fetched
-from flagsvc.settings.fleet import Server
+from flagsvc.settings.storage import Server
 from flagsvc.testing import RecordingLog
 from support.tiny_engine import TinySnapshot, tiny_compile
 

@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flagsvc.core.errors import ConfigurationError
-from flagsvc.settings.fleet import server_at
 from flagsvc.settings.load import Resolved
+from flagsvc.settings.storage import server_at
 
 if TYPE_CHECKING:
     import ssl

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from flagsvc.core.errors import FlagsvcError
-from flagsvc.settings.parse import BOOLEANS
+from flagsvc.settings.kinds import BOOLEANS
 
 SERVING = ("flagsvc proxy", "flagsvc server")
 """The programs that log, and may log JSON."""

@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 from flagsvc.cli.commands import BY_NAME, COMMANDS, Command
 from flagsvc.cli.parser import OptionFormatter, UsageError, opened
-from flagsvc.settings.parse import printable
-from flagsvc.settings.server_table import SERVER_OPTIONS
-from flagsvc.settings.table import OPTIONS
+from flagsvc.settings.kinds import printable
+from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 
 FILES = ("FILE", "FILES", "DOCUMENT")
 """What stands in the help for a value that is a file."""

@@ -19,8 +19,7 @@ from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.load import Resolved, resolve
 from flagsvc.settings.render import add_options, as_json, folded, in_effect, reference, what_is_set
 from flagsvc.settings.server import resolve_server, server_reference
-from flagsvc.settings.server_table import SERVER_OPTIONS
-from flagsvc.settings.table import OPTIONS
+from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 
 
 def add_arguments(parser: ArgumentParser) -> None:

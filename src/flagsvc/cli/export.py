@@ -14,7 +14,7 @@ from typing import Any
 from flagsvc.cli.batch import files, order, session, tables
 from flagsvc.cli.batch.client import AdminClient
 from flagsvc.cli.batch.target import NOTES, add_target_arguments
-from flagsvc.settings.parse import printable
+from flagsvc.settings.kinds import printable
 
 EPILOG = f"""\
 {NOTES}

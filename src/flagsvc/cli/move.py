@@ -31,7 +31,7 @@ from flagsvc.cli.moving.doing import StoppedError, do, where
 from flagsvc.cli.moving.looking import MovePlan, MoveRequest, look
 from flagsvc.cli.moving.steps import MoveStep
 from flagsvc.core.errors import ConfigurationError
-from flagsvc.settings.parse import printable
+from flagsvc.settings.kinds import printable
 
 EPILOG = f"""\
 what is moved, in this order

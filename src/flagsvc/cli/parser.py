@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from flagsvc.cli.commands import BY_NAME, COMMANDS, Command
 from flagsvc.core.errors import FlagsvcError
-from flagsvc.settings.parse import nearest, printable
+from flagsvc.settings.kinds import nearest, printable
 from flagsvc.settings.render import ROW
 from flagsvc.settings.table import MOST_USED
 

@@ -15,7 +15,7 @@ from flagsvc.cli.starting import errors_as_json, warn
 from flagsvc.settings.load import Resolved
 from flagsvc.settings.render import add_options, given_flags
 from flagsvc.settings.server import accepted_server, resolve_server
-from flagsvc.settings.server_table import SERVER_OPTIONS
+from flagsvc.settings.table import SERVER_OPTIONS
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -13,13 +13,14 @@ from typing import Any
 
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.process.shutdown import HANGUP, SIGNALS
-from flagsvc.settings.fleet import STORED
+from flagsvc.settings.base import rows_of
 from flagsvc.settings.options import OPTIONS, ProxyOptions
+from flagsvc.settings.rows.storage import Storage
 
 HELD_BACK = (*SIGNALS, HANGUP)
 """The signals that a worker does not see before it is ready for them."""
 UPSTREAM = ("upstream_ca", "upstream_cert", "upstream_key", "upstream_key_password")
-PARENTS = frozenset({"workers", "worker_timeout", "storage_provider", *UPSTREAM, *(option.field for option in STORED)})
+PARENTS = frozenset({"workers", "worker_timeout", *UPSTREAM, *(option.field for option in rows_of(Storage))})
 """Options that mean nothing to a worker."""
 
 

@@ -18,8 +18,8 @@ from flagsvc.proxy.configuration.stores import DocumentStorage
 from flagsvc.proxy.replicas import Access, Client, Fleet, FleetSource, Post, ServerStore, SharedDocumentStorage
 from flagsvc.proxy.replicas.member import Neighbours
 from flagsvc.proxy.setup import ProxySetup
-from flagsvc.settings.fleet import Server
 from flagsvc.settings.options import ProxyOptions
+from flagsvc.settings.storage import Server
 
 OWN = CertificateOptionNames("storageCert", "storageKey", "storageKeyPassword")
 

@@ -11,8 +11,8 @@ from flagsvc.server.store.first_start import first_start
 from flagsvc.server.store.seed.apply import Seed
 from flagsvc.server.store.seed.once import SeedOutcome, apply_seed_once, count_features
 from flagsvc.server.store.store import Store, database_url
+from flagsvc.settings.rows.server import ADD
 from flagsvc.settings.server import ServerOptions
-from flagsvc.settings.server_table import ADD
 
 HOW_TO_GO_ON = """
 First start: this is the token of an administrator. It is shown only this once.

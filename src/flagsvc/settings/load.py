@@ -15,13 +15,12 @@ from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.advice import advice_on, quotation
 from flagsvc.settings.files import Files, read_file
 from flagsvc.settings.foreign import foreign
+from flagsvc.settings.kinds import is_blank, nearest, path_in, printable, quoted
 from flagsvc.settings.names import SERVER_SETTABLE, SERVER_TABLE, SETTABLE, flatten, settable
 from flagsvc.settings.option import ALIAS, FILE_FLAG, FILE_NAME, PREFIX, Option, is_injected
 from flagsvc.settings.options import ProxyOptions
-from flagsvc.settings.parse import is_blank, nearest, path_in, printable, quoted
-from flagsvc.settings.server_table import SERVER_OPTIONS
 from flagsvc.settings.settle import Given, settle
-from flagsvc.settings.table import BY_NAME, OPTIONS
+from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -105,8 +104,7 @@ def load(environment: Mapping[str, str], file: PathLike[str] | str | None, flags
 def accepted(resolved: Resolved) -> Loaded:
     """Return the options of what was found; raise `ConfigurationError` with every problem at once."""
     refuse(resolved)
-    options = ProxyOptions(**{BY_NAME[name].field: value for name, value in resolved.values.items()})
-    return Loaded(options, resolved.sources, resolved.warnings, resolved.files)
+    return Loaded(ProxyOptions.of(resolved.values), resolved.sources, resolved.warnings, resolved.files)
 
 
 def refuse(resolved: Resolved) -> None:

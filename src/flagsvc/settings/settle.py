@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from flagsvc.settings.kinds import RefusedError, as_text, is_blank
 from flagsvc.settings.option import Option
-from flagsvc.settings.parse import RefusedError, as_text, is_blank
-from flagsvc.settings.table import BY_NAME, OPTIONS
 
 CODE = ""
 """The source of a value given in code."""
@@ -44,7 +43,7 @@ class Settled(NamedTuple):
 def settle(
     given: Mapping[str, Given],
     environment: Mapping[str, str],
-    rows: Sequence[Option] = OPTIONS,
+    rows: Sequence[Option],
     *,
     in_code: bool = False,
 ) -> Settled:
@@ -56,11 +55,12 @@ def settle(
             settled.values[option.name] = option.default_for(environment)
         else:
             take(option, entry, environment, settled)
-    _replace_deprecated(given, settled)
+    by_name = {option.name: option for option in rows}
+    _replace_deprecated(by_name, given, settled)
     for option in rows:
         if option.name not in settled.problems and _is_missing(option, settled.values):
             settled.problems[option.name] = required_text(option, in_code=in_code)
-    refuse_alone(rows, given, settled)
+    refuse_alone(by_name, given, settled)
     return settled
 
 
@@ -73,13 +73,13 @@ def take(option: Option, entry: Given, environment: Mapping[str, str], settled: 
         settled.problems[option.name] = refused_text(option, entry, str(refusal))
 
 
-def _replace_deprecated(given: Mapping[str, Given], settled: Settled) -> None:
+def _replace_deprecated(rows: Mapping[str, Option], given: Mapping[str, Given], settled: Settled) -> None:
     """Let proxySecrets stand for clientKeys where those are not given (behaviour: Drop-in)."""
     secrets = settled.values.get("proxySecrets")
     if not secrets:
         return
     settled.values["proxySecrets"] = ()
-    text = f"{label(BY_NAME['proxySecrets'], given['proxySecrets'].source)} is deprecated"
+    text = f"{label(rows['proxySecrets'], given['proxySecrets'].source)} is deprecated"
     if "clientKeys" in given:
         settled.deprecations.append(f"{text} and ignored: clientKeys is given")
     else:
@@ -94,13 +94,13 @@ def _is_missing(option: Option, values: Mapping[str, Any]) -> bool:
     return option.name != "flagsvcApiToken" or not str(values["flagsvcUrl"]).startswith("file:")
 
 
-def refuse_alone(options: Iterable[Option], given: Mapping[str, Given], settled: Settled) -> None:
+def refuse_alone(rows: Mapping[str, Option], given: Mapping[str, Given], settled: Settled) -> None:
     """Note a problem for each option that was given without the one that it has no effect without."""
-    for option in options:
+    for option in rows.values():
         if not option.needs or option.name not in given or is_blank(given[option.name].value):
             continue
         if settled.values[option.needs] is None and not settled.problems.keys() & {option.name, option.needs}:
-            settled.problems[option.name] = alone_text(option, given[option.name])
+            settled.problems[option.name] = alone_text(option, given[option.name], rows[option.needs])
 
 
 def label(option: Option, source: str) -> str:
@@ -141,7 +141,7 @@ def required_text(option: Option, *, in_code: bool = False) -> str:
     return f"{option.name} is required: set {option.reads[0]}, {option.flag} or {option.name} in a --config file"
 
 
-def alone_text(option: Option, entry: Given) -> str:
+def alone_text(option: Option, entry: Given, needed: Option) -> str:
     """Return the problem of an option that was given without the one that it needs."""
-    name = option.needs if entry.source else BY_NAME[option.needs].field
+    name = needed.name if entry.source else needed.field
     return f"{label(option, entry.source)}: has no effect without {name}; give both, or neither"

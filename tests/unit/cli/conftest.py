@@ -20,8 +20,7 @@ def flagsvc(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
     from flagsvc.cli import main, starting  # not above: this file is read before the sources are on the path
     from flagsvc.settings.foreign import FOREIGN
-    from flagsvc.settings.server_table import SERVER_OPTIONS
-    from flagsvc.settings.table import OPTIONS
+    from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 
     monkeypatch.setattr(starting, "form", lambda: "compiled")
 

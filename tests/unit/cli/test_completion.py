@@ -11,8 +11,7 @@ import pytest
 from flagsvc.cli.commands import COMMANDS, Command
 from flagsvc.cli.completion import WRITERS
 from flagsvc.cli.parser import opened
-from flagsvc.settings.server_table import SERVER_OPTIONS
-from flagsvc.settings.table import OPTIONS
+from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 from support import needs
 from support.cli_helpers import ENOUGH, Flagsvc
 

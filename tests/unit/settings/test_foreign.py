@@ -9,8 +9,7 @@ import pytest
 
 from flagsvc.settings.foreign import FOREIGN, foreign
 from flagsvc.settings.load import resolve
-from flagsvc.settings.server_table import SERVER_OPTIONS
-from flagsvc.settings.table import OPTIONS
+from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 
 GUIDE = Path(__file__).parents[3] / "docs" / "how-to" / "move-over-from-edge.md"
 NAMED = {

@@ -13,7 +13,8 @@ import pytest
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.options import ProxyOptions, advice, differing, secrets_of
 from flagsvc.settings.table import BY_NAME, OPTIONS
-from support.settings_samples import SAMPLES, kept_as, needed
+from support.option_samples import SAMPLES
+from support.settings_samples import kept_as, needed
 
 ENOUGH: dict[str, Any] = {"flagsvc_url": "http://127.0.0.1/api", "flagsvc_api_token": "t0ken", "client_keys": ["k3y"]}
 
@@ -153,7 +154,9 @@ def test_the_deprecated_name_warns() -> None:
 def test_options_are_frozen_and_equal_by_value() -> None:
     """Nobody changes options; two of the same values are equal, and hash alike."""
     with pytest.raises(dataclasses.FrozenInstanceError):
-        options().port = 1  # type: ignore[misc]
+        options().port = 1
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        del options().port
     assert options(port=1) == options(port="1") != options()
     assert hash(options(port=1)) == hash(options(port=1))
 
@@ -171,8 +174,8 @@ def test_repr_masks() -> None:
     """The repr shows what is not at its default, and no secret, no password, no signature."""
     made = options(port=4, http_proxy="http://u:s3cret@p:1", exp_bootstrap_url="http://c/f?sig=s3cret")
     assert repr(made) == (
-        "ProxyOptions(flagsvc_url='http://127.0.0.1/api', flagsvc_api_token='***', client_keys=('***',), port=4, "
-        "http_proxy='http://***@p:1', exp_bootstrap_url='http://c/f?***')"
+        "ProxyOptions(flagsvc_url='http://127.0.0.1/api', flagsvc_api_token='***', "
+        "http_proxy='http://***@p:1', client_keys=('***',), port=4, exp_bootstrap_url='http://c/f?***')"
     )
 
 

@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from flagsvc.core.errors import ConfigurationError
+from flagsvc.settings.kinds import RefusedError
 from flagsvc.settings.load import load, resolve
 from flagsvc.settings.options import ProxyOptions
-from flagsvc.settings.parse import RefusedError
 from flagsvc.settings.render import as_json, in_effect
 from flagsvc.settings.table import BY_NAME, OPTIONS
-from support.settings_samples import SAMPLES
+from support.option_samples import SAMPLES
 
 BOUNDED = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

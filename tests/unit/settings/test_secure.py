@@ -6,9 +6,9 @@ import pytest
 
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings import network as net
+from flagsvc.settings.kinds import RefusedError
 from flagsvc.settings.load import load, resolve
 from flagsvc.settings.options import OPTIONS, ProxyOptions
-from flagsvc.settings.parse import RefusedError
 from flagsvc.settings.server import load_server
 from flagsvc.settings.table import BY_NAME
 from support.settings_samples import BASE

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from flagsvc.cli.batch.refusals import CannotAskError, Reply, refusal
 from flagsvc.cli.batch.target import Target
 from flagsvc.core.version import VERSION
-from flagsvc.settings.parse import printable
+from flagsvc.settings.kinds import printable
 
 if TYPE_CHECKING:
     import httpx

@@ -15,7 +15,7 @@ from typing import Any
 
 from flagsvc.cli.documents import from_file
 from flagsvc.core.errors import ConfigurationError, StoreError
-from flagsvc.settings.parse import printable
+from flagsvc.settings.kinds import printable
 
 FORMATS = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}
 """Suffix → format."""

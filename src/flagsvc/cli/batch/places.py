@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from flagsvc.settings.parse import printable
+from flagsvc.settings.kinds import printable
 
 LABELS: dict[str, tuple[str, ...]] = {
     "features": ("name",),

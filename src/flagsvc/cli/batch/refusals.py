@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from flagsvc.cli.batch.target import ONE, Side
 from flagsvc.core.errors import FlagsvcError
-from flagsvc.settings.parse import printable
+from flagsvc.settings.kinds import printable
 
 LONGEST = 600
 """Characters of a server's message that are shown."""

@@ -16,7 +16,7 @@ from flagsvc.cli.batch.refusals import CannotAskError
 from flagsvc.cli.batch.target import add_target_arguments, target_of, warn_of
 from flagsvc.cli.parser import OptionFormatter as Columns
 from flagsvc.core.errors import ConfigurationError
-from flagsvc.settings.parse import printable
+from flagsvc.settings.kinds import printable
 
 REFUSED = ("refused", "conflict", "forbidden", "not-found")
 """Kinds of refusals of an import that are about what was to be imported."""

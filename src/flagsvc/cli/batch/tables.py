@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from flagsvc.cli.batch.changes import KINDS, Change, ImportChanges
 from flagsvc.cli.batch.places import FileViolation
-from flagsvc.settings.parse import printable
+from flagsvc.settings.kinds import printable
 
 if TYPE_CHECKING:
     from flagsvc.server.store.batch.facts import ImportProblem

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.http.client.addresses import shown, web_parts
+from flagsvc.settings.kinds import printable
 from flagsvc.settings.load import LARGEST_SECRET, resolve
-from flagsvc.settings.parse import printable
 
 if TYPE_CHECKING:
     import ssl

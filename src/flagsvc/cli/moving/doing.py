@@ -13,7 +13,7 @@ from flagsvc.cli.batch.refusals import CannotAskError
 from flagsvc.cli.moving.looking import NAMES_AT_ONCE, MovePlan, ProjectEnvironment
 from flagsvc.cli.moving.steps import MoveStep
 from flagsvc.core.errors import FlagsvcError
-from flagsvc.settings.parse import printable
+from flagsvc.settings.kinds import printable
 
 
 class StoppedError(FlagsvcError):

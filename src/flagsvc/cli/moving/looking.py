@@ -16,7 +16,7 @@ from flagsvc.cli.moving.kinds import KINDS, steps
 from flagsvc.cli.moving.people import people
 from flagsvc.cli.moving.steps import AdminRequest, Json, MoveStep
 from flagsvc.core.errors import ConfigurationError
-from flagsvc.settings.parse import printable
+from flagsvc.settings.kinds import printable
 
 PROJECTS, ENVIRONMENTS = "/api/admin/projects", "/api/admin/environments"
 NAMES_AT_ONCE = 1000

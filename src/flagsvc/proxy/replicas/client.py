@@ -33,7 +33,7 @@ from redis.exceptions import (
 from flagsvc.core.errors import StoreError
 from flagsvc.http.client.dialling import in_words
 from flagsvc.http.client.sealing import sealed
-from flagsvc.settings.fleet import Server
+from flagsvc.settings.storage import Server
 
 LARGE_BYTES = 65_536
 """What takes longer than a moment to digest is digested in a thread."""

@@ -13,7 +13,7 @@ import pytest
 
 from flagsvc.core.errors import StoreError
 from flagsvc.proxy.replicas.client import LARGE_BYTES, Access, Client, aside, reason
-from flagsvc.settings.fleet import Server
+from flagsvc.settings.storage import Server
 from support.aio import asynchronous
 from support.pki import Authority
 from support.processes import free_port

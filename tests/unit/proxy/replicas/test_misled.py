@@ -14,7 +14,7 @@ from flagsvc.proxy.configuration.stores import StoredDocument
 from flagsvc.proxy.replicas import Access, Client, Fleet, Post, Role
 from flagsvc.proxy.replicas.beat import Beat, digest_in
 from flagsvc.proxy.replicas.member import BEATS, FAILURES, SILENT_LEASES, Neighbours
-from flagsvc.settings.fleet import Server
+from flagsvc.settings.storage import Server
 from flagsvc.testing import FakeClock, RecordingLog, turns
 from support.aio import asynchronous, until
 from support.fleets import KEY, LEASE_MS, PREFIX, CountedUpstream, Replica, leaders, replicas, served, settled

@@ -12,7 +12,7 @@ from flagsvc.proxy.configuration.stores.file import frame
 from flagsvc.proxy.replicas import Access, Client, Post
 from flagsvc.proxy.replicas.beat import Beat, unpack
 from flagsvc.proxy.replicas.known import digest_of
-from flagsvc.settings.fleet import Server
+from flagsvc.settings.storage import Server
 from support.aio import asynchronous
 from support.redises import RedisServer
 

@@ -11,7 +11,7 @@ from flagsvc.core.errors import StoreError
 from flagsvc.proxy.configuration.stores.record_stores import MOST_RECORDS
 from flagsvc.proxy.replicas.client import Access, Client
 from flagsvc.proxy.replicas.record_store import ServerRecordStore
-from flagsvc.settings.fleet import Server
+from flagsvc.settings.storage import Server
 from support.aio import asynchronous
 from support.redises import RedisServer, redis_server
 

@@ -9,7 +9,7 @@ import pytest
 
 from flagsvc.core.errors import StoreError
 from flagsvc.proxy.replicas import Access, Client, ServerStore
-from flagsvc.settings.fleet import Server
+from flagsvc.settings.storage import Server
 from support.aio import asynchronous
 from support.redises import RedisServer, redis_server
 

@@ -13,7 +13,7 @@ from typing import Any
 from flagsvc.core.errors import SeedError
 from flagsvc.server.store.seed.keys import BUILT_IN, FLAG, IDENTITY, SECTIONS, SeedKey, SeedValueKind
 from flagsvc.server.store.seed.text import read_text
-from flagsvc.settings.parse import nearest
+from flagsvc.settings.kinds import nearest
 
 MAINTENANCE = "maintenance"
 LARGEST = 64 * 1024 * 1024

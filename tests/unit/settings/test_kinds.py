@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from flagsvc.settings import parse as of
-from flagsvc.settings.parse import RefusedError
+from flagsvc.settings import kinds as of
+from flagsvc.settings.kinds import RefusedError
 
 TRUE = ["true", "TRUE", "1", "t", "T", "yes", "Yes", "on", " on ", True]
 FALSE = ["false", "False", "0", "f", "no", "NO", "off", " off", False]

@@ -1,16 +1,19 @@
-"""The options of the flag server, one row each: its loader, `--help`, the reference page and the tests read these rows."""
+"""The options of the flag server; where one is the proxy's, it is that row."""
 
 from __future__ import annotations
 
 import os
 
 from flagsvc.settings import defaults
+from flagsvc.settings import kinds as of
 from flagsvc.settings import network as net
-from flagsvc.settings import parse as of
-from flagsvc.settings.option import Option, Section
-from flagsvc.settings.parse import is_blank
-from flagsvc.settings.secure import PATH, SERVING
-from flagsvc.settings.table import BY_NAME
+from flagsvc.settings.base import Options
+from flagsvc.settings.converted import Size
+from flagsvc.settings.kinds import is_blank
+from flagsvc.settings.option import Section, option
+from flagsvc.settings.rows.callers import Callers
+from flagsvc.settings.rows.listening import Listening
+from flagsvc.settings.rows.logging import Logging
 
 LOCAL = "sqlite:///"
 """What a URL begins with whose path is relative: an absolute one has a slash more."""
@@ -40,80 +43,108 @@ DATABASE = of.Kind(
 ONCE, ADD = "once", "add"
 """What becomes of a seed that a database in use does not have."""
 
-SERVER_OPTIONS: tuple[Option, ...] = (
-    Option(
-        name="port",
+
+class ServerListening(Options):
+    """Where the flag server listens, how it speaks, and how it ends."""
+
+    section = Section.LISTENING
+
+    port: int = option(
+        "port",
         reads=("FLAGSVC_SERVER_PORT", "PORT"),
         kind=of.PORT,
-        section=Section.LISTENING,
         default=4242,
         help="port to listen on; 0 takes a free one",
-    ),
-    Option(
-        name="host",
+    )
+    host: str | None = option(
+        "host",
         reads=("FLAGSVC_SERVER_HOST", "FLAGSVC_HOST"),
         kind=net.HOST,
-        section=Section.LISTENING,
+        default=None,
         default_text="all addresses, IPv4 and IPv6",
         help="address to listen on",
-    ),
-    Option(
-        name="basePath",
+    )
+    base_path: str = option(
+        "basePath",
         reads=("FLAGSVC_SERVER_BASE_PATH", "BASE_URI_PATH"),
         kind=net.BASE_PATH,
-        section=Section.LISTENING,
         default="",
         help="path in front of every other: flags gives /flags/api",
-    ),
-    BY_NAME["keepAliveTimeout"],
-    BY_NAME["shutdownGrace"],
-    *(BY_NAME[name] for name in ("maxConnections", "requestMemory", "headerTimeout", "bodyTimeout", "writeTimeout")),
-    *SERVING,
-    BY_NAME["headerLimit"],
-    Option(
-        name="bodyLimit",
+    )
+    keep_alive_timeout: int = Listening.keep_alive_timeout
+    shutdown_grace: int = Listening.shutdown_grace
+    max_connections: int = Listening.max_connections
+    request_memory: int | None = Listening.request_memory
+    header_timeout: int = Listening.header_timeout
+    body_timeout: int = Listening.body_timeout
+    write_timeout: int = Listening.write_timeout
+    tls_cert: str | None = Listening.tls_cert
+    tls_key: str | None = Listening.tls_key
+    tls_key_password: str | None = Listening.tls_key_password
+    tls_min_version: str = Listening.tls_min_version
+    tls_client_ca: str | None = Listening.tls_client_ca
+    tls_handshake_timeout: int = Listening.tls_handshake_timeout
+    socket_mode: str = Listening.socket_mode
+
+
+class ServerCallers(Options):
+    """What a request may hold."""
+
+    section = Section.CALLERS
+
+    header_limit: Size = Callers.header_limit
+    body_limit: Size = option(
+        "bodyLimit",
         reads=("FLAGSVC_SERVER_BODY_LIMIT",),
         kind=of.SIZE,
-        section=Section.CALLERS,
         default=500 * 1024,
         help="largest body of a request, unpacked; raise it to import more than some hundred flags at once",
         stops="large bodies, and small ones that unpack to large ones",
-    ),
-    Option(
-        name="database",
+    )
+
+
+class ServerStorage(Options):
+    """Where the flags are kept, and what a new database starts with."""
+
+    section = Section.STORAGE
+
+    database: str = option(
+        "database",
         reads=("FLAGSVC_DATABASE_URL", "DATABASE_URL"),
         kind=DATABASE,
-        section=Section.STORAGE,
-        secret=True,
-        default_from=defaults.database,
+        default_factory=defaults.database,
         default_text="flags.db in the user's state folder: $XDG_STATE_HOME/flagsvc, else ~/.local/state/flagsvc",
+        secret=True,
         help="database of the flags, a URL or the path of an SQLite file; what it needs is made in it",
-    ),
-    Option(
-        name="seed",
+    )
+    seed: str | None = option(
+        "seed",
         reads=("FLAGSVC_SEED",),
-        kind=PATH,
-        section=Section.STORAGE,
+        kind=of.PATH,
+        default=None,
         help="JSON or YAML file with what a new database starts with: flags, users, tokens and the rest",
-    ),
-    Option(
-        name="seedMode",
+    )
+    seed_mode: str = option(
+        "seedMode",
         reads=("FLAGSVC_SEED_MODE",),
         kind=of.choice((ONCE, ADD), {}),
-        section=Section.STORAGE,
         default=ONCE,
         needs="seed",
         help="what becomes of a changed seed on a database in use: `once`: warn and leave it out; `add`: add what is missing by"
         " name, change nothing that is there",
-    ),
-    Option(
-        name="useJsonLogger",
+    )
+
+
+class ServerLogging(Options):
+    """What is logged, and how."""
+
+    section = Section.LOGGING
+
+    use_json_logger: bool = option(
+        "useJsonLogger",
         reads=("JSON_LOGGER",),
         kind=of.BOOLEAN,
-        section=Section.LOGGING,
         default=False,
         help="log one line of JSON per event",
-    ),
-    BY_NAME["logLevel"],
-)
-"""Every option of `flagsvc server`, section by section; where it is the proxy's it is that row."""
+    )
+    log_level: str = Logging.log_level

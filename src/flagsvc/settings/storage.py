@@ -1,6 +1,6 @@
 """Where the configuration is kept, and what replicas that keep it in one server do together (decision 0029).
 
-Same law as `parse.py`: a parser knows no option and no source, and reads its own results unchanged.
+Same law as `kinds.py`: a parser knows no option and no source, and reads its own results unchanged.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import SplitResult, parse_qsl, unquote
 
-from flagsvc.settings import defaults
-from flagsvc.settings import parse as of
+from flagsvc.settings.kinds import Kind, RefusedError, parse_text, quoted
 from flagsvc.settings.network import (
     bracketed,
     file_url,
@@ -23,9 +22,6 @@ from flagsvc.settings.network import (
     url_in,
     url_parts,
 )
-from flagsvc.settings.option import Option, Section
-from flagsvc.settings.parse import Kind, RefusedError, parse_text, quoted
-from flagsvc.settings.secure import PASSWORD, PATH
 
 PORT = 6379
 """Where Redis and Valkey listen unless told otherwise."""
@@ -154,82 +150,4 @@ STORAGE = Kind(
     echo=echo_storage,
     beside=url_in,
 )
-PREFIX = Kind("at most 100 letters, digits and `._:/{}-`", "PREFIX", parse_prefix)
-
-STORED: tuple[Option, ...] = (
-    Option(
-        name="storage",
-        reads=("FLAGSVC_STORAGE",),
-        kind=STORAGE,
-        section=Section.STORAGE,
-        default_from=defaults.storage,
-        default_text="the user's state folder: $XDG_STATE_HOME/flagsvc, else ~/.local/state/flagsvc",
-        help="folder, Redis or Valkey server that keeps the last configuration, to start from while upstream is away; with a"
-        " server replicas share one poller, too; none keeps nothing",
-    ),
-    Option(
-        name="storagePassword",
-        reads=("FLAGSVC_STORAGE_PASSWORD",),
-        kind=PASSWORD,
-        section=Section.STORAGE,
-        secret=True,
-        help="password of the storage server, in place of the one in its URL",
-    ),
-    Option(
-        name="storageCa",
-        reads=("FLAGSVC_STORAGE_CA",),
-        kind=PATH,
-        section=Section.STORAGE,
-        help="authorities, PEM, to trust beside the system's where the storage is rediss://",
-    ),
-    Option(
-        name="storageCert",
-        reads=("FLAGSVC_STORAGE_CERT",),
-        kind=PATH,
-        section=Section.STORAGE,
-        help="certificate, PEM, to show to a rediss:// server (mutual TLS)",
-    ),
-    Option(
-        name="storageKey",
-        reads=("FLAGSVC_STORAGE_KEY",),
-        kind=PATH,
-        section=Section.STORAGE,
-        default_text="in the certificate's file",
-        needs="storageCert",
-        help="key of that certificate, PEM",
-    ),
-    Option(
-        name="storageKeyPassword",
-        reads=("FLAGSVC_STORAGE_KEY_PASSWORD",),
-        kind=PASSWORD,
-        section=Section.STORAGE,
-        secret=True,
-        needs="storageCert",
-        help="password of that key, where it is encrypted",
-    ),
-    Option(
-        name="storageTimeout",
-        reads=("FLAGSVC_STORAGE_TIMEOUT",),
-        kind=of.integer(1, metavar="MS"),
-        section=Section.STORAGE,
-        default=2000,
-        help="milliseconds after which a question to the storage server is given up",
-    ),
-    Option(
-        name="storagePrefix",
-        reads=("FLAGSVC_STORAGE_PREFIX",),
-        kind=PREFIX,
-        section=Section.STORAGE,
-        default="flagsvc",
-        help="what every key and channel on the storage server begins with",
-    ),
-    Option(
-        name="leaseTime",
-        reads=("FLAGSVC_LEASE_TIME",),
-        kind=of.integer(500, 600_000, metavar="MS"),
-        section=Section.STORAGE,
-        default=5000,
-        help="milliseconds after which another replica takes over from a poller that has died",
-    ),
-)
-"""The options of the storage and of the fleet."""
+NAME_PREFIX = Kind("at most 100 letters, digits and `._:/{}-`", "PREFIX", parse_prefix)

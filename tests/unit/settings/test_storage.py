@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from flagsvc.core.errors import ConfigurationError
-from flagsvc.settings.fleet import PREFIX, STORAGE, Server, parse_storage, server_at
+from flagsvc.settings.kinds import RefusedError
 from flagsvc.settings.options import ProxyOptions, secrets_of
-from flagsvc.settings.parse import RefusedError
+from flagsvc.settings.storage import NAME_PREFIX, STORAGE, Server, parse_storage, server_at
 
 
 @pytest.mark.parametrize(
@@ -126,14 +126,14 @@ def test_passwords_are_secrets() -> None:
 @pytest.mark.parametrize("text", ["flagsvc", "a", "eu:flags/{1}._-", "x" * 100])
 def test_prefixes(text: str) -> None:
     """What keys on the server begin with."""
-    assert PREFIX.parse(text) == text
+    assert NAME_PREFIX.parse(text) == text
 
 
 @pytest.mark.parametrize("value", ["", "a b", "ä", "x" * 101, "a\nb", 5, "a*"])
 def test_no_prefixes(value: object) -> None:
     """Nothing that would have to be quoted in a rule of the server's access control."""
     with pytest.raises(RefusedError):
-        PREFIX.parse(value)
+        NAME_PREFIX.parse(value)
 
 
 def test_a_key_without_its_certificate() -> None:
