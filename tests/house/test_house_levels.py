@@ -153,10 +153,18 @@ def requirements(text: str) -> set[str]:
     }
 
 
+def declared() -> list[str]:
+    """Return what the package and its extras need; the extra `all` names only extras."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    assert extras["all"] == [f"flagsvc[{','.join(sorted(extras.keys() - {'all'}))}]"]
+    return [*project["dependencies"], *(line for name, lines in extras.items() if name != "all" for line in lines)]
+
+
 def test_what_is_declared_is_what_is_pinned() -> None:
-    """pyproject.toml, runtime.in and the pinned files name the same packages; every pin has a hash and no file a host."""
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    assert requirements("\n".join(declared)) == requirements((ROOT / "requirements" / "runtime.in").read_text())
+    """pyproject.toml with its extras, runtime.in and the pinned files name the same packages; every pin has a hash."""
+    in_file = requirements((ROOT / "requirements" / "runtime.in").read_text())
+    assert requirements("\n".join(declared())) == in_file
     for name in ("runtime", "dev"):
         pinned = (ROOT / "requirements" / f"{name}.txt").read_text()
         assert "://" not in pinned
@@ -177,8 +185,7 @@ def distribution(name: str) -> str:
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_what_is_imported_is_declared(path: Path) -> None:
     """Every third-party package that a module imports is a dependency of ours, not only one of another dependency."""
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    known = {distribution(re.split(r"[^A-Za-z0-9._-]", line)[0]) for line in declared}
+    known = {distribution(re.split(r"[^A-Za-z0-9._-]", line)[0]) for line in declared()}
     foreign = {name.split(".")[0] for name in imports(path)} - sys.stdlib_module_names - {"flagsvc"}
     assert {distribution(DISTRIBUTIONS.get(name, name)) for name in foreign} <= known
 

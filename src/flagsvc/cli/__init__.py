@@ -2,7 +2,7 @@
 
 0    done, or the proxy is ready
 1    it did not work, or the proxy is not ready
-2    the usage or the configuration is wrong: every problem is on standard error
+2    the usage or the configuration is wrong, or an extra is not installed: every problem is on standard error
 130  stopped by Ctrl-C
 """
 
@@ -17,14 +17,20 @@ from typing import NoReturn
 from flagsvc.cli.commands import BY_NAME, Command
 from flagsvc.cli.complaints import JsonError, asked_for_json, complain, complain_as_json
 from flagsvc.cli.parser import UsageError, command_named, opened, overview
-from flagsvc.core.errors import ConfigurationError, ExtensionError, FlagsvcError, SeedError
+from flagsvc.core.errors import ConfigurationError, ExtensionError, FlagsvcError, MissingExtraError, SeedError
 from flagsvc.core.version import build
 
 __all__ = ["main", "process"]
 
 LATE = ("SIGTERM", "SIGINT", "SIGHUP")
 """Signals that ask a process to end."""
-EXIT_CODES: dict[type[FlagsvcError], int] = {UsageError: 2, ConfigurationError: 2, ExtensionError: 2, SeedError: 2}
+EXIT_CODES: dict[type[FlagsvcError], int] = {
+    UsageError: 2,
+    ConfigurationError: 2,
+    MissingExtraError: 2,
+    ExtensionError: 2,
+    SeedError: 2,
+}
 """What is for the person who called to put right; any other of our errors is 1."""
 
 

@@ -15,6 +15,7 @@ from flagsvc.cli.certificates import check_certificates
 from flagsvc.cli.extensions import check_extensions
 from flagsvc.cli.parser import add_config_argument
 from flagsvc.cli.programs import add_server_argument, add_server_flags, check_database, flags_of
+from flagsvc.cli.storage import check_storage
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.load import Resolved, resolve
 from flagsvc.settings.render import add_options, as_json, folded, in_effect, reference, what_is_set
@@ -55,6 +56,7 @@ def found(args: Namespace) -> Resolved:
     else:
         resolved = resolve(os.environ, args.config, flags)
         check_extensions(resolved)
+        check_storage(resolved)
     check_certificates(resolved)
     return resolved
 

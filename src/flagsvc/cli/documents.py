@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from flagsvc.core.errors import ConfigurationError, UpstreamError
+from flagsvc.core.extras import require
 from flagsvc.core.version import VERSION
 from flagsvc.settings.network import hide_credentials
 
@@ -25,7 +26,8 @@ REFUSALS = {
 def read_document(where: str, *, token: str, header: str) -> object:
     """Return the decoded document at `where`: a path, `-`, or a URL that is asked with `token` in the header of that name.
 
-    Raises ConfigurationError when there is no such file or it holds no JSON, UpstreamError when a URL gives no document.
+    Raises ConfigurationError when there is no such file or it holds no JSON, UpstreamError when a URL gives no document,
+    MissingExtraError where a URL is asked without the extra `cli`.
     """
     scheme = where.partition("://")[0].lower()
     if scheme in WEB:
@@ -55,6 +57,7 @@ def from_file(path: str) -> bytes:
 
 def fetch(url: str, token: str, header: str) -> bytes:
     """Return the body that one GET of `url` gives; redirects are not followed, for the token is meant for this address."""
+    require("cli")
     import httpx
 
     from flagsvc.cli.batch.httpx_words import in_words

@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Collection
 
 from flagsvc.cli.parser import UsageError
+from flagsvc.core.extras import require
 from flagsvc.settings.load import Resolved
 from flagsvc.settings.names import settable
 from flagsvc.settings.option import FILE_NAME
@@ -42,7 +43,11 @@ def flags_of(args: Namespace) -> dict[str, str]:
 
 
 def check_database(resolved: Resolved) -> None:
-    """Note a text that names no database; the library that knows is loaded only here."""
+    """Note a text that names no database; the library that knows is loaded only here.
+
+    Raises MissingExtraError where that library is not installed.
+    """
+    require("server")
     if "database" in resolved.problems:
         return
     from flagsvc.core.errors import DatabaseError

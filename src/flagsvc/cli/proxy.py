@@ -15,6 +15,7 @@ from flagsvc.cli.certificates import check_certificates
 from flagsvc.cli.extensions import check_extensions
 from flagsvc.cli.parser import add_config_argument
 from flagsvc.cli.starting import errors_as_json, warn
+from flagsvc.cli.storage import check_storage
 from flagsvc.settings.load import Resolved, accepted, resolve
 from flagsvc.settings.render import add_options, given_flags
 
@@ -41,6 +42,7 @@ def _serve(resolved: Resolved, read: Callable[[], Resolved]) -> int:
     if resolved.problems:  # else the files are loaded where they are used, and once
         check_extensions(resolved)
         check_certificates(resolved)
+        check_storage(resolved)
     warn(resolved)
     loaded = accepted(resolved)
     from flagsvc.process.reload import ConfigurationFiles

@@ -13,7 +13,8 @@ from typing import Protocol, TypeVar
 
 from flagsvc.core.certificates import CertificateFiles
 from flagsvc.core.clock import Clock, SystemClock
-from flagsvc.core.errors import ExtensionError
+from flagsvc.core.errors import ConfigurationError, ExtensionError
+from flagsvc.core.extras import missing_extra
 from flagsvc.core.log import Logger, Secrets, build_logger
 from flagsvc.engine.compile import CompileOptions
 from flagsvc.engine.strategies import STRATEGIES
@@ -22,6 +23,7 @@ from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.extensions import Enrichers, Strategies, load_enrichers, load_strategies
 from flagsvc.proxy.upstream import Identity, Trust
 from flagsvc.settings.defaults import host_name
+from flagsvc.settings.fleet import server_at
 from flagsvc.settings.options import ProxyOptions, secrets_of
 
 T = TypeVar("T")
@@ -67,7 +69,7 @@ def make_setup(options: ProxyOptions, *, again: bool = False) -> ProxySetup:
     """Return the plan of an application with these options; `again` in a process whose parent has made it, and has warned.
 
     Raises ExtensionError, one line for each file or object of custom strategies or enrichers that cannot be used.
-    Raises ConfigurationError for certificates towards the upstream that cannot.
+    Raises ConfigurationError for certificates towards the upstream that cannot, and for a storage whose extra is not installed.
     """
     clock = SystemClock()
     secrets = Secrets(secrets_of(options))
@@ -75,6 +77,7 @@ def make_setup(options: ProxyOptions, *, again: bool = False) -> ProxySetup:
     apart = options.access_log and options.log_level != "debug"
     serving_log = logger_of(options, clock, "info", secrets) if apart else log
     if not again:
+        check_storage(options)
         make_trust(options).check()
     strategies, enrichers = load_extensions(options)
     for name in () if again else sorted(strategies.by_name.keys() & STRATEGIES.keys()):
@@ -82,6 +85,12 @@ def make_setup(options: ProxyOptions, *, again: bool = False) -> ProxySetup:
     identity = Identity(options.flagsvc_app_name, options.flagsvc_instance_id)
     compiling, serving = compile_options(options, strategies), service_settings(options, strategies)
     return ProxySetup(options, clock, log, identity, strategies, enrichers, compiling, serving, serving_log, secrets)
+
+
+def check_storage(options: ProxyOptions) -> None:
+    """Raise ConfigurationError where the storage is a Redis or Valkey server, and the extra for it is not installed."""
+    if server_at(options.storage) is not None and (problem := missing_extra("redis")):
+        raise ConfigurationError([f"storage: {problem}"])
 
 
 def survived(plan: ProxySetup) -> dict[str, int]:

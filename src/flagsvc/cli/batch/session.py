@@ -15,7 +15,8 @@ from flagsvc.cli.batch.files import FlagFile, read_flags
 from flagsvc.cli.batch.refusals import CannotAskError
 from flagsvc.cli.batch.target import add_target_arguments, target_of, warn_of
 from flagsvc.cli.parser import OptionFormatter as Columns
-from flagsvc.core.errors import ConfigurationError
+from flagsvc.core.errors import ConfigurationError, MissingExtraError
+from flagsvc.core.extras import require
 from flagsvc.settings.kinds import printable
 
 REFUSED = ("refused", "conflict", "forbidden", "not-found")
@@ -104,13 +105,14 @@ def where(request: dict[str, Any], server: str) -> str:
 def guarded(command: str, act: Callable[[], int], *, as_json: bool = False) -> int:
     """Return the exit code of `act`, 1 for a violation of the schema, 2 where the server could not be asked.
 
-    Prints what is wrong. Raises ConfigurationError, which `main` prints, unless the caller wants JSON.
+    Prints what is wrong. Raises ConfigurationError and MissingExtraError, which `main` prints, unless the caller wants JSON.
     """
     try:
+        require("cli")
         return act()
     except CannotAskError as error:
         return tell(command, error, as_json=as_json)
-    except ConfigurationError as error:
+    except (ConfigurationError, MissingExtraError) as error:
         if not as_json:
             raise
         print(json.dumps({"error": {"kind": "usage", "message": str(error)}}, indent=2))
