@@ -78,7 +78,7 @@ class Row:
 
 
 def spellings(variable: str) -> tuple[str, ...]:
-    """Return a variable with its alias (behaviour: Drop-in)."""
+    """Return a variable with its alias (behaviour: Names of variables)."""
     prefix, ours, rest = variable.partition("FLAGSVC_")
     return (variable, f"UNLEASH_{rest}") if ours and not prefix else (variable,)
 

@@ -1,4 +1,4 @@
-"""The options of this implementation beyond the specification's tables (behaviour: Drop-in, limits, Evaluation)."""
+"""The options of this implementation beyond the specification's tables (behaviour: Further options; Size limits; Evaluation)."""
 
 from __future__ import annotations
 

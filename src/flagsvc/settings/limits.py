@@ -1,4 +1,4 @@
-"""The options that bound what a caller may send, hold or ask for (docs/decisions/0032-limits-and-who-may-ask.md).
+"""The options that bound what a caller may send, hold or ask for (decision 0032).
 
 Limits of sizes in bytes are older: they stand in `added`.
 """

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from flagsvc.settings.parse import Kind, Parser
 
 PREFIX, ALIAS = "FLAGSVC_", "UNLEASH_"
-"""Every variable that starts with the one also answers with the other in its place (behaviour: Drop-in)."""
+"""Every variable that starts with the one also answers with the other in its place (behaviour: Names of variables)."""
 
 FILE_NAME, FILE_VARIABLE, FILE_FLAG = "File", "_FILE", "-file"
 """What is put behind a secret's name, variable and flag to give a file that holds it instead."""

@@ -1,5 +1,5 @@
 """The options of a process that runs: how it ends, and what it takes over without a restart
-(docs/decisions/0031-end-roll-out-and-reload.md).
+(decision 0031).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The options of TLS in both directions, of Unix sockets, and of the operators' own address (behaviour: limits, Drop-in)."""
+"""The options of TLS, of Unix sockets and of the operators' address (behaviour: Further options; decision 0033)."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def take(option: Option, entry: Given, environment: Mapping[str, str], settled: 
 
 
 def _replace_deprecated(given: Mapping[str, Given], settled: Settled) -> None:
-    """Let proxySecrets stand for clientKeys where those are not given (behaviour: Drop-in)."""
+    """Let proxySecrets stand for clientKeys where those are not given (behaviour: Names of variables)."""
     secrets = settled.values.get("proxySecrets")
     if not secrets:
         return

@@ -1,4 +1,4 @@
-"""The options of the specification's two tables (specification: Configuration), row by row in their order."""
+"""The options that the specification names, row by row in its order (specification: Options; Experimental options)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who asks, and what they may do: users, tokens and the keyring that knows every token (import validation, 1 and 4.3).
+"""Who asks, and what they may do: users, tokens and the keyring that knows every token (import validation 1; 4.3).
 
 The keyring answers from memory. It is read anew when the database's revision moved, and the old one serves while the database is
 away. It holds no secret, only their hashes.
@@ -46,7 +46,7 @@ class Actor:
 
     @property
     def is_user(self) -> bool:
-        """Whether this is a user: an admin token may not import (import validation, 6)."""
+        """Whether this is a user: an admin token may not import (import validation 6)."""
         return self.kind == "user"
 
     @cached_property
