@@ -124,7 +124,7 @@ async def test_keys_are_apart(make: Make, tmp_path: Path) -> None:
 
 @asynchronous
 async def test_no_store_takes_everything_and_has_nothing() -> None:
-    """The one exception: `none` (specification: storage)."""
+    """The one exception: `none` (behaviour: Further options)."""
     store = NoStore()
     await write(store, "key", b"data")
     assert await read(store, "key") is None

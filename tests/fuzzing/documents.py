@@ -1,7 +1,7 @@
 """Odd configuration documents: valid ones with something wrong in them, JSON of any shape, and bytes that are none.
 
-They go through the poller, as an upstream's answers do. Behaviour: Towards the upstream server (a document that is not JSON or not
-of the right shape never replaces a good one; one malformed feature is left out, the rest is used); Evaluation.
+They go through the poller, as an upstream's answers do. A document that is not JSON, or not of
+the right shape, never replaces a good one; a malformed feature is left out (behaviour: Documents that are not accepted).
 """
 
 from __future__ import annotations

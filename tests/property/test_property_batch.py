@@ -1,4 +1,4 @@
-"""Import and export undo each other, for every data set that can be imported (import validation, 6.3 and 7)."""
+"""Import and export undo each other, for every data set that can be imported (import validation 6.3; 7)."""
 
 from __future__ import annotations
 

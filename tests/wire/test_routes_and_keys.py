@@ -1,6 +1,6 @@
 """Every route with every kind of key, and with requests that are too large, malformed or slow: one table, made of the routes' rows.
 
-Behaviour: Order of checks, statuses and bodies; specification: Authentication.
+The keys and the order of checks decide (behaviour: Order of checks; Statuses and bodies; specification: Authentication).
 """
 
 from __future__ import annotations

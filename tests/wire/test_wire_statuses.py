@@ -1,4 +1,4 @@
-"""Statuses and bodies, row by row (behaviour: Order of checks, statuses and bodies; specification: Errors)."""
+"""Statuses and bodies, row by row (behaviour: Order of checks; Statuses and bodies; specification: Errors)."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def export(args: Namespace) -> int:
 
 
 def exported(client: AdminClient, args: Namespace) -> order.Ordered:
-    """Return the data set that the arguments ask for (import validation, 7), with the order of strategies."""
+    """Return the data set that the arguments ask for (import validation 7), with the order of strategies."""
     named = {"project": args.project} if args.project is not None else {}
     client.check_named(environment=args.environment, **named)
     chosen = {"project": args.project, "features": args.features, "tag": args.tag}

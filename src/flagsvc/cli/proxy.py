@@ -29,7 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Load the options, warn of what is odd in them, serve until stopped, and return the exit code.
 
-    Raises `ConfigurationError` with every problem at once (behaviour: Drop-in).
+    Raises `ConfigurationError` with every problem at once (behaviour: Odd values).
     """
     read = partial(resolve, os.environ, args.config, given_flags(vars(args)))
     resolved = read()

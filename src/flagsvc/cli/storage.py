@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from flagsvc.core.extras import missing_extra
-from flagsvc.settings.fleet import server_at
 from flagsvc.settings.load import Resolved
+from flagsvc.settings.storage import server_at
 
 
 def check_storage(resolved: Resolved) -> None:

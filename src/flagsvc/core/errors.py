@@ -69,7 +69,7 @@ class DatabaseError(FlagsvcError):
 
 
 class SeedError(FlagsvcError):
-    """A seed file cannot be read. `problems` holds one line for each, with its path (import validation: seed file)."""
+    """A seed file cannot be read. `problems` holds one line for each, with its path (import validation 0.3)."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)

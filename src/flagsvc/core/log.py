@@ -1,4 +1,4 @@
-"""One shape of logger inside, whatever is outside (specification: Configuration, logger, useJsonLogger, logLevel).
+"""One shape of logger inside, whatever is outside (specification: Options).
 
 Inside, a line is an event and named fields: `log.warn("upstream answers again", url=url)`. Outside it becomes a line of
 text or of JSON on standard error, or a call of the logger that the embedding program gave. A logger never fails its

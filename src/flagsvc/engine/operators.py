@@ -1,4 +1,4 @@
-"""The operators of constraints, one row each: how a constraint becomes a predicate (behaviour: Evaluation, List constraints).
+"""The operators of constraints, one row each: how a constraint becomes a predicate (behaviour: List constraints).
 
 A constraint of an operator that has no row holds for nobody, inverted or not.
 """

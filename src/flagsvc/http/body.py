@@ -1,4 +1,4 @@
-"""The JSON body of a POST and the evaluation context in it (behaviour: Evaluation endpoints, Context, POST)."""
+"""The JSON body of a POST and the evaluation context in it (behaviour: Context by POST)."""
 
 from __future__ import annotations
 

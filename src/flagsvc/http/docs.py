@@ -1,4 +1,4 @@
-"""The interactive page and its files, all from our own origin (specification: GET /docs/openapi; behaviour: OpenAPI).
+"""The interactive page and its files, all from our own origin (specification: GET /docs/openapi; behaviour: Documentation page).
 
 The bundle is Swagger UI's, from the package `offapi`. The page runs under a Content-Security-Policy that names no other origin
 and allows no inline script: a small file of our own starts the bundle. Every link is relative, so that base path and mount

@@ -1,4 +1,4 @@
-"""What a caller may ask for at most, and how often each limit was reached (docs/decisions/0032). Compiled."""
+"""What a caller may ask for at most, and how often each limit was reached (decision 0032). Compiled."""
 
 from __future__ import annotations
 

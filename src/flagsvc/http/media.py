@@ -1,4 +1,4 @@
-"""What a body may be: its media type, charset and content coding (behaviour: Order of checks, 415)."""
+"""What a body may be: its media type, charset and content coding (behaviour: Statuses and bodies)."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class Response:
 
 
 class Refused(Exception):  # noqa: N818  (what the caller sent is at fault, not the program)
-    """The answer is an error with this status (behaviour: Order of checks).
+    """The answer is an error with this status (behaviour: Statuses and bodies).
 
     `problems` are pairs of a JSON pointer (`/body/toggles/0`) and what must hold there; empty when the whole is at fault. `limit`
     is the limit that was reached, one of `limits.LIMITS`, if one was; `retry` the seconds after which to ask again, 0 for never.

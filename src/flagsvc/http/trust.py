@@ -1,4 +1,4 @@
-"""Whose address the caller has (specification: trustProxy; behaviour: Evaluation endpoints, remoteAddress).
+"""Whose address the caller has (specification: Options; behaviour: Remote address).
 
 The chain is the peer, then X-Forwarded-For from right to left. The walk goes on while what it stands on is trusted; an entry
 that is no address ends it and is not used. IPv4 mapped in IPv6 counts as IPv4. A port behind an address is left out.

@@ -1,4 +1,4 @@
-"""The bounds of the connections of one process, from the options and from what the system allows (docs/decisions/0032)."""
+"""The bounds of the connections of one process, from the options and from what the system allows (decision 0032)."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ KEEPS_FILE: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3
 
 
 def listen(host: str | None, port: int, *, shared: bool = False, mode: str = MODE) -> list[socket.socket]:
-    """Return listening sockets for `host` and `port` (behaviour: Drop-in, FLAGSVC_HOST).
+    """Return listening sockets for `host` and `port` (behaviour: Further options).
 
     No host, or an empty one, stands for all addresses: IPv6 together with IPv4, IPv4 alone where IPv6 is off. A
     name is resolved and every address of it is listened on; `unix:/path` is a Unix socket, whose file has `mode` and goes when
@@ -140,7 +140,7 @@ async def take(
 
 def listen_in_groups(host: str | None, port: int, count: int, *, mode: str = MODE) -> list[list[socket.socket]]:
     """Return one group of listening sockets for each of `count` processes; just one for all where the system does not spread
-    connections over several (docs/decisions/0023-workers.md), as with a Unix socket. Raises ListenError.
+    connections over several (decision 0023), as with a Unix socket. Raises ListenError.
     """
     # It is refused where anybody else listens, which shared sockets of this user's are not.
     alone = listen(host, port, mode=mode)

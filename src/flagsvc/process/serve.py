@@ -1,4 +1,4 @@
-"""`flagsvc proxy`: the proxy as a process of its own, under uvicorn (specification: Configuration, PORT; behaviour: Drop-in).
+"""`flagsvc proxy`: the proxy as a process of its own, under uvicorn (specification: Options; behaviour: Drop-in).
 
 Prints one line when it listens, one when it is ready and one when it stops. SIGTERM and SIGINT end it in order: after SIGTERM
 readiness fails first and requests are answered for a while longer; then no new connections, answers on their way are finished, the

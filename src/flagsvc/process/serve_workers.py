@@ -1,4 +1,4 @@
-"""`flagsvc proxy --workers N`: the parent of N processes that answer on one port (behaviour: Drop-in).
+"""`flagsvc proxy --workers N`: the parent of N processes that answer on one port (behaviour: Further options).
 
 The parent polls, stores, registers and sends usage metrics, once for all; it holds the listening sockets and takes no connection.
 Prints the same two lines as one process does, and ends as one does: readiness fails in all workers, which go on answering for

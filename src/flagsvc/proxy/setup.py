@@ -23,8 +23,8 @@ from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.extensions import Enrichers, Strategies, load_enrichers, load_strategies
 from flagsvc.proxy.upstream import Identity, Trust
 from flagsvc.settings.defaults import host_name
-from flagsvc.settings.fleet import server_at
 from flagsvc.settings.options import ProxyOptions, secrets_of
+from flagsvc.settings.storage import server_at
 
 T = TypeVar("T")
 

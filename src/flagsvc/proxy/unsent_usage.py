@@ -1,5 +1,5 @@
 """Where usage metrics wait that could not be sent: beside the configuration, in whatever storage that has
-(docs/decisions/0030-usage-is-never-lost.md).
+(decision 0030).
 """
 
 from __future__ import annotations

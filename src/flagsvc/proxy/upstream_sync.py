@@ -245,7 +245,7 @@ def make_source(plan: ProxySetup, http: HttpSource | None) -> Source:
 
 
 def make_bootstrap(plan: ProxySetup) -> Source | None:
-    """Return where the document to begin with comes from, if anywhere (specification: expBootstrap)."""
+    """Return where the document to begin with comes from, if anywhere (specification: Experimental options)."""
     options = plan.options
     if options.exp_bootstrap_url is None:
         return None

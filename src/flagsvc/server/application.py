@@ -1,4 +1,4 @@
-"""The flag server as an ASGI application: `create_flag_server(options)` (import validation).
+"""The flag server as an ASGI application: `create_flag_server(options)` (dialects: Client API; Admin API).
 
 Any ASGI server runs it, and any application mounts it. It starts by lifespan events, by hand, or with its first request.
 """

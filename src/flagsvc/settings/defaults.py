@@ -12,7 +12,7 @@ from flagsvc.settings.network import file_url
 
 
 def instance_id(environment: Mapping[str, str]) -> str:
-    """Return the user's and the host's name as `user-host`, fit for a header (behaviour: Drop-in)."""
+    """Return the user's and the host's name as `user-host`, fit for a header (behaviour: Odd values)."""
     name = f"{_user(environment)}-{socket.gethostname() or 'localhost'}"
     return re.sub(r"[^!-~]", "_", name)
 

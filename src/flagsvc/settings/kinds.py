@@ -121,7 +121,7 @@ BOOLEANS = {
 
 
 def parse_boolean(value: object) -> bool:
-    """Return a boolean given as one or as one of the words of BOOLEANS, any letter case (behaviour: Drop-in)."""
+    """Return a boolean given as one or as one of the words of BOOLEANS, any letter case (behaviour: Odd values)."""
     if isinstance(value, bool):
         return value
     if not isinstance(value, str) or value.strip().lower() not in BOOLEANS:
@@ -301,7 +301,7 @@ JAVASCRIPT = (".js", ".cjs", ".mjs", ".ts")
 def extension_files(exported: str, guide: str) -> Kind:
     """Return the kind of a list of Python files, or in code of objects, that extend the proxy.
 
-    A JavaScript file is refused with what to do instead (behaviour: Drop-in): these are the one thing to be ported.
+    A JavaScript file is refused with what to do instead (behaviour: Odd values): these are the one thing to be ported.
     """
 
     def one(item: object) -> object:

@@ -275,7 +275,7 @@ def _unknown_flags(flags: Mapping[str, str], rows: Iterable[Option]) -> dict[str
 
 
 def unread(environment: Mapping[str, str]) -> Iterator[str]:
-    """Give a warning for each variable with one of our prefixes that no option reads (behaviour: Drop-in).
+    """Give a warning for each variable with one of our prefixes that no option reads (behaviour: Names of variables).
 
     A variable of the flag server's, or of another command, is none of them: all may share a file of variables.
     """

@@ -22,7 +22,7 @@ TRUST_NAMES = {
     "linklocal": ("169.254.0.0/16", "fe80::/10"),
     "uniquelocal": ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"),
 }
-"""The names of well-known networks that trustProxy takes (behaviour: Evaluation endpoints, `remoteAddress`)."""
+"""The names of well-known networks that trustProxy takes (behaviour: Remote address)."""
 
 UNIX = "unix:"
 """What an address begins with that is a Unix socket's."""

@@ -17,7 +17,7 @@ FALSE = ["false", "False", "0", "f", "no", "NO", "off", " off", False]
     ("value", "expected"), [*((value, True) for value in TRUE), *((value, False) for value in FALSE)]
 )
 def test_booleans(value: object, expected: bool) -> None:
-    """Each word of behaviour.md is a boolean, in any letter case."""
+    """Each word for it is a boolean, in any letter case (behaviour: Odd values)."""
     assert of.parse_boolean(value) is expected
 
 
@@ -140,7 +140,7 @@ def test_an_unknown_word_names_the_nearest() -> None:
 
 @pytest.mark.parametrize(("value", "expected"), [("utf8", "utf8"), ("UTF-8", "utf8"), ("low-byte", "low-byte")])
 def test_hash_encodings(value: str, expected: str) -> None:
-    """The two encodings of behaviour.md."""
+    """The two encodings of what is hashed (behaviour: Hash)."""
     assert of.HASH_ENCODING.parse(value) == expected
 
 
@@ -185,7 +185,7 @@ def test_no_lists(value: object) -> None:
     ],
 )
 def test_tags(value: object, expected: tuple[tuple[str, str], ...]) -> None:
-    """A tag filter is cut at its first colon (behaviour: Drop-in)."""
+    """A tag filter is cut at its first colon (behaviour: Names of variables)."""
     assert of.parse_tags(value) == expected
 
 
@@ -228,7 +228,7 @@ def test_extensions_in_code() -> None:
 
 @pytest.mark.parametrize("name", ["a.js", "a.MJS", "dir/a.cjs", "a.ts"])
 def test_javascript_files_say_what_to_do(name: str) -> None:
-    """The one thing that must be ported says so, with the page that tells how (behaviour: Drop-in)."""
+    """The one thing that must be ported says so, with the page that tells how (behaviour: Odd values)."""
     with pytest.raises(RefusedError, match=r"ported to Python, as a list `strategies`: see docs/how-to/custom"):
         FILES.parse(f"good.py,{name}")
 

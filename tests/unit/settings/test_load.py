@@ -126,7 +126,7 @@ def test_precedence(file: Path) -> None:
     ],
 )
 def test_precedence_of_variables(first: str, second: str, name: str) -> None:
-    """FLAGSVC_ beats UNLEASH_, PORT beats PROXY_PORT (behaviour: Drop-in)."""
+    """FLAGSVC_ beats UNLEASH_, PORT beats PROXY_PORT (behaviour: Names of variables)."""
     loaded = load(BASE | {second: "7", first: "8"}, None, {})
     assert loaded.sources[name] == f"environment {first}"
     assert "8" in str(getattr(loaded.options, BY_NAME[name].field))
@@ -193,7 +193,7 @@ def test_every_problem_at_once(file: Path) -> None:
 
 @pytest.mark.parametrize("variable", ["UNLEASH_CUSTOM_STRATEGIES_FILE", "EXP_CUSTOM_ENRICHERS_FILE"])
 def test_javascript_must_be_ported(variable: str) -> None:
-    """The one thing a deployment must change says so (behaviour: Drop-in)."""
+    """The one thing a deployment must change says so (behaviour: Odd values)."""
     (problem,) = problems(BASE | {variable: "/app/custom.js"})
     assert f"(environment {variable})" in problem and "`/app/custom.js`" in problem
     assert "must be ported to Python" in problem and "docs/how-to/" in problem
@@ -336,7 +336,7 @@ def test_a_file_given_higher_up_wins(tmp_path: Path) -> None:
     ],
 )
 def test_variables_no_option_reads(variable: str, warning: str) -> None:
-    """A variable with one of our prefixes that nobody reads is named, its value is not (behaviour: Drop-in)."""
+    """A variable with one of our prefixes that nobody reads is named, its value is not (behaviour: Names of variables)."""
     assert load(BASE | {variable: "s3cret"}, None, {}).warnings == [warning]
 
 

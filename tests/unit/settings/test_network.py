@@ -204,7 +204,7 @@ def test_no_base_paths(value: object) -> None:
     ],
 )
 def test_trust(value: object, expected: object) -> None:
-    """trustProxy takes booleans, addresses, CIDRs and names, alone or in a list (behaviour: Evaluation endpoints)."""
+    """trustProxy takes booleans, addresses, CIDRs and names, alone or in a list (behaviour: Remote address)."""
     assert net.parse_trust(value) == expected
     assert net.parse_trust(expected) == expected
 

@@ -45,7 +45,7 @@ def test_an_option_for_code_only_has_no_flag() -> None:
 
 
 def test_variables_with_their_aliases() -> None:
-    """FLAGSVC_ also answers as UNLEASH_, after it; other names have no alias (behaviour: Drop-in)."""
+    """FLAGSVC_ also answers as UNLEASH_, after it; other names have no alias (behaviour: Names of variables)."""
     assert row(reads=("FLAGSVC_X", "Y")).variables == (
         Variable("FLAGSVC_X", False),
         Variable("UNLEASH_X", False),

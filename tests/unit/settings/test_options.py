@@ -139,7 +139,7 @@ def test_bootstrap_of_another_shape(value: object, problem: str) -> None:
 
 
 def test_the_deprecated_name_warns() -> None:
-    """proxySecrets works and warns; clientKeys beat it (behaviour: Drop-in)."""
+    """proxySecrets works and warns; clientKeys beat it (behaviour: Names of variables)."""
     given = {name: value for name, value in ENOUGH.items() if name != "client_keys"}
     with pytest.warns(
         DeprecationWarning, match="proxy_secrets is deprecated: give the same keys as clientKeys"

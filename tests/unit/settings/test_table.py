@@ -17,7 +17,7 @@ from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.table import BY_FIELD, BY_NAME, OPTIONS, SERVER_OPTIONS, ProxyRows, ServerRows
 from support.option_samples import SAMPLES, bounds, sample
 
-SPECIFICATION: dict[str, tuple[tuple[str, ...], object]] = {
+SPECIFIED: dict[str, tuple[tuple[str, ...], object]] = {
     "flagsvcUrl": (("FLAGSVC_URL",), None),
     "flagsvcApiToken": (("FLAGSVC_API_TOKEN",), ""),
     "clientKeys": (("FLAGSVC_PROXY_CLIENT_KEYS",), ()),
@@ -59,22 +59,22 @@ SPECIFICATION: dict[str, tuple[tuple[str, ...], object]] = {
     "expServerSideSdkConfig.tokens": (("EXP_SERVER_SIDE_SDK_CONFIG_TOKENS",), ()),
     "expCustomEnrichers": (("EXP_CUSTOM_ENRICHERS_FILE",), ()),
 }
-"""The specification's two tables: name, variables, default (specification: Configuration)."""
+"""The two tables of options: name, variables, default (specification: Options; Experimental options)."""
 
 RENAMED = {"exp_bootstrap_url_headers_authorization": "exp_bootstrap_authorization"}
 """What an option is called in code that has another name there."""
 
 LIMITS = {"bodyLimit": 102400, "metricsBodyLimit": 1048576, "headerLimit": 16384, "queryLimit": 16384}
-"""The limits of behaviour.md: 100 kB, 1 MB, 64 kB, 16 kB."""
+"""The limits of sizes, in bytes (behaviour: Size limits)."""
 
 each_option = pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
 
 
-@pytest.mark.parametrize("name", SPECIFICATION)
+@pytest.mark.parametrize("name", SPECIFIED)
 def test_rows_of_the_specification(name: str) -> None:
     """Every option of the specification is there with its variables and its default."""
     option = BY_NAME[name]
-    assert (option.reads, option.default) == SPECIFICATION[name]
+    assert (option.reads, option.default) == SPECIFIED[name]
     assert option.in_code_only == (not option.reads)
 
 
@@ -85,7 +85,7 @@ def test_what_is_required() -> None:
 
 @pytest.mark.parametrize("name", LIMITS)
 def test_limits(name: str) -> None:
-    """The limits have the defaults of behaviour.md."""
+    """The limits have their defaults (behaviour: Size limits)."""
     assert BY_NAME[name].default == LIMITS[name]
 
 

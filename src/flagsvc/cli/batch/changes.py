@@ -1,6 +1,6 @@
 """What an import would change: a data set beside what the server exports of the same flags. Pure.
 
-Implements import validation, 6.3 (what an import does, in which order, and what it leaves alone).
+An import does these things in this order, and leaves the rest alone (import validation 6.3).
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def checked(client: AdminClient, request: dict[str, Any], *, narrow: bool) -> tu
 
 
 def coerced(request: dict[str, Any]) -> dict[str, Any] | None:
-    """Return a request as servers read it: they take `"50"` for 50 and the other way round (import validation, 2.1).
+    """Return a request as servers read it: they take `"50"` for 50 and the other way round (import validation 2.1).
 
     None where it has not the form that is known here: a server of another version may take it.
     """

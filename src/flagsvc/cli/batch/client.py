@@ -57,7 +57,7 @@ class AdminClient:
         self._client.close()
 
     def validate(self, request: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-        """Return the three lists of a validation (import validation, 4). Raises CannotAskError."""
+        """Return the three lists of a validation (import validation 4). Raises CannotAskError."""
         reply = self._post(f"{BATCH}/validate", request)
         value = reply.value
         if not isinstance(value, dict) or "errors" not in value:
@@ -68,7 +68,7 @@ class AdminClient:
         return lists
 
     def import_(self, request: Mapping[str, Any]) -> None:
-        """Import (import validation, 6). Raises CannotAskError, of kind `unclear` where it may have been done."""
+        """Import (import validation 6). Raises CannotAskError, of kind `unclear` where it may have been done."""
         self._post(f"{BATCH}/import", request)
 
     def try_import(self, request: Mapping[str, Any]) -> bool:
@@ -84,7 +84,7 @@ class AdminClient:
         raise self._refusal(reply)
 
     def export(self, query: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a data set (import validation, 7). Raises CannotAskError."""
+        """Return a data set (import validation 7). Raises CannotAskError."""
         value = self._post(f"{BATCH}/export", query).value
         if not isinstance(value, dict) or not isinstance(value.get("features"), list):
             raise self._no_flag_server()
@@ -118,7 +118,7 @@ class AdminClient:
                 raise CannotAskError("not-found", text, status=404)
 
     def may_not_import(self) -> bool:
-        """Return whether the token is an admin token, which belongs to no user and so may not import (import validation, 6)."""
+        """Return whether the token is an admin token, which belongs to no user and so may not import (import validation 6)."""
         user = self._ask("GET", "/api/admin/user").error.get("user")
         if isinstance(user, dict) and ("type" in user or "id" in user):
             return user.get("type") == "admin"
@@ -179,7 +179,7 @@ class AdminClient:
 
 
 def is_list_of_items(value: object) -> bool:
-    """Return whether a JSON value is a list of `{message, affectedItems}` (import validation, 4)."""
+    """Return whether a JSON value is a list of `{message, affectedItems}` (import validation 4)."""
     return isinstance(value, list) and all(
         isinstance(item, dict) and isinstance(item.get("message"), str) and isinstance(item.get("affectedItems"), list)
         for item in value

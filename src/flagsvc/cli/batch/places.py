@@ -1,6 +1,6 @@
 """Where in a file a violation of the schema is, by name: the server says `/body/data/features/3/name`. Pure.
 
-Implements import validation, 3 (paths and messages of violations).
+A violation has a path and a message (import validation 3).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What an answer of the admin API that is no success means, in one line, and what to do about it. No I/O in here.
 
-Implements import validation, 1 (the pipeline's answers) and 5 (the forms of error objects).
+The answers and the forms of errors are those of the real server (import validation 1; 5).
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class ParagraphFormatter(Columns, RawDescriptionHelpFormatter):
 
 
 class SchemaError(CannotAskError):
-    """The server refused the form of the data (import validation, 3): `violations` say where and what (exit code 1)."""
+    """The server refused the form of the data (import validation 3): `violations` say where and what (exit code 1)."""
 
     def __init__(self, error: CannotAskError, violations: list[places.FileViolation]) -> None:
         self.violations = violations

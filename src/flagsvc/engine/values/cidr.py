@@ -1,4 +1,4 @@
-"""Addresses and address ranges (behaviour: Evaluation; the operator IN_CIDR and the strategy remoteAddress).
+"""Addresses and address ranges for the operator IN_CIDR and the strategy remoteAddress (behaviour: Addresses).
 
 An address is an integer and the length of its prefix: an address may carry `/24` itself, and then stands for all of that
 network. What is an address is decided as the reference's `ip-address` library does: four decimal octets without leading zeros,

@@ -1,4 +1,4 @@
-"""The shapes of request and response bodies: pure rows, no I/O (import validation, 2, 2.1, 2.2 and 3).
+"""The shapes of request and response bodies: pure rows, no I/O (import validation 2; 2.1; 2.2; 3).
 
 A row says what a value must look like. `check` coerces the value as the real server does and reports the first violation,
 `json_schema` and `components` write the same rows as OpenAPI 3.1 schemas.

@@ -1,4 +1,4 @@
-"""What the rooms above do with shapes: check a value, and write the shapes down for readers (import validation, 2 and 3)."""
+"""What the rooms above do with shapes: check a value, and write the shapes down for readers (import validation 2; 3)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flagsvc.http.shapes.violation import ShapeError, Violation, detail
 def check(shape: Shape, value: object, place: str = "/body") -> object:
     """Return a JSON value coerced to its shape; arrays and objects are changed in place. `place` is where it stands.
 
-    Raises ShapeError with the first violation in the order of the real server (import validation, 3).
+    Raises ShapeError with the first violation in the order of the real server (import validation 3).
     """
     try:
         return shape.take(value)

@@ -1,4 +1,4 @@
-"""Arrays and objects: never made from anything else, their members checked depth first (import validation, 2.1 and 3).
+"""Arrays and objects: never made from anything else, their members checked depth first (import validation 2.1; 3).
 
 Members are coerced in place. A container looks only at members whose Python type does not already say that they conform.
 """

@@ -1,4 +1,4 @@
-"""Text, numbers, truth values and choices, coerced as JavaScript validators do (import validation, 2.1)."""
+"""Text, numbers, truth values and choices, coerced as JavaScript validators do (import validation 2.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every shape is, and the two that wrap another: Nullable and Named (import validation, 2 and 2.1)."""
+"""What every shape is, and the two that wrap another: Nullable and Named (import validation 2; 2.1)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Shape(ABC):
 
 
 class Nullable(Shape):
-    """A shape or null. What the shape does not take, null takes: `""`, 0 and false are then null (import validation, 2.1)."""
+    """A shape or null. What the shape does not take, null takes: `""`, 0 and false are then null (import validation 2.1)."""
 
     def __init__(self, inner: Shape, *, description: str = "", example: object = None) -> None:
         self.inner = inner

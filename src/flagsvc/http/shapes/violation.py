@@ -1,4 +1,4 @@
-"""Where and how a value breaks its shape, and the item that tells it on the wire (import validation, 3)."""
+"""Where and how a value breaks its shape, and the item that tells it on the wire (import validation 3)."""
 
 from __future__ import annotations
 

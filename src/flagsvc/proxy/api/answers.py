@@ -1,4 +1,4 @@
-"""Every answer the proxy gives, its headers decided beforehand (specification: Endpoints, Errors; behaviour: CORS). Compiled."""
+"""Every answer the proxy gives, its headers decided beforehand (specification: Endpoints; Errors; behaviour: CORS). Compiled."""
 
 from __future__ import annotations
 

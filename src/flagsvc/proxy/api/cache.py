@@ -1,4 +1,4 @@
-"""Answers that were given before, for requests that must get the same (specification: GET and POST /proxy). Compiled.
+"""Answers that were given before, for requests that must get the same (specification: GET /proxy; POST /proxy). Compiled.
 
 A bound in bytes holds all of it. An answer is kept from the second time it is asked for, so that callers who never come back cost
 nothing but a number each; what was not asked for again while half of the bound was filled anew goes.

@@ -1,4 +1,4 @@
-"""What SDKs send and server-side SDKs fetch (behaviour: Other endpoints real clients call)."""
+"""What SDKs send and server-side SDKs fetch (behaviour: Other endpoints)."""
 
 from __future__ import annotations
 

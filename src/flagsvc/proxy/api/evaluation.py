@@ -1,4 +1,4 @@
-"""The evaluation routes: from a call to a context to the snapshot's bytes (specification: GET and POST /proxy). Compiled."""
+"""The evaluation routes: from a call to a context to the snapshot's bytes (specification: GET /proxy; POST /proxy). Compiled."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Evaluator:
         return self.evaluate(call, enriched.replace(), names, everything)
 
     def complete(self, context: Context) -> None:
-        """Fill in what caller and enrichers left out (behaviour: Evaluation endpoints, default context)."""
+        """Fill in what caller and enrichers left out (behaviour: Default context)."""
         if context.app_name is None:
             context.app_name = self.app_name
         if self.forced is not None:
@@ -188,7 +188,7 @@ class Evaluator:
         return CachedAnswer(b"", body, states)
 
     def report(self, snapshot: EvaluatedSnapshot) -> None:
-        """Log what was raised where a toggle was decided, once for each name (behaviour: Order of checks)."""
+        """Log what was raised where a toggle was decided, once for each name (behaviour: Statuses and bodies)."""
         for name, error in snapshot.take_faults():
             if not self.faults.allows(name):
                 continue

@@ -55,7 +55,7 @@ class Prometheus(Handler):
 
 
 def written(sample: Sample, value: float) -> list[str]:
-    """Return the lines of one metric of the specification: all of them are whole numbers."""
+    """Return the lines of one metric that the specification names; its values are whole numbers."""
     return [
         f"# HELP {sample.name} {sample.help}",
         f"# TYPE {sample.name} {sample.kind}",

@@ -1,4 +1,4 @@
-"""Whether callers should be sent here, and how old the knowledge is that they get (docs/decisions/0028).
+"""Whether callers should be sent here, and how old the knowledge is that they get (decision 0028).
 
 Only what asks for it is told: an evaluation is answered whatever stands here.
 """

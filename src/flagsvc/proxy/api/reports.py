@@ -1,4 +1,4 @@
-"""What SDKs report: the bodies of the metrics and register posts, checked (behaviour: Other endpoints real clients call)."""
+"""What SDKs report, checked (behaviour: POST /proxy/client/metrics; POST /proxy/client/register)."""
 
 from __future__ import annotations
 

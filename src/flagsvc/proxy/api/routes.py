@@ -1,4 +1,4 @@
-"""The routes, one row each (specification: Endpoints; behaviour: Other endpoints real clients call).
+"""The routes, one row each (specification: Endpoints; behaviour: Other endpoints).
 
 The service, the OpenAPI document and the tests of the wire read these rows.
 """

@@ -101,7 +101,7 @@ class Sources(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """One metric of the specification: its name as it stands, without the suffixes a client library would add."""
+    """One metric that the specification names, under its exact name and without the suffixes a client library would add."""
 
     name: str
     kind: str

@@ -1,4 +1,4 @@
-"""The shapes of bodies as JSON Schema, for the OpenAPI document (specification: Resources and their fields)."""
+"""The shapes of bodies as JSON Schema, for the OpenAPI document (specification: Resources)."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Preparer(Generic[S]):
 
     Where `compile` is `Incremental`, what did not change since the snapshot before is taken over from it, and the event loop gets
     its turn after every slice. `wanted` tells which features belong to this proxy's project and name prefix, so that these hold for
-    every source (behaviour: Towards the upstream server); without it the document is passed on byte for byte.
+    every source (behaviour: Fetching the configuration); without it the document is passed on byte for byte.
     """
 
     def __init__(self, compile: Compile[S], wanted: Wanted | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The shape of a custom activation strategy (specification: Configuration, customStrategies).
+"""The shape of a custom activation strategy (specification: Options).
 
 A strategy is asked once per toggle that uses it: parameters of the toggle's strategy in, true or false out. It is
 handed the evaluation context to look at. It does no I/O: it runs inside the evaluation, between two bytes of an
@@ -74,5 +74,5 @@ class Strategy(ABC):
         """Return whether the strategy is on for `context`; taken by truth.
 
         `parameters` are those of the toggle's strategy, text by text, after the upstream document. An exception
-        counts as false and is logged once per strategy name (behaviour: Order of checks).
+        counts as false and is logged once per strategy name (behaviour: Statuses and bodies).
         """

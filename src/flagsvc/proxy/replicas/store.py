@@ -1,4 +1,4 @@
-"""A storage provider on a Redis or Valkey server (specification: Configuration, storageProvider)."""
+"""A storage provider on a Redis or Valkey server (specification: Options)."""
 
 from __future__ import annotations
 

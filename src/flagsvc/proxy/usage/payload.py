@@ -1,6 +1,6 @@
 """What is sent upstream: a registration and usage metrics. Names, versions and counts; no datum about an end user.
 
-Implements behaviour: Towards the upstream server.
+The bodies are those of the contract (behaviour: Registration; Usage metrics; Privacy).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Tells the upstream that this proxy exists and what was used.
 
 What could not be sent is kept: in memory, and while sending fails in storage as well, so that a later life of this process, or
-another process, sends it. docs/decisions/0013-usage-metrics-failures.md and 0030-usage-is-never-lost.md say what may happen to it.
+another process, sends it (decision 0013; 0030).
 
-Implements specification: What the service does (3, 4), Configuration (metricsInterval, metricsJitter); behaviour: Towards the
-upstream server.
+It registers once, and sends every `metricsInterval` with `metricsJitter` (specification: What the service does, points 3 and 4;
+Options; behaviour: Registration; Usage metrics).
 """
 
 from __future__ import annotations

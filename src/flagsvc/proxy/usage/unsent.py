@@ -2,7 +2,7 @@
 
 A record belongs to the one process that wrote it, which writes it anew as long as it lives, and to nobody else while it does.
 Whoever takes it out of the storage has it, and storages let one alone do that. No clock is compared with another's: a record
-is abandoned when whoever looks has not seen it change for a time (docs/decisions/0030-usage-is-never-lost.md).
+is abandoned when whoever looks has not seen it change for a time (decision 0030).
 """
 
 from __future__ import annotations

@@ -2,6 +2,6 @@
 
     parent: Crew ── socket pair ── Link: worker     documents and switches go down, counts and questions come up
 
-`framing` and `messages` are pure, `channel` is one end of a socket pair, `sums` adds up what workers count;
-docs/decisions/0023-workers.md tells why it is so.
+`framing` and `messages` are pure, `channel` is one end of a socket pair, `sums` adds up what workers count
+(decision 0023).
 """

@@ -1,7 +1,7 @@
 """Finds workers that hang: each is asked over and over whether its loop still turns, and one that is silent is ended.
 
 A process that is stopped, or runs custom code without end, keeps its sockets, and the kernel goes on giving it connections. That it
-has not ended is all that its parent would see otherwise (docs/decisions/0036-workers-that-hang.md).
+has not ended is all that its parent would see otherwise (decision 0036).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From a handler's answer to the response on the wire: JSON, entity tag, 304, gzip (import validation, 1.3)."""
+"""From a handler's answer to the response on the wire: JSON, entity tag, 304, gzip (import validation 1.3)."""
 
 from __future__ import annotations
 

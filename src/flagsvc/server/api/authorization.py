@@ -1,4 +1,4 @@
-"""Who asks, and whether they may: tokens by the part of the API, permissions by the route (import validation, 1, steps 2 and 3).
+"""Who asks, and whether they may: tokens by the part of the API, permissions by the route (import validation 1, steps 2 and 3).
 
 `/api/client` is for backend tokens, everything else below `/api` for users and admin tokens. A token of the other kind is told so
 on every path, known or not. There is no `/api/frontend`: every caller is told what answers frontend SDKs.

@@ -1,4 +1,4 @@
-"""From the bytes of a body to a JSON value, as the real server's parser reads it (import validation, 1.1).
+"""From the bytes of a body to a JSON value, as the real server's parser reads it (import validation 1.1).
 
 It stands before everything else, authentication included, and looks only at what calls itself `application/json`.
 """

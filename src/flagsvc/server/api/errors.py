@@ -1,4 +1,4 @@
-"""The errors of the flag server in the forms of the wire (import validation, 1 and 5).
+"""The errors of the flag server in the forms of the wire (import validation 1; 5).
 
 Three forms: what stands before a route answers with an id, a name, a message and details; what an operation refuses with the same
 without the id; the body parser, a token of the wrong type and maintenance with a message alone.
@@ -71,7 +71,7 @@ def invalid(details: Sequence[Any]) -> Failure:
 
 
 def no_token(base: str) -> Failure:
-    """Return the 401 for no token on the admin API (import validation, 1.2); its `path` is the documentation's."""
+    """Return the 401 for no token on the admin API (import validation 1.2); its `path` is the documentation's."""
     failure = named(
         401, "AuthenticationRequired", f"This request has no token. {ADMIN_TOKENS}, in the Authorization header."
     )

@@ -1,4 +1,4 @@
-"""The OpenAPI document, made of the route rows; its components are the shapes that have a name (specification: Batch import)."""
+"""The OpenAPI document, made of the route rows; its components are the named shapes (specification: Batch import data set)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one place of the contract: which checks, in which order, and who answers (import validation, 1).
+"""The one place of the contract: which checks, in which order, and who answers (import validation 1).
 
 size of the head → token → body → maintenance → method and path → permission → content type → shape → handler. What comes before
 the permission is decided for every path alike, so that a caller without a token learns nothing of what there is. The token stands

@@ -1,4 +1,4 @@
-"""Who asks, and what they may do: users, tokens and the keyring that knows every token (import validation, 1 and 4.3).
+"""Who asks, and what they may do: users, tokens and the keyring that knows every token (import validation 1; 4.3).
 
 The keyring answers from memory. It is read anew when the database's revision moved, and the old one serves while the database is
 away. It holds no secret, only their hashes.

@@ -1,4 +1,4 @@
-"""Who acts on the admin API, and which tokens clients have: what each may do and see (import validation, 1, step 3)."""
+"""Who acts on the admin API, and which tokens clients have: what each may do and see (import validation 1, step 3)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Actor:
 
     @property
     def is_user(self) -> bool:
-        """Whether this is a user: an admin token may not import (import validation, 6)."""
+        """Whether this is a user: an admin token may not import (import validation 6)."""
         return self.kind == "user"
 
     @cached_property

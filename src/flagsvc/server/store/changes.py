@@ -1,4 +1,4 @@
-"""Hearing of the changes that other servers make on the same database (decision 0018: within a second).
+"""Hearing of the changes that other servers make on the same database within a second (decision 0018).
 
 On PostgreSQL a thread listens on a connection of its own; on SQLite it asks four times a second whether the file changed. Whatever
 goes wrong, the thread goes on: it connects anew, slower each time, and after that looks at the revision itself, because what was

@@ -1,4 +1,4 @@
-"""What must hold of names, variants, parameters and links beyond the shape of a body: pure checks (import validation, 6.3).
+"""What must hold of names, variants, parameters and links beyond the shape of a body: pure checks (import validation 6.3).
 
 The one-call operations and the import share them. Every function gives what is to be stored, or raises the Refusal of the wire.
 """
@@ -22,7 +22,7 @@ INVALID = (
     "Request validation failed: your request body or params contain invalid data. "
     "Refer to the `details` list for more information."
 )
-"""The message of every 400 for a body or a parameter that does not have its shape (import validation, 3)."""
+"""The message of every 400 for a body or a parameter that does not have its shape (import validation 3)."""
 URL_FRIENDLY = re.compile(r"[A-Za-z0-9_.!~*'()-]*\Z")
 RELATIVE = (".", "..")
 """Names that a path would take for something else."""
@@ -54,7 +54,7 @@ def invalid(*details: Detail) -> Refusal:
 
 
 def name_problem(name: str, label: str = "name") -> Detail | None:
-    """Return what is wrong with the name of a feature or a variant; None for a good one (import validation, 6.3, 1)."""
+    """Return what is wrong with the name of a feature or a variant; None for a good one (import validation 6.3, step 1)."""
     if not name:
         return told(f'"{label}" is not allowed to be empty')
     if not URL_FRIENDLY.match(name) or name in RELATIVE:

@@ -1,4 +1,4 @@
-"""What must hold of constraints beyond their shape: values that fit the operator, and legal ones (import validation, 6.3, 7)."""
+"""What must hold of constraints beyond their shape: values fit the operator and are legal (import validation 6.3, step 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bringing a database to the shape this version knows, at the start of a server (house: flagstore, flags at rest).
+"""Bringing a database to the shape this version knows, at the start of a server.
 
 Several servers may start at once: the first migrates, the others wait and find the work done. All steps stand in one
 transaction, so a server that is killed leaves the database as it was.

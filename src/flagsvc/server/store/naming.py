@@ -1,4 +1,4 @@
-"""The naming pattern of a project, as it is told of new features (import validation, 4.1 rule 5 and 6.3, 1)."""
+"""The naming pattern of a project, as it is told of new features (import validation 4.1, rule 5; 6.3, step 1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The errors of the flag server by the real server's names (import validation, 5). One class; the name is on the wire."""
+"""The errors of the flag server by the real server's names (import validation 5). One class; the name is on the wire."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which role may do what: the real server's roles and permissions as one table (import validation, 4.3).
+"""Which role may do what: the real server's roles and permissions as one table (import validation 4.3).
 
 One difference on purpose: the real server ties the permissions of an environment to the two environments it is born with; here a
 role has them in every environment there is, so that an editor can work in one that a seed file brought.

@@ -1,4 +1,4 @@
-"""The database of the flag server: transactions, and the count of changes (house: one mutable cell per concern).
+"""The database of the flag server: transactions, and the count of changes.
 
 Writers stand in line, on SQLite behind its write lock, on PostgreSQL behind an advisory lock: so the revision counts the commits
 in their order, and a check that a transaction makes still holds when it commits. What only notes usage takes no place in the

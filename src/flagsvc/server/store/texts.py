@@ -1,4 +1,4 @@
-"""What must hold of texts and names beyond the shape of a body, in the words of the wire (import validation, 6.2 and 6.3).
+"""What must hold of texts and names beyond the shape of a body, in the words of the wire (import validation 6.2; 6.3).
 
 Lengths count as JavaScript counts them, in UTF-16 code units.
 """

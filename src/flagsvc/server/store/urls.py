@@ -1,4 +1,4 @@
-"""Addresses as links keep them: one spelling for what leads to the same place (import validation, 6.3, 6).
+"""Addresses as links keep them: one spelling for what leads to the same place (import validation 6.3, step 6).
 
 An address is read as browsers read it (https is added, backslashes are slashes, dots in a path are followed), and loses user and
 password, the default port, `www.`, doubled and last slashes, and what only campaigns use (`utm_…`); the query is sorted. An address

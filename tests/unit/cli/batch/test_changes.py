@@ -1,4 +1,4 @@
-"""What an import would change: by what import validation, 6.3 says it does."""
+"""What an import would change (import validation 6.3)."""
 
 from __future__ import annotations
 

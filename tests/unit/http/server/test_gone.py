@@ -1,4 +1,4 @@
-"""Callers that are gone while their answer is made: nobody makes it any more (docs/decisions/0038)."""
+"""Callers that are gone while their answer is made: nobody makes it any more (decision 0038)."""
 
 from __future__ import annotations
 

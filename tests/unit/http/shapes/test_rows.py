@@ -1,4 +1,4 @@
-"""The rows one by one: what each takes, makes of a value and says of one it refuses (import validation, 2.1 and 3)."""
+"""The rows one by one: what each takes, makes of a value and says of one it refuses (import validation 2.1; 3)."""
 
 from __future__ import annotations
 

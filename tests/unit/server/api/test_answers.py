@@ -1,4 +1,4 @@
-"""What a handler answers becomes what the real server's callers see (import validation, 1.3)."""
+"""What a handler answers becomes what the real server's callers see (import validation 1.3)."""
 
 from __future__ import annotations
 

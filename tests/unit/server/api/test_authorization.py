@@ -1,4 +1,4 @@
-"""Who is let in: how tokens may come, and whose they must be (import validation, 1, steps 2 and 3)."""
+"""Who is let in: how tokens may come, and whose they must be (import validation 1, steps 2 and 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of batch import, and their JSON Schema (import validation, 2 and 7)."""
+"""The rows of batch import, and their JSON Schema (import validation 2; 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names, variants and parameters beyond the shape of a body (import validation, 6.3)."""
+"""Names, variants and parameters beyond the shape of a body (import validation 6.3)."""
 
 from __future__ import annotations
 

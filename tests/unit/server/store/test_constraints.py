@@ -1,4 +1,4 @@
-"""Constraints beyond their shape: values that fit, and legal ones (import validation, 6.3, 7)."""
+"""Constraints beyond their shape: values that fit, and legal ones (import validation 6.3, step 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Naming patterns match as JavaScript's regular expressions do (import validation, 4.1 and 10)."""
+"""Naming patterns match as JavaScript's regular expressions do (import validation 4.1, rule 5; 10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One spelling of an address (import validation, 6.3, 6)."""
+"""One spelling of an address (import validation 6.3, step 6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/api/admin/features-batch`: validate, import and export, as on the real server (import validation)."""
+"""`/api/admin/features-batch`: validate, import and export, as on the real server (import validation 4; 6; 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maintenance mode: read it and switch it (import validation, 1, step 4)."""
+"""Maintenance mode: read it and switch it (import validation 1, step 4)."""
 
 from __future__ import annotations
 

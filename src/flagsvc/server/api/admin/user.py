@@ -1,4 +1,4 @@
-"""`/api/admin/user`: who asks, and their personal tokens (import needs one: import validation, 6)."""
+"""`/api/admin/user`: who asks, and their personal tokens ; an import needs one (import validation 6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clients send and get, as shapes: registrations, usage metrics, and the document (specification: the upstream API)."""
+"""What clients send and get, as shapes: registrations, usage metrics, and the document (dialects: Client API)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GET /api/client/features: the configuration for proxies and server-side SDKs (specification: the upstream API).
+"""GET /api/client/features: the configuration for proxies and server-side SDKs (dialects: GET /api/client/features).
 
 The token says which projects and which environment a document is of; a filter by project counts for a token of all projects only.
 SDKs tell with the header `Unleash-Client-Spec` whether they know segments.

@@ -1,4 +1,4 @@
-"""POST /api/client/metrics, /bulk: how often features were on and off (specification: the upstream API).
+"""POST /api/client/metrics, /bulk: how often features were on and off (dialects: POST /api/client/metrics).
 
 What a report counts is counted in the environment of its token, and for the projects of its token alone. As on the real server,
 a report that has the right shape and still cannot be taken is answered with a 400 without a body.

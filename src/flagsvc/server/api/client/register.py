@@ -1,4 +1,4 @@
-"""POST /api/client/register: an application tells that it runs (specification: the upstream API)."""
+"""POST /api/client/register: an application tells that it runs (dialects: POST /api/client/register)."""
 
 from __future__ import annotations
 

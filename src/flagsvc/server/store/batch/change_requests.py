@@ -1,4 +1,4 @@
-"""Where changes must be requested first, nobody changes a strategy by an import (import validation, 6.4)."""
+"""Where changes must be requested first, nobody changes a strategy by an import (import validation 6.4)."""
 
 from __future__ import annotations
 

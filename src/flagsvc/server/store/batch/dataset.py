@@ -1,4 +1,4 @@
-"""A data set as validation and import read it, and its cleaning (import validation, 2 and 6.1).
+"""A data set as validation and import read it, and its cleaning (import validation 2; 6.1).
 
 Everything here works on a body that has its shape already, and changes nothing of it.
 """
@@ -72,7 +72,7 @@ def read_data_set(body: Mapping[str, Any]) -> DataSet:
 
 def cleaned(data: DataSet, archived: Collection[str]) -> DataSet:
     """Return a data set without what is not imported: archived features with what is theirs, entries without a feature, and
-    tag types that no tag left has. Links and dependencies stay (import validation, 6.1).
+    tag types that no tag left has. Links and dependencies stay (import validation 6.1).
     """
     tags = [each for each in data.tags if each["featureName"] not in archived]
     used = {each.get("tagType") for each in tags}

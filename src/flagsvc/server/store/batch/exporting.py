@@ -1,4 +1,4 @@
-"""Batch export: features with all that is theirs, as a data set that can be imported (import validation, 7)."""
+"""Batch export: features with all that is theirs, as a data set that can be imported (import validation 7)."""
 
 from __future__ import annotations
 

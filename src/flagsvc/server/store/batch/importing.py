@@ -1,4 +1,4 @@
-"""Batch import: a data set becomes part of a project (import validation, 6). One transaction of the caller; all or nothing."""
+"""Batch import: a data set becomes part of a project (import validation 6). One transaction of the caller; all or nothing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STEPS: tuple[Step, ...] = (
     write_states,
     write_dependencies,
 )
-"""What an import does, in its order (import validation, 6.3)."""
+"""What an import does, in its order (import validation 6.3)."""
 
 
 def import_data(tx: Tx, actor: Actor, body: Mapping[str, Any], sent: Mapping[str, Any]) -> None:

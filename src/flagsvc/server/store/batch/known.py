@@ -1,4 +1,4 @@
-"""What the database says about a data set, read in a few queries however large the set is (import validation, 4)."""
+"""What the database says about a data set, read in a few queries however large the set is (import validation 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The permissions that an import asks for (import validation, 4.3)."""
+"""The permissions that an import asks for (import validation 4.3)."""
 
 from __future__ import annotations
 

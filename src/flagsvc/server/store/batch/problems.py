@@ -1,4 +1,4 @@
-"""What makes an import fail and a validation does not look at, found without a database (import validation, 6.3).
+"""What makes an import fail and a validation does not look at, found without a database (import validation 6.3).
 
 The checks are the import's own; here each check continues after a problem. They work on a cleaned data set.
 """

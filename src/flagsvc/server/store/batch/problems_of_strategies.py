@@ -1,4 +1,4 @@
-"""What is wrong with one strategy of a data set: its constraints, variants and segments (import validation, 6.3, 7). Pure."""
+"""What is wrong with one strategy of a data set: its constraints, variants and segments (import validation 6.3, step 7). Pure."""
 
 from __future__ import annotations
 

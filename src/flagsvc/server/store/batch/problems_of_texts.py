@@ -1,4 +1,4 @@
-"""Texts that databases cannot hold: a NUL, and in JSON half a surrogate pair (import validation, 4.4). Pure."""
+"""Texts that databases cannot hold: a NUL, and in JSON half a surrogate pair (import validation 4.4). Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules of a batch: what is wrong with a data set, and what is worth a warning (import validation, 4.1 and 4.2).
+"""The rules of a batch: what is wrong with a data set, and what is worth a warning (import validation 4.1; 4.2).
 
 Pure: a rule sees the data set and what the database says about it, and gives the items it is about. The tables hold the rules in
 the order of the answer; a rule without items says nothing.

@@ -1,4 +1,4 @@
-"""Batch validation: whether a data set can be imported, and what becomes of it (import validation, 4). Nothing is written."""
+"""Batch validation: whether a data set can be imported, and what becomes of it (import validation 4). Nothing is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an import checks before it writes anything; the first check that fails answers (import validation, 6.2)."""
+"""What an import checks before it writes anything; the first check that fails answers (import validation 6.2)."""
 
 from __future__ import annotations
 

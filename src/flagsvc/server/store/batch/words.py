@@ -1,4 +1,4 @@
-"""What must hold of tags, tag types and context fields that an import brings: pure checks (import validation, 6.3, 3 to 5)."""
+"""What must hold of tags, tag types and context fields that an import brings: pure checks (import validation 6.3, steps 3 to 5)."""
 
 from __future__ import annotations
 

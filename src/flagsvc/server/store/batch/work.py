@@ -1,4 +1,4 @@
-"""What the steps of an import share (import validation, 6.3)."""
+"""What the steps of an import share (import validation 6.3)."""
 
 from __future__ import annotations
 

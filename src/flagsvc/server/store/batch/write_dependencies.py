@@ -1,4 +1,4 @@
-"""Import, step 9: what features ask of their parents (import validation, 6.3, 9)."""
+"""Import, step 9: what features ask of their parents (import validation 6.3, step 9)."""
 
 from __future__ import annotations
 

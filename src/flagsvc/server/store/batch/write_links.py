@@ -1,4 +1,4 @@
-"""Import, step 6: links of features (import validation, 6.3, 6)."""
+"""Import, step 6: links of features (import validation 6.3, step 6)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Import, steps 2 and 8: what features are in the target environment, their variants and whether they are on
-(import validation, 6.3, 2 and 8)."""
+(import validation 6.3, steps 2 and 8)."""
 
 from __future__ import annotations
 

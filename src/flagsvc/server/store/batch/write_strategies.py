@@ -1,4 +1,4 @@
-"""Import, step 7: the strategies of features in the target environment (import validation, 6.3, 7)."""
+"""Import, step 7: the strategies of features in the target environment (import validation 6.3, step 7)."""
 
 from __future__ import annotations
 

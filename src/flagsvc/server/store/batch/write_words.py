@@ -1,4 +1,4 @@
-"""Import, steps 3 to 5: tag types, tags and context fields (import validation, 6.3, 3 to 5)."""
+"""Import, steps 3 to 5: tag types, tags and context fields (import validation 6.3, steps 3 to 5)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """API tokens: listed, made, given another end, deleted, as on the real server's `/api/admin/api-tokens`.
 
-A secret is given once, by `create`. Afterwards a token shows what decision 0017 calls its masked secret, which is as good as the
-secret wherever a token is named.
+A secret is given once, by `create`. Afterwards a token shows its masked secret, which is as good as the secret
+wherever a token is named (decision 0017).
 """
 
 from __future__ import annotations

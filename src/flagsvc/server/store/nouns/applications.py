@@ -1,4 +1,4 @@
-"""The applications that use flags, and their running instances, as they report themselves (specification: Registration, upstream).
+"""The applications that use flags, and their running instances, as they report themselves (dialects: POST /api/client/register).
 
 An application that nobody heard of for 30 days is forgotten, an instance after a day.
 """

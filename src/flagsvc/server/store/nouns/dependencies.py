@@ -1,4 +1,4 @@
-"""What features ask of a parent feature (the real server's …/dependencies; import validation, 6.3, 9)."""
+"""What features ask of a parent feature (the real server's …/dependencies; import validation 6.3, step 9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Features in their environments: on and off, and variants (the real server's …/environments; import validation, 6.3, 2 and 8)."""
+"""Features in their environments: on, off and variants (the real server's …/environments; import validation 6.3, steps 2 and 8)."""
 
 from __future__ import annotations
 

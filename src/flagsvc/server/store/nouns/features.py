@@ -1,4 +1,4 @@
-"""Features: created, changed, checked by name (the real server's /api/admin/projects/…/features; import validation, 6.3, 1)."""
+"""Features: created, changed, checked by name (the real server's …/features; import validation 6.3, step 1)."""
 
 from __future__ import annotations
 

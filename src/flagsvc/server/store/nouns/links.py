@@ -1,4 +1,4 @@
-"""Links of features to pages elsewhere (import validation, 6.3, 6)."""
+"""Links of features to pages elsewhere (import validation 6.3, step 6)."""
 
 from __future__ import annotations
 

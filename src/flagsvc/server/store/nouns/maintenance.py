@@ -1,4 +1,4 @@
-"""Maintenance mode: while it is on, the admin API takes no changes (import validation, 1, step 4)."""
+"""Maintenance mode: while it is on, the admin API takes no changes (import validation 1, step 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The personal tokens of a user, and what the real server's `/api/admin/user` tells of one (import validation, 1, step 3)."""
+"""The personal tokens of a user, and what the real server's `/api/admin/user` tells of one (import validation 1, step 3)."""
 
 from __future__ import annotations
 

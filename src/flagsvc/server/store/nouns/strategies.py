@@ -1,4 +1,4 @@
-"""The strategies of features in their environments (the real server's …/strategies; import validation, 6.3, 7)."""
+"""The strategies of features in their environments (the real server's …/strategies; import validation 6.3, step 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Usage metrics: how often a feature was on and off, by application, environment and hour (specification: Usage metrics, upstream).
+"""Usage metrics: how often a feature was on and off, by application, environment and hour (dialects: POST /api/client/metrics).
 
 Kept for two days (tidying.py calls `forget`). Counts of features that do not exist, or are of another project, are dropped, hours
 to come are this hour, and a sum ends at `MOST`.

@@ -1,4 +1,4 @@
-r"""Naming patterns: JavaScript's regular expressions without flags, searched with a bound (import validation, 4.1 and 10).
+r"""Naming patterns: JavaScript's regular expressions without flags, searched with a bound (import validation 4.1, rule 5; 10).
 
 `compile_pattern` reads a pattern as JavaScript does, older forms included (a lone brace, `\q` for `q`, octal escapes). What RE2 can
 run runs there, in linear time; what it cannot (look-around, references to groups, large counts) goes to a search of our own that

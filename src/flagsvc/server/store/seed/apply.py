@@ -1,4 +1,4 @@
-"""Writing a seed into a database, in the one transaction of the caller (import validation, head: the `given` format)."""
+"""Writing a seed into a database, in the one transaction of the caller (import validation 0.3)."""
 
 from __future__ import annotations
 

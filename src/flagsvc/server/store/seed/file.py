@@ -1,4 +1,4 @@
-"""Reading a seed file, JSON or YAML: what a new flag server holds from the start (import validation, head: the `given` format).
+"""Reading a seed file, JSON or YAML: what a new flag server holds from the start (import validation 0.3).
 
 Every problem of the file is found at once: the shape first, then whether what entries name is there.
 """

@@ -1,4 +1,4 @@
-"""The keys of a seed file, as a table: one row a key, read by the check and by whoever documents the file (import validation)."""
+"""The keys of a seed file, as a table: one row a key, for the check and for the page about it (import validation 0.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The batch operations over the application (import validation, 1, 6 and 7)."""
+"""The batch operations over the application (import validation 1; 6; 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dependencies on the admin API (the real server's …/dependencies; import validation, 6.3, 9)."""
+"""Dependencies on the admin API (the real server's …/dependencies; import validation 6.3, step 9)."""
 
 from __future__ import annotations
 

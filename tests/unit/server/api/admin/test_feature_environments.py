@@ -1,4 +1,4 @@
-"""Features in environments on the admin API: on, off, variants (import validation, 6.3, 2 and 8)."""
+"""Features in environments on the admin API: on, off, variants (import validation 6.3, steps 2 and 8)."""
 
 from __future__ import annotations
 

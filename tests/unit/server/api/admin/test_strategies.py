@@ -1,4 +1,4 @@
-"""Strategies on the admin API: when a feature is on in an environment (import validation, 6.3, 7)."""
+"""Strategies on the admin API: when a feature is on in an environment (import validation 6.3, step 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batch export: which features, and what comes with them (import validation, 7)."""
+"""Batch export: which features, and what comes with them (import validation 7)."""
 
 from __future__ import annotations
 

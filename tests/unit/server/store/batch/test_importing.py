@@ -1,4 +1,4 @@
-"""Batch import: what is refused before anything is written, and what an import tells (import validation, 6, 6.1, 6.2 and 6.4)."""
+"""Batch import: what is refused before anything is written, and what an import tells (import validation 6; 6.1; 6.2; 6.4)."""
 
 from __future__ import annotations
 

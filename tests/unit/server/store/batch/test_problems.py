@@ -1,4 +1,4 @@
-"""What an import would refuse, found without a database (import validation, 6.3)."""
+"""What an import would refuse, found without a database (import validation 6.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each rule of a batch by itself, on what the database is said to hold (import validation, 4.1, 4.2 and 4.3)."""
+"""Each rule of a batch by itself, on what the database is said to hold (import validation 4.1; 4.2; 4.3)."""
 
 from __future__ import annotations
 

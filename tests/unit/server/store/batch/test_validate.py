@@ -1,4 +1,4 @@
-"""Batch validation on a database: what it answers, and that it writes nothing (import validation, 4)."""
+"""Batch validation on a database: what it answers, and that it writes nothing (import validation 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Import, step 1: features are changed or created (import validation, 6.3, 1)."""
+"""Import, step 1: features are changed or created (import validation 6.3, step 1)."""
 
 from __future__ import annotations
 

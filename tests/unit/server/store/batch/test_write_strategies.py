@@ -1,4 +1,4 @@
-"""Import, steps 2, 7, 8 and 9: variants, strategies, states and dependencies (import validation, 6.3)."""
+"""Import, steps 2, 7, 8 and 9: variants, strategies, states and dependencies (import validation 6.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Import, steps 3 to 6: tag types, tags, context fields and links (import validation, 6.3, 3 to 6)."""
+"""Import, steps 3 to 6: tag types, tags, context fields and links (import validation 6.3, steps 3 to 6)."""
 
 from __future__ import annotations
 
