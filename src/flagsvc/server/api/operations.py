@@ -14,11 +14,11 @@ from sqlalchemy import func, select
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import in_brief
 from flagsvc.core.version import VERSION
-from flagsvc.http import docs
 from flagsvc.http.limits import FRONT
 from flagsvc.http.messages import Headers
 from flagsvc.http.shapes import Array, Object, String
-from flagsvc.http.welcome import EndpointEntry, as_json, as_text, prefers_json
+from flagsvc.proxy.api import docs_page
+from flagsvc.proxy.api.first_page import Place, as_json, as_text, prefers_json
 from flagsvc.server.api.answers import JSON
 from flagsvc.server.api.call import ApiAnswer, ApiCall, ApiContext
 from flagsvc.server.api.errors import RETRY_S
@@ -34,17 +34,17 @@ PLAIN = "text/plain; charset=utf-8"
 NAME = "flagsvc server"
 ABOUT = "holds feature flags, and gives them to proxies and server-side SDKs"
 PLACES = (
-    EndpointEntry("GET", "/docs/openapi", "Every endpoint, to read and to try"),
-    EndpointEntry("GET", "/api/client/features", "The flags, for proxies and server-side SDKs", "backend token"),
-    EndpointEntry("GET", "/api/admin/projects", "The admin API begins here", "token of a user, or admin token"),
-    EndpointEntry("GET", "/health", "Tell that the server runs"),
-    EndpointEntry("GET", "/ready", "Tell whether the server and its database answer"),
-    EndpointEntry("GET", "/internal-backstage/prometheus", "Metrics of the server in Prometheus text format"),
+    Place("GET", "/docs/openapi", "Every endpoint, to read and to try"),
+    Place("GET", "/api/client/features", "The flags, for proxies and server-side SDKs", "backend token"),
+    Place("GET", "/api/admin/projects", "The admin API begins here", "token of a user, or admin token"),
+    Place("GET", "/health", "Tell that the server runs"),
+    Place("GET", "/ready", "Tell whether the server and its database answer"),
+    Place("GET", "/internal-backstage/prometheus", "Metrics of the server in Prometheus text format"),
 )
 """What the first page names. Frontend SDKs are told of the proxy where they ask."""
 LASTING: tuple[tuple[bytes, bytes], ...] = ((b"cache-control", b"no-cache"),)
 FIRST_PAGE = (*LASTING, (b"vary", b"Accept"))
-SAFE: Headers = [*docs.SAFE, *LASTING]
+SAFE: Headers = [*docs_page.SAFE, *LASTING]
 
 
 def welcome(call: ApiCall) -> ApiAnswer:
@@ -128,14 +128,14 @@ def describe(call: ApiCall) -> ApiAnswer:
 
 def show_page(call: ApiCall) -> ApiAnswer:
     """Return the page that shows the document."""
-    return ApiAnswer(docs.page("flagsvc server: endpoints", call.request.path), headers=tuple(SAFE))
+    return ApiAnswer(docs_page.page("flagsvc server: endpoints", call.request.path), headers=tuple(SAFE))
 
 
 def show_file(call: ApiCall) -> ApiAnswer:
     """Return a file of the page, which the last segment of the path names."""
     name = PurePath(call.request.path.decode("latin-1")).name.lower()
-    content_type = docs.TYPES[PurePath(name).suffix]
-    return ApiAnswer(docs.contents()[name], headers=(*SAFE, (b"content-type", content_type)))
+    content_type = docs_page.TYPES[PurePath(name).suffix]
+    return ApiAnswer(docs_page.contents()[name], headers=(*SAFE, (b"content-type", content_type)))
 
 
 FILES = tuple(
@@ -148,7 +148,7 @@ FILES = tuple(
         auth=Auth.NONE,
         listed=False,
     )
-    for number, name in enumerate((*docs.BUNDLED, *docs.WRITTEN))
+    for number, name in enumerate((*docs_page.BUNDLED, *docs_page.WRITTEN))
 )
 
 FIRST = Object(
