@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import PurePath
 from urllib.parse import quote
 
-from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
-from prometheus_client.registry import Collector
-from sqlalchemy import func, select
-
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import in_brief
-from flagsvc.core.version import VERSION
-from flagsvc.http.limits import FRONT
 from flagsvc.http.messages import Headers
 from flagsvc.http.shapes import Array, Object, String
 from flagsvc.proxy.api import docs_page
 from flagsvc.proxy.api.first_page import Place, as_json, as_text, prefers_json
+from flagsvc.proxy.api.metrics import CONTENT_TYPE
+from flagsvc.server.api import metrics
 from flagsvc.server.api.answers import JSON
-from flagsvc.server.api.call import ApiAnswer, ApiCall, ApiContext
+from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.errors import RETRY_S
 from flagsvc.server.api.route import Auth, Route
-from flagsvc.server.store.schema import features
-from flagsvc.server.store.store import read_revision
 
-METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 HTML = "text/html; charset=utf-8"
 GOOD = ApiAnswer({"health": "GOOD"})
 BAD = ApiAnswer({"health": "BAD"}, 503, ((b"retry-after", str(RETRY_S).encode()),))
@@ -73,48 +64,9 @@ def ready(call: ApiCall) -> ApiAnswer:
     return GOOD
 
 
-def metrics(call: ApiCall) -> ApiAnswer:
+def scrape(call: ApiCall) -> ApiAnswer:
     """Return every metric in Prometheus text format."""
-    registry = CollectorRegistry(auto_describe=False)
-    ProcessCollector(registry=registry)
-    GCCollector(registry=registry)
-    registry.register(ServerMetrics(call.server))
-    return ApiAnswer(generate_latest(registry))
-
-
-class ServerMetrics(Collector):
-    """The metrics of the flag server; labels are route templates, methods and statuses."""
-
-    def __init__(self, server: ApiContext) -> None:
-        self._server = server
-
-    def collect(self) -> Iterable[Metric]:
-        """Return the metrics as they stand now; without the database, those it tells are left out."""
-        yield InfoMetricFamily("flagsvc_build", "The running version.", {"version": VERSION})
-        requests = CounterMetricFamily(
-            "flagsvc_http_requests", "Requests answered.", labels=["route", "method", "status"]
-        )
-        for (route, method, status), count in self._server.counts.read().items():
-            requests.add_metric([route, method, str(status)], count)
-        yield requests
-        limits = CounterMetricFamily(
-            "flagsvc_limits_reached", "Requests and connections turned away at a limit.", labels=["limit"]
-        )
-        for limit in FRONT:
-            limits.add_metric([limit], self._server.reached.counts[limit])
-        yield limits
-        yield from self._stored()
-
-    def _stored(self) -> Iterable[Metric]:
-        """Return what the database tells."""
-        active = select(func.count()).select_from(features).where(features.c.archived_at.is_(None))
-        try:
-            with self._server.store.reading() as tx:
-                number, count = read_revision(tx.db), tx.db.execute(active).scalar_one()
-        except DatabaseError:
-            return
-        yield GaugeMetricFamily("flagsvc_revision", "Changes of flags that were committed.", number)
-        yield GaugeMetricFamily("flagsvc_features", "Feature flags that are not archived.", count)
+    return ApiAnswer(metrics.text(call.server))
 
 
 def describe(call: ApiCall) -> ApiAnswer:
@@ -195,12 +147,12 @@ ROUTES = (
     ),
     Route(
         path="/internal-backstage/prometheus",
-        handler=metrics,
+        handler=scrape,
         operation="getMetrics",
         summary="Metrics of the server in Prometheus text format.",
         tag="Operational",
         auth=Auth.NONE,
-        media=METRICS_TYPE,
+        media=CONTENT_TYPE,
     ),
     Route(
         path="/docs/openapi.json",
