@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
+from mypy_extensions import mypyc_attr
+
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 """Header fields in order; names are lower case."""
 
@@ -64,6 +66,7 @@ class Response:
         return self.fixed + self.own
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Refused(Exception):  # noqa: N818  (what the caller sent is at fault, not the program)
     """The answer is an error with this status (behaviour: Order of checks).
 
