@@ -8,7 +8,8 @@ from urllib.parse import quote
 import msgspec
 
 from flagsvc.http.call import Answer, Call, Handler
-from flagsvc.proxy.api.answers import ASK_AGAIN, HTML, JSON, Answers
+from flagsvc.http.messages import HTML, JSON
+from flagsvc.proxy.api.answers import ASK_AGAIN, Answers
 from flagsvc.proxy.api.description import document
 from flagsvc.proxy.api.docs_page import SAFE, TYPES, contents, page
 from flagsvc.proxy.api.settings import ServiceSettings
@@ -20,7 +21,7 @@ class OpenApi(Handler):
     def __init__(self, settings: ServiceSettings, answers: Answers) -> None:
         self.settings = settings
         self.answers = answers
-        self.shape = answers.shape(JSON, ASK_AGAIN)
+        self.headers = answers.headers(JSON, ASK_AGAIN)
         self.made: tuple[bytes, bytes] = (b"", b"")
 
     def answer(self, call: Call, body: bytes) -> Answer:
@@ -28,7 +29,7 @@ class OpenApi(Handler):
         root = call.request.root
         if not self.made[1] or self.made[0] != root:
             self.made = (root, msgspec.json.encode(document(self.settings, quote(root))))
-        return self.answers.seal(self.shape, call, self.made[1])
+        return self.answers.seal(self.headers, call, self.made[1])
 
 
 class DocsPage(Handler):
@@ -36,11 +37,11 @@ class DocsPage(Handler):
 
     def __init__(self, answers: Answers) -> None:
         self.answers = answers
-        self.shape = answers.shape(HTML, ASK_AGAIN, SAFE)
+        self.headers = answers.headers(HTML, ASK_AGAIN, SAFE)
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return the page."""
-        return self.answers.seal(self.shape, call, page("flagsvc proxy: endpoints", call.request.path))
+        return self.answers.seal(self.headers, call, page("flagsvc proxy: endpoints", call.request.path))
 
 
 class File(Handler):
@@ -48,12 +49,12 @@ class File(Handler):
 
     def __init__(self, name: str, content: bytes, answers: Answers) -> None:
         self.answers = answers
-        self.shape = answers.shape(TYPES[Path(name).suffix], ASK_AGAIN, SAFE)
+        self.headers = answers.headers(TYPES[Path(name).suffix], ASK_AGAIN, SAFE)
         self.content = content
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return the file."""
-        return self.answers.seal(self.shape, call, self.content)
+        return self.answers.seal(self.headers, call, self.content)
 
 
 def files(answers: Answers) -> dict[str, Handler]:

@@ -17,6 +17,11 @@ HEAD: Final = b"HEAD"
 POST: Final = b"POST"
 OPTIONS: Final = b"OPTIONS"
 
+JSON: Final = b"application/json; charset=utf-8"
+TEXT: Final = b"text/plain; charset=utf-8"
+HTML: Final = b"text/html; charset=utf-8"
+"""Content types of answers."""
+
 
 class Request:
     """The head of one request.

@@ -11,7 +11,8 @@ from urllib.parse import quote
 import msgspec
 
 from flagsvc.http.call import Answer, Call, Handler
-from flagsvc.proxy.api.answers import ASK_AGAIN, JSON, TEXT, Answers, FixedHeaders
+from flagsvc.http.messages import JSON, TEXT
+from flagsvc.proxy.api.answers import ASK_AGAIN, Answers, ResponseHeaders
 from flagsvc.proxy.api.first_page import Place, as_json, as_text, prefers_json
 from flagsvc.proxy.api.routes import Auth, RouteRow
 from flagsvc.proxy.api.settings import ServiceSettings
@@ -34,8 +35,8 @@ class FirstPage(Handler):
         self.answers = answers
         self.base = settings.base_path
         self.rows = [row for row in rows if row.listed and row.path != "/" and told(row, settings)]
-        self.text = FixedHeaders(answers.cors, TEXT, ASK_AGAIN, VARY, [])
-        self.json = FixedHeaders(answers.cors, JSON, ASK_AGAIN, VARY, [])
+        self.text = ResponseHeaders(answers.cors, TEXT, ASK_AGAIN, VARY, [])
+        self.json = ResponseHeaders(answers.cors, JSON, ASK_AGAIN, VARY, [])
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return the endpoints as they are reached from where the caller is."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from flagsvc.http.call import Answer, Call, Handler
 from flagsvc.http.messages import Response
 from flagsvc.proxy.api import metrics
-from flagsvc.proxy.api.answers import ASK_AGAIN, Answers, FixedHeaders
+from flagsvc.proxy.api.answers import ASK_AGAIN, Answers, ResponseHeaders
 from flagsvc.proxy.api.metrics import CONTENT_TYPE, Key, Labels, measure, measured
 from flagsvc.proxy.api.samples import KEPT, SERVED, SPECIFIED, Sources, readings
 
@@ -49,15 +49,15 @@ class Prometheus(Handler):
         self.sources = sources
         self.answers = answers
         self.elsewhere = elsewhere
-        self.shape: FixedHeaders = answers.shape(CONTENT_TYPE.encode(), ASK_AGAIN)
+        self.headers: ResponseHeaders = answers.headers(CONTENT_TYPE.encode(), ASK_AGAIN)
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return every metric in Prometheus text format."""
         if self.elsewhere is not None:
             return self.later(call, self.elsewhere)
         text = exposition(self.sources, readings(self.sources))
-        return self.answers.seal(self.shape, call, text)
+        return self.answers.seal(self.headers, call, text)
 
     async def later(self, call: Call, elsewhere: Elsewhere) -> Response:
         """Return the same of all processes; raises Refused (503) where that cannot be had."""
-        return self.answers.seal(self.shape, call, await elsewhere())
+        return self.answers.seal(self.headers, call, await elsewhere())

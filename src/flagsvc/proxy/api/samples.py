@@ -96,7 +96,7 @@ class Sources(NamedTuple):
 
 Row: TypeAlias = MetricRow[Sources]
 
-SPECIFIED = (
+SPECIFIED: tuple[Row, ...] = (
     Row(
         "last_metrics_update_epoch_timestamp_ms",
         "gauge",
@@ -166,7 +166,7 @@ def collected(what: str) -> Callable[[Sources], Mapping[Labels, float]]:
     return lambda _: {(str(generation),): stats[what] for generation, stats in enumerate(gc.get_stats())}
 
 
-KEPT = (
+KEPT: tuple[Row, ...] = (
     Row(
         "flagsvc_build_info",
         "gauge",
@@ -248,7 +248,7 @@ KEPT = (
 """What only the process that keeps the configuration knows."""
 
 GENERATION = ("generation",)
-SERVED = (
+SERVED: tuple[Row, ...] = (
     Row(
         "flagsvc_usage_dropped",
         "counter",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from flagsvc.http.shapes import Array, Boolean, Integer, Map, Named, Number, Object, OneOf, Record, Schema, String
+from flagsvc.proxy.api.first_page import Place
 from flagsvc.proxy.api.reports import MAX_COUNT
 from flagsvc.proxy.api.route import Parameter
 
@@ -102,14 +103,7 @@ REGISTRATION = Named(
     ),
 )
 FEATURES = Named("Features", Record({"version": Integer(), "features": Array()}, required=("features",)))
-ENDPOINT = Named(
-    "Place",
-    Record(
-        {"method": TEXT, "path": TEXT, "description": TEXT, "key": TEXT},
-        required=("method", "path", "description", "key"),
-        closed=True,
-    ),
-)
+ENDPOINT = Named("Place", Record(dict.fromkeys(Place._fields, TEXT), required=Place._fields, closed=True))
 FIRST_PAGE = Named(
     "Welcome",
     Record(

@@ -54,7 +54,7 @@ def limits(scrape: Scrape) -> dict[Labels, float]:
     return {(limit,): scrape.server.reached.counts[limit] for limit in FRONT}
 
 
-OWN = (
+OWN: tuple[Row, ...] = (
     Row("flagsvc_build_info", "gauge", "The running version.", lambda _: {(VERSION,): 1}, ("version",)),
     requests_row(requests),
     limits_row(limits),
@@ -62,13 +62,13 @@ OWN = (
         "flagsvc_revision",
         "gauge",
         "Changes of flags that were committed.",
-        lambda of: {(): of.stored.revision} if of.stored else None,
+        lambda of: None if of.stored is None else {(): of.stored.revision},
     ),
     Row(
         "flagsvc_features",
         "gauge",
         "Feature flags that are not archived.",
-        lambda of: {(): of.stored.features} if of.stored else None,
+        lambda of: None if of.stored is None else {(): of.stored.features},
     ),
 )
 """The metrics of the flag server's own."""

@@ -7,21 +7,18 @@ from urllib.parse import quote
 
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import in_brief
-from flagsvc.http.messages import Headers
+from flagsvc.http.messages import HTML, JSON, TEXT, Headers
 from flagsvc.http.shapes import Array, Object, String
 from flagsvc.proxy.api import docs_page
 from flagsvc.proxy.api.first_page import Place, as_json, as_text, prefers_json
 from flagsvc.proxy.api.metrics import CONTENT_TYPE
 from flagsvc.server.api import metrics
-from flagsvc.server.api.answers import JSON
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.errors import RETRY_S
 from flagsvc.server.api.route import Auth, Route
 
-HTML = "text/html; charset=utf-8"
 GOOD = ApiAnswer({"health": "GOOD"})
 BAD = ApiAnswer({"health": "BAD"}, 503, ((b"retry-after", str(RETRY_S).encode()),))
-PLAIN = "text/plain; charset=utf-8"
 NAME = "flagsvc server"
 ABOUT = "holds feature flags, and gives them to proxies and server-side SDKs"
 PLACES = (
@@ -44,7 +41,7 @@ def welcome(call: ApiCall) -> ApiAnswer:
     places = [each._replace(path=root + each.path) for each in PLACES]
     if prefers_json(call.head.accept):
         return ApiAnswer(as_json(NAME, ABOUT, places), headers=(*FIRST_PAGE, (b"content-type", JSON)))
-    return ApiAnswer(as_text(NAME, ABOUT, places).encode(), headers=(*FIRST_PAGE, (b"content-type", PLAIN.encode())))
+    return ApiAnswer(as_text(NAME, ABOUT, places).encode(), headers=(*FIRST_PAGE, (b"content-type", TEXT)))
 
 
 def health(call: ApiCall) -> ApiAnswer:
@@ -107,12 +104,7 @@ FIRST = Object(
     {
         "name": String(),
         "description": String(),
-        "endpoints": Array(
-            Object(
-                {"method": String(), "path": String(), "description": String(), "key": String()},
-                required=("method", "path", "description", "key"),
-            )
-        ),
+        "endpoints": Array(Object({name: String() for name in Place._fields}, required=Place._fields)),
     },
     required=("name", "description", "endpoints"),
 )
@@ -124,7 +116,7 @@ ROUTES = (
         summary="Say what this is and where to go, as text or JSON.",
         tag="Operational",
         auth=Auth.NONE,
-        media=PLAIN,
+        media=TEXT.decode(),
         as_json=FIRST,
         in_memory=True,
     ),
@@ -169,7 +161,7 @@ ROUTES = (
         summary="A page that shows the description and tries the endpoints.",
         tag="Operational",
         auth=Auth.NONE,
-        media=HTML,
+        media=HTML.decode(),
     ),
     *FILES,
 )

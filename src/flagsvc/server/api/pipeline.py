@@ -16,7 +16,7 @@ from flagsvc.http.call import CLIENT_SPEC, HEADERS, KEY
 from flagsvc.http.call import Call as Head
 from flagsvc.http.limits import BODY, QUERY
 from flagsvc.http.limits import HEADERS as HEADERS_SIZE
-from flagsvc.http.messages import GET, OPTIONS, Refused, Request, Response
+from flagsvc.http.messages import GET, HTML, OPTIONS, Refused, Request, Response
 from flagsvc.http.shapes import ShapeError, check
 from flagsvc.proxy.api import refusals
 from flagsvc.server.api import errors
@@ -36,7 +36,6 @@ TABLE = HEADERS | {b"authorization": KEY, b"unleash-client-spec": CLIENT_SPEC}
 """The headers that are read."""
 CHANGING = ("POST", "PUT", "DELETE")
 """Methods that maintenance mode stops; as on the real server, PATCH is none of them."""
-TEXT = b"text/html; charset=utf-8"
 DISCARDED_DIGITS = 7
 """A body whose length has no more digits is left to the transport to discard, so that its sender gets to see the answer."""
 WORDS = {
@@ -189,7 +188,7 @@ class Pipeline:
         if not found:
             raise errors.unknown_path(path)
         methods = allowed(found).encode()
-        response = self._answers.respond(head, ApiAnswer(methods, headers=((b"allow", methods),)), TEXT)
+        response = self._answers.respond(head, ApiAnswer(methods, headers=((b"allow", methods),)), HTML)
         return self._done(head, response, None)
 
     def _call(self, head: Head, match: Match, caller: Caller, parsed: Parsed) -> ApiCall:
