@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from flagsvc.http.server import Limits
+from flagsvc.http.shapes import Shape
 from flagsvc.proxy.api.routes import ROUTES, Auth, Limit, RouteRow
+from flagsvc.proxy.api.schemas import LOOKUP, METRICS, REGISTRATION
 from support.aio import asynchronous
 from support.frontkit import dial, head
 from support.wirekit import KEY, TOKEN, TRANSPORTS, Answer, Opener, Wire, open_wire
@@ -45,12 +47,12 @@ WRONG: dict[str, str | None] = {
     "a long key": "k" * 10_000,
 }
 """What opens no route that needs a key."""
-BODIES: dict[str, bytes] = {
-    "": b"",
-    "Lookup": b'{"context":{"userId":"7"},"toggles":["on","nowhere"]}',
-    "Metrics": b'{"appName":"a","instanceId":"i","bucket":{"start":"2026-01-01T00:00:00Z","stop":"2026-01-01T00:01:00Z",'
+BODIES: dict[Shape | None, bytes] = {
+    None: b"",
+    LOOKUP: b'{"context":{"userId":"7"},"toggles":["on","nowhere"]}',
+    METRICS: b'{"appName":"a","instanceId":"i","bucket":{"start":"2026-01-01T00:00:00Z","stop":"2026-01-01T00:01:00Z",'
     b'"toggles":{"on":{"yes":1,"no":0,"variants":{}}}}}',
-    "Registration": b'{"appName":"a","instanceId":"i","interval":1000,"started":"2026-01-01T00:00:00Z","strategies":["default"]}',
+    REGISTRATION: b'{"appName":"a","instanceId":"i","interval":1000,"started":"2026-01-01T00:00:00Z","strategies":["default"]}',
 }
 """A good body for each schema."""
 MALFORMED = (
@@ -198,7 +200,7 @@ def test_what_is_slow(opened: Opener, row: RouteRow) -> None:
         assert wire.last.taken == 0
     counted = wire.counted()
     asked(wire, row, with_key(row), gone=True)
-    assert wire.counted() == {} and (counted or row.body == "Registration")
+    assert wire.counted() == {} and (counted or row.body is REGISTRATION)
 
 
 DAWDLING = Limits(header_s=10, body_s=10)

@@ -6,18 +6,20 @@ from typing import Any
 
 import pytest
 
+from flagsvc.http.shapes import Shape
 from flagsvc.proxy.api.routes import ROUTES, Auth, RouteRow
+from flagsvc.proxy.api.schemas import LOOKUP, METRICS, REGISTRATION
 from support.wirekit import KEY, TOKEN, Opener
 
 EVERYTHING: dict[str, Any] = {"enable_oas": True, "enable_all_endpoint": True}
-BODIES: dict[str, Any] = {
-    "Lookup": {},
-    "Metrics": {
+BODIES: dict[Shape, Any] = {
+    LOOKUP: {},
+    METRICS: {
         "appName": "a",
         "instanceId": "i",
         "bucket": {"start": "2026-01-01T00:00:00Z", "stop": "2026-01-01T00:01:00Z", "toggles": {}},
     },
-    "Registration": {"appName": "a", "interval": 5, "started": "2026-01-01T00:00:00Z", "strategies": []},
+    REGISTRATION: {"appName": "a", "interval": 5, "started": "2026-01-01T00:00:00Z", "strategies": []},
 }
 KEYS = {Auth.NONE: (), Auth.CLIENT: (KEY,), Auth.SERVER: (TOKEN,), Auth.EITHER: (KEY, TOKEN)}
 

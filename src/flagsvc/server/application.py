@@ -20,9 +20,8 @@ from flagsvc.http.call import Call
 from flagsvc.http.client.sealing import sealed
 from flagsvc.http.contract import Contract
 from flagsvc.http.limits import Reached
-from flagsvc.http.messages import Response
+from flagsvc.http.messages import JSON, Response
 from flagsvc.http.server.asgi import AsgiApp, Receive, Scope, Send
-from flagsvc.server.api.answers import JSON
 from flagsvc.server.api.operations import BAD
 from flagsvc.server.api.pipeline import HEADER_LIMIT, QUERY_LIMIT, TABLE
 from flagsvc.server.runtime import ServerRuntime, open_runtime

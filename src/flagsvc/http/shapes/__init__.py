@@ -26,6 +26,7 @@ The rows:
     Array(items, min_items=, max_items=)
     Object({name: shape}, required=("name",), closed=False, rest=None)          properties are checked in the order given;
                                                                                 `rest` is the shape of further properties
+    Record(…)                     an Object whose schema lists the properties first
     Map(values)                   an object of any keys with values of one shape
     Nullable(shape)    Named("componentName", shape)
     AnyOf(shape, shape, base=Object())    OneOf(shape, shape)                   `base` holds besides; its type is checked first
@@ -36,7 +37,7 @@ Each but Named takes `description=` and `example=`, which only OpenAPI shows. Ob
 
 from flagsvc.http.shapes.alternatives import AnyOf, OneOf
 from flagsvc.http.shapes.checking import check, components, json_schema
-from flagsvc.http.shapes.containers import Array, Map, Object
+from flagsvc.http.shapes.containers import Array, Map, Object, Record
 from flagsvc.http.shapes.scalars import Boolean, Enum, Integer, Number, String
 from flagsvc.http.shapes.shape import Anything, Named, Nullable, Schema, Shape
 from flagsvc.http.shapes.violation import Detail, ShapeError
@@ -55,6 +56,7 @@ __all__ = [
     "Number",
     "Object",
     "OneOf",
+    "Record",
     "Schema",
     "Shape",
     "ShapeError",

@@ -6,11 +6,13 @@ Members are coerced in place. A container looks only at members whose Python typ
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-from flagsvc.http.shapes.shape import MISMATCH, Schema, Shape, bare
+from flagsvc.http.shapes.shape import MISMATCH, Anything, Schema, Shape, bare
 from flagsvc.http.shapes.text import keys_in_order, number_text
 from flagsvc.http.shapes.violation import Fault, Violation, broken
+
+RECORD_ORDER: Final = ("type", "properties", "required", "additionalProperties")
 
 
 def take_member(holder: Any, key: Any, shape: Shape) -> None:
@@ -28,21 +30,22 @@ def take_member(holder: Any, key: Any, shape: Shape) -> None:
 
 
 class Array(Shape):
-    """A list of values of one shape."""
+    """A list of values of one shape, or of any values where no shape is given."""
 
     rule = "must be array"
 
     def __init__(
         self,
-        items: Shape,
+        items: Shape | None = None,
         *,
         min_items: int = 0,
         max_items: int | None = None,
         description: str = "",
         example: object = None,
     ) -> None:
-        self.items = items
-        self.bare_items = bare(items)
+        self.items = items or Anything()
+        self.bare_items = bare(self.items)
+        self.told_items = items is not None
         self.min_items = min_items
         self.max_items = max_items
         self.told(description, example)
@@ -74,7 +77,8 @@ class Array(Shape):
         """Return the schema."""
         bounds = {"minItems": self.min_items or None, "maxItems": self.max_items}
         given = {name: bound for name, bound in bounds.items() if bound is not None}
-        return {"type": "array", "items": self.items.described(self.items.schema()), **given}
+        items = {"items": self.items.described(self.items.schema())} if self.told_items else {}
+        return {"type": "array", **items, **given}
 
     def below(self) -> Iterable[Shape]:
         """Return the shape of the items."""
@@ -152,6 +156,18 @@ class Object(Shape):
     def below(self) -> Iterable[Shape]:
         """Return the shapes of the properties."""
         return (*self.properties.values(), *([self.rest] if self.rest else []))
+
+
+class Record(Object):
+    """An object whose schema lists the properties before what is required of them.
+
+    Published documents have this order, and their entity tags depend on it.
+    """
+
+    def schema(self) -> Schema:
+        """Return the schema."""
+        schema = super().schema()
+        return {name: schema[name] for name in RECORD_ORDER if name in schema}
 
 
 class Map(Object):

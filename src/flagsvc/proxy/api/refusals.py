@@ -8,6 +8,7 @@ from flagsvc.http.limits import ANSWER, CONNECTIONS, HEADERS, MEMORY, QUERY
 from flagsvc.http.messages import Refused
 
 MAX_SHOWN = 200
+NO_TLS = "this port speaks plain HTTP, and this is a TLS handshake: use http:// here"
 
 
 def answer_too_large() -> Refused:
@@ -77,7 +78,7 @@ def no_http() -> Refused:
 
 def no_tls() -> Refused:
     """Return the 400 for a TLS handshake on a port of plain HTTP."""
-    return Refused(400, "this port speaks plain HTTP, and this is a TLS handshake: use http:// here", [])
+    return Refused(400, NO_TLS, [])
 
 
 def unexpected() -> Refused:

@@ -1,18 +1,38 @@
-"""The shapes of bodies as JSON Schema, for the OpenAPI document (specification: Resources)."""
+"""The shapes of bodies and of query strings (specification: Resources and their fields)."""
 
 from __future__ import annotations
 
+from flagsvc.http.shapes import Array, Boolean, Integer, Map, Named, Number, Object, OneOf, Record, Schema, String
+from flagsvc.proxy.api.first_page import Place
 from flagsvc.proxy.api.reports import MAX_COUNT
+from flagsvc.proxy.api.route import Parameter
 
-TEXT = {"type": "string"}
-SCALAR = {"type": ["string", "number", "boolean", "null"]}
-COUNT = {"type": "integer", "minimum": 0, "maximum": MAX_COUNT}
-DATE = {"type": "string", "format": "date-time"}
-TIME = {
-    "description": "A date as JavaScript reads it, or epoch milliseconds; anything else is ignored.",
-    "type": ["string", "number", "boolean", "null"],
-}
-NAMES = {"type": "array", "items": TEXT}
+TEXT = String()
+FLAG = Boolean()
+NAMES = Array(TEXT)
+COUNT = Integer(minimum=0, maximum=MAX_COUNT)
+DATE = String(format="date-time")
+SCALARS = ["string", "number", "boolean", "null"]
+
+
+class Scalar(String):
+    """A text. Any value that is neither array nor object may be sent for it."""
+
+    def schema(self) -> Schema:
+        """Return the schema."""
+        return {"type": SCALARS}
+
+
+class Time(Scalar):
+    """A moment as callers of an evaluation write it."""
+
+    def schema(self) -> Schema:
+        """Return the schema."""
+        return {
+            "description": "A date as JavaScript reads it, or epoch milliseconds; anything else is ignored.",
+            "type": SCALARS,
+        }
+
 
 CONTEXT_FIELDS = {
     "appName": "Name of the application; without it the proxy's own.",
@@ -21,113 +41,105 @@ CONTEXT_FIELDS = {
     "sessionId": "The session; without it each answer that is a list draws a random one.",
     "remoteAddress": "Address of the user; without it the caller's.",
 }
-
-
-def ref(name: str) -> dict[str, object]:
-    """Return a reference to one of SCHEMAS."""
-    return {"$ref": f"#/components/schemas/{name}"}
-
-
-def record(properties: dict[str, object], *required: str, closed: bool = False) -> dict[str, object]:
-    """Return the schema of an object; `closed` allows no further properties."""
-    schema: dict[str, object] = {"type": "object", "properties": properties}
-    if required:
-        schema["required"] = list(required)
-    if closed:
-        schema["additionalProperties"] = False
-    return schema
-
-
-SCHEMAS: dict[str, dict[str, object]] = {
-    "Payload": record({"type": TEXT, "value": TEXT}),
-    "Variant": record(
-        {"name": TEXT, "enabled": {"type": "boolean"}, "payload": ref("Payload")},
-        "name",
-        "enabled",
-    ),
-    "Toggle": record(
-        {
-            "name": TEXT,
-            "enabled": {"type": "boolean"},
-            "impressionData": {"type": "boolean"},
-            "variant": ref("Variant"),
+CONTEXT_PARAMETERS = (
+    *(Parameter(name, text) for name, text in CONTEXT_FIELDS.items()),
+    Parameter("currentTime", "A date as JavaScript reads it."),
+    Parameter(
+        "properties",
+        "Further fields: `properties[region]=eu`. A parameter of any other name is a property too.",
+        style="deepObject",
+        schema={
+            "type": "object",
+            "propertyNames": {"pattern": r"^[^\[\]]+$"},
+            "additionalProperties": {"type": "string"},
+            "examples": [{}],
         },
-        "name",
-        "enabled",
-        "impressionData",
-        "variant",
     ),
-    "Toggles": record({"toggles": {"type": "array", "items": ref("Toggle")}}, "toggles", closed=True),
-    "Context": {
-        **record(
-            {name: {**SCALAR, "description": text} for name, text in CONTEXT_FIELDS.items()}
-            | {"currentTime": TIME, "properties": {"type": "object", "additionalProperties": SCALAR}}
-        ),
-        "description": "Who asks. Any further field is a property of that name.",
-    },
-    "Lookup": record({"toggles": NAMES, "context": ref("Context")}),
-    "Counts": record({"yes": COUNT, "no": COUNT, "variants": {"type": "object", "additionalProperties": COUNT}}),
-    "Bucket": record(
-        {"start": DATE, "stop": DATE, "toggles": {"type": "object", "additionalProperties": ref("Counts")}},
-        "start",
-        "stop",
-        "toggles",
+)
+"""The parameters that make a context."""
+
+PAYLOAD = Named("Payload", Record({"type": TEXT, "value": TEXT}))
+VARIANT = Named("Variant", Record({"name": TEXT, "enabled": FLAG, "payload": PAYLOAD}, required=("name", "enabled")))
+TOGGLE = Named(
+    "Toggle",
+    Record(
+        {"name": TEXT, "enabled": FLAG, "impressionData": FLAG, "variant": VARIANT},
+        required=("name", "enabled", "impressionData", "variant"),
     ),
-    "Metrics": record(
-        {"appName": TEXT, "instanceId": TEXT, "environment": TEXT, "bucket": ref("Bucket")},
-        "appName",
-        "instanceId",
-        "bucket",
+)
+TOGGLES = Named("Toggles", Record({"toggles": Array(TOGGLE)}, required=("toggles",), closed=True))
+CONTEXT = Named(
+    "Context",
+    Record(
+        {name: Scalar(description=text) for name, text in CONTEXT_FIELDS.items()}
+        | {"currentTime": Time(), "properties": Map(Scalar())},
+        description="Who asks. Any further field is a property of that name.",
     ),
-    "Registration": record(
+)
+LOOKUP = Named("Lookup", Record({"toggles": NAMES, "context": CONTEXT}))
+COUNTS = Named("Counts", Record({"yes": COUNT, "no": COUNT, "variants": Map(COUNT)}))
+BUCKET = Named(
+    "Bucket", Record({"start": DATE, "stop": DATE, "toggles": Map(COUNTS)}, required=("start", "stop", "toggles"))
+)
+METRICS = Named(
+    "Metrics",
+    Record(
+        {"appName": TEXT, "instanceId": TEXT, "environment": TEXT, "bucket": BUCKET},
+        required=("appName", "instanceId", "bucket"),
+    ),
+)
+REGISTRATION = Named(
+    "Registration",
+    Record(
         {
             "appName": TEXT,
             "instanceId": TEXT,
             "sdkVersion": TEXT,
-            "interval": {"type": "number"},
-            "started": {"oneOf": [DATE, {"type": "number"}]},
+            "interval": Number(),
+            "started": OneOf(DATE, Number()),
             "strategies": NAMES,
         },
-        "appName",
-        "interval",
-        "started",
-        "strategies",
+        required=("appName", "interval", "started", "strategies"),
     ),
-    "Features": record({"version": {"type": "integer"}, "features": {"type": "array"}}, "features"),
-    "Place": record(
-        {"method": TEXT, "path": TEXT, "description": TEXT, "key": TEXT},
-        *("method", "path", "description", "key"),
+)
+FEATURES = Named("Features", Record({"version": Integer(), "features": Array()}, required=("features",)))
+ENDPOINT = Named("Place", Record(dict.fromkeys(Place._fields, TEXT), required=Place._fields, closed=True))
+FIRST_PAGE = Named(
+    "Welcome",
+    Record(
+        {"name": TEXT, "description": TEXT, "endpoints": Array(ENDPOINT)},
+        required=("name", "description", "endpoints"),
         closed=True,
     ),
-    "Welcome": record(
-        {"name": TEXT, "description": TEXT, "endpoints": {"type": "array", "items": ref("Place")}},
-        *("name", "description", "endpoints"),
-        closed=True,
-    ),
-    "Document": record({"openapi": TEXT, "info": {"type": "object"}, "paths": {"type": "object"}}, "openapi"),
-    "Problem": record({"instancePath": TEXT, "message": TEXT}, "instancePath", "message", closed=True),
-    "Error": record({"error": TEXT, "validation": {"type": "array", "items": ref("Problem")}}, "error", closed=True),
-}
-"""Every named shape."""
+)
+DOCUMENT = Named("Document", Record({"openapi": TEXT, "info": Object(), "paths": Object()}, required=("openapi",)))
+PROBLEM = Named(
+    "Problem", Record({"instancePath": TEXT, "message": TEXT}, required=("instancePath", "message"), closed=True)
+)
+ERROR = Named("Error", Record({"error": TEXT, "validation": Array(PROBLEM)}, required=("error",), closed=True))
 
-EXAMPLES: dict[str, object] = {
-    "Lookup": {"context": {"userId": "7", "sessionId": "a1b2", "properties": {"region": "eu"}}},
-    "Metrics": {
-        "appName": "shop",
-        "instanceId": "shop-1",
-        "bucket": {
-            "start": "2026-01-01T12:00:00Z",
-            "stop": "2026-01-01T12:01:00Z",
-            "toggles": {"new-checkout": {"yes": 12, "no": 3, "variants": {"disabled": 15}}},
-        },
+NAMED: tuple[Named, ...] = (
+    *(PAYLOAD, VARIANT, TOGGLE, TOGGLES, CONTEXT, LOOKUP, COUNTS, BUCKET, METRICS, REGISTRATION),
+    *(FEATURES, ENDPOINT, FIRST_PAGE, DOCUMENT, PROBLEM, ERROR),
+)
+"""Every shape with a name, in the order of the OpenAPI document."""
+
+LOOKUP_EXAMPLE = {"context": {"userId": "7", "sessionId": "a1b2", "properties": {"region": "eu"}}}
+METRICS_EXAMPLE = {
+    "appName": "shop",
+    "instanceId": "shop-1",
+    "bucket": {
+        "start": "2026-01-01T12:00:00Z",
+        "stop": "2026-01-01T12:01:00Z",
+        "toggles": {"new-checkout": {"yes": 12, "no": 3, "variants": {"disabled": 15}}},
     },
-    "Registration": {
-        "appName": "shop",
-        "instanceId": "shop-1",
-        "sdkVersion": "some-sdk:1.0.0",
-        "interval": 60,
-        "started": "2026-01-01T12:00:00Z",
-        "strategies": ["default"],
-    },
+}
+REGISTRATION_EXAMPLE = {
+    "appName": "shop",
+    "instanceId": "shop-1",
+    "sdkVersion": "some-sdk:1.0.0",
+    "interval": 60,
+    "started": "2026-01-01T12:00:00Z",
+    "strategies": ["default"],
 }
 """A body of each shape that callers send: what the interactive page begins with."""

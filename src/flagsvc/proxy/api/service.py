@@ -15,12 +15,12 @@ from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger, where
 from flagsvc.http.call import Answer, Call, Resource, StatusCounts
 from flagsvc.http.contract import Contract
-from flagsvc.http.media import media, too_large
 from flagsvc.http.messages import GET, HEAD, OPTIONS, Headers, Refused, Request, Response
 from flagsvc.http.networks import network_of
 from flagsvc.http.trust import TrustedProxies, plain, read
 from flagsvc.proxy.api import refusals
 from flagsvc.proxy.api.build import Ports, build
+from flagsvc.proxy.api.encoding import media, too_large
 from flagsvc.proxy.api.enrich import EnricherError
 from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
 from flagsvc.proxy.api.prometheus import Elsewhere

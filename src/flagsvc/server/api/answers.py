@@ -10,12 +10,11 @@ import msgspec
 from flagsvc.http.call import Call as Head
 from flagsvc.http.compression import Negotiator, gzip
 from flagsvc.http.etag import etag
-from flagsvc.http.messages import HEAD, Headers, Response
+from flagsvc.http.messages import HEAD, JSON, Headers, Response
 from flagsvc.http.shapes.text import to_json
 from flagsvc.server.api.call import ApiAnswer
 from flagsvc.server.api.errors import Failure
 
-JSON = b"application/json; charset=utf-8"
 PLAIN_JSON = b"application/json"
 VARY = (b"vary", b"Accept-Encoding")
 WITHOUT_BODY = (204, 304)

@@ -16,8 +16,9 @@ from flagsvc.http.call import CLIENT_SPEC, HEADERS, KEY
 from flagsvc.http.call import Call as Head
 from flagsvc.http.limits import BODY, QUERY
 from flagsvc.http.limits import HEADERS as HEADERS_SIZE
-from flagsvc.http.messages import GET, OPTIONS, Request, Response
+from flagsvc.http.messages import GET, HTML, OPTIONS, Refused, Request, Response
 from flagsvc.http.shapes import ShapeError, check
+from flagsvc.proxy.api import refusals
 from flagsvc.server.api import errors
 from flagsvc.server.api.answers import Answers
 from flagsvc.server.api.authorization import ADMIN_API, NOBODY, Authorization, Caller, area
@@ -35,7 +36,6 @@ TABLE = HEADERS | {b"authorization": KEY, b"unleash-client-spec": CLIENT_SPEC}
 """The headers that are read."""
 CHANGING = ("POST", "PUT", "DELETE")
 """Methods that maintenance mode stops; as on the real server, PATCH is none of them."""
-TEXT = b"text/html; charset=utf-8"
 DISCARDED_DIGITS = 7
 """A body whose length has no more digits is left to the transport to discard, so that its sender gets to see the answer."""
 WORDS = {
@@ -44,7 +44,6 @@ WORDS = {
     503: "too many connections, or too many requests under way",
 }
 """What is told to whom no request could be read from, by status."""
-NO_TLS = "this port speaks plain HTTP, and this is a TLS handshake: use http:// here"
 LIMITS = {413: BODY, 414: QUERY, 431: HEADERS_SIZE}
 """The limit that was reached, by the status that says so."""
 HEADER_LIMIT = 16_384
@@ -91,12 +90,12 @@ class Pipeline:
                 head.huge = True
                 raise errors.bare(431, WORDS[431])
             if len(head.request.query) > QUERY_LIMIT:
-                raise errors.bare(414, f"the query string is longer than {QUERY_LIMIT} bytes")
+                raise refusals.query_too_long(QUERY_LIMIT)
             head.found = self._door.caller(head.key, self._below(plain_path(head.request.path)), twice=head.keyed_twice)
             how = reading(head, self._limit)
             head.limit = 0 if how is None else how.limit
-        except Failure as failure:
-            return self._fail(head, failure, None)
+        except Refused as refused:
+            return self._fail(head, errors.in_form(refused), None)
         except Exception as error:  # the last resort: a caller gets an answer whatever happens
             return self.fail(head, error)
         return head
@@ -189,7 +188,7 @@ class Pipeline:
         if not found:
             raise errors.unknown_path(path)
         methods = allowed(found).encode()
-        response = self._answers.respond(head, ApiAnswer(methods, headers=((b"allow", methods),)), TEXT)
+        response = self._answers.respond(head, ApiAnswer(methods, headers=((b"allow", methods),)), HTML)
         return self._done(head, response, None)
 
     def _call(self, head: Head, match: Match, caller: Caller, parsed: Parsed) -> ApiCall:
@@ -209,8 +208,8 @@ class Pipeline:
 
     def _answer_to(self, head: Head, error: Exception, route: Route | None) -> Response:
         """Return the answer to a request that did not get through."""
-        if isinstance(error, Failure):
-            return self._fail(head, error, route)
+        if isinstance(error, Refused):
+            return self._fail(head, errors.in_form(error), route)
         if isinstance(error, Refusal):
             return self._fail(head, errors.refused(error), route)
         if isinstance(error, ShapeError):

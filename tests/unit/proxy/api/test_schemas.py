@@ -10,7 +10,8 @@ import pytest
 
 from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.context import Context
-from flagsvc.proxy.api.schemas import SCHEMAS
+from flagsvc.http.shapes import components
+from flagsvc.proxy.api.schemas import NAMED
 
 FEATURES: list[dict[str, Any]] = [
     {"name": "plain", "enabled": True, "strategies": []},
@@ -22,6 +23,9 @@ FEATURES: list[dict[str, Any]] = [
     },
     {"name": "off", "enabled": False, "impressionData": True},
 ]
+
+
+SCHEMAS = components(NAMED)
 
 
 def validator(name: str) -> Any:
@@ -42,6 +46,11 @@ def test_what_the_engine_says_fits(state: bool) -> None:
     ):
         toggles.validate(json.loads(body))
         assert json.loads(body)["toggles"]
+
+
+def test_every_shape_with_a_name_is_listed_once() -> None:
+    """The OpenAPI document tells of the listed ones alone."""
+    assert sorted(shape.name for shape in NAMED) == list(SCHEMAS)
 
 
 @pytest.mark.parametrize("name", list(SCHEMAS))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flagsvc.proxy.api.route import Parameter
 from flagsvc.server.api.admin import shapes_features as shapes
 from flagsvc.server.api.admin.features import ONE, PROJECT, TAG, TRUE
 from flagsvc.server.api.admin.strategies import place_of
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Handler, Parameter, Route
+from flagsvc.server.api.route import Handler, Route
 from flagsvc.server.shapes.features import FEATURE_ENVIRONMENT
 from flagsvc.server.store.nouns import feature_environments
 from flagsvc.server.store.nouns.strategies import StrategyPlace

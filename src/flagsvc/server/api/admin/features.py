@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from flagsvc.proxy.api.route import Parameter
 from flagsvc.server.api.admin import shapes_features as shapes
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Parameter, Route
+from flagsvc.server.api.route import Route
 from flagsvc.server.store import cloning
 from flagsvc.server.store.checks import invalid, told
 from flagsvc.server.store.nouns import feature_life, feature_views, features

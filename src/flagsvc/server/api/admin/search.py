@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from flagsvc.http.shapes import Enum, Shape, String, check
+from flagsvc.proxy.api.route import Parameter
 from flagsvc.server.api.admin import shapes_features as shapes
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Parameter, Route
+from flagsvc.server.api.route import Route
 from flagsvc.server.store.nouns import feature_search
 from flagsvc.server.store.nouns.feature_search import DEFAULT_LIMIT, MOST, FeatureSearch
 from flagsvc.server.store.texts import words

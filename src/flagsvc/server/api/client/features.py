@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 from flagsvc.http.shapes.text import to_json
+from flagsvc.proxy.api.route import Parameter
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.client.bodies import FEATURE, FEATURES
-from flagsvc.server.api.route import Auth, Parameter, Route
+from flagsvc.server.api.route import Auth, Route
 from flagsvc.server.store.actors import ALL, ClientToken
 from flagsvc.server.store.checks import INVALID, LONGEST_NAME, RELATIVE, URL_FRIENDLY
 from flagsvc.server.store.documents import ClientDocument, DocumentQuery

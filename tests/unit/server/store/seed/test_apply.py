@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from sqlalchemy import func, insert, select
 
 from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import DatabaseError
+from flagsvc.http.shapes import json_schema
 from flagsvc.server.store import schema
 from flagsvc.server.store.nouns.maintenance import in_maintenance
 from flagsvc.server.store.seed.apply import apply_seed, parse_seed
@@ -103,6 +105,14 @@ def rows(store: Store, name: str, *columns: str, order: str = "") -> list[tuple[
 def test_the_example_uses_every_section() -> None:
     """What these tests plant has something of everything."""
     assert set(WHOLE) == {*SECTIONS, "maintenance"}
+
+
+def test_the_schema_of_every_section_takes_the_example() -> None:
+    """The shapes that check a file also say as JSON Schema what it may hold."""
+    for name, shape in SECTIONS.items():
+        validator = jsonschema_rs.validator_for(json_schema(shape))
+        assert all(validator.is_valid(entry) for entry in WHOLE[name])
+        assert not validator.is_valid({"nosuch": 1})
 
 
 def test_environments_and_projects(store: Store) -> None:

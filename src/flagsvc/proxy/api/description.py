@@ -1,0 +1,66 @@
+"""The proxy's OpenAPI document (specification: GET /docs/openapi.json)."""
+
+from __future__ import annotations
+
+from flagsvc.http.shapes import json_schema
+from flagsvc.proxy.api import openapi
+from flagsvc.proxy.api.openapi import Json, Operation, Program, content_of, failure, headers_of
+from flagsvc.proxy.api.route import Documented
+from flagsvc.proxy.api.routes import ROUTES, Auth, RouteRow, answers_of
+from flagsvc.proxy.api.schemas import ERROR, NAMED
+from flagsvc.proxy.api.settings import ServiceSettings
+
+CLIENT_KEY = "clientKey"
+SERVER_TOKEN = "serverToken"  # noqa: S105  (the name of a scheme, not a secret)
+SCHEMES = {
+    Auth.NONE: (),
+    Auth.CLIENT: (CLIENT_KEY,),
+    Auth.SERVER: (SERVER_TOKEN,),
+    Auth.EITHER: (CLIENT_KEY, SERVER_TOKEN),
+}
+ABOUT = {CLIENT_KEY: "One of the client keys.", SERVER_TOKEN: "One of the server-side tokens, in the same header."}
+KEPT = {"Vary": "What the answer depends on.", "ETag": "Equal where the answer is."}
+AGAIN = {"Retry-After": "Seconds after which to ask again."}
+HEADERS = {200: KEPT, 304: KEPT, 429: AGAIN, 503: AGAIN}
+"""The headers that are worth a word, by the status of the answer."""
+
+
+def document(settings: ServiceSettings, root: str) -> Json:
+    """Return the OpenAPI document of the routes that are on; `root` is where the application is mounted."""
+    program = Program("flagsvc proxy", about(settings), settings.client_keys_header_name, ABOUT)
+    rows = (row for row in ROUTES if row.listed and row.on(settings))
+    schemas = {shape.name: json_schema(shape.inner) for shape in NAMED}
+    return openapi.document(program, (operation(row, settings) for row in rows), schemas, root)
+
+
+def about(settings: ServiceSettings) -> str:
+    """Return what the service does, and the answers that belong to no operation."""
+    return (
+        "Evaluates feature flags for client-side applications. HEAD works wherever GET does. OPTIONS on any path is a CORS "
+        f"preflight, answered with {settings.cors_options_success_status}. Any other path is answered with 404, any other "
+        "method of a path with 405, and `/proxy/all` with 501 while it is switched off."
+    )
+
+
+def operation(row: RouteRow, settings: ServiceSettings) -> Operation:
+    """Return what the document says of a row."""
+    failures = {str(each.status): answer(each) for each in answers_of(row)}
+    return Operation(
+        row=row,
+        path=row.place(settings.base_path),
+        name=identifier(row),
+        description=row.description,
+        schemes=SCHEMES[row.auth],
+        answers={"200": {"description": "OK"} | headers_of(HEADERS[200]) | content_of(row)} | failures,
+    )
+
+
+def answer(row: Documented[RouteRow]) -> Json:
+    """Return the description of an answer other than a 200."""
+    return failure(row, ERROR) | headers_of(HEADERS.get(row.status, {}))
+
+
+def identifier(row: RouteRow) -> str:
+    """Return a name for an operation that stays the same: `get_proxy_all`."""
+    words = row.path.replace("-", "/").replace(".", "/").strip("/") or row.handler
+    return "_".join([row.method.lower(), *words.split("/")])
