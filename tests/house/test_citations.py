@@ -30,7 +30,7 @@ SUSPECT = re.compile(
     rf"|(?<!\w)\((?:{'|'.join(NAMED)}|house)\b(?!')"
     r"|\bdecisions? \d{4}\b|\bdecisions/\d{4}|\b0\d{3}-[a-z-]+\.md\b"
 )
-"""What plainly is a citation, in whatever form."""
+"""What plainly is a citation, in any form."""
 MODULE = re.compile(rf"(?m)^\s*(?:from [\w.]+ )?{NUMBERED}\b.*$")
 """An import of a module that happens to have this name."""
 NUMBERS = re.compile(r"(?m)^(?:\s*(\d+)\. |\| (\d+) \|)")
@@ -74,7 +74,7 @@ def split(words: str, page: str) -> tuple[str, str]:
 
 
 def malformed(text: str) -> Iterator[tuple[int, str]]:
-    """Give line and beginning of whatever plainly is a citation and is not in the form."""
+    """Give line and beginning of each citation that is not in the form."""
     whole = flat(MODULE.sub(lambda found: " " * len(found[0]), text))
     inside = {place for group in GROUP.finditer(whole) for place in range(group.start() - 1, group.end())}
     for found in SUSPECT.finditer(whole):
