@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from flagsvc.server.shapes.strategies import OPERATORS
+from flagsvc.engine.operators import OPERATORS
 from flagsvc.server.store.checks import LONGEST_NAME, name_problem
 from flagsvc.server.store.texts import length
 
