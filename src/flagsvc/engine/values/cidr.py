@@ -110,6 +110,11 @@ def parse_groups(address: str) -> int:
     return value
 
 
+def is_range(text: str) -> bool:
+    """Tell whether the text is an address or a range of addresses."""
+    return parse_v4(text) is not None or parse_v6(text) is not None
+
+
 class Ranges:
     """Ranges of one address family, grouped by the length of their prefixes: one look-up for each length that occurs."""
 

@@ -193,12 +193,15 @@ class Boolean(Shape):
 
 
 class Enum(Shape):
-    """One of several texts, in the order in which a message names them."""
+    """One of several texts, in the order in which a message names them; it does not name those that are `untold`."""
 
     rule = "must be string"
 
-    def __init__(self, *values: str, description: str = "", example: object = None) -> None:
+    def __init__(
+        self, *values: str, untold: tuple[str, ...] = (), description: str = "", example: object = None
+    ) -> None:
         self.values = values
+        self.told_of = tuple(value for value in values if value not in untold)
         self.known = frozenset(values)
         self.told(description, example)
 
@@ -209,7 +212,7 @@ class Enum(Shape):
     def examined(self, value: object) -> object:
         """Return the text when it is one of the values."""
         if value not in self.known:
-            raise Violation([Fault("enum", "must be equal to one of the allowed values", self.values)], value)
+            raise Violation([Fault("enum", "must be equal to one of the allowed values", self.told_of)], value)
         return value
 
     def schema(self) -> Schema:

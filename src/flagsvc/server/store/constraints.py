@@ -9,7 +9,8 @@ from typing import Any
 
 import re2
 
-from flagsvc.engine.values import jsdate, jsnumber, semver
+from flagsvc.engine.operators import DATE, LISTS, NETWORKS, NUMBER, OPERATORS, PATTERN, TEXTS, VERSION
+from flagsvc.engine.values import cidr, jsdate, jsnumber, semver
 from flagsvc.engine.values.regex import encode, is_costly, is_portable
 from flagsvc.http.shapes.text import as_string
 from flagsvc.server.store.checks import Json, invalid, told
@@ -58,7 +59,7 @@ def check_values(constraints: Sequence[Json]) -> list[Json]:
     for each in checked:
         _check_texts(each)
     for each in _as_looked_at(checked):
-        CHECKS[family(each)](each)
+        CHECKS[taken_by(each)](each)
     return checked
 
 
@@ -67,17 +68,17 @@ def check_legal_values(constraints: Sequence[Json], legal: Mapping[str, Sequence
     for each in _as_looked_at(constraints):
         allowed = legal.get(each["contextName"])
         if allowed:
-            _check_legal(each, allowed, of_one=family(each) in OF_ONE_VALUE)
+            _check_legal(each, allowed, of_one=taken_by(each) not in LISTS)
 
 
-def family(constraint: Json) -> str:
-    """Return the first word of a constraint's operator: all of one family take the same values."""
-    return str(constraint["operator"]).partition("_")[0]
+def taken_by(constraint: Json) -> str:
+    """Return what values the operator of a constraint takes."""
+    return OPERATORS[constraint["operator"]].takes
 
 
 def _as_looked_at(constraints: Sequence[Json]) -> list[Json]:
     """Return constraints in the order in which the real server gets to them."""
-    return sorted(constraints, key=lambda each: family(each) not in AT_ONCE)
+    return sorted(constraints, key=lambda each: taken_by(each) not in AT_ONCE)
 
 
 def check_limits(constraints: Sequence[Json], before: Sequence[Json] = ()) -> None:
@@ -111,6 +112,14 @@ def _check_texts(constraint: Json) -> None:
 def _check_values(constraint: Json) -> None:
     if not constraint["values"]:
         raise invalid(told('"value" must contain at least 1 items', []))
+
+
+def _check_networks(constraint: Json) -> None:
+    """Raise Refusal for a list without values, or with one that is neither an address nor a range of them."""
+    _check_values(constraint)
+    for index, value in enumerate(constraint["values"]):
+        if not cidr.is_range(value):
+            raise invalid(told(f'"values[{index}]" must be an IP address or a CIDR range', value))
 
 
 def _check_number(constraint: Json) -> None:
@@ -196,15 +205,13 @@ def _check_legal(constraint: Json, legal: Sequence[str], *, of_one: bool) -> Non
 
 
 CHECKS = {
-    "IN": _check_values,
-    "NOT": _check_values,
-    "STR": _check_values,
-    "NUM": _check_number,
-    "DATE": _check_date,
-    "SEMVER": _check_version,
-    "REGEX": _check_regex,
+    TEXTS: _check_values,
+    NETWORKS: _check_networks,
+    NUMBER: _check_number,
+    DATE: _check_date,
+    VERSION: _check_version,
+    PATTERN: _check_regex,
 }
-"""The first word of an operator → the check of its values."""
-OF_ONE_VALUE = ("NUM", "DATE", "SEMVER", "REGEX")
-AT_ONCE = ("SEMVER", "REGEX")
+"""What values an operator takes → the check of them."""
+AT_ONCE = (VERSION, PATTERN)
 """The operators whose values the real server looks at without waiting, and so before all others."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import date, datetime
 
+from flagsvc.engine.operators import OPERATORS
 from flagsvc.http.shapes import Schema
 from flagsvc.http.shapes.exact import Choice, Entry, Exact, List
-from flagsvc.server.shapes.strategies import OPERATORS
 from flagsvc.server.store.checks import LONGEST_NAME, name_problem
 from flagsvc.server.store.texts import length
 
