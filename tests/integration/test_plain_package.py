@@ -26,7 +26,7 @@ from support.processes import (
 )
 
 SECONDS = 300
-EXTRA_PACKAGES = {"alembic", "httpx", "psycopg", "redis", "rich", "sqlalchemy", "yaml"}
+EXTRA_PACKAGES = {"alembic", "can_ada", "httpx", "psycopg", "redis", "rich", "sqlalchemy", "yaml"}
 """What the plain package does not bring."""
 DOCUMENT = {
     "version": 2,

@@ -10,9 +10,9 @@ from importlib.util import find_spec
 from flagsvc.core.errors import MissingExtraError
 
 EXTRAS = {
-    "server": ("alembic", "psycopg", "sqlalchemy", "yaml"),
+    "server": ("alembic", "can_ada", "psycopg", "sqlalchemy", "yaml"),
     "redis": ("redis",),
-    "cli": ("httpx", "rich", "yaml"),
+    "cli": ("can_ada", "httpx", "rich", "yaml"),
 }
 """Extra → the modules that its packages bring."""
 
