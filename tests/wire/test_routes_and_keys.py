@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from flagsvc.http.server import Limits
+from flagsvc.http.server import ConnectionLimits
 from flagsvc.proxy.api.routes import ROUTES, Auth, Limit, RouteRow
 from support.aio import asynchronous
 from support.frontkit import dial, head
@@ -201,7 +201,7 @@ def test_what_is_slow(opened: Opener, row: RouteRow) -> None:
     assert wire.counted() == {} and (counted or row.body == "Registration")
 
 
-DAWDLING = Limits(header_s=10, body_s=10)
+DAWDLING = ConnectionLimits(head_s=10, body_s=10)
 
 
 @every
