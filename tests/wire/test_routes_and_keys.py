@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from flagsvc.http.server import Limits
+from flagsvc.http.server import ConnectionLimits
 from flagsvc.http.shapes import Shape
 from flagsvc.proxy.api.routes import ROUTES, Auth, Limit, RouteRow
 from flagsvc.proxy.api.schemas import LOOKUP, METRICS, REGISTRATION
@@ -203,7 +203,7 @@ def test_what_is_slow(opened: Opener, row: RouteRow) -> None:
     assert wire.counted() == {} and (counted or row.body is REGISTRATION)
 
 
-DAWDLING = Limits(header_s=10, body_s=10)
+DAWDLING = ConnectionLimits(head_s=10, body_s=10)
 
 
 @every

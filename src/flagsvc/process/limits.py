@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 
 from flagsvc.core.log import Logger
-from flagsvc.http.server import Limits
+from flagsvc.http.server import ConnectionLimits
 from flagsvc.process.memory import request_memory
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.server import ServerOptions
@@ -16,7 +16,7 @@ LEAST = 16
 """Connections that are taken however few file descriptors there are."""
 
 
-def front_limits(options: ProxyOptions | ServerOptions, log: Logger) -> Limits:
+def connection_limits(options: ProxyOptions | ServerOptions, log: Logger) -> ConnectionLimits:
     """Return the bounds of connections; says in the log where the system allows fewer of them than the options."""
     most = room(options.max_connections)
     if most < options.max_connections:
@@ -38,11 +38,11 @@ def front_limits(options: ProxyOptions | ServerOptions, log: Logger) -> Limits:
             bytes=memory,
             largest=largest,
         )
-    return Limits(
+    return ConnectionLimits(
         keep_alive_s=options.keep_alive_timeout,
-        header_s=options.header_timeout,
+        head_s=options.header_timeout,
         body_s=options.body_timeout,
-        stall_s=options.write_timeout,
+        write_s=options.write_timeout,
         connections=most,
         memory=memory,
     )

@@ -16,7 +16,7 @@ from typing import Any, Self
 from flagsvc.core.errors import ListenError
 from flagsvc.core.notices import Notice
 from flagsvc.core.version import build
-from flagsvc.http.server import Limits, front
+from flagsvc.http.server import ConnectionFactory, ConnectionLimits
 from flagsvc.process.listen import listen, scope, take, url
 from flagsvc.proxy.api.service import Service
 from flagsvc.settings.network import split_address
@@ -52,7 +52,7 @@ class OperatorsServer:
         host, port = split_address(address)
         self._sockets = listen(host, port, mode=mode)
         self._state = Connections()
-        self._make = front(provide, Limits(keep_alive_s=keep_alive_s, connections=MOST))
+        self._make = ConnectionFactory(provide, ConnectionLimits(keep_alive_s=keep_alive_s, connections=MOST))
         self._servers: list[asyncio.Server] = []
         self._ticking: asyncio.Task[None] | None = None
         self.line = f"flagsvc admin on {url(self._sockets, host, '')}{scope(self._sockets, host)}"

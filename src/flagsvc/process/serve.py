@@ -10,8 +10,8 @@ from __future__ import annotations
 from random import random
 
 from flagsvc.core.notices import make_say
-from flagsvc.http.server import front
-from flagsvc.process.limits import front_limits
+from flagsvc.http.server import ConnectionFactory
+from flagsvc.process.limits import connection_limits
 from flagsvc.process.listen import listen, scope, url
 from flagsvc.process.operators import announced, make_operators_server
 from flagsvc.process.process import UvicornServer, run_process, server_config
@@ -40,7 +40,7 @@ def serve(options: ProxyOptions, again: ConfigurationFiles | None = None) -> int
     operators_server = make_operators_server(options, lambda: app.operators, sockets)
     path = f"{options.proxy_base_path}/proxy"
     address = url(sockets, options.host, path, tls=tls is not None) + scope(sockets, options.host)
-    protocol = front(lambda: app.service, front_limits(options, app.log))
+    protocol = ConnectionFactory(lambda: app.service, connection_limits(options, app.log))
 
     def drain() -> None:
         app.drain()

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from flagsvc.core.notices import Notice, make_say
 from flagsvc.core.version import build
-from flagsvc.http.server import front
-from flagsvc.process.limits import front_limits
+from flagsvc.http.server import ConnectionFactory
+from flagsvc.process.limits import connection_limits
 from flagsvc.process.listen import listen, scope, url
 from flagsvc.process.process import UvicornServer, run_process, server_config
 from flagsvc.process.shutdown import ShutdownGrace
@@ -32,7 +32,7 @@ def serve_flags(options: ServerOptions) -> int:
     server = create_flag_server(options, address)
     tls = make_tls(options, server.log)
     say = make_say(as_json=options.use_json_logger)
-    protocol = front(lambda: server.contract, front_limits(options, server.log))
+    protocol = ConnectionFactory(lambda: server.contract, connection_limits(options, server.log))
 
     def drain() -> None:
         server.drain()

@@ -22,11 +22,11 @@ from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import FlagsvcError
 from flagsvc.core.log import Secrets
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.http.server import Front, front
+from flagsvc.http.server import ConnectionFactory
 from flagsvc.http.server.asgi import AsgiApp
 from flagsvc.process.garbage import sparing_collector
 from flagsvc.process.handover import HELD_BACK
-from flagsvc.process.limits import front_limits
+from flagsvc.process.limits import connection_limits
 from flagsvc.process.process import UvicornServer, loop_factory, server_config, surrounded
 from flagsvc.process.shutdown import ShutdownGrace
 from flagsvc.process.tls import Tls, make_tls
@@ -110,7 +110,7 @@ class Worker:
         self.tls = make_tls(plan.options, plan.log, plan.options.watch_interval)
         if self.tls is not None:
             plan.loops["tls"] = self.tls
-        self.front = front(lambda: self.service, front_limits(plan.options, plan.log))
+        self.front = ConnectionFactory(lambda: self.service, connection_limits(plan.options, plan.log))
         self.server = make_server(plan.options, self.service, self.front, self.tls)
         self.groups = [[socket.socket(fileno=number) for number in group] for group in welcome.sockets]
 
@@ -144,7 +144,7 @@ async def first_of(*works: Awaitable[object]) -> None:
     await asyncio.wait(tasks)
 
 
-def make_server(options: ProxyOptions, service: Service, protocol: Front, tls: Tls | None) -> UvicornServer:
+def make_server(options: ProxyOptions, service: Service, protocol: ConnectionFactory, tls: Tls | None) -> UvicornServer:
     """Return the server of a worker; it prints nothing."""
     config = server_config(AsgiApp(service, nothing, nothing), protocol, options.keep_alive_timeout)
     return UvicornServer(config, ShutdownGrace(options.shutdown_grace, protocol.drain), tls)

@@ -185,7 +185,7 @@ class Closed(Contract):
     def __init__(self, log: Logger) -> None:
         super().__init__(TABLE, HEADER_LIMIT, QUERY_LIMIT, Reached(), log)
 
-    def judge(self, call: Call) -> Response:
+    def check_head(self, call: Call) -> Response:
         """Return the 503."""
         return self.early_refusal(BAD.status)
 

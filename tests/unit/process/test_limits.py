@@ -55,15 +55,15 @@ def test_the_options_are_taken(system: list[tuple[int, int]]) -> None:
     """Each option is a bound of the front, and nothing is said."""
     log = RecordingLog()
     given = options(max_connections=500, header_timeout=1, body_timeout=2, write_timeout=3, keep_alive_timeout=4)
-    made = limits.front_limits(given, log)
-    assert (made.connections, made.header_s, made.body_s, made.stall_s, made.keep_alive_s) == (500, 1, 2, 3, 4)
+    made = limits.connection_limits(given, log)
+    assert (made.connections, made.head_s, made.body_s, made.write_s, made.keep_alive_s) == (500, 1, 2, 3, 4)
     assert log.lines == []
 
 
 def test_a_system_that_allows_less_is_named(system: list[tuple[int, int]]) -> None:
     """One line says how many connections there are room for, and what to do."""
     log = RecordingLog()
-    made = limits.front_limits(options(), log)
+    made = limits.connection_limits(options(), log)
     assert made.connections == 4096 - limits.RESERVE
     [line] = log.lines
     assert "10128 open files" in str(line) and str(made.connections) in str(line)

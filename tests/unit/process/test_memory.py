@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flagsvc.process import memory as of
-from flagsvc.process.limits import front_limits
+from flagsvc.process.limits import connection_limits
 from flagsvc.settings.server import ServerOptions
 from flagsvc.testing import RecordingLog
 
@@ -69,8 +69,8 @@ def test_what_is_asked_for() -> None:
     """It holds; one that the largest request does not fit into is named."""
     log = RecordingLog()
     options = ServerOptions(database="flags.db", request_memory=64 * MB)
-    assert front_limits(options, log).memory == 64 * MB and log.lines == []
+    assert connection_limits(options, log).memory == 64 * MB and log.lines == []
     options = ServerOptions(database="flags.db", request_memory=64 * MB, body_limit=50 * MB)
-    assert front_limits(options, log).memory == 64 * MB
+    assert connection_limits(options, log).memory == 64 * MB
     [line] = log.lines
     assert "requestMemory" in str(line)

@@ -84,7 +84,7 @@ class Service(Contract):
         self.dynamic: bool = parts.cors.dynamic or parts.age is not None
         self.access_log = settings.access_log
 
-    def judge(self, call: Call) -> Call | Response:
+    def check_head(self, call: Call) -> Call | Response:
         """Do what `admit` does for a call that holds its headers already, their size included. Raises nothing."""
         request = call.request
         if self.access_log:

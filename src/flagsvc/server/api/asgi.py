@@ -45,9 +45,9 @@ class FlagServerContract(Contract):
         self._writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="flagsvc writer")
         self._reporters = ThreadPoolExecutor(REPORTERS, thread_name_prefix="flagsvc reporter")
 
-    def judge(self, call: Head) -> Head | Response:
+    def check_head(self, call: Head) -> Head | Response:
         """Return how much of the body to read, or the answer that needs none of it. Raises nothing."""
-        return self._pipeline.judge(call)
+        return self._pipeline.check_head(call)
 
     def early_refusal(self, status: int, crowded: bool = False) -> Response:
         """Return the answer to what is no request. Raises nothing."""

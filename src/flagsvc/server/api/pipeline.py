@@ -65,7 +65,7 @@ class AdmittedCall:
 class Pipeline:
     """The contract of one flag server. `body_limit` and `header_limit` are in bytes.
 
-    A transport calls `judge`, reads the body, and goes on with `begin` and `finish`, each in any thread. None of them raises.
+    A transport calls `check_head`, reads the body, and goes on with `begin` and `finish`, each in any thread. None of them raises.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Pipeline:
         self._answers = Answers()
         self._loud_again = float("-inf")
 
-    def judge(self, head: Head) -> Head | Response:
+    def check_head(self, head: Head) -> Head | Response:
         """Return the request, with the most bytes of its body that are wanted; or the answer that its head already decides."""
         try:
             head.huge = head.content_length is not None and len(head.content_length) > DISCARDED_DIGITS

@@ -7,27 +7,27 @@ from dataclasses import replace
 import pytest
 
 from flagsvc.http.limits import MEMORY
-from flagsvc.http.server import Limits
-from flagsvc.http.server.budget import SMALL
+from flagsvc.http.server import ConnectionLimits
+from flagsvc.http.server.memory_budget import SMALL
 from support.aio import asynchronous
 from support.frontkit import KEYED, Line, Serving, crowd, get, head, parse_answer, serving
 
-LIMITS = Limits(memory=100_000)
+LIMITS = ConnectionLimits(memory=100_000)
 HALF_A_HEAD = head("GET /proxy HTTP/1.1", KEYED, "X-Long: " + "x" * 9_000)[:-4]
 HALF_A_BODY = head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 20000") + b"{" + b" " * 9_000
 
 
-def from_networks(given: Serving, number: int, limits: Limits = LIMITS) -> list[Line]:
+def from_networks(given: Serving, number: int, limits: ConnectionLimits = LIMITS) -> list[Line]:
     """Return connections to one server, each from a network of its own."""
     lines = crowd(given, number, limits, quiet=True)
     for at, line in enumerate(lines):
-        line.connection.peer = f"198.51.100.{at}"
+        line.connection.parser.peer = f"198.51.100.{at}"
     return lines
 
 
 def held(line: Line) -> int:
     """Return what is charged to all connections."""
-    return int(line.connection.site.budget.total)
+    return int(line.connection.shared.budget.total)
 
 
 def gone(lines: list[Line]) -> list[int]:
@@ -49,7 +49,7 @@ async def test_many_unfinished_requests(begun: bytes) -> None:
     assert (status, dict(fields)["retry-after"], dict(fields)["connection"]) == (503, "1", "close")
     assert b"under way" in body
     left = next(line for line in lines if not line.transport.over)
-    left.connection.site.outbox.send()
+    left.connection.shared.writer.flush()
     others = from_networks(given, 1)
     assert others[0].send(get()).answers() == [200]
     assert given.service.reached.counts[MEMORY] == len(gone(lines))
@@ -76,7 +76,7 @@ async def test_one_network_has_half() -> None:
     given = serving()
     lines = from_networks(given, 31)
     for line in lines[:30]:
-        line.connection.peer = "203.0.113.7"
+        line.connection.parser.peer = "203.0.113.7"
     lines[30].send(HALF_A_BODY)
     for line in lines[:30]:
         line.send(HALF_A_HEAD)
@@ -86,7 +86,7 @@ async def test_one_network_has_half() -> None:
     trusting = serving(trust_proxy=("loopback",))
     balanced = from_networks(trusting, 9)
     for line in balanced:
-        line.connection.peer = "127.0.0.1"
+        line.connection.parser.peer = "127.0.0.1"
         line.send(HALF_A_HEAD)
     assert gone(balanced) == []
 
@@ -103,7 +103,7 @@ async def test_what_is_given_back() -> None:
     lines[1].lose()
     lines[2].send(b"\0")
     lines[2].lose()
-    budget = lines[0].connection.site.budget
+    budget = lines[0].connection.shared.budget
     assert (held(lines[0]), len(budget.holders), budget.networks) == (0, 0, {})
 
 
@@ -119,7 +119,7 @@ async def test_answers_that_are_not_taken() -> None:
     given = serving(document)
     lines = crowd(given, 12, LIMITS, takes=1_000, quiet=True)
     for at, line in enumerate(lines):
-        line.connection.peer = f"198.51.100.{at}"
+        line.connection.parser.peer = f"198.51.100.{at}"
         line.send(get())
         assert held(line) <= LIMITS.memory
     assert gone(lines)

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from flagsvc.http.server.outbox import TOGETHER, TOGETHER_BYTES
+from flagsvc.http.server.writer import MAX_ANSWERS, MAX_BYTES
 from support.aio import asynchronous
 from support.frontkit import KEYED, Serving, crowd, get, head, parse_answers, serving
 
@@ -59,9 +59,9 @@ async def test_answers_of_one_turn_go_out_at_its_end() -> None:
 @asynchronous
 async def test_many_answers_do_not_wait_for_more() -> None:
     """As soon as there are so many, those that are ready go out within the turn."""
-    callers = Crowd(serving(), TOGETHER + 1)
+    callers = Crowd(serving(), MAX_ANSWERS + 1)
     callers.ask(HEALTH)
-    assert callers.statuses() == [[200]] * TOGETHER + [[]]
+    assert callers.statuses() == [[200]] * MAX_ANSWERS + [[]]
     await asyncio.sleep(0)
     assert callers.statuses()[-1] == [200]
 
@@ -74,7 +74,7 @@ async def test_many_bytes_do_not_wait_for_more() -> None:
     callers.ask(get())
     sent = [len(transport.data) for _, transport in callers.members]
     assert sent[0] > 0 and sent[-1] == 0
-    together = next(number for number in range(20) if sum(sent[:number]) >= TOGETHER_BYTES)
+    together = next(number for number in range(20) if sum(sent[:number]) >= MAX_BYTES)
     assert sent.index(0) % together == 0
     await asyncio.sleep(0)
     assert callers.statuses() == [[200]] * 20

@@ -1,7 +1,7 @@
 """A response as bytes: the status line, the server's own headers, the answer's, the body. Compiled.
 
-What many answers share (status, date, fixed headers) is encoded once and kept until the server's headers change, which is once a
-second.
+What many answers share (status, date, fixed headers) is encoded once. It is kept until the server's headers change, which is once
+a second.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Final, Protocol
 
 from flagsvc.http.messages import Headers, Response
 
-MOST: Final = 256
+MAX_KEPT: Final = 256
 """Encoded beginnings that are kept at most."""
 
 KEEP: Final = b"\r\n"
 """What ends the head of an answer on a connection that goes on."""
-KEEP_TOLD: Final = b"connection: keep-alive\r\n\r\n"
-"""The same for a caller who speaks HTTP/1.0, and would not expect it."""
+KEEP_1_0: Final = b"connection: keep-alive\r\n\r\n"
+"""The same for a caller that speaks HTTP/1.0, where a connection ends unless the answer says otherwise."""
 CLOSE: Final = b"connection: close\r\n\r\n"
 """The same on a connection that ends."""
 
@@ -25,7 +25,7 @@ CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Defaults(Protocol):
-    """What has the headers that every answer of a server begins with, such as the date; the list is replaced, never changed."""
+    """Has the headers that every answer of a server begins with, such as the date; the list is replaced, never changed."""
 
     default_headers: list[tuple[bytes, bytes]]
 
@@ -39,7 +39,7 @@ class Beginning:
         self.data = data
 
 
-class Encoder:
+class ResponseEncoder:
     """Encodes the answers of one server."""
 
     def __init__(self, defaults: Defaults) -> None:
@@ -50,9 +50,9 @@ class Encoder:
         self.last: Beginning = Beginning(0, [], b"")
 
     def encode(self, response: Response, ending: bytes, body: bytes) -> bytes:
-        """Return the head of an answer and `body` behind it; `ending` is KEEP, KEEP_TOLD or CLOSE."""
+        """Return the head of an answer and `body` behind it; `ending` is KEEP, KEEP_1_0 or CLOSE."""
         if self.defaults.default_headers is not self.headers:
-            self.renew()
+            self.update()
         beginning = self.last
         if beginning.fixed is not response.fixed or beginning.status != response.status:
             beginning = self.beginning(response)
@@ -66,8 +66,8 @@ class Encoder:
         parts.append(body)
         return b"".join(parts)
 
-    def renew(self) -> None:
-        """Take the server's headers anew."""
+    def update(self) -> None:
+        """Take the headers that the server has now."""
         self.headers = self.defaults.default_headers
         self.lines = header_lines(self.headers)
         self.kept = {}
@@ -80,7 +80,7 @@ class Encoder:
         if found is None:
             data = status_line(response.status) + self.lines + header_lines(response.fixed)
             found = Beginning(response.status, response.fixed, data)
-            if len(self.kept) < MOST:
+            if len(self.kept) < MAX_KEPT:
                 self.kept[key] = found
         self.last = found
         return found

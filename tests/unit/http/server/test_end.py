@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from flagsvc.http.limits import BODY_TIME, CONNECTIONS, HEADER_TIME, HEADERS, WRITE_TIME
-from flagsvc.http.server import Limits
+from flagsvc.http.server import ConnectionLimits
 from flagsvc.http.server.connection import Connection
 from support.aio import asynchronous
 from support.frontkit import KEYED, FakeTransport, Line, Serving, crowd, dial, get, head, parse_answer, serving
 
-LIMITS = Limits(keep_alive_s=50, header_s=5, body_s=10, stall_s=3, linger_s=2, leave_s=1)
+LIMITS = ConnectionLimits(keep_alive_s=50, head_s=5, body_s=10, write_s=3, linger_s=2, shutdown_s=1)
 HEALTH = get("/proxy/health")
 POST = head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 2")
 CHUNKED = head("POST /proxy HTTP/1.1", KEYED, "Transfer-Encoding: chunked")
@@ -87,8 +87,8 @@ async def test_a_caller_who_takes_nothing_is_counted() -> None:
 async def test_no_room() -> None:
     """One more than there is room for is answered 503 and closed; when one goes, there is room for another."""
     given = serving()
-    lines = crowd(given, 3, Limits(connections=2))
-    lines[0].connection.site.outbox.send()
+    lines = crowd(given, 3, ConnectionLimits(connections=2))
+    lines[0].connection.shared.writer.flush()
     status, fields, body, rest = parse_answer(bytes(lines[2].transport.data))
     assert (status, body, rest) == (503, b"too many connections", b"")
     assert {("connection", "close"), ("cache-control", "no-store"), ("retry-after", "1")} <= set(fields)
@@ -101,8 +101,8 @@ async def test_no_room() -> None:
     assert lines[2].transport.closed
     lines[2].lose()
     lines[0].lose()
-    assert lines[1].connection.site.turned == 0
-    again = Connection(lines[1].connection.site, given.service, lines[1].connection.names)
+    assert not lines[1].connection.shared.rejected
+    again = Connection(lines[1].connection.shared, given.service, lines[1].connection.parser.names)
     transport = FakeTransport()
     again.connection_made(transport)
     assert Line(again, transport).send(HEALTH).answers() == [200]
@@ -112,15 +112,15 @@ async def test_no_room() -> None:
 async def test_no_room_to_say_so() -> None:
     """Beyond some that wait for their end, connections are closed without a word; all of them are counted, none is forgotten."""
     given = serving()
-    lines = crowd(given, 10, Limits(connections=1, turned=3))
-    lines[0].connection.site.outbox.send()
+    lines = crowd(given, 10, ConnectionLimits(connections=1, rejected=3))
+    lines[0].connection.shared.writer.flush()
     assert [line.transport.ended for line in lines] == [False] + [True] * 3 + [False] * 6
     assert [line.transport.aborted for line in lines] == [False] * 4 + [True] * 6
     assert all(line.transport.data == b"" for line in lines[4:])
     assert counted(given) == {CONNECTIONS: 9}
     for line in lines[1:]:
         line.lose()
-    assert lines[0].connection.site.turned == 0 and len(lines[0].connection.site.watched) == 1
+    assert not lines[0].connection.shared.rejected and len(lines[0].connection.shared.connections) == 1
 
 
 @asynchronous
@@ -130,5 +130,5 @@ async def test_a_head_of_many_small_fields_is_not_put_together() -> None:
     many = head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 2", *["X-Forwarded-For: 10.0.0.1"] * 5000)
     line = dial(given).send(many)
     assert line.answers("POST") == [431]
-    assert line.connection.call.forwarded is None and line.connection.parser is None
+    assert line.connection.parser.call.forwarded is None and line.connection.parser.parser is None
     assert counted(given) == {HEADERS: 1}
