@@ -142,6 +142,7 @@ ADDRESSES = """([text, values]) => {
 }"""
 
 
+@pytest.mark.programs
 def test_reads_and_matches_as_npm_ip_address_does() -> None:
     """Random addresses and ranges, valid or not, are the same numbers and match the same."""
     draw = random.Random(7)

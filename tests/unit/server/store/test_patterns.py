@@ -133,6 +133,7 @@ def test_an_invalid_pattern_is_none(pattern: str) -> None:
     assert matches(pattern, "Any name")
 
 
+@pytest.mark.programs
 def test_the_cases_are_javascript() -> None:
     """Node agrees with every case here."""
     match = """([pattern, names]) => {

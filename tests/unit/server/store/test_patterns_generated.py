@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from flagsvc.server.store.patterns import StepBudget
 from flagsvc.server.store.patterns.escapes import Invalid
 from flagsvc.server.store.patterns.grammar import parse
@@ -141,6 +143,7 @@ def ours(pattern: str, given: list[str]) -> list[list[bool]] | None:
     return found
 
 
+@pytest.mark.programs
 def test_generated_patterns_match_as_in_javascript() -> None:
     """Of every pattern and name, node says what RE2 says and what our steps say; what is no pattern there is none here."""
     draw = random.Random(SEED)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from alembic import command
@@ -41,9 +41,9 @@ print("migrated", flush=True)
 
 
 @pytest.fixture
-def engine(database_url: str) -> Engine:
+def engine(empty_url: str) -> Engine:
     """Give an engine on an empty database."""
-    return make_engine(database_url)
+    return make_engine(empty_url)
 
 
 def test_a_migrated_database_is_what_the_code_knows(engine: Engine) -> None:
@@ -149,9 +149,9 @@ def test_a_step_that_fails_leaves_nothing(engine: Engine, monkeypatch: pytest.Mo
     engine.dispose()
 
 
-def test_threads_may_migrate_different_databases_at_once(new_database: Callable[[str], str]) -> None:
+def test_threads_may_migrate_different_databases_at_once(tmp_path: Path) -> None:
     """Two servers in one process do not disturb each other's steps."""
-    engines = [make_engine(new_database("sqlite")) for _ in range(4)]
+    engines = [make_engine(str(tmp_path / f"{number}.db")) for number in range(4)]
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(migrate, engines))
     for each in engines:
@@ -162,9 +162,9 @@ def test_threads_may_migrate_different_databases_at_once(new_database: Callable[
         each.dispose()
 
 
-def test_processes_may_start_at_once_on_an_empty_database(database_url: str) -> None:
+def test_processes_may_start_at_once_on_an_empty_database(empty_url: str) -> None:
     """Of six servers that start together on an empty database each finds it migrated, once."""
-    line = [sys.executable, "-c", STARTER, str(ROOT / "src"), database_url]
+    line = [sys.executable, "-c", STARTER, str(ROOT / "src"), empty_url]
     pipe = subprocess.PIPE
     programs = [subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=pipe, text=True) for _ in range(6)]
     try:
@@ -180,7 +180,7 @@ def test_processes_may_start_at_once_on_an_empty_database(database_url: str) -> 
             program.kill()
             program.wait()
     assert [out for out, _ in said] == ["migrated\n"] * 6, said
-    engine = make_engine(database_url)
+    engine = make_engine(empty_url)
     with engine.connect() as db:
         assert len(db.execute(select(environments)).all()) == 2
     engine.dispose()

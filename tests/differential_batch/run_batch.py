@@ -1,4 +1,4 @@
-"""Compare the batch operations with the real server's by hand: `python tests/differential_batch/run.py --rounds 500`."""
+"""Compare the batch operations with the real server's by hand: `python tests/differential_batch/run_batch.py --rounds 500`."""
 
 from __future__ import annotations
 
