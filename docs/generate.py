@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import TypeVar
 
-from flagsvc.proxy.api.metrics import MetricRow
+from flagsvc.http.metrics import MetricRow
 from flagsvc.proxy.api.samples import KEPT, SERVED, SPECIFIED
 from flagsvc.server.api.metrics import OWN
 from flagsvc.settings.option import Option

@@ -37,7 +37,7 @@ PLAIN = (
     "flagsvc.testing",
 )
 """What the proxy runs, in one process or several, what is mounted, and what users test with."""
-SCRAPED = ("flagsvc.proxy.api.families", "flagsvc.http.docs", "re2")
+SCRAPED = ("flagsvc.http.metric_families", "flagsvc.proxy.api.docs", "re2")
 """What a proxy imports late: the metrics, the page of the documentation, regular expressions."""
 BATCH = ("flagsvc.cli.batch.httpx_words", "flagsvc.cli.batch.yamls", "flagsvc.cli.moving.doing", "rich.progress")
 SERVER = ("flagsvc.process.serve_flags", "flagsvc.server.store.seed.text", "psycopg", "alembic.command")

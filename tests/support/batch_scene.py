@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import delete, event, insert, select
 
 from flagsvc.core.clock import SystemClock
+from flagsvc.http.json_text import whole
 from flagsvc.http.shapes import check
-from flagsvc.proxy.api.json_text import whole
 from flagsvc.server.shapes.batch import EXPORT_QUERY, EXPORT_RESULT, IMPORT, VALIDATION
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.batch.exporting import export

@@ -12,7 +12,7 @@ import pytest
 
 from flagsvc.http.server import ConnectionLimits
 from flagsvc.http.shapes import Shape
-from flagsvc.proxy.api.routes import ROUTES, Auth, Limit, RouteRow
+from flagsvc.proxy.api.routes import ROUTES, Auth, Limit, ProxyRoute
 from flagsvc.proxy.api.schemas import LOOKUP, METRICS, REGISTRATION
 from support.aio import asynchronous
 from support.frontkit import dial, head
@@ -70,7 +70,7 @@ MALFORMED = (
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE")
 
 
-def of(rows: Sequence[RouteRow]) -> pytest.MarkDecorator:
+def of(rows: Sequence[ProxyRoute]) -> pytest.MarkDecorator:
     """Have a test run for each of these rows."""
     return pytest.mark.parametrize("row", rows, ids=lambda row: f"{row.method} {row.path}")
 
@@ -80,12 +80,12 @@ keyed = of([row for row in ROUTES if row.auth is not Auth.NONE])
 posted = of([row for row in ROUTES if row.body])
 
 
-def with_key(row: RouteRow) -> str | None:
+def with_key(row: ProxyRoute) -> str | None:
     """Return a key that opens a route, None where none is needed."""
     return None if row.auth is Auth.NONE else sorted(OPENS[row.auth])[0]
 
 
-def asked(wire: Wire, row: RouteRow, key: str | None, body: bytes | None = None, **more: Any) -> Answer:
+def asked(wire: Wire, row: ProxyRoute, key: str | None, body: bytes | None = None, **more: Any) -> Answer:
     """Return the answer of a route to a good request, or to one with another body."""
     content = BODIES[row.body] if body is None else body
     described = {"content-type": "application/json"} if row.body else {}
@@ -93,7 +93,7 @@ def asked(wire: Wire, row: RouteRow, key: str | None, body: bytes | None = None,
 
 
 @every
-def test_the_right_key_opens_and_no_other(opened: Opener, row: RouteRow) -> None:
+def test_the_right_key_opens_and_no_other(opened: Opener, row: ProxyRoute) -> None:
     """Each route opens to the keys of its kind alone; one that needs none does not care which is sent."""
     wire = opened(**EVERYTHING_ON)
     for key in (KEY, TOKEN):
@@ -103,7 +103,7 @@ def test_the_right_key_opens_and_no_other(opened: Opener, row: RouteRow) -> None
 
 
 @keyed
-def test_all_refusals_are_one(opened: Opener, row: RouteRow) -> None:
+def test_all_refusals_are_one(opened: Opener, row: ProxyRoute) -> None:
     """A missing key, a wrong one and one of the other kind get the same answer to the byte; nothing may keep it."""
     wire = opened(**EVERYTHING_ON)
     keys = [*WRONG.values(), *({KEY, TOKEN} - OPENS[row.auth])]
@@ -114,7 +114,7 @@ def test_all_refusals_are_one(opened: Opener, row: RouteRow) -> None:
 
 
 @keyed
-def test_a_key_counts_in_its_header_alone(opened: Opener, row: RouteRow) -> None:
+def test_a_key_counts_in_its_header_alone(opened: Opener, row: ProxyRoute) -> None:
     """Not in the query, not in a cookie, not in another header, not by another header's name."""
     wire, right = opened(**EVERYTHING_ON), with_key(row) or ""
     elsewhere = {"cookie": f"authorization={right}", "x-authorization": right, "proxy-authorization": right}
@@ -130,7 +130,7 @@ def test_a_key_counts_in_its_header_alone(opened: Opener, row: RouteRow) -> None
 
 
 @every
-def test_two_lines_with_keys(opened: Opener, row: RouteRow) -> None:
+def test_two_lines_with_keys(opened: Opener, row: ProxyRoute) -> None:
     """Whoever reads the other one would let in somebody else: 400, whichever is right; where no key is needed nobody looks."""
     for name in ("authorization", "x-key"):
         wire, right = opened(**EVERYTHING_ON, client_keys_header_name=name), with_key(row) or KEY
@@ -144,7 +144,7 @@ def test_two_lines_with_keys(opened: Opener, row: RouteRow) -> None:
 
 
 @every
-def test_other_methods(opened: Opener, row: RouteRow) -> None:
+def test_other_methods(opened: Opener, row: ProxyRoute) -> None:
     """A method that no row has for a path is 405 with the list of those there are, whatever the key."""
     wire = opened(**EVERYTHING_ON)
     there = {each.method for each in ROUTES if each.path == row.path}
@@ -158,7 +158,7 @@ def test_other_methods(opened: Opener, row: RouteRow) -> None:
 
 @every
 @pytest.mark.parametrize("key", [None, KEY, TOKEN, "wrong"], ids=["no key", "client key", "token", "wrong key"])
-def test_what_is_too_large(opened: Opener, row: RouteRow, key: str | None) -> None:
+def test_what_is_too_large(opened: Opener, row: ProxyRoute, key: str | None) -> None:
     """Head and query are refused whoever sends them; a body only from whom the route opens to: of others none is read."""
     wire = opened(**EVERYTHING_ON)
     allowed = row.auth is Auth.NONE or key in OPENS[row.auth]
@@ -174,7 +174,7 @@ def test_what_is_too_large(opened: Opener, row: RouteRow, key: str | None) -> No
 
 
 @posted
-def test_what_is_malformed(opened: Opener, row: RouteRow) -> None:
+def test_what_is_malformed(opened: Opener, row: ProxyRoute) -> None:
     """A body that does not fit is 400 to whom the route opens to, and 401 to everybody else; the text quotes nothing of it."""
     wire = opened(**EVERYTHING_ON)
     for body in MALFORMED:
@@ -188,7 +188,7 @@ def test_what_is_malformed(opened: Opener, row: RouteRow) -> None:
 
 
 @posted
-def test_what_is_slow(opened: Opener, row: RouteRow) -> None:
+def test_what_is_slow(opened: Opener, row: ProxyRoute) -> None:
     """A body that comes byte by byte is read like any other; of a caller without a key nothing is waited for."""
     wire = opened(**EVERYTHING_ON)
     drops = [bytes([each]) for each in BODIES[row.body]]
@@ -208,7 +208,7 @@ DAWDLING = ConnectionLimits(head_s=10, body_s=10)
 
 @every
 @asynchronous
-async def test_who_dawdles(row: RouteRow) -> None:
+async def test_who_dawdles(row: ProxyRoute) -> None:
     """Half a head, and half a body of who may send one, are cut off without a word in the end; who may not is told at once."""
     wire = open_wire(TRANSPORTS["front"], **EVERYTHING_ON)
     first = f"{row.method} {row.path} HTTP/1.1"
@@ -226,7 +226,7 @@ async def test_who_dawdles(row: RouteRow) -> None:
 
 
 @every
-def test_before_the_first_configuration(opened: Opener, row: RouteRow) -> None:
+def test_before_the_first_configuration(opened: Opener, row: ProxyRoute) -> None:
     """503 whatever the key, but for what tells that the process lives."""
     wire = opened(**EVERYTHING_ON, document=None)
     for key in (None, KEY, TOKEN, "wrong"):
@@ -234,7 +234,7 @@ def test_before_the_first_configuration(opened: Opener, row: RouteRow) -> None:
 
 
 @every
-def test_preflights_need_no_key_and_give_nothing_away(opened: Opener, row: RouteRow) -> None:
+def test_preflights_need_no_key_and_give_nothing_away(opened: Opener, row: ProxyRoute) -> None:
     """OPTIONS is the same for a route, for one that does not exist, and for any key."""
     wire = opened(**EVERYTHING_ON)
     answers = [wire.ask("OPTIONS", path, key=key) for path in (row.path, "/nowhere") for key in (None, KEY, "wrong")]
@@ -243,7 +243,7 @@ def test_preflights_need_no_key_and_give_nothing_away(opened: Opener, row: Route
 
 
 @every
-def test_a_caller_without_a_key_learns_nothing_of_the_configuration(opened: Opener, row: RouteRow) -> None:
+def test_a_caller_without_a_key_learns_nothing_of_the_configuration(opened: Opener, row: ProxyRoute) -> None:
     """No answer that needs no key, and no refusal, has a toggle's name in it, before and after somebody asked for it."""
     wire = opened(**EVERYTHING_ON)
     assert wire.post("/proxy", {"toggles": ["varied"]}).status == 200

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from flagsvc.http.shapes import Shape
-from flagsvc.proxy.api.routes import ROUTES, Auth, RouteRow
+from flagsvc.proxy.api.routes import ROUTES, Auth, ProxyRoute
 from flagsvc.proxy.api.schemas import LOOKUP, METRICS, REGISTRATION
 from support.wirekit import KEY, TOKEN, Opener
 
@@ -24,13 +24,13 @@ BODIES: dict[Shape, Any] = {
 KEYS = {Auth.NONE: (), Auth.CLIENT: (KEY,), Auth.SERVER: (TOKEN,), Auth.EITHER: (KEY, TOKEN)}
 
 
-def name(row: RouteRow) -> str:
+def name(row: ProxyRoute) -> str:
     """Return a test's name."""
     return f"{row.method} {row.path}"
 
 
 @pytest.mark.parametrize("row", ROUTES, ids=name)
-def test_every_route_answers(opened: Opener, row: RouteRow) -> None:
+def test_every_route_answers(opened: Opener, row: ProxyRoute) -> None:
     """A row of the route table is a route: 200, the documented type, CORS, with the key it asks for."""
     body = BODIES[row.body] if row.body else b""
     for key in KEYS[row.auth] or (None,):
@@ -43,7 +43,7 @@ def test_every_route_answers(opened: Opener, row: RouteRow) -> None:
 
 
 @pytest.mark.parametrize("row", [row for row in ROUTES if row.auth is not Auth.NONE], ids=name)
-def test_a_wrong_key_or_none_is_unauthorized(opened: Opener, row: RouteRow) -> None:
+def test_a_wrong_key_or_none_is_unauthorized(opened: Opener, row: ProxyRoute) -> None:
     """401, a text, not to be kept, CORS headers all the same."""
     wire = opened(**EVERYTHING)
     wrong = {KEY, TOKEN, "", "client-ke", "client-keyy", f"Bearer {KEY}", "nonsense"} - set(KEYS[row.auth])
@@ -56,7 +56,7 @@ def test_a_wrong_key_or_none_is_unauthorized(opened: Opener, row: RouteRow) -> N
 
 
 @pytest.mark.parametrize("row", [row for row in ROUTES if row.method == "GET"], ids=name)
-def test_head_is_get_without_a_body(opened: Opener, row: RouteRow) -> None:
+def test_head_is_get_without_a_body(opened: Opener, row: ProxyRoute) -> None:
     """HEAD works on every GET route: status and headers of GET, no body."""
     wire = opened(**EVERYTHING)
     key = (KEYS[row.auth] or (None,))[0]

@@ -9,11 +9,10 @@ from typing import NamedTuple
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger
 from flagsvc.core.throttle import Throttle
-from flagsvc.http import docs
 from flagsvc.http.call import HEADERS, KEY, Endpoint, Handler, Resource, StatusCounts
 from flagsvc.http.keys import Keys, KeySet
 from flagsvc.http.limits import Reached
-from flagsvc.http.welcome import FirstPage
+from flagsvc.proxy.api import docs
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.cache import AnswerCache
 from flagsvc.proxy.api.client import Features, Metrics, Register
@@ -24,9 +23,10 @@ from flagsvc.proxy.api.health import Health, Ready
 from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
 from flagsvc.proxy.api.prometheus import Elsewhere, Prometheus
 from flagsvc.proxy.api.readiness import AgeField, Readiness
-from flagsvc.proxy.api.routes import ROUTES, Auth, Limit, RouteRow
+from flagsvc.proxy.api.routes import ROUTES, Auth, Limit, ProxyRoute
 from flagsvc.proxy.api.samples import Loops, ReplicaStatus, Sources, no_loops
 from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.api.welcome import FirstPage
 from flagsvc.proxy.extensions import ContextEnricher
 
 ENRICHER_SECONDS = 60.0
@@ -73,7 +73,7 @@ class ServiceParts(NamedTuple):
 
 
 def build(
-    settings: ServiceSettings, ports: Ports, enrichers: Sequence[ContextEnricher], rows: Sequence[RouteRow] = ROUTES
+    settings: ServiceSettings, ports: Ports, enrichers: Sequence[ContextEnricher], rows: Sequence[ProxyRoute] = ROUTES
 ) -> ServiceParts:
     """Return the parts of a Service with these settings and routes."""
     cors = Cors(settings)
@@ -157,7 +157,7 @@ def make_handlers(
 
 def make_resources(
     settings: ServiceSettings,
-    rows: Sequence[RouteRow],
+    rows: Sequence[ProxyRoute],
     handlers: dict[str, Handler],
     tallies: list[StatusCounts],
     keys: Keys,
@@ -185,7 +185,7 @@ def rings_of(keys: Keys) -> dict[Auth, KeySet | None]:
 
 
 def make_endpoint(
-    row: RouteRow,
+    row: ProxyRoute,
     settings: ServiceSettings,
     handlers: dict[str, Handler],
     rings: dict[Auth, KeySet | None],

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
+from flagsvc.http import metrics
 from flagsvc.http.call import Answer, Call, Handler
 from flagsvc.http.messages import Response
-from flagsvc.proxy.api import metrics
+from flagsvc.http.metrics import CONTENT_TYPE, Key, Labels, measure, measured
 from flagsvc.proxy.api.answers import ASK_AGAIN, Answers, ResponseHeaders
-from flagsvc.proxy.api.metrics import CONTENT_TYPE, Key, Labels, measure, measured
 from flagsvc.proxy.api.samples import KEPT, SERVED, SPECIFIED, Sources, readings
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def exposition(sources: Sources, served: Mapping[Key, float], processes: Iterabl
     `processes` is what the operating system says of the processes; of this one where it is None.
     """
     if processes is None:
-        from flagsvc.proxy.api.families import this_process  # with the first scrape, as in `metrics`
+        from flagsvc.http.metric_families import this_process  # with the first scrape, as in `metrics`
 
         processes = this_process()
     numbers = by_row(served)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import NamedTuple
 
-from flagsvc.http.body import MUST_BE_ARRAY, MUST_BE_OBJECT, MUST_BE_TEXT, number, text
 from flagsvc.http.messages import below, invalid
+from flagsvc.proxy.api.body import MUST_BE_ARRAY, MUST_BE_OBJECT, MUST_BE_TEXT, number, text
 
 MAX_COUNT = 1_000_000_000
 """A larger count of one toggle in one report is absurd."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from flagsvc.http.route import Documented, RouteRow
 from flagsvc.proxy.api import schemas
-from flagsvc.proxy.api.route import Documented, RouteRow
 from flagsvc.proxy.api.settings import ServiceSettings
 
 
@@ -52,7 +52,7 @@ ALL = Condition(
 
 
 @dataclass(frozen=True, kw_only=True)
-class RouteRow(RouteRow):
+class ProxyRoute(RouteRow):
     """One method of one route. `path` is below the base path, unless `rooted`; a GET row answers HEAD too.
 
     `handler` names who answers. `always` marks what answers before the first configuration is there.
@@ -103,8 +103,8 @@ PROBES = (
 )
 """Liveness and readiness where Kubernetes and the Rust successor have them: path, who answers, which other route that is."""
 
-ROUTES: tuple[RouteRow, ...] = (
-    RouteRow(
+ROUTES: tuple[ProxyRoute, ...] = (
+    ProxyRoute(
         path="/",
         handler="welcome",
         summary="Say what this is and where to go, as text or JSON",
@@ -112,7 +112,7 @@ ROUTES: tuple[RouteRow, ...] = (
         as_json=schemas.FIRST_PAGE,
         always=True,
     ),
-    RouteRow(
+    ProxyRoute(
         path="/proxy",
         handler="enabled",
         summary="Evaluate the toggles for a context in the query string",
@@ -122,7 +122,7 @@ ROUTES: tuple[RouteRow, ...] = (
         result=schemas.TOGGLES,
         tag="evaluation",
     ),
-    RouteRow(
+    ProxyRoute(
         path="/proxy",
         method="POST",
         handler="lookup",
@@ -136,7 +136,7 @@ ROUTES: tuple[RouteRow, ...] = (
         result=schemas.TOGGLES,
         tag="evaluation",
     ),
-    RouteRow(
+    ProxyRoute(
         path="/proxy/all",
         handler="all",
         summary="Evaluate every toggle, on or off, for a context in the query string",
@@ -146,7 +146,7 @@ ROUTES: tuple[RouteRow, ...] = (
         condition=ALL,
         tag="evaluation",
     ),
-    RouteRow(
+    ProxyRoute(
         path="/proxy/all",
         method="POST",
         handler="lookup-all",
@@ -160,7 +160,7 @@ ROUTES: tuple[RouteRow, ...] = (
         condition=ALL,
         tag="evaluation",
     ),
-    RouteRow(
+    ProxyRoute(
         path="/proxy/client/metrics",
         method="POST",
         handler="metrics",
@@ -173,7 +173,7 @@ ROUTES: tuple[RouteRow, ...] = (
         media="text/plain",
         tag="clients",
     ),
-    RouteRow(
+    ProxyRoute(
         path="/proxy/all/client/metrics",
         method="POST",
         handler="metrics",
@@ -185,7 +185,7 @@ ROUTES: tuple[RouteRow, ...] = (
         media="text/plain",
         tag="clients",
     ),
-    RouteRow(
+    ProxyRoute(
         path="/proxy/client/register",
         method="POST",
         handler="register",
@@ -197,7 +197,7 @@ ROUTES: tuple[RouteRow, ...] = (
         media="text/plain",
         tag="clients",
     ),
-    RouteRow(
+    ProxyRoute(
         path="/proxy/client/features",
         handler="features",
         summary="Read the configuration document, for server-side SDKs and other proxies",
@@ -205,20 +205,20 @@ ROUTES: tuple[RouteRow, ...] = (
         result=schemas.FEATURES,
         tag="clients",
     ),
-    RouteRow(
+    ProxyRoute(
         path="/proxy/health",
         handler="health",
         summary="Tell whether there is a configuration",
         media="text/html",
     ),
-    RouteRow(
+    ProxyRoute(
         path="/proxy/live",
         handler="health",
         summary="Tell whether the proxy runs, ready or not",
         media="text/html",
         always=True,
     ),
-    RouteRow(
+    ProxyRoute(
         path="/proxy/ready",
         handler="ready",
         summary="Tell whether callers should be sent here",
@@ -227,7 +227,7 @@ ROUTES: tuple[RouteRow, ...] = (
         always=True,
     ),
     *(
-        RouteRow(
+        ProxyRoute(
             path=path,
             handler=handler,
             summary=f"The same as {same}, wherever the base path is",
@@ -238,14 +238,14 @@ ROUTES: tuple[RouteRow, ...] = (
         )
         for path, handler, same, media in PROBES
     ),
-    RouteRow(
+    ProxyRoute(
         path="/proxy/internal-backstage/prometheus",
         handler="prometheus",
         summary="Read metrics in Prometheus text format",
         media="text/plain",
         condition=OPERATORS,
     ),
-    RouteRow(
+    ProxyRoute(
         path="/docs/openapi.json",
         handler="openapi",
         summary="Read the OpenAPI document of these endpoints",
@@ -253,7 +253,7 @@ ROUTES: tuple[RouteRow, ...] = (
         condition=DOCS,
         tag="documentation",
     ),
-    RouteRow(
+    ProxyRoute(
         path="/docs/openapi",
         handler="page",
         summary="Try the endpoints in a browser",
@@ -262,13 +262,15 @@ ROUTES: tuple[RouteRow, ...] = (
         tag="documentation",
     ),
     *(
-        RouteRow(path=f"/docs/openapi/{name}", handler=name, summary="A file of the page", condition=DOCS, listed=False)
+        ProxyRoute(
+            path=f"/docs/openapi/{name}", handler=name, summary="A file of the page", condition=DOCS, listed=False
+        )
         for name in ("swagger_bundle.js", "swagger_style.css", "init.js", "page.css")
     ),
 )
 """Every route, in the order of the documentation."""
 
-METRICS = RouteRow(
+METRICS = ProxyRoute(
     path="/metrics",
     handler="prometheus",
     summary="Read metrics, where most scrapers look for them",
@@ -276,7 +278,7 @@ METRICS = RouteRow(
     always=True,
     rooted=True,
 )
-ADMIN: tuple[RouteRow, ...] = (
+ADMIN: tuple[ProxyRoute, ...] = (
     *(
         replace(row, condition=None, always=row.always or row.condition is OPERATORS)
         for row in ROUTES
@@ -287,7 +289,7 @@ ADMIN: tuple[RouteRow, ...] = (
 """What the operators' own address answers (adminAddress): metrics also while there is no configuration."""
 
 
-ANSWERS: tuple[Documented[RouteRow], ...] = (
+ANSWERS: tuple[Documented[ProxyRoute], ...] = (
     Documented(304, "The caller has this answer already (If-None-Match)", lambda row: row.method == "GET", ""),
     Documented(
         400,
@@ -307,6 +309,6 @@ ANSWERS: tuple[Documented[RouteRow], ...] = (
 """The answers besides 200, each with the rows that can give it."""
 
 
-def answers_of(row: RouteRow) -> list[Documented[RouteRow]]:
+def answers_of(row: ProxyRoute) -> list[Documented[ProxyRoute]]:
     """Return the answers a row can give besides a 200."""
     return [answer for answer in ANSWERS if answer.applies(row)]

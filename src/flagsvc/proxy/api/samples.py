@@ -15,8 +15,8 @@ from typing import NamedTuple, Protocol, TypeAlias
 from flagsvc.core.clock import Clock
 from flagsvc.core.version import VERSION, form
 from flagsvc.http.call import StatusCounts
+from flagsvc.http.metrics import Labels, MetricRow, Readings, by_name, limits_row, measure, requests_row
 from flagsvc.proxy.api.cache import AnswerCache
-from flagsvc.proxy.api.metrics import Labels, MetricRow, Readings, by_name, limits_row, measure, requests_row
 from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
 
 STATES = ("cold", "restored", "bootstrapped", "fresh", "stale", "rejected")

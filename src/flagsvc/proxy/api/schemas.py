@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from flagsvc.http.first_page import Place
+from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Array, Boolean, Integer, Map, Named, Number, Object, OneOf, Record, Schema, String
-from flagsvc.proxy.api.first_page import Place
 from flagsvc.proxy.api.reports import MAX_COUNT
-from flagsvc.proxy.api.route import Parameter
 
 TEXT = String()
 FLAG = Boolean()

@@ -13,12 +13,12 @@ from typing import Final
 
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger, where
+from flagsvc.http import refusals
 from flagsvc.http.call import Answer, Call, Resource, StatusCounts
 from flagsvc.http.contract import Contract
 from flagsvc.http.messages import GET, HEAD, OPTIONS, Headers, Refused, Request, Response
 from flagsvc.http.networks import network_of
 from flagsvc.http.trust import TrustedProxies, plain, read
-from flagsvc.proxy.api import refusals
 from flagsvc.proxy.api.build import Ports, build
 from flagsvc.proxy.api.encoding import media, too_large
 from flagsvc.proxy.api.enrich import EnricherError
@@ -26,7 +26,7 @@ from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
 from flagsvc.proxy.api.prometheus import Elsewhere
 from flagsvc.proxy.api.rate import rates_of
 from flagsvc.proxy.api.readiness import Readiness
-from flagsvc.proxy.api.routes import ROUTES, RouteRow
+from flagsvc.proxy.api.routes import ROUTES, ProxyRoute
 from flagsvc.proxy.api.samples import Loops, ReplicaStatus, no_loops
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.extensions import ContextEnricher
@@ -58,7 +58,7 @@ class Service(Contract):
         random: Random | None = None,
         elsewhere: Elsewhere | None = None,
         loops: Loops = no_loops,
-        rows: Sequence[RouteRow] = ROUTES,
+        rows: Sequence[ProxyRoute] = ROUTES,
         standing: Readiness | None = None,
         fleet: ReplicaStatus | None = None,
     ) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol
 
 from flagsvc.core.log import Logger, where
 from flagsvc.http.messages import Refused
-from flagsvc.proxy.api.metrics import Readings
+from flagsvc.http.metrics import Readings
 from flagsvc.proxy.api.samples import Sources, readings
 from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.configuration.ports import S

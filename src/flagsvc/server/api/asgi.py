@@ -18,7 +18,7 @@ from flagsvc.http.call import Call as Head
 from flagsvc.http.contract import Contract
 from flagsvc.http.limits import CONNECTIONS, MEMORY
 from flagsvc.http.messages import GET, HEAD, OPTIONS, Response
-from flagsvc.proxy.api.refusals import NO_TLS
+from flagsvc.http.refusals import NO_TLS
 from flagsvc.server.api.pipeline import QUERY_LIMIT, TABLE, AdmittedCall, Pipeline
 from flagsvc.server.api.route import Auth
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from flagsvc.http import json_text
 from flagsvc.http.call import Call as Head
+from flagsvc.http.json_text import whole
 from flagsvc.http.media import CHARSETS, JSON, UTF8, WINDOWS, BodyTooLargeError, CodingError, unpack
-from flagsvc.proxy.api import json_text
-from flagsvc.proxy.api.json_text import whole
 from flagsvc.server.api.errors import Failure, bare, too_large
 
 LABELS = CHARSETS | {"utf-7": "utf-7"}

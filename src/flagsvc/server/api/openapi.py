@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from flagsvc.http import openapi
+from flagsvc.http.openapi import Json, Operation, Program, content_of, failure
+from flagsvc.http.route import Documented
 from flagsvc.http.shapes import Array, Named, Object, Record, String, components, json_schema
-from flagsvc.proxy.api import openapi
-from flagsvc.proxy.api.openapi import Json, Operation, Program, content_of, failure
-from flagsvc.proxy.api.route import Documented
 from flagsvc.server.api.route import Auth, Route
 
 SCHEMES = {Auth.ADMIN: ("adminToken",), Auth.CLIENT: ("backendToken",), Auth.NONE: ()}

@@ -7,11 +7,11 @@ from urllib.parse import quote
 
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import in_brief
+from flagsvc.http import docs_page
+from flagsvc.http.first_page import Place, as_json, as_text, prefers_json
 from flagsvc.http.messages import HTML, JSON, TEXT, Headers
+from flagsvc.http.metrics import CONTENT_TYPE
 from flagsvc.http.shapes import Array, Object, String
-from flagsvc.proxy.api import docs_page
-from flagsvc.proxy.api.first_page import Place, as_json, as_text, prefers_json
-from flagsvc.proxy.api.metrics import CONTENT_TYPE
 from flagsvc.server.api import metrics
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.errors import RETRY_S

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import in_brief, where
+from flagsvc.http import refusals
 from flagsvc.http.call import CLIENT_SPEC, HEADERS, KEY
 from flagsvc.http.call import Call as Head
 from flagsvc.http.limits import BODY, QUERY
 from flagsvc.http.limits import HEADERS as HEADERS_SIZE
 from flagsvc.http.messages import GET, HTML, OPTIONS, Refused, Request, Response
 from flagsvc.http.shapes import ShapeError, check
-from flagsvc.proxy.api import refusals
 from flagsvc.server.api import errors
 from flagsvc.server.api.answers import Answers
 from flagsvc.server.api.authorization import ADMIN_API, NOBODY, Authorization, Caller, area

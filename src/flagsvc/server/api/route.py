@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from flagsvc.proxy.api.route import RouteRow
+from flagsvc.http.route import RouteRow
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 
 Handler: TypeAlias = Callable[[ApiCall], ApiAnswer]

@@ -1,140 +1,84 @@
-"""The writer of OpenAPI documents, with a program made up for it."""
+"""The OpenAPI document of the proxy."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
-import pytest
 import schemathesis
 
-from flagsvc.http.shapes import Array, Integer, Named, Object, String, components
-from flagsvc.proxy.api.openapi import Operation, Program, content_of, document, failure, headers_of
-from flagsvc.proxy.api.route import Documented, Parameter, RouteRow
+from flagsvc.core.version import VERSION
+from flagsvc.proxy.api.openapi import document
+from flagsvc.proxy.api.routes import ROUTES
+from flagsvc.proxy.api.settings import ServiceSettings
+from support.serving import Serving
 
-PROGRAM = Program("library", "Lends books.", "x-card", {"reader": "A reader's card."})
-BOOK = Named("Book", Object({"title": String(), "pages": Integer(minimum=1)}, required=("title",)))
-ERROR = Named("Error", Object({"message": String()}))
-SHELF = RouteRow(
-    path="/books",
-    summary="List books",
-    tag="books",
-    query=(
-        Parameter("word", "Words of the title.", repeated=True),
-        Parameter("limit", "How many at most.", "integer"),
-        Parameter("fields", "Any field.", style="deepObject", schema={"type": "object"}),
-    ),
-    result=Array(BOOK),
-)
-ADD = RouteRow(
-    path="/books/{shelf}",
-    method="POST",
-    summary="Add a book",
-    tag="books",
-    body=BOOK,
-    body_needed=False,
-    example={"title": "Emma"},
-    media="text/plain; charset=utf-8",
-    as_json=BOOK,
-)
-NOTHING = RouteRow(path="/nothing", summary="Answer without a body", tag="other")
-MISSING = Documented[RouteRow](404, "There is no such shelf.", lambda row: True)
+SETTINGS = ServiceSettings(client_keys=("k",), enable_oas=True, enable_all_endpoint=True)
 
 
-def written(row: RouteRow, **given: Any) -> dict[str, Any]:
-    """Return what the document says of one operation."""
-    fields: dict[str, Any] = {"name": "one", "description": "", "schemes": (), "answers": {}, **given}
-    content = document(PROGRAM, [Operation(row=row, path=row.path, **fields)], components([BOOK, ERROR]), "")
-    found: dict[str, Any] = content["paths"][row.path][row.method.lower()]
-    return found
+def references(value: object) -> list[str]:
+    """Return every reference in a document."""
+    if isinstance(value, dict):
+        own = [value["$ref"]] if "$ref" in value else []
+        return own + [found for each in value.values() for found in references(each)]
+    return [found for each in value for found in references(each)] if isinstance(value, list) else []
+
+
+def operations(content: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return method and path of each operation."""
+    return [(method.upper(), path) for path, methods in content["paths"].items() for method in methods]
+
+
+def test_every_listed_row_is_an_operation() -> None:
+    """No more and no less, with the base path in front."""
+    listed = [(row.method, row.place("/base")) for row in ROUTES if row.listed]
+    assert sorted(operations(document(replace(SETTINGS, base_path="/base"), ""))) == sorted(listed)
+
+
+def test_what_is_off_is_not_told() -> None:
+    """Without enableAllEndpoint there is no /proxy/all."""
+    off = document(replace(SETTINGS, enable_all_endpoint=False), "")
+    assert "/proxy/all" in document(SETTINGS, "")["paths"]
+    assert "/proxy/all" not in off["paths"]
+
+
+def test_references_lead_somewhere() -> None:
+    """Every reference is a schema of the document, and every schema is used."""
+    content = document(SETTINGS, "")
+    known = {f"#/components/schemas/{name}" for name in content["components"]["schemas"]}
+    assert set(references(content)) == known
+
+
+def test_operations_have_names_of_their_own() -> None:
+    """Identifiers are unique."""
+    content = document(SETTINGS, "")
+    names = [operation["operationId"] for methods in content["paths"].values() for operation in methods.values()]
+    assert len(names) == len(set(names))
+    assert content["info"]["version"] == VERSION
+
+
+def test_the_key_is_where_the_option_says() -> None:
+    """The security schemes name the header of the option."""
+    schemes = document(replace(SETTINGS, client_keys_header_name="x-key"), "")["components"]["securitySchemes"]
+    assert {scheme["name"] for scheme in schemes.values()} == {"x-key"}
+
+
+def test_no_secret_is_told() -> None:
+    """Neither keys nor tokens stand in the document."""
+    content = json.dumps(document(replace(SETTINGS, client_keys=("secret-1",), server_tokens=("secret-2",)), ""))
+    assert "secret-" not in content
 
 
 def test_a_reader_of_openapi_reads_it() -> None:
-    """A validator of OpenAPI finds no fault with a document that uses every part of the writer."""
-    answers = {"200": {"description": "OK"} | content_of(ADD), "404": failure(MISSING, ERROR)}
-    operations = [
-        Operation(SHELF, "/books", "list", "Sorted.", (), {"200": {"description": "OK"} | content_of(SHELF)}),
-        Operation(ADD, "/books/{shelf}", "add", "", ("reader",), answers, ("shelf",)),
-    ]
-    content = document(PROGRAM, operations, components([BOOK, ERROR]), "/mount")
-    schema = schemathesis.openapi.from_dict(json.loads(json.dumps(content)))
-    schema.validate()
-    assert len([result.ok() for result in schema.get_all_operations()]) == 2
-    assert content["servers"] == [{"url": "/mount"}]
-    assert content["components"]["securitySchemes"] == {
-        "reader": {"type": "apiKey", "in": "header", "name": "x-card", "description": "A reader's card."}
-    }
+    """schemathesis takes it and finds every operation."""
+    schema = schemathesis.openapi.from_dict(json.loads(json.dumps(document(SETTINGS, ""))))
+    found = [result.ok() for result in schema.get_all_operations()]
+    assert len(found) == len([row for row in ROUTES if row.listed])
 
 
-def test_methods_of_one_path_stand_together() -> None:
-    """Each path is there once."""
-    operations = [Operation(row, "/books", row.method, "", (), {}) for row in (SHELF, ADD)]
-    assert list(document(PROGRAM, operations, {}, "")["paths"]["/books"]) == ["get", "post"]
-
-
-def test_what_an_operation_does_not_have_is_left_out() -> None:
-    """No description, parameters, body or servers where there are none."""
-    assert written(NOTHING) == {
-        "operationId": "one",
-        "summary": "Answer without a body",
-        "tags": ["other"],
-        "security": [],
-        "responses": {},
-    }
-    assert "servers" not in document(PROGRAM, [], {}, "")
-
-
-def test_parameters() -> None:
-    """Those of the path come first; one that may be repeated is a list, one with a style has its own schema."""
-    text, number = {"type": "string"}, {"type": "integer"}
-    assert written(SHELF, path_parameters=("shelf",))["parameters"] == [
-        {"name": "shelf", "in": "path", "required": True, "schema": text},
-        {
-            "name": "word",
-            "in": "query",
-            "description": "Words of the title.",
-            "schema": {"type": "array", "items": text},
-        },
-        {"name": "limit", "in": "query", "description": "How many at most.", "schema": number},
-        {
-            "name": "fields",
-            "in": "query",
-            "description": "Any field.",
-            "style": "deepObject",
-            "explode": True,
-            "schema": {"type": "object"},
-        },
-    ]
-
-
-def test_a_body_is_a_shape_and_an_example() -> None:
-    """Whether it is needed is what the row says."""
-    reference = {"$ref": "#/components/schemas/Book"}
-    body = {"schema": reference, "example": {"title": "Emma"}}
-    assert written(ADD)["requestBody"] == {"required": False, "content": {"application/json": body}}
-
-
-@pytest.mark.parametrize(
-    ("row", "media"),
-    [(SHELF, ["application/json"]), (ADD, ["text/plain", "application/json"]), (NOTHING, [])],
-)
-def test_media_types_of_an_answer(row: RouteRow, media: list[str]) -> None:
-    """JSON has a shape, a text none; parameters of a media type are left out."""
-    assert list(content_of(row).get("content", {})) == media
-
-
-def test_an_error_is_json_a_text_or_nothing() -> None:
-    """By its media type."""
-    shape = {"schema": {"$ref": "#/components/schemas/Error"}}
-    text = Documented[RouteRow](401, "No card.", lambda row: True, "text/plain")
-    empty = Documented[RouteRow](304, "Unchanged.", lambda row: True, "")
-    assert failure(MISSING, ERROR) == {"description": MISSING.description, "content": {"application/json": shape}}
-    assert failure(text, ERROR)["content"] == {"text/plain": {"schema": {"type": "string"}}}
-    assert failure(empty, ERROR) == {"description": "Unchanged."}
-
-
-def test_headers_of_an_answer() -> None:
-    """Each with what it means; nothing where there are none."""
-    told = {"description": "Seconds to wait.", "schema": {"type": "string"}}
-    assert headers_of({"Retry-After": "Seconds to wait."}) == {"headers": {"Retry-After": told}}
-    assert headers_of({}) == {}
+def test_the_document_is_made_once_for_a_mount() -> None:
+    """It is kept for the place it was last asked for."""
+    serving = Serving(enable_oas=True)
+    first = serving.ask(b"GET", b"/docs/openapi.json").body
+    assert serving.ask(b"GET", b"/docs/openapi.json").body is first

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flagsvc.http.call import StatusCounts
-from flagsvc.proxy.api.metrics import Readings
+from flagsvc.http.metrics import Readings
 from flagsvc.proxy.api.samples import COUNTED
 from flagsvc.proxy.workers.sums import MetricChanges, MetricSums, NewReadings
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from flagsvc.engine.values import jsnumber
+from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Array, Integer, Named, Nullable, Object, String
-from flagsvc.proxy.api.route import Parameter
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
 from flagsvc.server.store.nouns.applications import create, instances_of, listed, remove, show

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flagsvc.proxy.api.route import Parameter
+from flagsvc.http.route import Parameter
 from flagsvc.server.api.admin import shapes_features as shapes
 from flagsvc.server.api.admin.features import ONE, PROJECT, TAG, TRUE
 from flagsvc.server.api.admin.strategies import place_of

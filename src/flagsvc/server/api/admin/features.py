@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from flagsvc.proxy.api.route import Parameter
+from flagsvc.http.route import Parameter
 from flagsvc.server.api.admin import shapes_features as shapes
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from flagsvc.engine.values import jsnumber
+from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Array, Integer, Map, Named, Object, String
-from flagsvc.proxy.api.route import Parameter
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
 from flagsvc.server.store.nouns.usage import KEPT_H, SHOWN_H, hourly, summary

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Anything, Array, Boolean, Integer, Named, Nullable, Object, String
-from flagsvc.proxy.api.route import Parameter
 from flagsvc.server.api.admin.features import PROJECT, TRUE
 from flagsvc.server.api.admin.shapes_features import PROJECT_FEATURE
 from flagsvc.server.api.call import ApiAnswer, ApiCall

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Enum, Shape, String, check
-from flagsvc.proxy.api.route import Parameter
 from flagsvc.server.api.admin import shapes_features as shapes
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
+from flagsvc.http.route import Parameter
 from flagsvc.http.shapes.text import to_json
-from flagsvc.proxy.api.route import Parameter
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.client.bodies import FEATURE, FEATURES
 from flagsvc.server.api.route import Auth, Route

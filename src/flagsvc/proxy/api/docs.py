@@ -8,10 +8,10 @@ from urllib.parse import quote
 import msgspec
 
 from flagsvc.http.call import Answer, Call, Handler
+from flagsvc.http.docs_page import SAFE, TYPES, contents, page
 from flagsvc.http.messages import HTML, JSON
 from flagsvc.proxy.api.answers import ASK_AGAIN, Answers
-from flagsvc.proxy.api.description import document
-from flagsvc.proxy.api.docs_page import SAFE, TYPES, contents, page
+from flagsvc.proxy.api.openapi import document
 from flagsvc.proxy.api.settings import ServiceSettings
 
 

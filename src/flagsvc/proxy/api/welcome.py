@@ -11,10 +11,10 @@ from urllib.parse import quote
 import msgspec
 
 from flagsvc.http.call import Answer, Call, Handler
+from flagsvc.http.first_page import Place, as_json, as_text, prefers_json
 from flagsvc.http.messages import JSON, TEXT
 from flagsvc.proxy.api.answers import ASK_AGAIN, Answers, ResponseHeaders
-from flagsvc.proxy.api.first_page import Place, as_json, as_text, prefers_json
-from flagsvc.proxy.api.routes import Auth, RouteRow
+from flagsvc.proxy.api.routes import Auth, ProxyRoute
 from flagsvc.proxy.api.settings import ServiceSettings
 
 NAME = "flagsvc proxy"
@@ -31,7 +31,7 @@ VARY = (b"Accept", b"Accept-Encoding")
 class FirstPage(Handler):
     """Answers callers who have only the address."""
 
-    def __init__(self, settings: ServiceSettings, rows: Sequence[RouteRow], answers: Answers) -> None:
+    def __init__(self, settings: ServiceSettings, rows: Sequence[ProxyRoute], answers: Answers) -> None:
         self.answers = answers
         self.base = settings.base_path
         self.rows = [row for row in rows if row.listed and row.path != "/" and told(row, settings)]
@@ -47,6 +47,6 @@ class FirstPage(Handler):
         return self.answers.seal(self.text, call, as_text(NAME, ABOUT, found).encode())
 
 
-def told(row: RouteRow, settings: ServiceSettings) -> bool:
+def told(row: ProxyRoute, settings: ServiceSettings) -> bool:
     """Return whether a row is there, and that is no secret: what only key holders get to know of is left out."""
     return row.condition is None or (row.condition.status == 404 and row.on(settings))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from flagsvc.http import refusals
 from flagsvc.http.messages import Refused
-from flagsvc.proxy.api import refusals
 
 
 @pytest.mark.parametrize(

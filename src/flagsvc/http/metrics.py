@@ -83,7 +83,7 @@ def measure(rows: Iterable[MetricRow[S]], source: S) -> list[Measured]:
 
 def exposition(rows: Iterable[Measured], processes: Iterable[Metric]) -> bytes:
     """Return the text: bare rows first, then `processes`, which is what the operating system says of them, then the others."""
-    from flagsvc.proxy.api.families import text  # with the first scrape: prometheus_client is two megabytes
+    from flagsvc.http.metric_families import text  # with the first scrape: prometheus_client is two megabytes
 
     found = list(rows)
     lines = [line for row in found if row.bare for line in bare_lines(row)]

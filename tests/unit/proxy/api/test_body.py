@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagsvc.http.body import LookupBody, loose_text, read_json, read_lookup, read_time, scalar_text, text
 from flagsvc.http.media import PLAIN, Media
 from flagsvc.http.messages import Refused
+from flagsvc.proxy.api.body import LookupBody, loose_text, read_json, read_lookup, read_time, scalar_text, text
 from support.serving import attempt
 
 SCALARS = st.one_of(

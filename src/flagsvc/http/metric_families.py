@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from flagsvc.proxy.api.metrics import Measured
+from flagsvc.http.metrics import Measured
 
 
 class Families(Collector):

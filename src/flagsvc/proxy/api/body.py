@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from flagsvc.engine.context import Context
 from flagsvc.engine.values import jsdate, jsnumber
+from flagsvc.http.json_text import parse
 from flagsvc.http.limits import TOGGLES, too_long
 from flagsvc.http.media import Media
 from flagsvc.http.messages import invalid
 from flagsvc.proxy.api.encoding import unpacked
-from flagsvc.proxy.api.json_text import parse
 
 MUST_BE_TEXT = "must be string"
 MUST_BE_OBJECT = "must be object"
