@@ -181,7 +181,7 @@ OPERATORS: Final[dict[str, Operator]] = {
     "REGEX": Operator(PATTERN, compile_regex_match),
     "IN_CIDR": Operator(NETWORKS, compile_network, ours=True),
 }
-"""The operators by name, in the order in which the flag server names them (import validation, 2)."""
+"""The operators by name, in the order in which the flag server names them (import validation 2)."""
 
 
 def compile_constraint(spec: ConstraintSpec | None) -> Predicate:

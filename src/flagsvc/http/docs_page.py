@@ -2,7 +2,7 @@
 
 The bundle is Swagger UI's, from the package `offapi`. The page runs under a Content-Security-Policy that names no other origin
 and allows no inline script: a small file of our own starts the bundle. Every link is relative, so that base path and mount
-do not matter (specification: GET /docs/openapi; behaviour: OpenAPI).
+do not matter (specification: GET /docs/openapi; behaviour: Documentation page).
 """
 
 from __future__ import annotations

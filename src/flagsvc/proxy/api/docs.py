@@ -1,4 +1,4 @@
-"""The endpoints of the proxy's OpenAPI document and of its page (specification: GET /docs/openapi; behaviour: OpenAPI)."""
+"""The routes of the OpenAPI document and of its page (specification: GET /docs/openapi; behaviour: Documentation page)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request to the proxy says of its body: media type, charset, content coding (behaviour: Order of checks, 415)."""
+"""What a request to the proxy says of its body: media type, charset, content coding (behaviour: Statuses and bodies)."""
 
 from __future__ import annotations
 

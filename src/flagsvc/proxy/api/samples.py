@@ -120,7 +120,7 @@ SPECIFIED: tuple[Row, ...] = (
         bare=True,
     ),
 )
-"""The metrics of the specification: their names as they stand, without the suffixes a client library would add."""
+"""The metrics that the specification names, under their exact names and without the suffixes a client library would add."""
 
 
 def age(sources: Sources) -> float:

@@ -1,4 +1,4 @@
-"""The shapes of bodies and of query strings (specification: Resources and their fields)."""
+"""The shapes of bodies and of query strings (specification: Resources)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The flag server's OpenAPI document; its components are the shapes that have a name (specification: Batch import)."""
+"""The flag server's OpenAPI document; its components are the shapes that have a name (specification: Batch import data set)."""
 
 from __future__ import annotations
 

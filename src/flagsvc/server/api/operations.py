@@ -1,15 +1,13 @@
-"""What those who run the server ask: health, readiness, metrics, and the description of the API with its page."""
+"""What operators ask of the server: the first page, health, readiness and metrics."""
 
 from __future__ import annotations
 
-from pathlib import PurePath
 from urllib.parse import quote
 
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import in_brief
-from flagsvc.http import docs_page
 from flagsvc.http.first_page import Place, as_json, as_text, prefers_json
-from flagsvc.http.messages import HTML, JSON, TEXT, Headers
+from flagsvc.http.messages import JSON, TEXT
 from flagsvc.http.metrics import CONTENT_TYPE
 from flagsvc.http.shapes import Array, Object, String
 from flagsvc.server.api import metrics
@@ -32,7 +30,6 @@ PLACES = (
 """What the first page names. Frontend SDKs are told of the proxy where they ask."""
 LASTING: tuple[tuple[bytes, bytes], ...] = ((b"cache-control", b"no-cache"),)
 FIRST_PAGE = (*LASTING, (b"vary", b"Accept"))
-SAFE: Headers = [*docs_page.SAFE, *LASTING]
 
 
 def welcome(call: ApiCall) -> ApiAnswer:
@@ -65,40 +62,6 @@ def scrape(call: ApiCall) -> ApiAnswer:
     """Return every metric in Prometheus text format."""
     return ApiAnswer(metrics.text(call.server))
 
-
-def describe(call: ApiCall) -> ApiAnswer:
-    """Return the OpenAPI document."""
-    from flagsvc.server.api.openapi import document
-    from flagsvc.server.api.routes import ROUTES  # its rows name this function
-
-    place = quote(call.request.root) + call.server.base
-    return ApiAnswer(document(ROUTES, place), headers=LASTING)
-
-
-def show_page(call: ApiCall) -> ApiAnswer:
-    """Return the page that shows the document."""
-    return ApiAnswer(docs_page.page("flagsvc server: endpoints", call.request.path), headers=tuple(SAFE))
-
-
-def show_file(call: ApiCall) -> ApiAnswer:
-    """Return a file of the page, which the last segment of the path names."""
-    name = PurePath(call.request.path.decode("latin-1")).name.lower()
-    content_type = docs_page.TYPES[PurePath(name).suffix]
-    return ApiAnswer(docs_page.contents()[name], headers=(*SAFE, (b"content-type", content_type)))
-
-
-FILES = tuple(
-    Route(
-        path=f"/docs/openapi/{name}",
-        handler=show_file,
-        operation=f"getDocsFile{number}",
-        summary="A file of the page.",
-        tag="Operational",
-        auth=Auth.NONE,
-        listed=False,
-    )
-    for number, name in enumerate((*docs_page.BUNDLED, *docs_page.WRITTEN))
-)
 
 FIRST = Object(
     {
@@ -146,22 +109,4 @@ ROUTES = (
         auth=Auth.NONE,
         media=CONTENT_TYPE,
     ),
-    Route(
-        path="/docs/openapi.json",
-        handler=describe,
-        operation="getOpenApi",
-        summary="The description of every endpoint.",
-        tag="Operational",
-        auth=Auth.NONE,
-    ),
-    Route(
-        path="/docs/openapi",
-        handler=show_page,
-        operation="getOpenApiPage",
-        summary="A page that shows the description and tries the endpoints.",
-        tag="Operational",
-        auth=Auth.NONE,
-        media=HTML.decode(),
-    ),
-    *FILES,
 )

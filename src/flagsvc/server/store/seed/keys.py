@@ -1,4 +1,4 @@
-"""The keys of a seed file, as shapes: the check of the file reads them (import validation)."""
+"""The keys of a seed file, as shapes: the check of the file reads them (import validation 0.3)."""
 
 from __future__ import annotations
 
