@@ -1,4 +1,4 @@
-"""Metric rows as prometheus_client writes them. Imported with the first scrape; `metrics` says what a row is."""
+"""Metric rows in Prometheus text format. Import it with the first scrape: prometheus_client takes two megabytes."""
 
 from __future__ import annotations
 
@@ -45,6 +45,18 @@ def this_collector() -> Iterable[Metric]:
     return registry.collect()
 
 
-def text(rows: Iterable[Measured], processes: Iterable[Metric]) -> bytes:
-    """Return rows and what the operating system says in Prometheus text format."""
-    return generate_latest(Families(rows, processes))
+def exposition(rows: Iterable[Measured], processes: Iterable[Metric]) -> bytes:
+    """Return the text: bare rows first, then `processes`, which is what the operating system says of them, then the others."""
+    found = list(rows)
+    lines = [line for row in found if row.bare for line in bare_lines(row)]
+    others = Families([row for row in found if not row.bare], processes)
+    return "".join(f"{line}\n" for line in lines).encode() + generate_latest(others)
+
+
+def bare_lines(row: Measured) -> list[str]:
+    """Return the lines of a bare row."""
+    return [
+        f"# HELP {row.name} {row.help}",
+        f"# TYPE {row.name} {row.kind}",
+        *(f"{row.name} {int(value)}" for value in row.values.values()),
+    ]

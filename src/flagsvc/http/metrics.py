@@ -6,10 +6,7 @@ Labels are route templates, methods and statuses, and words of our own: never a 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
-
-if TYPE_CHECKING:
-    from prometheus_client import Metric
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -79,21 +76,3 @@ def measure(rows: Iterable[MetricRow[S]], source: S) -> list[Measured]:
     """Return the rows with their numbers, without those that cannot be told now."""
     found = ((row, row.read(source)) for row in rows)
     return [measured(row, values) for row, values in found if values is not None]
-
-
-def exposition(rows: Iterable[Measured], processes: Iterable[Metric]) -> bytes:
-    """Return the text: bare rows first, then `processes`, which is what the operating system says of them, then the others."""
-    from flagsvc.http.metric_families import text  # with the first scrape: prometheus_client is two megabytes
-
-    found = list(rows)
-    lines = [line for row in found if row.bare for line in bare_lines(row)]
-    return "".join(f"{line}\n" for line in lines).encode() + text([row for row in found if not row.bare], processes)
-
-
-def bare_lines(row: Measured) -> list[str]:
-    """Return the lines of a bare row."""
-    return [
-        f"# HELP {row.name} {row.help}",
-        f"# TYPE {row.name} {row.kind}",
-        *(f"{row.name} {int(value)}" for value in row.values.values()),
-    ]

@@ -9,12 +9,11 @@ import sys
 import pytest
 from prometheus_client.core import GaugeMetricFamily
 
+from flagsvc.http.metric_families import bare_lines, exposition
 from flagsvc.http.metrics import (
     Measured,
     MetricRow,
-    bare_lines,
     by_name,
-    exposition,
     limits_row,
     measure,
     measured,

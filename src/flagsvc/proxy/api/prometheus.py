@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
-from flagsvc.http import metrics
 from flagsvc.http.call import Answer, Call, Handler
 from flagsvc.http.messages import Response
 from flagsvc.http.metrics import CONTENT_TYPE, Key, Labels, measure, measured
@@ -24,14 +23,14 @@ def exposition(sources: Sources, served: Mapping[Key, float], processes: Iterabl
 
     `processes` is what the operating system says of the processes; of this one where it is None.
     """
-    if processes is None:
-        from flagsvc.http.metric_families import this_process  # with the first scrape, as in `metrics`
+    from flagsvc.http import metric_families  # with the first scrape: it takes two megabytes
 
-        processes = this_process()
+    if processes is None:
+        processes = metric_families.this_process()
     numbers = by_row(served)
     kept = measure((row for row in (*SPECIFIED, *KEPT) if sources.private or not row.private), sources)
     shown = (row for row in SERVED if sources.private or not row.private)
-    return metrics.exposition([*kept, *(measured(row, numbers.get(row.name, {})) for row in shown)], processes)
+    return metric_families.exposition([*kept, *(measured(row, numbers.get(row.name, {})) for row in shown)], processes)
 
 
 def by_row(readings: Mapping[Key, float]) -> dict[str, dict[Labels, float]]:

@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.version import VERSION
 from flagsvc.http.limits import FRONT
-from flagsvc.http.metrics import Labels, MetricRow, exposition, limits_row, measure, requests_row
+from flagsvc.http.metrics import Labels, MetricRow, limits_row, measure, requests_row
 from flagsvc.server.api.call import ApiContext
 from flagsvc.server.store.schema import features
 from flagsvc.server.store.store import read_revision
@@ -76,6 +76,6 @@ OWN: tuple[Row, ...] = (
 
 def text(server: ApiContext) -> bytes:
     """Return every metric in Prometheus text format; without the database, those it tells are left out."""
-    from flagsvc.http.metric_families import this_collector, this_process
+    from flagsvc.http.metric_families import exposition, this_collector, this_process
 
     return exposition(measure(OWN, Scrape(server)), [*this_process(), *this_collector()])
