@@ -70,7 +70,7 @@ async def callers(scene: Scene, options: ProxyOptions) -> object:
 
 
 async def slow_handshake(scene: Scene, options: ProxyOptions) -> object:
-    """See whether a caller who says nothing is cut off within GIVEN_UP_S."""
+    """See whether a silent caller is cut off within GIVEN_UP_S."""
     async with listening(options) as line:
         assert "listening" in line
         reader, writer = await asyncio.open_connection(HOST, options.port)
@@ -86,7 +86,7 @@ def there(path: str) -> bool:
 
 
 async def socket_file(scene: Scene, options: ProxyOptions) -> object:
-    """See who may connect to the Unix socket, whether it answers, and whether its file is gone in the end."""
+    """See the mode of the Unix socket, whether it answers, and whether its file is gone in the end."""
     path = (options.host or "").removeprefix("unix:")
     async with listening(options) as line:
         assert "listening" in line

@@ -7,7 +7,7 @@ from support.option_looks_running import looks, overlap
 from support.option_ways import Row
 from support.scene import toggle
 
-NOBODY = {"authorization": "nobody"}
+UNKNOWN = {"authorization": "unknown"}
 BROWSER = {"origin": "https://a.example", "access-control-request-method": "GET"}
 PREFLIGHT = ask("/proxy", {**BROWSER, "access-control-request-headers": "x-asked"}, method="OPTIONS")
 ORIGINS = tuple(ask("/proxy", {"origin": f"https://{host}"}) for host in ("a.example", "b.example", "x.b.example"))
@@ -25,7 +25,7 @@ CALLERS_ADDRESS = tuple(toggle(name, ("remoteAddress", address)) for name, addre
 
 
 def trusting(text: str, seen: str, native: object = None) -> Row:
-    """Return a row of trustProxy: who is taken for the caller when a request comes from 127.0.0.1 over three proxies."""
+    """Return a row of trustProxy: which address counts as the caller's when a request comes from 127.0.0.1 over three proxies."""
     return Row(
         name="trustProxy",
         text=text,
@@ -41,7 +41,7 @@ CALLERS = (
     Row(
         name="clientKeysHeaderName",
         text="X-Client-Key",
-        look=statuses(ask("/proxy", {"x-client-key": "client-key", **NOBODY}), ask("/proxy")),
+        look=statuses(ask("/proxy", {"x-client-key": "client-key", **UNKNOWN}), ask("/proxy")),
         seen=[200, 401],
         unset=[401, 200],
     ),
@@ -55,7 +55,7 @@ CALLERS = (
         name="enableOAS",
         text="true",
         native=True,
-        look=statuses(ask("/docs/openapi.json", NOBODY), ask("/docs/openapi", NOBODY)),
+        look=statuses(ask("/docs/openapi.json", UNKNOWN), ask("/docs/openapi", UNKNOWN)),
         seen=[200, 200],
         unset=[404, 404],
     ),

@@ -14,7 +14,7 @@ from support.scene import document, toggle
 
 def keys(header_name: str = "authorization") -> see.Look:
     """See which of three keys are accepted."""
-    return statuses(*(ask("/proxy", {header_name: key}) for key in ("one", "two", "nobody")))
+    return statuses(*(ask("/proxy", {header_name: key}) for key in ("one", "two", "unknown")))
 
 
 REQUIRED = (

@@ -9,9 +9,9 @@ from flagsvc.cli.parser import UsageError
 from flagsvc.core.extras import require
 from flagsvc.settings.load import Resolved
 from flagsvc.settings.names import settable
+from flagsvc.settings.normalise import QUOTES, in_quotes
 from flagsvc.settings.option import FILE_NAME
 from flagsvc.settings.render import add_group, given_flags
-from flagsvc.settings.settle import QUOTES, in_quotes
 from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 
 SERVERS_OWN = tuple(row for row in SERVER_OPTIONS if row.flag not in {option.flag for option in OPTIONS})

@@ -5,7 +5,7 @@
     kinds.py     the kinds of value; more of them: network.py, headers.py, storage.py; their types in code: converted.py
     table.py     the tables that are read off the rows: OPTIONS, SERVER_OPTIONS
     options.py   ProxyOptions; server.py: ServerOptions; base.py: what both inherit
-    load.py      from flags, environment and file to options, each value with its source; settle.py: defaults and problems
+    load.py      from flags, environment and file to options, each value with its source; normalise.py: defaults and problems
     render.py    the rows as help, as reference page, as masked dump
     advice.py    values that are valid but probably a mistake
     foreign.py   variables of other programs, and what they are called here

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, NoReturn, Self, dataclass_transform
 
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.kinds import is_blank, nearest
+from flagsvc.settings.normalise import CODE, Given, normalise
 from flagsvc.settings.option import Option, Section, option
-from flagsvc.settings.settle import CODE, Given, settle
 
 
 def rows_of(options: type[Options]) -> tuple[Option, ...]:
@@ -37,14 +37,14 @@ class Options:
     def __init__(self, **given: object) -> None:
         rows = rows_of(type(self))
         entries, problems = self._entries(given)
-        settled = settle(entries, os.environ, rows, in_code=True)
-        problems += settled.problems.values()
+        found = normalise(entries, os.environ, rows, in_code=True)
+        problems += found.problems.values()
         if problems:
-            del given, entries, settled  # secrets are among them, and a traceback keeps what its frames hold
+            del given, entries, found  # secrets are among them, and a traceback keeps what its frames hold
             raise ConfigurationError(problems)
-        for text in settled.deprecations:
+        for text in found.deprecations:
             _warn(text)
-        self._keep(settled.values)
+        self._keep(found.values)
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:

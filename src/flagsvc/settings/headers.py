@@ -1,6 +1,6 @@
-"""The shapes of value that are names of HTTP: headers and methods.
+"""Kinds of value that are names in HTTP: headers and methods.
 
-Same law as `kinds.py`: a parser knows no option and no source, and reads its own results unchanged.
+As in `kinds.py`, a parser knows no option and no source, and reads its own results unchanged.
 """
 
 from __future__ import annotations

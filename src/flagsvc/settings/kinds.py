@@ -1,8 +1,8 @@
-"""What a value of an option may look like: one `Kind` for each shape, from text or a native value to the value kept.
+"""The kinds of value that options take: each reads a text or a native value, and gives the value that is kept.
 
-A parser knows no option, no source and no environment. It refuses with `RefusedError`, whose text never quotes the value:
-who refuses what is put together in `settle.py`, which also knows what must not be shown. Every parser reads its own
-results unchanged, so a normalised value can be given again.
+A parser knows no option, no source and no environment. It refuses with `RefusedError`, whose text never quotes the value.
+`normalise.py` adds the option, the source and what may be shown of the value. Every parser reads its own results unchanged, so
+a normalised value can be given again.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ def paths_in(value: object, folder: str) -> object:
 
 
 class Kind(NamedTuple):
-    """One shape of value.
+    """One kind of value.
 
-    `expects` ends the sentence "expected …", `metavar` stands for the value in the help. `safe` takes what must not be
-    seen out of a normalised value, `show` makes text of what `safe` left, `echo` quotes a refused text or declines to.
-    `beside` has a relative path in a value begin with the folder of the configuration file that the value stands in; `words` are
-    the values there are, where they can be listed.
+    `expects` ends the sentence "expected …", `metavar` stands for the value in the help. `parse` reads a text or a native value.
+    `safe` masks the secrets of a normalised value, `show` makes text of the result. `echo` quotes a refused text, or returns None
+    for one that must not be shown. `relative_to` puts the folder of the configuration file in front of a relative path. `words`
+    are all values of a kind that lists them.
     """
 
     expects: str
@@ -85,7 +85,7 @@ class Kind(NamedTuple):
     safe: Callable[[Any], object] = as_it_is
     show: Callable[[Any], str] = as_text
     echo: Callable[[str], str | None] = quoted
-    beside: Callable[[object, str], object] = as_given
+    relative_to: Callable[[object, str], object] = as_given
     words: tuple[str, ...] = ()
 
 
@@ -301,7 +301,7 @@ JAVASCRIPT = (".js", ".cjs", ".mjs", ".ts")
 def extension_files(exported: str, guide: str) -> Kind:
     """Return the kind of a list of Python files, or in code of objects, that extend the proxy.
 
-    A JavaScript file is refused with what to do instead (behaviour: Odd values): these are the one thing to be ported.
+    A JavaScript file is refused, and the message says what to do: it must be ported to Python (behaviour: Odd values).
     """
 
     def one(item: object) -> object:
@@ -318,7 +318,7 @@ def extension_files(exported: str, guide: str) -> Kind:
         items = [value] if isinstance(value, os.PathLike) else split(value)
         return tuple(one(item) for item in items if not is_blank(item))
 
-    return Kind("paths of Python files (.py)", "FILES", parse, name_types, beside=paths_in)
+    return Kind("paths of Python files (.py)", "FILES", parse, name_types, relative_to=paths_in)
 
 
 def name_types(items: tuple[object, ...]) -> tuple[str, ...]:
@@ -361,7 +361,7 @@ HASH_ENCODING = choice(("low-byte", "utf8"), {"utf-8": "utf8"})
 TAGS = Kind("tag filters such as team:web,area:cart", "TAGS", parse_tags, show=show_tags)
 SECRET = secret(Kind("printable ASCII text", "TOKEN", parse_header_value))
 SECRETS = secret(TEXTS)
-PATH = TEXT._replace(expects="the path of a file", metavar="FILE", beside=path_in)
+PATH = TEXT._replace(expects="the path of a file", metavar="FILE", relative_to=path_in)
 PASSWORD = secret(TEXT._replace(metavar="PASSWORD"))
 TLS_VERSION = choice(("1.2", "1.3"), {"tls1.2": "1.2", "tlsv1.2": "1.2", "tls1.3": "1.3", "tlsv1.3": "1.3"})
 LOGGER = Kind("a logger of the standard library's or structlog's shape", "", parse_logger, name_type)

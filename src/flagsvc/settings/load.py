@@ -17,9 +17,9 @@ from flagsvc.settings.files import Files, read_file
 from flagsvc.settings.foreign import foreign
 from flagsvc.settings.kinds import is_blank, nearest, path_in, printable, quoted
 from flagsvc.settings.names import SERVER_SETTABLE, SERVER_TABLE, SETTABLE, flatten, settable
+from flagsvc.settings.normalise import Given, normalise
 from flagsvc.settings.option import ALIAS, FILE_FLAG, FILE_NAME, PREFIX, Option, is_injected
 from flagsvc.settings.options import ProxyOptions
-from flagsvc.settings.settle import Given, settle
 from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 
 if TYPE_CHECKING:
@@ -129,13 +129,13 @@ def resolve(
         entry = choose(option, candidates(option, meant, flags, tables), resolved)
         if entry is not None:
             given[option.name] = entry
-    settled = settle(given, environment, rows)
-    resolved.values.update(settled.values)
-    resolved.problems.update({name: text for name, text in settled.problems.items() if name not in resolved.problems})
+    found = normalise(given, environment, rows)
+    resolved.values.update(found.values)
+    resolved.problems.update({name: text for name, text in found.problems.items() if name not in resolved.problems})
     resolved.sources.update({option.name: _source(option, given) for option in rows if not option.in_code_only})
     quoted_values = quotation({option.name: option for option in rows}, given, resolved.problems)
-    odd = program.odd(environment, settled.values)
-    resolved.warnings.extend(chain(settled.deprecations, unread(environment), quoted_values, odd))
+    odd = program.odd(environment, found.values)
+    resolved.warnings.extend(chain(found.deprecations, unread(environment), quoted_values, odd))
     return resolved
 
 
@@ -159,7 +159,7 @@ def candidates(
     for variable, holds_path in option.variables:
         yield Candidate(environment.get(variable), f"environment {variable}", "environment", holds_path)
     value, path = file.values.get(option.name), file.values.get(file_name)
-    yield Candidate(option.kind.beside(value, file.folder), file.source, "file", False)
+    yield Candidate(option.kind.relative_to(value, file.folder), file.source, "file", False)
     yield Candidate(path_in(path, file.folder), f"{file.source}, {file_name}", "file", True)
 
 

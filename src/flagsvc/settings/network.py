@@ -1,6 +1,6 @@
-"""The shapes of value that have to do with the network: URLs, addresses, origins.
+"""Kinds of value that name something on the network: URLs, addresses, origins.
 
-Same law as `kinds.py`: a parser knows no option and no source, and reads its own results unchanged.
+As in `kinds.py`, a parser knows no option and no source, and reads its own results unchanged.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit
 from flagsvc.settings.kinds import BOOLEANS, PORT, Kind, RefusedError, as_text, parse_text, quoted, split
 
 TrustProxy: TypeAlias = bool | tuple[str, ...]
-"""Whose X-Forwarded-* headers count: everybody's, nobody's, or those of these addresses, CIDRs and names."""
+"""Which senders' X-Forwarded-* headers count: all, none, or these addresses, CIDRs and names."""
 
 TRUST_NAMES = {
     "loopback": ("127.0.0.0/8", "::1/128"),
@@ -283,7 +283,7 @@ def show_origin(origin: Origin) -> str:
     return f"{origin[0]}," if lone else as_text(origin)
 
 
-URL = Kind("an http://, https:// or file: URL", "URL", parse_url, safe_url, echo=echo_url, beside=url_in)
+URL = Kind("an http://, https:// or file: URL", "URL", parse_url, safe_url, echo=echo_url, relative_to=url_in)
 BASE_URL = URL._replace(parse=parse_base_url)
 OUTBOUND_PROXY = Kind("an http:// or https:// URL", "URL", parse_outbound_proxy, safe_url, echo=echo_url)
 HOST = Kind("a host name, an IP address, or unix:/path", "HOST", parse_host)

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from flagsvc.settings.advice import advice_on
 from flagsvc.settings.kinds import is_blank
 from flagsvc.settings.names import flatten
+from flagsvc.settings.normalise import CODE, Given
 from flagsvc.settings.option import Option
-from flagsvc.settings.settle import CODE, Given
 from flagsvc.settings.storage import server_at
 from flagsvc.settings.table import BY_NAME, OPTIONS, ProxyRows
 

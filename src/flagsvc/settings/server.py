@@ -1,6 +1,6 @@
 """The options of the flag server: `ServerOptions`, from flags, environment, file and defaults by the rows of SERVER_OPTIONS.
 
-Precedence, files of secrets, every problem at once: as with the proxy's, whose machinery this is (`load.py`, `settle.py`).
+Precedence, files of secrets, every problem at once: as with the proxy's, whose machinery this is (`load.py`, `normalise.py`).
 """
 
 from __future__ import annotations

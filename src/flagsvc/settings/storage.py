@@ -1,6 +1,6 @@
-"""Where the configuration is kept, and what replicas that keep it in one server do together (decision 0029).
+"""The kind of value that names the storage: a folder, or the server that replicas share (decision 0029).
 
-Same law as `kinds.py`: a parser knows no option and no source, and reads its own results unchanged.
+As in `kinds.py`, a parser knows no option and no source, and reads its own results unchanged.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ SCHEMES = {
 
 @dataclass(frozen=True)
 class Server:
-    """A Redis or Valkey server: at `host` and `port`, or at the Unix socket `path`; and who we are there."""
+    """A Redis or Valkey server: at `host` and `port`, or at the Unix socket `path`; and the user that we are there."""
 
     host: str = ""
     port: int = PORT
@@ -148,6 +148,6 @@ STORAGE = Kind(
     parse_storage,
     safe_url,
     echo=echo_storage,
-    beside=url_in,
+    relative_to=url_in,
 )
 NAME_PREFIX = Kind("at most 100 letters, digits and `._:/{}-`", "PREFIX", parse_prefix)

@@ -40,7 +40,7 @@ def test_all_at_once_are_a_line_each() -> None:
 
 
 def test_a_name_that_many_programs_use_counts_beside_one_of_edge() -> None:
-    """WORKERS alone is somebody else's; beside UPSTREAM_URL it is Edge's."""
+    """WORKERS alone belongs to another program; beside UPSTREAM_URL it is Edge's."""
     assert list(foreign({"WORKERS": "4", "APP_NAME": "x", "REDIS_HOST": "r"})) == []
     assert len(list(foreign({"WORKERS": "4", "UPSTREAM_URL": "x"}))) == 2
 

@@ -109,7 +109,7 @@ def test_no_texts(value: object) -> None:
 
 
 def test_texts_lose_the_blanks_around_them() -> None:
-    """Blanks and line ends around a value come from shells and files, nobody meant them."""
+    """Blanks and line ends around a value come from shells and files: they do not count."""
     assert of.parse_text(" a b\r\n") == "a b"
 
 
@@ -228,7 +228,7 @@ def test_extensions_in_code() -> None:
 
 @pytest.mark.parametrize("name", ["a.js", "a.MJS", "dir/a.cjs", "a.ts"])
 def test_javascript_files_say_what_to_do(name: str) -> None:
-    """The one thing that must be ported says so, with the page that tells how (behaviour: Odd values)."""
+    """A JavaScript file is refused with the page that tells how to port it (behaviour: Odd values)."""
     with pytest.raises(RefusedError, match=r"ported to Python, as a list `strategies`: see docs/how-to/custom"):
         FILES.parse(f"good.py,{name}")
 

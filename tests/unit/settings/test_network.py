@@ -34,7 +34,7 @@ def test_base_urls(value: str, expected: str) -> None:
 
 
 def test_a_relative_file_url_starts_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """`file:flags.json` means the one in the working directory, from then on by its full path."""
+    """`file:flags.json` is read as the full path of that file in the working directory."""
     monkeypatch.chdir(tmp_path)
     url = net.parse_url("file:flags.json")
     assert url == (tmp_path / "flags.json").as_uri()
@@ -219,7 +219,7 @@ def test_no_trust(value: object) -> None:
 
 
 def test_a_number_of_hops_is_told_apart() -> None:
-    """Who writes 1 may mean a hop or true; neither is guessed."""
+    """1 may mean a hop or true: neither is guessed."""
     with pytest.raises(RefusedError, match="write `true`"):
         net.parse_trust("1")
 

@@ -96,7 +96,7 @@ def test_an_empty_list_is_given() -> None:
 
 
 def test_a_document_in_a_file_needs_no_token() -> None:
-    """Offline there is nobody to show a token to."""
+    """A document in a file is read without a token."""
     made = ProxyOptions(flagsvc_url="file:///etc/flags.json", client_keys="k")
     assert made.flagsvc_api_token == ""
 
@@ -152,7 +152,7 @@ def test_the_deprecated_name_warns() -> None:
 
 
 def test_options_are_frozen_and_equal_by_value() -> None:
-    """Nobody changes options; two of the same values are equal, and hash alike."""
+    """Options cannot be changed; two with the same values are equal and have the same hash."""
     with pytest.raises(dataclasses.FrozenInstanceError):
         options().port = 1
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -180,7 +180,7 @@ def test_repr_masks() -> None:
 
 
 def test_advice() -> None:
-    """Valid combinations that are hardly meant are named (behaviour: CORS)."""
+    """Valid combinations that are probably a mistake are named (behaviour: CORS)."""
     assert advice(options()) == []
     assert [text.split(":")[0] for text in advice(options(cors_credentials=True))] == [
         "cors.credentials with cors.origin `*`"
@@ -197,7 +197,7 @@ def test_advice() -> None:
 
 @pytest.mark.parametrize("url", ["https://someone:hidden@h/api", "https://someone@h/api"])
 def test_advice_on_a_user_that_is_not_sent(url: str) -> None:
-    """Who writes a user and password into the URL means them to be sent; they are not, and no message repeats them."""
+    """A user and a password in the URL are not sent: the warning says so and does not repeat them."""
     (text,) = advice(options(flagsvc_url=url))
     assert text.startswith("flagsvcUrl ") and "hidden" not in text and "someone" not in text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from flagsvc.settings.table import BY_NAME, OPTIONS, SERVER_OPTIONS
 
 
-def test_what_may_change_meanwhile() -> None:
+def test_the_options_that_may_change_while_the_proxy_runs() -> None:
     """Keys and tokens, nothing else; each of them is a secret, and none is for code only."""
     rows = [option for option in OPTIONS if option.reloads]
     assert [row.name for row in rows] == ["flagsvcApiToken", "clientKeys", "expServerSideSdkConfig.tokens"]

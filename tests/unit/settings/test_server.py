@@ -36,7 +36,7 @@ def test_every_row_is_an_option_in_code() -> None:
 
 
 def test_no_two_rows_share_a_name_a_flag_or_a_variable() -> None:
-    """Whatever is given means one option."""
+    """Each flag and each variable means one option."""
     for names in (
         [option.flag for option in SERVER_OPTIONS],
         [variable.name for option in SERVER_OPTIONS for variable in option.variables],
@@ -109,7 +109,7 @@ def test_code_takes_texts_and_tells_every_problem() -> None:
 
 
 def test_neither_program_warns_of_the_others_variables() -> None:
-    """Both may share a file of variables; one that nobody reads is named, with the nearest one that is."""
+    """Both may share a file of variables; one that neither reads is named, with the nearest known one."""
     shared = {"FLAGSVC_URL": "http://x/api", "FLAGSVC_API_TOKEN": "t", "FLAGSVC_PROXY_CLIENT_KEYS": "k"}
     assert load_server(HOME | shared, {}).warnings == []
     loaded = load(HOME | shared | {"FLAGSVC_DATABASE_URL": "x", "UNLEASH_SERVER_PORT": "1"}, None, {})

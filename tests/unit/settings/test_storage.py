@@ -116,7 +116,7 @@ def options(**given: object) -> ProxyOptions:
 
 
 def test_passwords_are_secrets() -> None:
-    """Also the one that stands in the URL: the log knows them all."""
+    """The password in the URL is among them, so the log masks it."""
     found = secrets_of(options(storage="redis://:in-the-url@h", storage_password="beside-it"))
     assert {"in-the-url", "beside-it"} <= set(found)
     assert secrets_of(options(storage="redis://h")) == secrets_of(options(storage="none"))

@@ -11,7 +11,7 @@ from flagsvc.settings.option import Section, option
 
 
 class Callers(Options):
-    """Who may ask, and what a request may hold."""
+    """The keys of callers, and the limits of a request."""
 
     section = Section.CALLERS
 

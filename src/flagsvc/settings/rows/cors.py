@@ -11,7 +11,7 @@ from flagsvc.settings.option import Section, option
 
 
 class Cors(Options):
-    """Which pages of other origins may ask."""
+    """The pages of other origins that may ask."""
 
     section = Section.CORS
 

@@ -115,7 +115,7 @@ class Listening(Options):
         reads=("FLAGSVC_TLS_CERT",),
         kind=of.PATH,
         default=None,
-        help="certificate with its chain, PEM, to speak HTTPS with; read anew when the file changes",
+        help="certificate with its chain, PEM, to speak HTTPS with; read again when the file changes",
     )
     tls_key: str | None = option(
         "tlsKey",

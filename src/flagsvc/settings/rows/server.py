@@ -37,7 +37,7 @@ DATABASE = of.Kind(
     of.parse_text,
     net.safe_url,
     echo=of.unquoted,
-    beside=database_in,
+    relative_to=database_in,
 )
 
 ONCE, ADD = "once", "add"

@@ -130,14 +130,14 @@ class Upstream(Options):
         reads=("FLAGSVC_UPSTREAM_CA",),
         kind=of.PATH,
         default=None,
-        help="authorities, PEM, to trust beside the system's; read anew when the file changes",
+        help="authorities, PEM, to trust beside the system's; read again when the file changes",
     )
     upstream_cert: str | None = option(
         "upstreamCert",
         reads=("FLAGSVC_UPSTREAM_CERT",),
         kind=of.PATH,
         default=None,
-        help="certificate, PEM, to show to the upstream server (mutual TLS); read anew when the file changes",
+        help="certificate, PEM, to show to the upstream server (mutual TLS); read again when the file changes",
     )
     upstream_key: str | None = option(
         "upstreamKey",

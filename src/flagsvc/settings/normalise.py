@@ -1,4 +1,4 @@
-"""From what was given to normalised values and problems: the one core of the loader and of `ProxyOptions` in code."""
+"""From what was given to normalised values and problems: the core of the loader, and of options made in code."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Given(NamedTuple):
     source: str
 
 
-class Settled(NamedTuple):
+class Normalised(NamedTuple):
     """The normalised values by option name, the default where one was refused; a problem by the name it is about."""
 
     values: dict[str, Any]
@@ -40,51 +40,51 @@ class Settled(NamedTuple):
     deprecations: list[str]
 
 
-def settle(
+def normalise(
     given: Mapping[str, Given],
     environment: Mapping[str, str],
     rows: Sequence[Option],
     *,
     in_code: bool = False,
-) -> Settled:
+) -> Normalised:
     """Return the values of every option of `rows`, from those given (by option name) and the defaults for `environment`."""
-    settled = Settled({}, {}, [])
+    found = Normalised({}, {}, [])
     for option in rows:
         entry = given.get(option.name)
         if entry is None or is_blank(entry.value):
-            settled.values[option.name] = option.default_for(environment)
+            found.values[option.name] = option.default_for(environment)
         else:
-            take(option, entry, environment, settled)
+            take(option, entry, environment, found)
     by_name = {option.name: option for option in rows}
-    _replace_deprecated(by_name, given, settled)
+    _replace_deprecated(by_name, given, found)
     for option in rows:
-        if option.name not in settled.problems and _is_missing(option, settled.values):
-            settled.problems[option.name] = required_text(option, in_code=in_code)
-    refuse_alone(by_name, given, settled)
-    return settled
+        if option.name not in found.problems and _is_missing(option, found.values):
+            found.problems[option.name] = required_text(option, in_code=in_code)
+    refuse_alone(by_name, given, found)
+    return found
 
 
-def take(option: Option, entry: Given, environment: Mapping[str, str], settled: Settled) -> None:
+def take(option: Option, entry: Given, environment: Mapping[str, str], found: Normalised) -> None:
     """Read one given value; where it is refused, note the problem and go on with the default."""
     try:
-        settled.values[option.name] = option.parse(entry.value)
+        found.values[option.name] = option.parse(entry.value)
     except RefusedError as refusal:
-        settled.values[option.name] = option.default_for(environment)
-        settled.problems[option.name] = refused_text(option, entry, str(refusal))
+        found.values[option.name] = option.default_for(environment)
+        found.problems[option.name] = refused_text(option, entry, str(refusal))
 
 
-def _replace_deprecated(rows: Mapping[str, Option], given: Mapping[str, Given], settled: Settled) -> None:
+def _replace_deprecated(rows: Mapping[str, Option], given: Mapping[str, Given], found: Normalised) -> None:
     """Let proxySecrets stand for clientKeys where those are not given (behaviour: Drop-in)."""
-    secrets = settled.values.get("proxySecrets")
+    secrets = found.values.get("proxySecrets")
     if not secrets:
         return
-    settled.values["proxySecrets"] = ()
+    found.values["proxySecrets"] = ()
     text = f"{label(rows['proxySecrets'], given['proxySecrets'].source)} is deprecated"
     if "clientKeys" in given:
-        settled.deprecations.append(f"{text} and ignored: clientKeys is given")
+        found.deprecations.append(f"{text} and ignored: clientKeys is given")
     else:
-        settled.values["clientKeys"] = secrets
-        settled.deprecations.append(f"{text}: give the same keys as clientKeys (FLAGSVC_PROXY_CLIENT_KEYS)")
+        found.values["clientKeys"] = secrets
+        found.deprecations.append(f"{text}: give the same keys as clientKeys (FLAGSVC_PROXY_CLIENT_KEYS)")
 
 
 def _is_missing(option: Option, values: Mapping[str, Any]) -> bool:
@@ -94,13 +94,13 @@ def _is_missing(option: Option, values: Mapping[str, Any]) -> bool:
     return option.name != "flagsvcApiToken" or not str(values["flagsvcUrl"]).startswith("file:")
 
 
-def refuse_alone(rows: Mapping[str, Option], given: Mapping[str, Given], settled: Settled) -> None:
-    """Note a problem for each option that was given without the one that it has no effect without."""
+def refuse_alone(rows: Mapping[str, Option], given: Mapping[str, Given], found: Normalised) -> None:
+    """Note a problem for each option that has no effect because the option that it needs is not given."""
     for option in rows.values():
         if not option.needs or option.name not in given or is_blank(given[option.name].value):
             continue
-        if settled.values[option.needs] is None and not settled.problems.keys() & {option.name, option.needs}:
-            settled.problems[option.name] = alone_text(option, given[option.name], rows[option.needs])
+        if found.values[option.needs] is None and not found.problems.keys() & {option.name, option.needs}:
+            found.problems[option.name] = alone_text(option, given[option.name], rows[option.needs])
 
 
 def label(option: Option, source: str) -> str:
@@ -142,6 +142,6 @@ def required_text(option: Option, *, in_code: bool = False) -> str:
 
 
 def alone_text(option: Option, entry: Given, needed: Option) -> str:
-    """Return the problem of an option that was given without the one that it needs."""
+    """Return the problem of an option whose needed option is not given."""
     name = needed.name if entry.source else needed.field
     return f"{label(option, entry.source)}: has no effect without {name}; give both, or neither"
