@@ -11,8 +11,17 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.configuration import Holder, Poller, Preparer, State
-from flagsvc.proxy.replicas import Access, Client, Fleet, FleetSource, Post, Role, ServerStore, SharedDocumentStorage
-from flagsvc.proxy.replicas.member import Neighbours
+from flagsvc.proxy.replicas import (
+    Access,
+    Client,
+    Coordinator,
+    Fleet,
+    FleetSource,
+    LocalState,
+    Role,
+    ServerStore,
+    SharedDocumentStorage,
+)
 from flagsvc.proxy.upstream import Fetched
 from flagsvc.settings.storage import Server
 from flagsvc.testing import RecordingLog
@@ -95,8 +104,8 @@ class Replica:
         client = Client(Access(server, timeout_s=timeout_s))
         self.store = ServerStore(client, PREFIX)
         self.fleet = Fleet(
-            Post(client, PREFIX, KEY, lease_ms),
-            Neighbours(lambda: self.holder.ready, self.age, lambda: self.holder.state == State.REJECTED),
+            Coordinator(client, PREFIX, KEY, lease_ms),
+            LocalState(lambda: self.holder.ready, self.age, lambda: self.holder.state == State.REJECTED),
             clock=clock,
             log=self.log,
             draw=draw,

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from flagsvc.core.errors import StoreError
-from flagsvc.proxy.replicas.client import LARGE_BYTES, Access, Client, aside, reason
+from flagsvc.proxy.replicas.client import LARGE_BYTES, Access, Client, off_loop, reason
 from flagsvc.settings.storage import Server
 from support.aio import asynchronous
 from support.pki import Authority
@@ -211,8 +211,8 @@ async def test_what_the_server_repeats_is_not_passed_on(server: RedisServer) -> 
 
 async def listens(client: Client) -> None:
     """Listen to a channel."""
-    async with client.listening("channel") as ears:
-        await ears.hear(0.0)
+    async with client.listening("channel") as subscription:
+        await subscription.receive(0.0)
 
 
 @pytest.mark.parametrize("asks", [lambda client: client.call("PING"), listens], ids=["call", "listen"])
@@ -231,23 +231,23 @@ async def test_no_traceback_keeps_a_password(
 @asynchronous
 async def test_listening(server: RedisServer) -> None:
     """What is said from the first moment of the block on is heard; nothing is heard where nothing is said."""
-    async with client_of(at(server)) as client, client.listening("channel") as ears:
+    async with client_of(at(server)) as client, client.listening("channel") as subscription:
         await client.call("PUBLISH", "channel", b"one")
         await client.call("PUBLISH", "elsewhere", b"two")
-        assert await ears.hear(2.0) == b"one"
-        assert await ears.hear(0.05) is None
-        assert await ears.hear(0.0) is None
+        assert await subscription.receive(2.0) == b"one"
+        assert await subscription.receive(0.05) is None
+        assert await subscription.receive(0.0) is None
 
 
 @asynchronous
 async def test_a_message_that_comes_in_two_parts(server: RedisServer) -> None:
     """One that was cut by the end of a wait is there whole later."""
-    async with client_of(at(server)) as client, client.listening("channel") as ears:
+    async with client_of(at(server)) as client, client.listening("channel") as subscription:
         large = bytes(5_000_000)
         sending = asyncio.create_task(client.call("PUBLISH", "channel", large))
         heard = None
         while heard is None:
-            heard = await ears.hear(0.001)
+            heard = await subscription.receive(0.001)
         assert heard == large
         await sending
 
@@ -255,10 +255,10 @@ async def test_a_message_that_comes_in_two_parts(server: RedisServer) -> None:
 @asynchronous
 async def test_a_subscription_that_is_cut(server: RedisServer) -> None:
     """That is an error, not a silence."""
-    async with client_of(at(server)) as client, client.listening("channel") as ears:
+    async with client_of(at(server)) as client, client.listening("channel") as subscription:
         server.ask("CLIENT", "KILL", "TYPE", "pubsub")
         with pytest.raises(StoreError):
-            await ears.hear(2.0)
+            await subscription.receive(2.0)
 
 
 @asynchronous
@@ -317,10 +317,10 @@ def test_errors_that_nobody_thought_of() -> None:
 
 
 @asynchronous
-async def test_work_aside() -> None:
+async def test_work_off_loop() -> None:
     """What is large is worked on in a thread, with the same outcome."""
-    assert await aside(len, b"ab") == 2
-    assert await aside(len, bytes(LARGE_BYTES)) == LARGE_BYTES
+    assert await off_loop(len, b"ab") == 2
+    assert await off_loop(len, bytes(LARGE_BYTES)) == LARGE_BYTES
 
 
 @pytest.mark.parametrize("turns", range(1, 25))
@@ -331,10 +331,10 @@ async def test_a_cancellation_is_never_lost(server: RedisServer, turns: int) -> 
     begun = asyncio.Event()
 
     async def ask_for_ever() -> None:
-        async with client.listening("channel") as ears:
+        async with client.listening("channel") as subscription:
             while True:
                 await client.call("PING")
-                await ears.hear(0.0)
+                await subscription.receive(0.0)
                 begun.set()
 
     async with client_of(at(server)) as client:

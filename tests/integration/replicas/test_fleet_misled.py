@@ -11,9 +11,10 @@ import pytest
 from flagsvc.core.errors import StoreError, UpstreamError
 from flagsvc.proxy.configuration import State
 from flagsvc.proxy.configuration.stores import StoredDocument
-from flagsvc.proxy.replicas import Access, Client, Fleet, Post, Role
-from flagsvc.proxy.replicas.beat import Beat, digest_in
-from flagsvc.proxy.replicas.member import BEATS, FAILURES, SILENT_LEASES, Neighbours
+from flagsvc.proxy.replicas import Access, Client, Coordinator, Fleet, LocalState, Role
+from flagsvc.proxy.replicas.checks import FAILURES
+from flagsvc.proxy.replicas.heartbeat import Heartbeat, digest_in
+from flagsvc.proxy.replicas.schedule import HEARTBEATS, SILENT_LEASES, Schedule
 from flagsvc.settings.storage import Server
 from flagsvc.testing import FakeClock, RecordingLog, turns
 from support.aio import asynchronous, until
@@ -30,7 +31,7 @@ LEFT_MS = 3_000
 LONG_MS = 10_000
 KEPT_MS = LONG_MS * 65 // 100
 """Of a lease of LONG_MS this is left whenever somebody keeps it: a machine that stalls for seconds does not end it.
-With more than 68 % left a replica would take that for a beat that it has not heard, and itself for deaf.
+With more than 68 % left a replica would take that for a heartbeat that it has not heard, and itself for deaf.
 """
 
 
@@ -75,7 +76,7 @@ async def test_a_lease_that_lasts_too_long(server: RedisServer, upstream: Counte
         assert server.ask("PEXPIRE", LEASE, HOUR_MS) == 1
         follower.holder.checked = None
         await looks(follower).wait()
-        assert follower.fleet.follows and (follower.fleet.age() or 0.0) > LEFT_MS / 1000 / BEATS
+        assert follower.fleet.follows and (follower.fleet.age() or 0.0) > LEFT_MS / 1000 / HEARTBEATS
         follower.clock.ahead += (SILENT_LEASES - 0.25) * LEFT_MS / 1000
         await until(lambda: follower.serves == ["two"] and follower.holder.state is State.FRESH, 20.0)
         assert follower.role is not Role.LEADER
@@ -153,7 +154,7 @@ async def test_a_leader_that_has_nothing(server: RedisServer, upstream: CountedU
     async with replicas(1, server.port, upstream, refresh_ms=100) as [leader]:
         await until(lambda: leader.role is Role.LEADER)
         other = Replica("other", Server("127.0.0.1", server.port), upstream, refresh_ms=100)
-        other.fleet.take(StoredDocument(document("one")))
+        other.fleet.accept(StoredDocument(document("one")))
         other.fleet.start()
         try:
             await until(lambda: leader.serves == ["one"], 10.0)
@@ -169,7 +170,7 @@ async def test_no_fresher_than_what_was_read(server: RedisServer, upstream: Coun
     server.ask("SET", STORED, "flagsvc-store 1 5 digest\ncut")
     try:
         with pytest.raises(StoreError, match="not whole"):
-            await replica.fleet._note(Beat("another", 1, "digest", age_s=0.0), 0.0)
+            await replica.fleet._follow(Heartbeat("another", 1, "digest", age_s=0.0), 0.0)
         assert replica.fleet.age() is None
     finally:
         await replica.stop()
@@ -183,20 +184,20 @@ async def test_an_older_configuration_is_not_taken(server: RedisServer, upstream
     digest = digest_in(server.ask("GET", STORED))
     replica.holder.checked = replica.clock.monotonic()
     try:
-        await replica.fleet._note(Beat("another", 1, digest, age_s=60.0), 0.0)
-        assert replica.fleet.known.offer is None
-        await replica.fleet._note(Beat("another", 2, digest, age_s=0.0), 0.0)
-        assert replica.fleet.known.offer == StoredDocument(document("old"))
+        await replica.fleet._follow(Heartbeat("another", 1, digest, age_s=60.0), 0.0)
+        assert replica.fleet.configurations.offered is None
+        await replica.fleet._follow(Heartbeat("another", 2, digest, age_s=0.0), 0.0)
+        assert replica.fleet.configurations.offered == StoredDocument(document("old"))
     finally:
         await replica.stop()
 
 
 @asynchronous
 async def test_two_leaders(server: RedisServer, upstream: CountedUpstream) -> None:
-    """Who leads and hears another that does looks at once whose the lease is; it does not wait for its own next beat."""
+    """Who leads and hears another that does looks at once whose the lease is; it does not wait for its own next heartbeat."""
     async with replicas(1, server.port, upstream, lease_ms=HOUR_MS) as [sleeper]:
         await until(lambda: sleeper.serves == ["one"] and sleeper.fleet.published)
-        other = Beat("another", 1, age_s=0.0).pack()
+        other = Heartbeat("another", 1, age_s=0.0).pack()
         server.ask("SET", LEASE, b"another " + other, "PX", HOUR_MS)
         assert server.ask("PUBLISH", f"{PREFIX}:news:{KEY}", other) == 1
         await until(lambda: sleeper.role is Role.FOLLOWER)
@@ -212,7 +213,7 @@ async def test_a_late_write_confirms_nothing(server: RedisServer, upstream: Coun
     async with replicas(1, server.port, upstream) as [leader]:
         await until(lambda: leader.role is Role.LEADER and leader.holder.failures)
         await leader.fleet.publish(StoredDocument(document("old")).pack())
-        await leader.fleet._tell()
+        await leader.fleet._renew()
         assert b'"digest":""' in server.ask("GET", LEASE)
         await leader.fleet.publish(StoredDocument(document("one"), upstream_tag(upstream)).pack())
         assert b'"digest":""' not in server.ask("GET", LEASE), "the same write of what it serves would have"
@@ -227,30 +228,30 @@ def upstream_tag(upstream: CountedUpstream) -> str | None:
         upstream.down = down
 
 
-def slowly(post: Post, go: asyncio.Event) -> list[str]:
+def slowly(coordinator: Coordinator, go: asyncio.Event) -> list[str]:
     """Have what is told wait; return where it is noted what is about to be told, was told, and was given back, as it happens."""
-    order, tell, leave = list[str](), post.tell, post.leave
+    order, tell, release = list[str](), coordinator.tell, coordinator.release
 
-    async def late(beat: Beat, framed: bytes | None = None) -> str | None:
+    async def late(heartbeat: Heartbeat, framed: bytes | None = None) -> str | None:
         order.append("telling")
         await go.wait()
         order.append("told")
-        return await tell(beat, framed)
+        return await tell(heartbeat, framed)
 
     async def left() -> None:
         order.append("left")
-        await leave()
+        await release()
 
     async def two() -> int:
         return 2
 
-    post.tell, post.leave, post.listeners = late, left, two  # type: ignore[method-assign]
+    coordinator.tell, coordinator.release, coordinator.listeners = late, left, two  # type: ignore[method-assign]
     return order
 
 
-async def release(go: asyncio.Event, leader: Replica) -> None:
+async def let_go(go: asyncio.Event, leader: Replica) -> None:
     """Let be told what waits, when whoever ends or rests has done all that it does before it gives the lease back."""
-    await until(lambda: leader.role is Role.ALONE or leader.fleet._resting)
+    await until(lambda: leader.role is Role.ALONE or leader.fleet._schedule.rests_until)
     await turns()
     go.set()
 
@@ -260,27 +261,28 @@ async def release(go: asyncio.Event, leader: Replica) -> None:
 async def test_nothing_is_told_after_the_lease_is_given_back(
     ends: bool, server: RedisServer, upstream: CountedUpstream
 ) -> None:
-    """A beat on its way when a leader ends, or lets another lead, comes before that: after it, it would take the lease again."""
+    """A heartbeat on its way when a leader ends, or hands over, comes before that: after it, it would take the lease again."""
     async with replicas(1, server.port, upstream, lease_ms=HOUR_MS) as [leader]:
         await until(lambda: leader.serves == ["one"] and leader.fleet.published)
         go = asyncio.Event()
-        order = slowly(leader.fleet._post, go)
+        order = slowly(leader.fleet._coordinator, go)
         for _ in range(FAILURES):
-            leader.fleet.checked("network")
+            leader.fleet.note_check("network")
         await until(lambda: order)
-        await asyncio.gather(leader.stop() if ends else leader.fleet._hand_over(), release(go, leader))
+        await asyncio.gather(leader.stop() if ends else leader.fleet._hand_over(), let_go(go, leader))
         assert order[-1] == "left" and "told" in order and LEASE not in server.names()
         await until(lambda: not leader.fleet._tasks)
         assert order[-1] == "left" and leader.role is not Role.LEADER and LEASE not in server.names()
 
 
-def test_who_rests_does_not_leave_the_fleet_to_nobody(upstream: CountedUpstream) -> None:
+def test_who_rests_does_not_leave_the_fleet_to_nobody() -> None:
     """Having let go of the lease it reaches for it before its rest is over where it has heard of no other for two leases."""
-    fleet, lease = Replica("one", Server("127.0.0.1", 1), upstream, refresh_ms=60_000).fleet, LEASE_MS / 1000
-    fleet._resting, fleet._beaten = 100.0, 90.0
-    assert [fleet._rests(90.0 + 1.9 * lease), fleet._rests(90.0 + 2.1 * lease)] == [True, False]
-    fleet._beaten = 100.0
-    assert [fleet._rests(100.0 - lease), fleet._rests(100.0 + lease / 2)] == [True, False]
+    lease = LEASE_MS / 1000
+    schedule = Schedule(FakeClock(), lambda: 0.5, lease, 1.0)
+    schedule.rests_until = schedule.now() + 10.0
+    assert [schedule.rests(1.9 * lease), schedule.rests(2.1 * lease)] == [True, False]
+    schedule.rests_until = schedule.now()
+    assert not schedule.rests(lease / 2)
 
 
 @asynchronous
@@ -288,8 +290,8 @@ async def test_a_server_that_is_away_is_not_stormed() -> None:
     """It is looked for ever more seldom, at least once in the time of a lease."""
     clock, client = FakeClock(), Client(Access(Server("127.0.0.1", free_port())))
     fleet = Fleet(
-        Post(client, PREFIX, KEY, LEASE_MS),
-        Neighbours(lambda: True, lambda: None, lambda: False),
+        Coordinator(client, PREFIX, KEY, LEASE_MS),
+        LocalState(lambda: True, lambda: None, lambda: False),
         clock=clock,
         log=RecordingLog(),
         draw=lambda: 0.5,

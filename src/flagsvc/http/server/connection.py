@@ -48,7 +48,7 @@ class Connection(Stream):
         self.parser: Final = parsing.RequestParser(names)
         self.task: asyncio.Future[Response] | None = None
         self.state: u8 = states.WAITING
-        self.turn: i64 = 0
+        self.turn: u8 = 0
         self.since: i64 = shared.now
 
     def step(self, event: i64) -> i64:
@@ -70,8 +70,7 @@ class Connection(Stream):
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Begin."""
-        peer = self.open_transport(transport)
-        self.parser.open(peer, "https" if self.secure else "http")
+        self.parser.open(self.open_transport(transport), self.secure)
         self.since = self.shared.now
         if not self.shared.add(self):
             self.reject()

@@ -72,11 +72,14 @@ class RequestParser:
 
     def __init__(self, names: HeaderNames) -> None:
         self.names: Final = names
-        self.peer: str = ""
-        self.scheme: str = "http"
         self.parser: httptools.HttpRequestParser | None = None
+        self.peer: str = ""
+        self.secure: bool = False
         self.state: u8 = NEW
         self.news: u8 = 0
+        self.has: u8 = 0
+        self.hosts: u8 = 0
+        self.persistence: u8 = KEEPS
         self.call: Call = NO_CALL
         self.url: bytes = b""
         self.body: bytes = b""
@@ -89,14 +92,11 @@ class RequestParser:
         self.tail: bytes = b""
         self.held: bytes = b""
         self.held_from: i64 = 0
-        self.has: u8 = 0
-        self.hosts: i64 = 0
-        self.persistence: u8 = KEEPS
 
-    def open(self, peer: str, scheme: str) -> None:
-        """Begin a connection from an address, empty where there is none, by `http` or `https`."""
+    def open(self, peer: str, secure: bool) -> None:
+        """Begin a connection from an address, empty where there is none; `secure` tells whether TLS is spoken."""
         self.peer = peer
-        self.scheme = scheme
+        self.secure = secure
         self.parser = httptools.HttpRequestParser(self)
 
     def close(self) -> None:
@@ -227,7 +227,8 @@ class RequestParser:
         self.got = 0
         self.has = 0
         self.hosts = 0
-        self.call = Call(Request(b"", b"", b"", NO_HEADERS, peer=self.peer, scheme=self.scheme))
+        scheme = "https" if self.secure else "http"
+        self.call = Call(Request(b"", b"", b"", NO_HEADERS, peer=self.peer, scheme=scheme))
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take one header field; those behind a chunked body are passed over. Raises HeadTooLargeError."""
@@ -253,14 +254,14 @@ class RequestParser:
                 self.has -= HAS_EXPECT
 
     def take_host(self, value: bytes) -> None:
-        """Take a Host line; one that is no host counts as two."""
-        self.hosts += 1
+        """Take a Host line; one that is no host counts as two, and more than two do as well."""
+        self.hosts = 1 if self.hosts == 0 else 2
         if value != self.names.host:
             value = value.strip(b" \t")
             if is_host(value):
                 self.names.host = value
             else:
-                self.hosts += 1
+                self.hosts = 2
 
     def on_headers_complete(self) -> None:
         """Complete the head."""

@@ -120,7 +120,7 @@ def test_without_a_parser_nothing_happens() -> None:
 def opened() -> RequestParser:
     """Return a parser of a connection that has begun."""
     made = parser()
-    made.open("192.0.2.1", "http")
+    made.open("192.0.2.1", secure=False)
     return made
 
 

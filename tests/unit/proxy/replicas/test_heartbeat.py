@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 
 from flagsvc.proxy.configuration.stores.file import frame
-from flagsvc.proxy.replicas.beat import HEAD_BYTES, Beat, digest_in, unpack
-from flagsvc.proxy.replicas.known import digest_of
+from flagsvc.proxy.replicas.configurations import digest_of
+from flagsvc.proxy.replicas.heartbeat import HEAD_BYTES, Heartbeat, digest_in, unpack
 
-BEATS = [
-    Beat("leader"),
-    Beat("leader", 7, "ab" * 32, 2.5, "network"),
-    Beat("leader", leaving=True),
+HEARTBEATS = [
+    Heartbeat("leader"),
+    Heartbeat("leader", 7, "ab" * 32, 2.5, "network"),
+    Heartbeat("leader", leaving=True),
 ]
 
 
-@pytest.mark.parametrize("beat", BEATS)
-def test_a_beat_comes_back(beat: Beat) -> None:
+@pytest.mark.parametrize("heartbeat", HEARTBEATS)
+def test_a_heartbeat_comes_back(heartbeat: Heartbeat) -> None:
     """Whatever is in it."""
-    assert unpack(beat.pack()) == beat
+    assert unpack(heartbeat.pack()) == heartbeat
 
 
 @pytest.mark.parametrize(
@@ -34,14 +34,14 @@ def test_a_beat_comes_back(beat: Beat) -> None:
         b'{"leader":"x","number":1.5}',
     ],
 )
-def test_what_is_no_beat(data: bytes) -> None:
+def test_what_is_no_heartbeat(data: bytes) -> None:
     """Others may write on the channel as well; nothing of it is believed."""
     assert unpack(data) is None
 
 
 def test_what_a_later_version_adds_is_no_obstacle() -> None:
     """Replicas of two versions are one fleet while one is rolled out."""
-    assert unpack(b'{"leader":"x","mood":"fine"}') == Beat("x")
+    assert unpack(b'{"leader":"x","mood":"fine"}') == Heartbeat("x")
 
 
 @pytest.mark.parametrize("data", [b"", b"x", b"\n\n", bytes(range(256)) * 1000])

@@ -1,4 +1,4 @@
-"""Who a replica is, and what all of them serve, on a real server."""
+"""The roles of the replicas of a fleet, and what all of them serve, on a real server."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ async def test_a_leader_that_was_asleep_overwrites_nothing(server: RedisServer, 
         await until(lambda: sleeper.serves == ["one"] and STORED in server.names())
         server.ask("SET", LEASE, b'another {"leader":"another","age_s":0.1}', "PX", 60_000)
         before = server.ask("GET", STORED)
-        sleeper.fleet.take(old := StoredDocument(document("old")))
+        sleeper.fleet.accept(old := StoredDocument(document("old")))
         await sleeper.fleet.publish(old.pack())
         assert server.ask("GET", STORED) == before and sleeper.role is Role.FOLLOWER
 
@@ -235,13 +235,13 @@ async def test_an_old_error_is_not_passed_on(server: RedisServer, upstream: Coun
             await until(lambda: settled(fleet) and served(fleet, "one"))
             upstream.cut_off = {each.name for each in fleet}
             first.kill()
-            await until(lambda: all(each.fleet._failing == "network" for each in fleet))
+            await until(lambda: all(each.fleet._checks.failing == "network" for each in fleet))
             with redis_server(port=port):
                 await until(lambda: settled(fleet), 10.0)
                 [follower] = [each for each in fleet if each.role is Role.FOLLOWER]
                 upstream.cut_off = set()
                 await until(lambda: all(each.holder.state is State.FRESH for each in fleet))
-                assert follower.fleet._failing == ""
+                assert follower.fleet._checks.failing == ""
 
 
 @asynchronous
@@ -266,20 +266,20 @@ async def test_a_server_that_hangs(server: RedisServer, upstream: CountedUpstrea
 
 
 @asynchronous
-async def test_ears_that_hear_nothing(server: RedisServer, upstream: CountedUpstream) -> None:
+async def test_a_subscription_that_brings_nothing(server: RedisServer, upstream: CountedUpstream) -> None:
     """A subscription that gets nothing, while the lease is renewed, is made anew: what is told gets through again."""
     async with replicas(2, server.port, upstream, refresh_ms=100, lease_ms=3_000) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
         [follower] = [each for each in fleet if each.role is Role.FOLLOWER]
-        post = follower.fleet._post
-        post._channel, right = "test:elsewhere", post._channel
+        coordinator = follower.fleet._coordinator
+        coordinator._channel, right = "test:elsewhere", coordinator._channel
         server.ask("CLIENT", "KILL", "TYPE", "pubsub")
         await until(lambda: "the fleet is back" in follower.log.at("warn"), 20.0)
         follower.clock.ahead += 3.0  # and hears nothing for the time of a lease
         await until(
             lambda: any("does not pass on" in str(line.fields.get("error")) for line in follower.log.lines), 20.0
         )
-        post._channel = right
+        coordinator._channel = right
         upstream.body = document("two")
         await until(lambda: served(fleet, "two") and settled(fleet), 20.0)
 
@@ -315,13 +315,13 @@ async def test_a_fault_in_the_loop_leaves_nobody_without_a_poller(
     async with replicas(2, server.port, upstream, refresh_ms=100) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
         [follower] = [each for each in fleet if each.role is Role.FOLLOWER]
-        good = follower.fleet._post
-        follower.fleet._post = Away(good.client)  # type: ignore[assignment]
+        good = follower.fleet._coordinator
+        follower.fleet._publisher.coordinator = Away(good.client)  # type: ignore[assignment]
         server.ask("CLIENT", "KILL", "TYPE", "pubsub")
         await until(lambda: follower.fleet.restarts == 1)
         await until(lambda: follower.name in upstream.polls)
         assert follower.role is Role.ALONE
-        follower.fleet._post = good
+        follower.fleet._publisher.coordinator = good
         await until(lambda: settled(fleet), 10.0)
 
 
@@ -346,7 +346,7 @@ async def test_the_permissions_that_the_page_names(server: RedisServer, upstream
             and await record_store.get("record") == b"data"
             and await record_store.remove("record")
         )
-        assert await fleet[0].fleet._post.listeners() == 2
+        assert await fleet[0].fleet._coordinator.listeners() == 2
         await leaders(fleet)[0].stop()
         await until(lambda: len(leaders(fleet)) == 1)
         assert [each.fleet.errors for each in fleet] == [0, 0]

@@ -1,8 +1,8 @@
-"""What a fleet says on its server, and where: one lease, one stored configuration and one channel for each configuration.
+"""The server's side of a fleet: one lease, one stored configuration and one channel for each configuration.
 
-The lease holds its owner's token and the last beat: who finds it taken knows at once what is served, and the time it has left tells
-how old the beat is. Whatever only the leader may do is one step with the question whether it still is: a replica that
-was asleep for a minute overwrites nothing.
+The lease holds its owner's token and the last heartbeat. A replica that finds it taken knows at once what is served, and the time
+the lease has left tells how old the heartbeat is. Whatever only the leader may do is one step with the question whether it still
+leads: a replica that was asleep for a minute overwrites nothing.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import AsyncIterator
 from flagsvc.core.errors import StoreError
 from flagsvc.proxy.configuration.stores import StoredDocument
 from flagsvc.proxy.configuration.stores.file import unframe
-from flagsvc.proxy.replicas.beat import HEAD_BYTES, Beat, digest_in, unpack
-from flagsvc.proxy.replicas.client import Client, Ears, aside
+from flagsvc.proxy.replicas.client import Client, Subscription, off_loop
+from flagsvc.proxy.replicas.heartbeat import HEAD_BYTES, Heartbeat, digest_in, unpack
 from flagsvc.proxy.replicas.store import ServerStore
 
 TAKEN = """
@@ -33,7 +33,7 @@ return false
 """
 """Take the lease if it is free. Gives nothing, or what is in it and the milliseconds it has left.
 
-One without an end (copied by a tool, or by hand) would be a dead leader's for ever: it is given one.
+A lease without an end (copied by a tool, or by hand) would be a dead leader's for ever: it is given one.
 """
 TELL = f"""{TAKEN}
 if taken then return false end
@@ -43,19 +43,22 @@ redis.call('PUBLISH', ARGV[4], ARGV[2])
 local head = redis.pcall('GETRANGE', KEYS[2], 0, {HEAD_BYTES - 1})
 return type(head) == 'string' and head or ''
 """
-"""Renew the lease, store a configuration if given one, tell a beat. Gives how what is stored begins; nothing if another leads."""
-LEAVE = f"""{TAKEN}
+"""Renew the lease, store a configuration if one is given, tell a heartbeat.
+
+Gives the beginning of what is stored; nothing if another leads.
+"""
+RELEASE = f"""{TAKEN}
 if held and not taken then
   redis.call('DEL', KEYS[1])
   redis.call('PUBLISH', ARGV[2], ARGV[3])
 end
 return false
 """
-"""Give the lease back, and say so."""
+"""Give the lease back, and tell the others."""
 
 
-class Post:
-    """The lease, the stored configuration and the channel of one configuration, as one process uses them; `token` is its name."""
+class Coordinator:
+    """The lease, the stored configuration and the channel of one configuration; `token` is the name of this process."""
 
     def __init__(self, client: Client, prefix: str, key: str, lease_ms: int) -> None:
         """Take the client, what all names begin with, the configuration's key (`storage_key`), how long a lease holds."""
@@ -67,32 +70,34 @@ class Post:
         self._stored = ServerStore(client, prefix).name(key)
 
     @contextlib.asynccontextmanager
-    async def listening(self) -> AsyncIterator[Ears]:
-        """Hear what is told until the block ends. Raises StoreError."""
-        async with self.client.listening(self._channel) as ears:
-            yield ears
+    async def listening(self) -> AsyncIterator[Subscription]:
+        """Receive what is told until the block ends. Raises StoreError."""
+        async with self.client.listening(self._channel) as subscription:
+            yield subscription
 
-    async def seek(self, beat: Beat) -> tuple[Beat | None, float] | None:
-        """Take the lease and return None; or return the last beat of who has it, and how many seconds ago that was."""
-        found = await self.client.run(SEEK, [self._lease], self._mine, beat.pack(), self._lease_ms)
+    async def seek(self, heartbeat: Heartbeat) -> tuple[Heartbeat | None, float] | None:
+        """Take the lease and return None; or return the last heartbeat of its owner, and how many seconds ago that was told."""
+        found = await self.client.run(SEEK, [self._lease], self._mine, heartbeat.pack(), self._lease_ms)
         if found is None:
             return None
         held, left_ms = found
         return unpack(held.partition(b" ")[2]), max(0.0, (self._lease_ms - left_ms) / 1000)
 
-    async def tell(self, beat: Beat, framed: bytes | None = None) -> str | None:
-        """Renew the lease and tell a beat; store a configuration, framed, if one is given. Raises StoreError.
+    async def tell(self, heartbeat: Heartbeat, framed: bytes | None = None) -> str | None:
+        """Renew the lease and tell a heartbeat; store a configuration, framed, if one is given. Raises StoreError.
 
-        Return the digest of what is stored, empty where that is nothing; None where somebody else leads, and nothing was done.
+        Return the digest of what is stored, empty where nothing is stored; None where another replica leads, and nothing was done.
         """
         more = () if framed is None else (framed,)
         keys = [self._lease, self._stored]
-        head = await self.client.run(TELL, keys, self._mine, beat.pack(), self._lease_ms, self._channel, *more)
+        head = await self.client.run(TELL, keys, self._mine, heartbeat.pack(), self._lease_ms, self._channel, *more)
         return None if head is None else digest_in(head)
 
-    async def leave(self) -> None:
-        """Give the lease back if it is ours, and have the others know. Raises StoreError."""
-        await self.client.run(LEAVE, [self._lease], self._mine, self._channel, Beat(self.token, leaving=True).pack())
+    async def release(self) -> None:
+        """Give the lease back if this process has it, and tell the others. Raises StoreError."""
+        await self.client.run(
+            RELEASE, [self._lease], self._mine, self._channel, Heartbeat(self.token, leaving=True).pack()
+        )
 
     async def listeners(self) -> int:
         """Return how many replicas listen, this one included. Raises StoreError."""
@@ -101,7 +106,7 @@ class Post:
     async def read(self) -> tuple[StoredDocument, str] | None:
         """Return the stored configuration with its digest, None where there is none that is whole. Raises StoreError."""
         content = await self.client.call("GET", self._stored)
-        data = await aside(unframe, content) if isinstance(content, bytes) else None
+        data = await off_loop(unframe, content) if isinstance(content, bytes) else None
         if data is None:
             return None
         try:
