@@ -24,7 +24,7 @@ def client(database_url: str) -> Iterator[AppClient]:
 
 def test_instances_of_an_environment(client: AppClient) -> None:
     """Those of an application in one environment; none of an unknown one."""
-    with client.server.store.noting() as tx:
+    with client.server.store.recording() as tx:
         register(
             tx, [Registration("app", name, name[0], sdk_version="sdk:1") for name in ("development", "production")]
         )
@@ -49,7 +49,7 @@ def test_instances_of_an_environment(client: AppClient) -> None:
 )
 def test_the_list_of_applications(client: AppClient, query: str, names: list[str]) -> None:
     """It is searched, sorted and cut into pages; numbers that are none do not count."""
-    with client.server.store.noting() as tx:
+    with client.server.store.recording() as tx:
         register(tx, [Registration(name, "development") for name in ("cd", "Ab", "bc")])
     found = client.get(f"/api/admin/metrics/applications{query}").json()["applications"]
     assert [row["appName"] for row in found] == names

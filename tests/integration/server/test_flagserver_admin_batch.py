@@ -129,7 +129,7 @@ def test_an_export_that_cannot_be_noted(client: AppClient, monkeypatch: pytest.M
     def fail(*given: object) -> None:
         raise DatabaseError("the database failed: OperationalError")
 
-    monkeypatch.setattr("flagsvc.server.api.admin.batch.note_export", fail)
+    monkeypatch.setattr("flagsvc.server.api.admin.batch.record_export", fail)
     assert client.post(f"{PLACE}/export", HERE).status == 200
     assert "an export is not noted" in client.log.at("warn")
 

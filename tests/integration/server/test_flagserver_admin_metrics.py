@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from flagsvc.server.store.nouns.usage import Count, note
+from flagsvc.server.store.nouns.usage import UsageCount, add_counts
 from flagsvc.testing import FakeClock
 from support.flagservers import VIEWER_SECRET, AppClient, app_client
 from support.stored_flags import Flags
@@ -24,8 +24,8 @@ def client(sqlite_url: str) -> Iterator[AppClient]:
         flags.feature("one")
         with client.server.store.writing(None) as tx:
             flags.put(tx)
-        with client.server.store.noting() as tx:
-            note(tx, [Count("one", "shop", "development", NOW, 3, 1, {"green": 2})])
+        with client.server.store.recording() as tx:
+            add_counts(tx, [UsageCount("one", "shop", "development", NOW, 3, 1, {"green": 2})])
         yield client
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flagsvc.server.store.nouns.usage import Count, note
+from flagsvc.server.store.nouns.usage import UsageCount, add_counts
 from flagsvc.testing import FakeClock
 from support.flagservers import VIEWER_SECRET, AppClient, app_client
 
@@ -40,8 +40,8 @@ def client(database_url: str) -> Iterator[AppClient]:
 def test_the_list(client: AppClient) -> None:
     """By name, the archived ones apart, with what each holds."""
     client.post(f"{URL}/default/features", {"name": "new"})
-    with client.server.store.noting() as tx:
-        note(tx, [Count("a", "app", "development", NOW, 1, 0, {})])
+    with client.server.store.recording() as tx:
+        add_counts(tx, [UsageCount("a", "app", "development", NOW, 1, 0, {})])
     listed = client.get(URL, token=VIEWER_SECRET).json()["projects"]
     assert [each["id"] for each in listed] == ["named", "default"]
     assert (listed[0]["memberCount"], listed[0]["featureCount"], listed[0]["health"]) == (1, 0, 100)

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
-from flagsvc.server.store.nouns.usage import Count, note
+from flagsvc.server.store.nouns.usage import UsageCount, add_counts
 from flagsvc.testing import FakeClock
 from support.databases import KINDS, fresh_database
 from support.flagservers import VIEWER_SECRET, AppClient, app_client
@@ -47,8 +47,8 @@ def prepared(client: AppClient) -> AppClient:
     """Return a server after a few calls."""
     client.post(FEATURES, {"name": "echo", "tags": [{"type": "simple", "value": "team"}]})
     client.post(f"{FEATURES}/echo/dependencies", {"feature": "alpha"})
-    with client.server.store.noting() as tx:
-        note(tx, [Count("bravo", "app", "production", NOW, 3, 4, {})])
+    with client.server.store.recording() as tx:
+        add_counts(tx, [UsageCount("bravo", "app", "production", NOW, 3, 4, {})])
     return client
 
 

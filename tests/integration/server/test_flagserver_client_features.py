@@ -12,7 +12,7 @@ import pytest
 from flagsvc.http.call import Call as Head
 from flagsvc.http.messages import Request
 from flagsvc.server.api.call import ApiCall
-from flagsvc.server.api.client.features import get_features_at_once
+from flagsvc.server.api.client.features import get_cached_features
 from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, AppClient, app_client
 from support.stored_flags import Flags
 
@@ -211,9 +211,9 @@ def test_gzip(client: AppClient) -> None:
         flags.feature(f"more-{number}")
     with client.server.store.writing(None) as tx:
         flags.put(tx)
-    plain, packed = ask(client), ask(client, **{"Accept-Encoding": "gzip"})
-    assert packed.headers["content-encoding"] == "gzip"
-    assert (gzip.decompress(packed.body), packed.headers["etag"]) == (plain.body, plain.headers["etag"])
+    plain, gzipped = ask(client), ask(client, **{"Accept-Encoding": "gzip"})
+    assert gzipped.headers["content-encoding"] == "gzip"
+    assert (gzip.decompress(gzipped.body), gzipped.headers["etag"]) == (plain.body, plain.headers["etag"])
 
 
 def test_one_feature(client: AppClient) -> None:
@@ -237,10 +237,10 @@ def test_what_is_up_to_date_is_answered_without_a_thread(client: AppClient) -> N
     """The second request needs no thread, and one after a change does."""
     token = client.server.keyring.find(BACKEND_SECRET)
     call = ApiCall(Head(Request(b"GET", PATH.encode(), b"", [])), client.server, known_token=token)  # type: ignore[arg-type]
-    assert get_features_at_once(call) is None
+    assert get_cached_features(call) is None
     client.get(PATH, token=BACKEND_SECRET)
-    answer = get_features_at_once(call)
+    answer = get_cached_features(call)
     assert answer is not None and answer.status == 200
     with client.server.store.writing(None):
         pass
-    assert get_features_at_once(call) is None
+    assert get_cached_features(call) is None

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import delete, insert, select, update
 
 from flagsvc.core.errors import DatabaseError
-from flagsvc.server.store.access import Keyring, hash_of, read_actors
+from flagsvc.server.store.access import Keyring, hash_secret, read_actors
 from flagsvc.server.store.actors import ADMIN_TOKEN_ID, Actor, ClientToken
 from flagsvc.server.store.roles import PROJECT_ROLES, ROOT_ROLES
 from flagsvc.server.store.schema import environments, tokens, users
@@ -149,7 +149,7 @@ def test_a_stored_hash_is_no_secret(keyring: Keyring, store: Store) -> None:
     with store.reading() as tx:
         rows = tx.db.execute(select(tokens)).all()
     assert len(rows) == 5
-    assert hash_of("*:*.admin-secret") in {row.hash for row in rows}
+    assert hash_secret("*:*.admin-secret") in {row.hash for row in rows}
     assert all(keyring.find(str(value)) is None for row in rows for value in row)
 
 
@@ -176,7 +176,7 @@ def test_a_change_reaches_the_keyring(keyring: Keyring, store: Store) -> None:
     """A deleted token is refused, and a changed role holds, as soon as the writer's transaction ends."""
     store.watch(keyring.load)
     with store.writing(None) as tx:
-        tx.db.execute(delete(tokens).where(tokens.c.hash == hash_of("*:*.admin-secret")))
+        tx.db.execute(delete(tokens).where(tokens.c.hash == hash_secret("*:*.admin-secret")))
         tx.db.execute(update(users).where(users.c.username == "reader").values(root_role="admin"))
     assert keyring.find("*:*.admin-secret") is None
     reader = keyring.find("user:reader-secret")
@@ -207,13 +207,13 @@ def test_an_older_revision_is_not_read_again(keyring: Keyring, store: Store, mon
 def test_when_tokens_were_seen_is_stored_now_and_then(keyring: Keyring, store: Store) -> None:
     """Using a token writes nothing; a later call stores the moment, once, for the token and its user, without a revision."""
     before = store.revision()
-    assert keyring.note_seen() == 0
+    assert keyring.save_seen_times() == 0
     keyring.find("user:reader-secret")
     keyring.find("user:reader-secret")
     keyring.find("other:production.backend-secret")
     keyring.find("nosuch")
-    assert keyring.note_seen() == 2
-    assert keyring.note_seen() == 0
+    assert keyring.save_seen_times() == 2
+    assert keyring.save_seen_times() == 0
     moment = datetime.fromtimestamp(NOW, UTC)
     with store.reading() as tx:
         seen = tx.db.execute(select(tokens.c.hint, tokens.c.seen_at).where(tokens.c.seen_at.is_not(None))).all()
@@ -228,14 +228,14 @@ def test_what_could_not_be_stored_is_stored_later(
 ) -> None:
     """A database that is away delays when tokens were seen, and hurts nobody."""
 
-    def noting() -> object:
+    def recording() -> object:
         raise DatabaseError("away")
 
     keyring.find("user:reader-secret")
     with monkeypatch.context() as patch:
-        patch.setattr(store, "noting", noting)
-        assert keyring.note_seen() == 0
-    assert keyring.note_seen() == 1
+        patch.setattr(store, "recording", recording)
+        assert keyring.save_seen_times() == 0
+    assert keyring.save_seen_times() == 1
 
 
 def test_secrets_are_in_no_text_of_keys(keyring: Keyring) -> None:

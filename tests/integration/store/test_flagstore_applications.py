@@ -9,8 +9,16 @@ from typing import Any
 import pytest
 from sqlalchemy import insert
 
-from flagsvc.server.store.nouns.applications import Registration, create, instances_of, listed, register, remove, show
-from flagsvc.server.store.nouns.usage import Count, note
+from flagsvc.server.store.nouns.applications import (
+    Registration,
+    create,
+    get,
+    instances_of,
+    list_applications,
+    register,
+    remove,
+)
+from flagsvc.server.store.nouns.usage import UsageCount, add_counts
 from flagsvc.server.store.refusals import Refusal
 from flagsvc.server.store.schema import strategy_types
 from flagsvc.server.store.store import Store, open_store
@@ -37,20 +45,20 @@ def after(store: Store, **passed: float) -> Store:
 
 def tell(store: Store, *registrations: Registration) -> None:
     """Register instances."""
-    with store.noting() as tx:
+    with store.recording() as tx:
         register(tx, registrations)
 
 
 def all_of(store: Store, **query: Any) -> dict[str, Any]:
     """Return the list of applications."""
     with store.reading() as tx:
-        return listed(tx, **query)
+        return list_applications(tx, **query)
 
 
 def one(store: Store, name: str) -> dict[str, Any]:
     """Return one application."""
     with store.reading() as tx:
-        return show(tx, name)
+        return get(tx, name)
 
 
 def test_an_application_registers(store: Store) -> None:
@@ -96,8 +104,8 @@ def test_an_application_in_full(store: Store) -> None:
         flags.put(tx)
         tx.db.execute(insert(strategy_types).values(custom))
     tell(store, Registration("app", "development", strategies=("custom", "nosuch")))
-    with store.noting() as tx:
-        note(tx, [Count(name, "app", "development", NOW, 1) for name in ("known", "archived")])
+    with store.recording() as tx:
+        add_counts(tx, [UsageCount(name, "app", "development", NOW, 1) for name in ("known", "archived")])
     found = one(store, "app")
     kind = {"displayName": None, "name": "custom", "editable": True, "description": None, "parameters": []}
     assert found["strategies"] == [{**kind, "deprecated": False, "title": None}, {"name": "nosuch", "notFound": True}]
@@ -117,7 +125,7 @@ def test_an_unknown_application(store: Store) -> None:
 def test_an_application_by_hand(store: Store) -> None:
     """It is made with what is given, changed by what is given later, and removed; removing what is not there is fine."""
     for values in ({"url": "u", "strategies": ["x"]}, {"url": "v"}):
-        with store.noting() as tx:
+        with store.recording() as tx:
             create(tx, "app", values)
     found = one(store, "app")
     assert (found["url"], found["strategies"], found["instances"]) == ("v", [{"name": "x", "notFound": True}], [])
@@ -125,7 +133,7 @@ def test_an_application_by_hand(store: Store) -> None:
         (None, [{"project": "*", "environments": ["*"]}])
     ]
     for _ in range(2):
-        with store.noting() as tx:
+        with store.recording() as tx:
             remove(tx, "app")
     assert all_of(store) == {"applications": [], "total": 0}
 

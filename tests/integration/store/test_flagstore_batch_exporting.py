@@ -9,7 +9,7 @@ import pytest
 
 from flagsvc.http.shapes import ShapeError, check
 from flagsvc.server.shapes.batch import EXPORT_QUERY
-from flagsvc.server.store.batch.exporting import MOST_NOTED, export, note_export
+from flagsvc.server.store.batch.exporting import MAX_NAMES_IN_EVENT, export, record_export
 from flagsvc.server.store.schema import events
 from support.batch_scene import (
     ADMIN,
@@ -199,12 +199,19 @@ def test_an_export_is_noted_without_a_change(scene: Scene) -> None:
     before = scene.store.revision()
     result = scene.export()
     names = [each["name"] for each in result["features"]]
-    many = {**result, "features": [*result["features"], *({"name": f"x{number}"} for number in range(MOST_NOTED))]}
+    many = {
+        **result,
+        "features": [*result["features"], *({"name": f"x{number}"} for number in range(MAX_NAMES_IN_EVENT))],
+    }
     names += [each["name"] for each in many["features"][len(names) :]]
-    with scene.store.noting() as tx:
-        note_export(tx, ADMIN, many)
+    with scene.store.recording() as tx:
+        record_export(tx, ADMIN, many)
     with scene.store.reading() as tx:
         row = tx.db.execute(events.select().order_by(events.c.id.desc())).first()
     assert row is not None
-    assert (row.type, row.created_by, row.data) == ("features-exported", "boss", {"features": names[:MOST_NOTED]})
+    assert (row.type, row.created_by, row.data) == (
+        "features-exported",
+        "boss",
+        {"features": names[:MAX_NAMES_IN_EVENT]},
+    )
     assert scene.store.revision() == before

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import select
 
-from flagsvc.server.store.checks import MOST_LINKS
+from flagsvc.server.store.checks import MAX_LINKS
 from flagsvc.server.store.refusals import BAD_DATA
 from flagsvc.server.store.schema import context_fields, tag_types
 from support.batch_scene import Json, Scene, body, feature, linked, scene_of, strategy, tag
@@ -203,7 +203,7 @@ LINKS = [
     (linked("gone", {"url": "x"}), 404, "Could not find feature with name gone"),
     (linked("here", {"url": "http://"}), 400, f"{BAD_DATA}Invalid URL: http://"),
     (
-        linked("here", *({"url": f"x.com/{number}"} for number in range(MOST_LINKS + 1))),
+        linked("here", *({"url": f"x.com/{number}"} for number in range(MAX_LINKS + 1))),
         403,
         "Too many links (10) exist for this feature",
     ),

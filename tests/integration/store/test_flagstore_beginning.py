@@ -13,8 +13,8 @@ from flagsvc.core.errors import DatabaseError
 from flagsvc.server.store import schema
 from flagsvc.server.store.access import Keyring
 from flagsvc.server.store.actors import Actor
-from flagsvc.server.store.first_start import first_start
-from flagsvc.server.store.nouns.maintenance import in_maintenance, set_maintenance
+from flagsvc.server.store.first_start import create_first_token
+from flagsvc.server.store.nouns.maintenance import is_in_maintenance, set_maintenance
 from flagsvc.server.store.seed import apply as seed
 from flagsvc.server.store.seed.apply import parse_seed
 from flagsvc.server.store.seed.once import SeedOutcome, SeedResult, apply_seed_once, count_features, digest_of
@@ -75,11 +75,11 @@ def test_a_seed_is_planted_once(store: Store) -> None:
     assert apply_seed_once(store, SEED).outcome is SeedOutcome.PLANTED
     assert count_features(store) == 2
     with store.writing(None) as tx:
-        assert in_maintenance(tx)
+        assert is_in_maintenance(tx)
         set_maintenance(tx, False)
     assert apply_seed_once(store, SEED) == SeedResult(SeedOutcome.KNOWN)
     with store.reading() as tx:
-        assert not in_maintenance(tx)
+        assert not is_in_maintenance(tx)
 
 
 def test_another_seed_is_left_out(store: Store) -> None:
@@ -106,7 +106,7 @@ def test_what_is_missing_is_added(store: Store) -> None:
     assert rows(store, schema.projects.c.id, schema.projects.c.name) == [("default", "Default"), ("shop", "shop")]
     assert holder(store, "user:of-ada").name == "ada"
     with store.reading() as tx:
-        assert in_maintenance(tx)
+        assert is_in_maintenance(tx)
 
 
 @pytest.mark.parametrize("before", ["a seed", "nothing"])
@@ -160,7 +160,7 @@ def test_the_digest_of_an_older_version_counts(store: Store) -> None:
 
 def test_a_plain_first_start_rules_no_seed_out(store: Store) -> None:
     """A database with nothing but its administrator and the first token is new; both stay, and the seed is whole."""
-    secret = first_start(store) or ""
+    secret = create_first_token(store) or ""
     users = [{"name": "admin", "rootRole": "viewer"}, {"name": "ada"}]
     tokens = [{"type": "personal", "user": "admin", "secret": "user:of-the-seed"}]
     given = parse_seed(FIRST | {"users": users, "tokens": tokens, "projects": [{"id": "default", "name": "Renamed"}]})
@@ -185,7 +185,7 @@ BY_HAND = [
 @pytest.mark.parametrize(("section", "entry", "column"), BY_HAND, ids=[row[0] for row in BY_HAND])
 def test_what_was_made_after_a_first_start_stays(store: Store, section: str, entry: Any, column: Any) -> None:
     """A seed for a new database replaces nothing that a person made before; all else of it is written."""
-    first_start(store)
+    create_first_token(store)
     with store.writing(None) as tx:
         seed.apply_seed(tx, parse_seed({section: [entry]}))
     other = {name: "of the seed" if text == "mine" else text for name, text in entry.items()}
@@ -199,7 +199,7 @@ def test_what_was_made_after_a_first_start_stays(store: Store, section: str, ent
         row[0] for row in rows(store, column)
     ]
     with store.reading() as tx:
-        assert in_maintenance(tx)
+        assert is_in_maintenance(tx)
 
 
 def test_places_of_an_earlier_seed_that_held_no_more(store: Store) -> None:
@@ -215,7 +215,7 @@ def test_places_of_an_earlier_seed_that_held_no_more(store: Store) -> None:
 
 def test_what_every_database_holds_is_as_a_first_seed_has_it(store: Store) -> None:
     """A context field that exists from the start is not made by a person: the seed gives it legal values."""
-    first_start(store)
+    create_first_token(store)
     given = {"name": "userId", "legalValues": [{"value": "ada"}]}
     assert apply_seed_once(store, parse_seed({"contextFields": [given]})) == SeedResult(
         SeedOutcome.PLANTED, {"contextFields": 1}, {"users": 1, "tokens": 1}
@@ -227,7 +227,7 @@ def test_what_every_database_holds_is_as_a_first_seed_has_it(store: Store) -> No
 @pytest.mark.parametrize("made", ["token", "feature"])
 def test_a_database_in_use_is_not_new(store: Store, made: str) -> None:
     """One token or one flag that a person made is enough."""
-    first_start(store)
+    create_first_token(store)
     row = {"type": "admin", "secret": "*:*.of-a-person"} if made == "token" else {"name": "first-flag"}
     with store.writing(None) as tx:
         seed.apply_seed(tx, parse_seed({f"{made}s": [row]}))

@@ -26,7 +26,7 @@ from flagsvc.testing import RecordingLog
 store = open_store(sys.argv[2], SystemClock(), RecordingLog())
 for line in sys.stdin:
     with store.writing(None) as tx:
-        tx.event("test")
+        tx.record_event("test")
     print(store.revision(), flush=True)
 store.close()
 """
@@ -85,13 +85,13 @@ def other(ear: Ear, database_url: str) -> Iterator[Store]:
 def write(store: Store) -> int:
     """Change something, and return the revision that this made."""
     with store.writing(None) as tx:
-        tx.event("test")
+        tx.record_event("test")
     return store.revision()
 
 
 def fail_half_way(tx: Tx) -> None:
     """Write something, and fail."""
-    tx.event("test")
+    tx.record_event("test")
     raise RuntimeError("half way")
 
 
@@ -122,7 +122,7 @@ def test_a_write_that_fails_is_not_heard(ear: Ear, other: Store) -> None:
 def test_what_only_notes_is_not_heard(ear: Ear, other: Store) -> None:
     """Usage and the like make no revision."""
     before = other.revision()
-    with other.noting():
+    with other.recording():
         pass
     assert not ear.hears(before + 1, 0.6)
 
@@ -144,7 +144,7 @@ def test_a_change_of_another_process_is_heard(ear: Ear, database_url: str) -> No
 
 def test_a_watcher_that_fails_is_asked_again(ear: Ear, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a watcher could not take up comes again: its failure does not leave it behind for good."""
-    monkeypatch.setattr("flagsvc.server.store.changes.LOOKS_BETWEEN_PROBES", 1)
+    monkeypatch.setattr("flagsvc.server.store.revision_listener.POLLS_BETWEEN_READS", 1)
     failures = [RuntimeError("the first time"), None]
     taken: list[int] = []
 
@@ -156,7 +156,7 @@ def test_a_watcher_that_fails_is_asked_again(ear: Ear, monkeypatch: pytest.Monke
     ear.store.watch(take)
     revision = write(ear.store)
     wait_until(lambda: revision in taken)
-    assert ear.said("a change was not taken up")
+    assert ear.said("a watcher of changes failed")
 
 
 def test_a_closed_store_leaves_no_thread(database_url: str) -> None:
@@ -173,15 +173,15 @@ def test_changes_are_heard_after_the_database_was_away(postgresql_url: str, outa
     try:
         assert ear.hears(write(other))
         outage(True)
-        wait_until(lambda: ear.said("changes of other servers are not heard"))
+        wait_until(lambda: ear.said("changes of other servers are not noticed"))
         with pytest.raises(DatabaseError):
             other.revision()
         outage(False)
         revision = write(other)
         assert ear.hears(revision)
         assert ear.hears(write(other))
-        wait_until(lambda: ear.said("changes of other servers are heard again"))
-        assert sum(line.event == "changes of other servers are not heard" for line in ear.log.lines) == 1
+        wait_until(lambda: ear.said("changes of other servers are noticed again"))
+        assert sum(line.event == "changes of other servers are not noticed" for line in ear.log.lines) == 1
         assert postgresql_url not in str(ear.log.lines)
     finally:
         ear.store.close()

@@ -9,8 +9,14 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
-from flagsvc.server.store.changes import arguments
-from flagsvc.server.store.connecting import AGAIN_S, OPTIONS, PATIENCE_S, postgresql_arguments, use_log
+from flagsvc.server.store.connections import (
+    LOCK_TIMEOUT_S,
+    POSTGRESQL_OPTIONS,
+    RETRY_S,
+    enable_wal,
+    postgresql_arguments,
+)
+from flagsvc.server.store.revision_listener import connection_arguments
 from flagsvc.server.store.store import make_engine
 
 KEEPING = {"connect_timeout", "tcp_user_timeout", "keepalives_idle", "keepalives_interval", "keepalives_count"}
@@ -19,7 +25,7 @@ KEEPING = {"connect_timeout", "tcp_user_timeout", "keepalives_idle", "keepalives
 def test_every_connection_is_watched() -> None:
     """The pool's connections and the one that hears of changes have the same bounds."""
     engine = make_engine("postgresql://me@db/flags")
-    found = arguments(engine)
+    found = connection_arguments(engine)
     assert set(found) == KEEPING | {"application_name", "options"}
     assert found | {"application_name": "x"} == postgresql_arguments(engine.url, "x")
 
@@ -29,7 +35,7 @@ def test_what_the_url_says_wins(query: str) -> None:
     """A setting of the URL is kept; its options stand behind ours."""
     found = postgresql_arguments(make_url(f"postgresql+psycopg://me@db/flags?{query}"), "flagsvc")
     options = "" if "options" not in query else " -c search_path=ours"
-    assert found["options"] == OPTIONS + options
+    assert found["options"] == POSTGRESQL_OPTIONS + options
     assert ("connect_timeout" in found) is ("connect_timeout" not in query)
 
 
@@ -76,16 +82,16 @@ def test_a_file_that_is_being_changed_is_waited_for(code: int) -> None:
     """SQLite refuses at once to begin its log while somebody else does: it is asked again, as long as a writer waits."""
     slept: list[float] = []
     connection: Any = Refusing(3, code)
-    use_log(connection, slept.append)
-    assert slept == [AGAIN_S] * 3
+    enable_wal(connection, slept.append)
+    assert slept == [RETRY_S] * 3
     with pytest.raises(sqlite3.OperationalError):
-        use_log(Refusing(1_000_000, code), slept.append)  # type: ignore[arg-type]
-    assert sum(slept) == pytest.approx(PATIENCE_S, abs=0.2)
+        enable_wal(Refusing(1_000_000, code), slept.append)  # type: ignore[arg-type]
+    assert sum(slept) == pytest.approx(LOCK_TIMEOUT_S, abs=0.2)
 
 
 def test_a_file_that_cannot_be_used_is_not_waited_for() -> None:
     """Any other error is told at once."""
     slept: list[float] = []
     with pytest.raises(sqlite3.OperationalError):
-        use_log(Refusing(1, sqlite3.SQLITE_READONLY), slept.append)  # type: ignore[arg-type]
+        enable_wal(Refusing(1, sqlite3.SQLITE_READONLY), slept.append)  # type: ignore[arg-type]
     assert slept == []

@@ -104,8 +104,8 @@ def test_where_a_field_is_used(nouns: Nouns) -> None:
         for each in nouns.read(context_fields.list_fields)
     }
     assert (uses["plan"], uses["oldfield"], uses["userId"], uses["appName"]) == ((1, 1), (0, 0), (2, 2), (0, 0))
-    assert [each["id"] for each in nouns.read(context_fields.strategies_of, "plan")] == [STRATEGIES["used"]]
-    assert nouns.read(context_fields.strategies_of, "oldfield") == []
+    assert [each["id"] for each in nouns.read(context_fields.strategies_using, "plan")] == [STRATEGIES["used"]]
+    assert nouns.read(context_fields.strategies_using, "oldfield") == []
     assert nouns.refusal(context_fields.remove, "plan")[:2] == (409, "ConflictError")
     nouns.write(context_fields.remove, "oldfield")
     assert nouns.refusal(context_fields.remove, "oldfield")[0] == 404

@@ -15,7 +15,14 @@ import pytest
 from sqlalchemy import update
 
 from flagsvc.core.errors import DatabaseError
-from flagsvc.server.store.documents import AGAIN_S, OVERHEAD, ClientDocument, DocumentCache, DocumentQuery, Documents
+from flagsvc.server.store.documents import (
+    DOCUMENT_OVERHEAD,
+    RETRY_S,
+    ClientDocument,
+    DocumentCache,
+    DocumentQuery,
+    Documents,
+)
 from flagsvc.server.store.schema import dependencies, features
 from flagsvc.server.store.store import Store, Tx, open_store
 from flagsvc.testing.clock import FakeClock
@@ -195,16 +202,16 @@ def test_the_tag_is_of_the_content_and_the_revision(store: Store, documents: Doc
     meta = read(document)["meta"]
     assert document.tag.decode() == meta["etag"] == f'"{meta["queryHash"]}:{meta["revisionId"]}:v1"'
     assert meta["revisionId"] == store.revision()
-    assert gzip.decompress(document.packed or b"") == document.body
+    assert gzip.decompress(document.gzipped or b"") == document.body
 
 
 def test_a_commit_is_seen_by_the_next_request(store: Store, documents: Documents) -> None:
     """What was committed here is in the next document, and nothing outdated is given at once."""
     write(store, "one")
     assert names(documents.get(DEVELOPMENT)) == ["one"]
-    assert documents.at_once(DEVELOPMENT) is documents.get(DEVELOPMENT)
+    assert documents.get_cached(DEVELOPMENT) is documents.get(DEVELOPMENT)
     write_more(store, "two")
-    assert documents.at_once(DEVELOPMENT) is None
+    assert documents.get_cached(DEVELOPMENT) is None
     assert names(documents.get(DEVELOPMENT)) == ["one", "two"]
 
 
@@ -221,7 +228,7 @@ def test_a_change_of_another_server_arrives(store: Store, documents: Documents, 
     write(store, "one")
     documents.get(DEVELOPMENT)
     told = threading.Event()
-    store.watch(lambda revision: told.set() if documents.at_once(DEVELOPMENT) is None else None)
+    store.watch(lambda revision: told.set() if documents.get_cached(DEVELOPMENT) is None else None)
     other = open_store(database_url, FakeClock(), RecordingLog())
     write_more(other, "two")
     other.close()
@@ -290,11 +297,11 @@ def test_the_old_documents_are_served_while_the_database_is_away(
     assert [frail.get(DEVELOPMENT) for _ in range(3)] == [before] * 3
     assert names(frail.get(DocumentQuery("development", prefix="o"))) == ["one"]
     assert (failing.reads, log.at("warn")) == (1, ["the database cannot be read, the last documents are served"])
-    asyncio.run(clock.advance(AGAIN_S))
+    asyncio.run(clock.advance(RETRY_S))
     assert frail.get(DEVELOPMENT) is before
     assert (failing.reads, len(log.at("warn"))) == (2, 1)
     failing.broken = False
-    asyncio.run(clock.advance(AGAIN_S))
+    asyncio.run(clock.advance(RETRY_S))
     assert names(frail.get(DEVELOPMENT)) == ["one", "two"]
     assert log.at("info")[-1:] == ["the database can be read again"]
 
@@ -354,13 +361,13 @@ def test_the_shelf_keeps_within_its_bound() -> None:
 
     Each counts with what it takes beside its bytes: a bound of bytes bounds small documents, too.
     """
-    record_store = DocumentCache(most_bytes=2 * (100 + OVERHEAD) + 50)
+    record_store = DocumentCache(max_bytes=2 * (100 + DOCUMENT_OVERHEAD) + 50)
     made = {name: ClientDocument(name.encode() * 90, b"p" * 10, name, b"") for name in "abc"}
     queries = {name: DocumentQuery(name) for name in made}
     record_store.put(queries["a"], 1, made["a"])
     record_store.put(queries["b"], 1, made["b"])
     assert record_store.find(queries["a"], 1) is made["a"]
     record_store.put(queries["c"], 1, made["c"])
-    assert [record_store.last(query) for query in queries.values()] == [made["a"], None, made["c"]]
+    assert [record_store.find_stale(query) for query in queries.values()] == [made["a"], None, made["c"]]
     record_store.put(queries["a"], 0, made["b"])
     assert (record_store.find(queries["a"], 1), record_store.find(queries["a"], 2)) == (made["a"], None)

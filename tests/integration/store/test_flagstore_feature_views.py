@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from flagsvc.server.store.actors import Actor
-from flagsvc.server.store.legal_values import legal_values
-from flagsvc.server.store.nouns import feature_life, feature_views, features, strategies
-from flagsvc.server.store.nouns.people import collaborators, names_of
+from flagsvc.server.store.legal_values import read_legal_values
+from flagsvc.server.store.nouns import feature_archive, feature_views, features, strategies
+from flagsvc.server.store.nouns.people import list_collaborators, names_of
 from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import FakeClock, RecordingLog
@@ -45,7 +45,7 @@ def store(database_url: str) -> Iterator[Store]:
 def test_all_of_many(store: Store) -> None:
     """A list shows each in the order of creation, with its own environments and strategies."""
     with store.reading() as tx:
-        listed = feature_views.list_in(tx, "default")
+        listed = feature_views.list_in_project(tx, "default")
     assert [each["name"] for each in listed] == NAMES
     for each in listed:
         states = [
@@ -57,11 +57,11 @@ def test_all_of_many(store: Store) -> None:
 def test_many_names_at_once(store: Store) -> None:
     """Archive, revive, mark and delete take as many as there are; so does the look for legal values."""
     with store.writing(ADMIN) as tx:
-        assert len(legal_values(tx, NAMES)) == COUNT
+        assert len(read_legal_values(tx, NAMES)) == COUNT
         features.set_stale(tx, "default", NAMES, stale=True)
-        feature_life.archive_all(tx, "default", NAMES)
-        feature_life.revive_all(tx, "default", NAMES[:600])
-        feature_life.remove_all(tx, "default", NAMES)
+        feature_archive.archive_all(tx, "default", NAMES)
+        feature_archive.revive_all(tx, "default", NAMES[:600])
+        feature_archive.remove_all(tx, "default", NAMES)
         rows = features.find_all(tx, NAMES)
         states = feature_views.states_of(tx, NAMES)
     assert [(row.name, row.stale) for row in rows] == [(name, True) for name in NAMES[:600]]
@@ -75,7 +75,7 @@ def test_collaborators(store: Store) -> None:
         with store.writing(actor) as tx:
             strategies.create(tx, place, {"name": "default"})
     with store.reading() as tx:
-        found = collaborators(tx, NAMES[0])
+        found = list_collaborators(tx, NAMES[0])
         assert names_of(tx, [7, -42]) == {}
-        assert collaborators(tx, NAMES[1]) == []
+        assert list_collaborators(tx, NAMES[1]) == []
     assert [(each["id"], each["name"]) for each in found] == [(7, "somebody"), (-42, "a token")]

@@ -11,7 +11,7 @@ from sqlalchemy import select, text
 from flagsvc.core.clock import SystemClock
 from flagsvc.server.store.access import Keyring
 from flagsvc.server.store.actors import Actor
-from flagsvc.server.store.first_start import first_start
+from flagsvc.server.store.first_start import create_first_token
 from flagsvc.server.store.schema import tokens, users
 from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from flagsvc.server.store.store import Store, open_store
@@ -49,10 +49,10 @@ def apply_seed_once(store: Store, *people: dict[str, str], **sections: list[dict
 
 def test_the_first_start_makes_an_administrator(store: Store) -> None:
     """The token is of a user, who may do everything; the second start makes nothing."""
-    secret = first_start(store)
+    secret = create_first_token(store)
     found = holder(store, secret)
     assert (found.name, found.is_user, found.root_role) == ("admin", True, "admin")
-    assert first_start(store) is None
+    assert create_first_token(store) is None
     with store.reading() as tx:
         row = tx.db.execute(select(tokens)).one()
     assert secret is not None and row.expires_at is None
@@ -62,14 +62,14 @@ def test_the_first_start_makes_an_administrator(store: Store) -> None:
 def test_an_administrator_of_the_seed_gets_the_token(store: Store) -> None:
     """Where there is an administrator, no second one is made."""
     apply_seed_once(store, {"name": "somebody"}, {"name": "boss", "rootRole": "admin"})
-    assert holder(store, first_start(store)).name == "boss"
+    assert holder(store, create_first_token(store)).name == "boss"
     assert names(store) == ["somebody", "boss"]
 
 
 def test_a_taken_name_is_no_trouble(store: Store) -> None:
     """A viewer who is called admin stays a viewer."""
     apply_seed_once(store, {"name": "admin"})
-    assert holder(store, first_start(store)).name == "admin-2"
+    assert holder(store, create_first_token(store)).name == "admin-2"
     assert names(store) == ["admin", "admin-2"]
 
 
@@ -77,24 +77,24 @@ def test_where_there_is_a_token_nothing_is_made(store: Store) -> None:
     """A seed with a token of any kind says who may enter."""
     apply_seed_once(store, tokens=[{"secret": "*:*.x", "type": "admin"}])
     revision = store.revision()
-    assert first_start(store) is None
+    assert create_first_token(store) is None
     assert names(store) == [] and store.revision() == revision
 
 
 def test_servers_that_start_at_once_make_one_token(store: Store, database_url: str) -> None:
     """Of several servers on one new database, one tells a secret."""
     with ThreadPoolExecutor(4) as pool:
-        made = list(pool.map(lambda _: first_start(store), range(4)))
+        made = list(pool.map(lambda _: create_first_token(store), range(4)))
     assert sum(secret is not None for secret in made) == 1
     assert names(store) == ["admin"]
 
 
 def test_who_lost_the_first_token_gets_another(store: Store) -> None:
     """Once every token is deleted, as the how-to says, a start makes one of the administrator there is."""
-    lost = first_start(store)
-    with store.noting() as tx:
+    lost = create_first_token(store)
+    with store.recording() as tx:
         tx.db.execute(text("DELETE FROM tokens"))
-    secret = first_start(store)
+    secret = create_first_token(store)
     assert secret not in (None, lost)
     assert holder(store, secret).root_role == "admin"
     assert names(store) == ["admin"]

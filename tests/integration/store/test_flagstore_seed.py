@@ -13,7 +13,7 @@ from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import DatabaseError
 from flagsvc.http.shapes import json_schema
 from flagsvc.server.store import schema
-from flagsvc.server.store.nouns.maintenance import in_maintenance
+from flagsvc.server.store.nouns.maintenance import is_in_maintenance
 from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from flagsvc.server.store.seed.keys import SECTIONS
 from flagsvc.server.store.store import Store, open_store
@@ -199,7 +199,7 @@ def test_people_and_settings(store: Store) -> None:
     ends = [moment for (moment,) in rows(store, "tokens", "expires_at") if moment]
     assert [moment.isoformat() for moment in ends] == ["2030-12-31T23:00:00+00:00"]
     with store.reading() as tx:
-        assert in_maintenance(tx)
+        assert is_in_maintenance(tx)
         value = select(schema.state.c.value).where(schema.state.c.key == "changeRequests")
         assert tx.db.execute(value).scalar_one() == WHOLE["changeRequests"]
 

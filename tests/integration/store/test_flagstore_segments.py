@@ -76,7 +76,7 @@ def test_what_cannot_be_made(nouns: Nouns) -> None:
 
 def test_there_are_so_many_segments_and_no_more(nouns: Nouns, monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit of the server is told by its name."""
-    monkeypatch.setattr(segments, "MOST", 2)
+    monkeypatch.setattr(segments, "MAX_SEGMENTS", 2)
     for name in ("a", "b"):
         nouns.write(segments.create, wanted(name))
     limit = "Failed to create segment. You can't create more than the established limit of 2."
@@ -100,17 +100,15 @@ def test_a_segment_is_changed(nouns: Nouns) -> None:
 def test_the_segments_of_a_strategy(nouns: Nouns) -> None:
     """They are set as a whole, in their order, once each, for a strategy that is where it is said to be."""
     numbers = [nouns.write(segments.create, wanted(name))["id"] for name in ("a", "b", "c")]
-    nouns.write(segments.set_segments_of, USED, [numbers[2], numbers[0], numbers[2]], **HERE)
+    nouns.write(segments.set_segments, USED, [numbers[2], numbers[0], numbers[2]], **HERE)
     assert [each["name"] for each in nouns.read(segments.segments_of, USED)] == ["c", "a"]
-    nouns.write(segments.set_segments_of, USED, [numbers[1]], **HERE)
+    nouns.write(segments.set_segments, USED, [numbers[1]], **HERE)
     assert [each["name"] for each in nouns.read(segments.segments_of, USED)] == ["b"]
     assert nouns.read(segments.segments_of, "nosuch") == []
     for place in (HERE | {"project": "other"}, HERE | {"environment": "production"}):
-        assert nouns.refusal(segments.set_segments_of, USED, [], **place)[0] == 404
-    assert nouns.refusal(segments.set_segments_of, USED, [numbers[0], 99], **HERE)[2] == [
-        'No segment exists with ID "99"'
-    ]
-    too_many = nouns.refusal(segments.set_segments_of, USED, [*range(6)], **HERE)
+        assert nouns.refusal(segments.set_segments, USED, [], **place)[0] == 404
+    assert nouns.refusal(segments.set_segments, USED, [numbers[0], 99], **HERE)[2] == ['No segment exists with ID "99"']
+    too_many = nouns.refusal(segments.set_segments, USED, [*range(6)], **HERE)
     assert too_many == (400, "BadDataError", ["Strategies may not have more than 5 segments"])
     assert [each["name"] for each in nouns.read(segments.segments_of, USED)] == ["b"]
 
@@ -118,13 +116,13 @@ def test_the_segments_of_a_strategy(nouns: Nouns) -> None:
 def test_where_a_segment_is_used(nouns: Nouns) -> None:
     """Features in use count, archived ones do not; a project may not take it from strategies of others."""
     number = nouns.write(segments.create, wanted())["id"]
-    nouns.write(segments.set_segments_of, ARCHIVED, [number], **HERE)
-    assert nouns.read(segments.strategies_of, number) == []
-    nouns.write(segments.set_segments_of, USED, [number], **HERE)
-    nouns.write(segments.set_segments_of, FAR, [number], **HERE | {"project": "other"})
+    nouns.write(segments.set_segments, ARCHIVED, [number], **HERE)
+    assert nouns.read(segments.strategies_using, number) == []
+    nouns.write(segments.set_segments, USED, [number], **HERE)
+    nouns.write(segments.set_segments, FAR, [number], **HERE | {"project": "other"})
     shown = {"projectId": "default", "featureName": "web", "strategyName": "default", "environment": "development"}
     far = {"id": FAR, "projectId": "other", "featureName": "elsewhere"}
-    assert nouns.read(segments.strategies_of, number) == [{"id": USED, **shown}, {**shown, **far}]
+    assert nouns.read(segments.strategies_using, number) == [{"id": USED, **shown}, {**shown, **far}]
     listed = nouns.read(segments.list_segments)[0]
     assert (listed["usedInProjects"], listed["usedInFeatures"]) == (2, 2)
     assert nouns.refusal(segments.change, number, wanted(project="default"))[2] == [
@@ -135,10 +133,10 @@ def test_where_a_segment_is_used(nouns: Nouns) -> None:
 def test_a_segment_in_use_stays(nouns: Nouns) -> None:
     """It goes when only strategies of archived features have it, and from them too."""
     number = nouns.write(segments.create, wanted())["id"]
-    nouns.write(segments.set_segments_of, USED, [number], **HERE)
-    nouns.write(segments.set_segments_of, ARCHIVED, [number], **HERE)
+    nouns.write(segments.set_segments, USED, [number], **HERE)
+    nouns.write(segments.set_segments, ARCHIVED, [number], **HERE)
     assert nouns.write(segments.remove, number) is False
-    nouns.write(segments.set_segments_of, USED, [], **HERE)
+    nouns.write(segments.set_segments, USED, [], **HERE)
     assert nouns.write(segments.remove, number) is True
     assert nouns.read(segments.segments_of, ARCHIVED) == []
     assert nouns.refusal(segments.remove, number)[0] == 404

@@ -71,7 +71,7 @@ def test_numbers_beyond_all_bounds_are_stored_as_null(database_url: str) -> None
     store = open_store(database_url, FakeClock(), RecordingLog())
     try:
         with store.writing(None) as tx:
-            tx.event("test", data={"a": [float("inf"), 1.5], "b": float("nan")})
+            tx.record_event("test", data={"a": [float("inf"), 1.5], "b": float("nan")})
         with store.reading() as tx:
             assert tx.db.execute(select(events.c.data)).scalar_one() == {"a": [None, 1.5], "b": None}
     finally:

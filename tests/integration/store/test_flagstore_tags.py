@@ -50,7 +50,7 @@ def test_a_tag_is_made(nouns: Nouns) -> None:
 def test_a_deleted_tag_is_gone_from_every_feature(nouns: Nouns) -> None:
     """One that does not exist is no error, and nothing happened."""
     for feature in ("web", "app"):
-        nouns.write(tags.add, feature, tag("both"))
+        nouns.write(tags.add_to_feature, feature, tag("both"))
     nouns.write(tags.remove, "simple", "both")
     assert values(nouns) == values(nouns, "app") == []
     before = nouns.told()
@@ -60,9 +60,9 @@ def test_a_deleted_tag_is_gone_from_every_feature(nouns: Nouns) -> None:
 
 def test_a_feature_is_tagged(nouns: Nouns) -> None:
     """The tag is made where there is none; twice is once; archived features have tags too; who did it is kept."""
-    assert nouns.write(tags.add, "web", tag("new", color="#000000")) == tag("new")
-    nouns.write(tags.add, "web", tag("new"))
-    nouns.write(tags.add, "old", tag("red", "team"))
+    assert nouns.write(tags.add_to_feature, "web", tag("new", color="#000000")) == tag("new")
+    nouns.write(tags.add_to_feature, "web", tag("new"))
+    nouns.write(tags.add_to_feature, "old", tag("red", "team"))
     assert nouns.read(tags.tags_of, "web") == [tag("new", color="#FFFFFF")]
     assert nouns.read(tags.tags_of, "old") == [tag("red", "team", color=None)]
     assert nouns.told("feature", "project")[:2] == [("tag-created", None, None), ("feature-tagged", "web", "default")]
@@ -72,42 +72,46 @@ def test_a_feature_is_tagged(nouns: Nouns) -> None:
 
 def test_what_cannot_be_tagged(nouns: Nouns) -> None:
     """A feature that does not exist comes before all else; a failure in a list leaves nothing of it behind."""
-    assert nouns.refusal(tags.add, "nosuch", tag("x", "a b")) == NO_FEATURE
-    assert nouns.refusal(tags.take, "nosuch", "simple", "x") == NO_FEATURE
-    assert nouns.refusal(tags.change, "nosuch", [tag("xx")], []) == NO_FEATURE
-    assert nouns.refusal(tags.change, "nosuch", [], [])[2] == ["Could not find feature with name nosuch"]
-    assert nouns.refusal(tags.change, "web", [tag("good"), tag("bad", "nosuch")], [])[0] == 400
-    assert nouns.refusal(tags.change, "web", [tag("good"), tag("b" * 51)], [])[0] == 400
+    assert nouns.refusal(tags.add_to_feature, "nosuch", tag("x", "a b")) == NO_FEATURE
+    assert nouns.refusal(tags.remove_from_feature, "nosuch", "simple", "x") == NO_FEATURE
+    assert nouns.refusal(tags.change_tags_of_feature, "nosuch", [tag("xx")], []) == NO_FEATURE
+    assert nouns.refusal(tags.change_tags_of_feature, "nosuch", [], [])[2] == [
+        "Could not find feature with name nosuch"
+    ]
+    assert nouns.refusal(tags.change_tags_of_feature, "web", [tag("good"), tag("bad", "nosuch")], [])[0] == 400
+    assert nouns.refusal(tags.change_tags_of_feature, "web", [tag("good"), tag("b" * 51)], [])[0] == 400
     assert values(nouns) == []
     assert nouns.read(tags.list_tags) == []
 
 
 def test_tags_of_a_feature_change(nouns: Nouns) -> None:
     """What is to be added comes on first, what is to be removed goes off then; only what was there is told of."""
-    nouns.write(tags.add, "web", tag("first"))
-    found = nouns.write(tags.change, "web", [tag("second"), tag("third")], [tag("first"), tag("third"), tag("never")])
+    nouns.write(tags.add_to_feature, "web", tag("first"))
+    found = nouns.write(
+        tags.change_tags_of_feature, "web", [tag("second"), tag("third")], [tag("first"), tag("third"), tag("never")]
+    )
     assert [each["value"] for each in found] == ["second"]
     assert nouns.told("data")[-2:] == [("feature-untagged", tag("first")), ("feature-untagged", tag("third"))]
-    nouns.write(tags.take, "web", "simple", "second")
+    nouns.write(tags.remove_from_feature, "web", "simple", "second")
     assert values(nouns) == []
     assert nouns.read(tags.find, "simple", "second") == tag("second")
 
 
 def test_tags_of_several_features_change(nouns: Nouns) -> None:
     """All of them are in the project, or nothing changes."""
-    nouns.write(tags.change_several, "default", ["web", "app", "web"], [tag("a " * 9), tag("bb")], [tag("bb")])
+    nouns.write(tags.change_tags_of_features, "default", ["web", "app", "web"], [tag("a " * 9), tag("bb")], [tag("bb")])
     assert values(nouns) == values(nouns, "app") == ["a " * 9]
     for names in (["web", "nosuch"], ["web", "elsewhere"]):
-        assert nouns.refusal(tags.change_several, "default", names, [tag("cc")], []) == NO_FEATURE
-    assert nouns.refusal(tags.change_several, "default", ["web"], [tag("cc", "nosuch")], [])[0] == 400
-    nouns.write(tags.change_several, "default", [], [tag("dd")], [])
+        assert nouns.refusal(tags.change_tags_of_features, "default", names, [tag("cc")], []) == NO_FEATURE
+    assert nouns.refusal(tags.change_tags_of_features, "default", ["web"], [tag("cc", "nosuch")], [])[0] == 400
+    nouns.write(tags.change_tags_of_features, "default", [], [tag("dd")], [])
     assert values(nouns) == ["a " * 9]
 
 
 def test_more_features_than_a_statement_takes_names(nouns: Nouns) -> None:
     """Lists of names are asked for in pieces."""
     names = [f"no-{number}" for number in range(40_000)]
-    assert nouns.refusal(tags.change_several, "default", names, [tag("aa")], []) == NO_FEATURE
+    assert nouns.refusal(tags.change_tags_of_features, "default", names, [tag("aa")], []) == NO_FEATURE
 
 
 def test_a_tag_type_is_made_and_changed(nouns: Nouns) -> None:
@@ -134,12 +138,12 @@ def test_names_of_tag_types(nouns: Nouns) -> None:
         status, _, (message,) = nouns.refusal(tag_types.create, {"name": name})
         assert status == 400 and problem in message
     assert nouns.refusal(tag_types.change, "x", {})[0] == 400
-    assert nouns.refusal(tag_types.check_new, "team")[2] == ["There already exists a tag-type with the name team"]
+    assert nouns.refusal(tag_types.check_new_name, "team")[2] == ["There already exists a tag-type with the name team"]
 
 
 def test_a_deleted_tag_type_takes_its_tags_along(nouns: Nouns) -> None:
     """From every feature."""
-    nouns.write(tags.change, "web", [tag("red", "team"), tag("kept")], [])
+    nouns.write(tags.change_tags_of_feature, "web", [tag("red", "team"), tag("kept")], [])
     nouns.write(tag_types.remove, "team")
     assert values(nouns) == ["kept"]
     assert nouns.read(tags.list_tags, "team") == []

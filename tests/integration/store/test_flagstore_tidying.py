@@ -10,10 +10,10 @@ import pytest
 from sqlalchemy import insert, select
 
 from flagsvc.core.errors import DatabaseError
-from flagsvc.server.store import tidying
+from flagsvc.server.store import cleanup
+from flagsvc.server.store.cleanup import Cleanup
 from flagsvc.server.store.schema import events, usage
 from flagsvc.server.store.store import Store, Tx, open_store
-from flagsvc.server.store.tidying import Tidying
 from flagsvc.testing import FakeClock, RecordingLog
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -25,11 +25,11 @@ class Room:
     def __init__(self, url: str) -> None:
         self.clock, self.log = FakeClock(), RecordingLog()
         self.store: Store = open_store(url, self.clock, self.log)
-        self.tidying = Tidying(self.store, self.clock, self.log)
+        self.tidying = Cleanup(self.store, self.clock, self.log)
 
     def add(self, name: str, age: timedelta) -> None:
         """Add a count and an event of some age."""
-        with self.store.noting() as tx:
+        with self.store.recording() as tx:
             row = {"feature": name, "app_name": "a", "environment": "e", "hour": tx.now - age}
             tx.db.execute(insert(usage).values(row))
             tx.db.execute(insert(events).values(type=name, created_at=tx.now - age, created_by="me"))
@@ -53,21 +53,21 @@ def test_what_is_too_old_goes(room: Room) -> None:
     """Counts after two days, events after 90."""
     for name, age in (("a", HOUR), ("b", 49 * HOUR), ("c", 89 * DAY), ("d", 91 * DAY)):
         room.add(name, age)
-    room.tidying.tidy()
+    room.tidying.run_due_tasks()
     assert room.left() == (["a"], ["a", "b", "c"])
 
 
 def test_it_is_not_done_each_time(room: Room) -> None:
     """Counts are looked at once an hour, events once a day."""
-    room.tidying.tidy()
+    room.tidying.run_due_tasks()
     room.add("old", 91 * DAY)
-    room.tidying.tidy()
+    room.tidying.run_due_tasks()
     assert room.left() == (["old"], ["old"])
     asyncio.run(room.clock.advance(3601))
-    room.tidying.tidy()
+    room.tidying.run_due_tasks()
     assert room.left() == ([], ["old"])
     asyncio.run(room.clock.advance(86_400))
-    room.tidying.tidy()
+    room.tidying.run_due_tasks()
     assert room.left() == ([], [])
 
 
@@ -79,8 +79,8 @@ def test_what_fails_is_done_the_next_time(room: Room, monkeypatch: pytest.Monkey
 
     room.add("old", 91 * DAY)
     with monkeypatch.context() as patch:
-        patch.setattr(tidying, "CHORES", tuple((fail, every) for _, every in tidying.CHORES))
-        room.tidying.tidy()
-    assert "what is too old is not deleted" in room.log.at("warn")
-    room.tidying.tidy()
+        patch.setattr(cleanup, "TASKS", tuple((fail, every) for _, every in cleanup.TASKS))
+        room.tidying.run_due_tasks()
+    assert "old data could not be deleted" in room.log.at("warn")
+    room.tidying.run_due_tasks()
     assert room.left() == ([], [])

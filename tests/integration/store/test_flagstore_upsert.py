@@ -31,7 +31,7 @@ def values(store: Store) -> dict[str, Any]:
 @pytest.mark.parametrize(("changes", "second"), [(("value",), 2), ((), 1)])
 def test_rows_that_are_there(store: Store, changes: tuple[str, ...], second: int) -> None:
     """New rows are inserted; of those that are there, the named columns change, and no others."""
-    with store.noting() as tx:
+    with store.recording() as tx:
         upsert(tx, state, [{"key": "test a", "value": 1}], changes)
         upsert(tx, state, [{"key": "test a", "value": 2}, {"key": "test b", "value": 3}], changes)
         upsert(tx, state, [], changes)
@@ -40,7 +40,7 @@ def test_rows_that_are_there(store: Store, changes: tuple[str, ...], second: int
 
 def test_changes_by_an_expression(store: Store) -> None:
     """A column can get what an expression says of the new row."""
-    with store.noting() as tx:
+    with store.recording() as tx:
         key = insert_into(tx, state).excluded.key
         upsert(tx, state, [{"key": "test a", "value": 1}], ())
         upsert(tx, state, [{"key": "test a", "value": 2}], {"key": key + "!"})

@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from flagsvc.server.store.nouns.usage import MOST, Count, forget, hourly, note, seen, summary
+from flagsvc.server.store.nouns.usage import (
+    MAX_COUNT,
+    UsageCount,
+    add_counts,
+    delete_old,
+    list_hourly,
+    list_seen,
+    summarize,
+)
 from flagsvc.server.store.schema import feature_environments, usage, usage_variants
 from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing.clock import FakeClock
@@ -37,21 +45,21 @@ def store(database_url: str) -> Iterator[Store]:
 
 def count(
     yes: int = 0, no: int = 0, *, feature: str = "one", app: str = "app", moment: datetime = NOW, **more: Any
-) -> Count:
+) -> UsageCount:
     """Return a report."""
-    return Count(feature, app, more.pop("environment", "development"), moment, yes, no, more.pop("variants", {}))
+    return UsageCount(feature, app, more.pop("environment", "development"), moment, yes, no, more.pop("variants", {}))
 
 
-def report(store: Store, *counts: Count) -> None:
+def report(store: Store, *counts: UsageCount) -> None:
     """Store reports."""
-    with store.noting() as tx:
-        note(tx, counts)
+    with store.recording() as tx:
+        add_counts(tx, counts)
 
 
 def shown(store: Store, hours: float = 1) -> list[dict[str, Any]]:
     """Return what is shown of the feature `one` in the last hours."""
     with store.reading() as tx:
-        return hourly(tx, "one", hours)
+        return list_hourly(tx, "one", hours)
 
 
 def test_reports_are_added_up(store: Store) -> None:
@@ -85,10 +93,10 @@ def test_hours_to_come_are_this_hour(store: Store) -> None:
 
 def test_a_sum_ends_at_its_bound(store: Store) -> None:
     """Counts that would overflow stay at the largest number, in one request and over several."""
-    report(store, count(MOST, variants={"a": MOST}), count(MOST, variants={"a": 1}))
-    report(store, count(MOST, 5, variants={"a": MOST}))
+    report(store, count(MAX_COUNT, variants={"a": MAX_COUNT}), count(MAX_COUNT, variants={"a": 1}))
+    report(store, count(MAX_COUNT, 5, variants={"a": MAX_COUNT}))
     [row] = shown(store)
-    assert (row["yes"], row["no"], row["variants"]) == (MOST, 5, {"a": MOST})
+    assert (row["yes"], row["no"], row["variants"]) == (MAX_COUNT, 5, {"a": MAX_COUNT})
 
 
 def test_old_counts_are_forgotten(store: Store) -> None:
@@ -98,8 +106,8 @@ def test_old_counts_are_forgotten(store: Store) -> None:
     report(later, count(1, app="new", moment=NOW + 49 * HOUR))
     with store.reading() as tx:
         assert len(tx.db.execute(select(usage)).all()) == 2
-    with later.noting() as tx:
-        forget(tx)
+    with later.recording() as tx:
+        delete_old(tx)
     with store.reading() as tx:
         assert list(tx.db.execute(select(usage.c.app_name)).scalars()) == ["new"]
         assert tx.db.execute(select(func.count()).select_from(usage_variants)).scalar_one() == 0
@@ -140,7 +148,7 @@ def test_the_last_hour_of_a_feature(store: Store) -> None:
         count(1, app="c", moment=NOW - 20 * HOUR),
     )
     with store.reading() as tx:
-        found = summary(tx, "one")
+        found = summarize(tx, "one")
     rows = [("development", 3, 1), ("production", 3, 0)]
     usage_rows = [{"environment": name, "timestamp": THIS_HOUR, "yes": yes, "no": no} for name, yes, no in rows]
     assert found == {"featureName": "one", "lastHourUsage": usage_rows, "seenApplications": ["app", "b", "c"]}
@@ -150,7 +158,10 @@ def test_features_of_an_application(store: Store) -> None:
     """What an application evaluated within a day."""
     report(store, count(1, feature="two"), count(1), count(1, app="b"))
     with store.reading() as tx:
-        assert (seen(tx, "feature", app_name="app"), seen(tx, "feature", app_name="b")) == (["one", "two"], ["one"])
+        assert (list_seen(tx, "feature", app_name="app"), list_seen(tx, "feature", app_name="b")) == (
+            ["one", "two"],
+            ["one"],
+        )
 
 
 def test_a_feature_was_seen(store: Store) -> None:

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from flagsvc.server.store import schema
-from flagsvc.server.store.access import hash_of, read_actors
+from flagsvc.server.store.access import hash_secret, read_actors
 from flagsvc.server.store.nouns import users
 from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from flagsvc.server.store.seed.missing import missing
@@ -127,6 +127,6 @@ def test_a_seed_gives_a_token_to_a_user_that_is_there(nouns: Nouns, called: str)
     seed = parse_seed({"users": [{"name": called}], "tokens": [token]})
     nouns.write(lambda tx: apply_seed(tx, missing(tx, seed)))
     assert listed(nouns) == before
-    hashed = schema.tokens.c.hash == hash_of("user:of-a-seed")
+    hashed = schema.tokens.c.hash == hash_secret("user:of-a-seed")
     owner = nouns.read(lambda tx: tx.db.execute(select(schema.tokens.c.user_id).where(hashed)).scalar_one())
     assert owner == before[called]["id"]

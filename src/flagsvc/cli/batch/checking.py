@@ -16,7 +16,7 @@ from flagsvc.cli.batch.files import FlagFile
 from flagsvc.cli.batch.refusals import CannotAskError
 
 if TYPE_CHECKING:
-    from flagsvc.server.store.batch.facts import ImportProblem
+    from flagsvc.server.store.batch.server_facts import ImportProblem
 
 UNKNOWN_FORM = "what an import checks besides: the data has a form that this program does not know"
 NO_FLAGS = "what an import checks besides: the token may not export flags"
@@ -51,7 +51,7 @@ def findings(client: AdminClient, file: FlagFile, request: dict[str, Any]) -> Fi
         tried, refusal = True, str(error)
     if tried and not refusal:
         return Findings(lists, [], [])
-    found = Findings(lists, *checked(client, request, narrow=not tried))
+    found = Findings(lists, *checked(client, request, limited_storage=not tried))
     if not tried:
         return found
     return found._replace(problems=found.problems or unexplained(lists, refusal), unchecked=[])
@@ -65,22 +65,24 @@ def show(found: Findings, request: Mapping[str, Any]) -> None:
 
 def unexplained(lists: dict[str, list[dict[str, Any]]], refusal: str) -> list[ImportProblem]:
     """Return what the server's trial said where nothing else says why."""
-    from flagsvc.server.store.batch.facts import ImportProblem
+    from flagsvc.server.store.batch.server_facts import ImportProblem
 
     return [] if session.refused(lists) else [ImportProblem("refused", "", "", refusal)]
 
 
-def checked(client: AdminClient, request: dict[str, Any], *, narrow: bool) -> tuple[list[ImportProblem], list[str]]:
+def checked(
+    client: AdminClient, request: dict[str, Any], *, limited_storage: bool
+) -> tuple[list[ImportProblem], list[str]]:
     """Return what the checks of an import find, and what they could not look at. Raises CannotAskError."""
     from flagsvc.server.store.batch.dataset import read_data_set
-    from flagsvc.server.store.batch.problems import problems_of
+    from flagsvc.server.store.batch.problems import find_problems
 
     known = coerced(request)
     if known is None:
         return [], [UNKNOWN_FORM]
     data = read_data_set(known)
-    facts = read_facts(client, data, narrow=narrow)
-    return ([], [NO_FLAGS]) if facts is None else problems_of(data, facts)
+    facts = read_facts(client, data, limited_storage=limited_storage)
+    return ([], [NO_FLAGS]) if facts is None else find_problems(data, facts)
 
 
 def coerced(request: dict[str, Any]) -> dict[str, Any] | None:

@@ -11,33 +11,33 @@ from flagsvc.cli.batch.refusals import CannotAskError
 
 if TYPE_CHECKING:
     from flagsvc.server.store.batch.dataset import DataSet
-    from flagsvc.server.store.batch.facts import Facts, ServerFlag
+    from flagsvc.server.store.batch.server_facts import ServerFacts, ServerFlag
 
 UNANSWERED = ("forbidden", "not-found", "refused", "no-flag-server", "unexpected", "server")
 """Kinds of failures that say that a server, or the token, does not give something; others end the command."""
 
 
-def read_facts(client: AdminClient, data: DataSet, *, narrow: bool) -> Facts | None:
+def read_facts(client: AdminClient, data: DataSet, *, limited_storage: bool) -> ServerFacts | None:
     """Return what the server says about a data set; None where it does not tell its flags. Raises CannotAskError."""
-    from flagsvc.server.store.batch.facts import Facts
+    from flagsvc.server.store.batch.server_facts import ServerFacts
 
     flags = read_flags(client, data)
     if flags is None:
         return None
     types = client.names("/api/admin/tag-types", "tagTypes", "name")
-    return Facts(
+    return ServerFacts(
         flags=flags,
         environments=read_environments(client, data.project),
         tag_types=None if types is None else frozenset(types),
         context_fields=read_legal_values(client),
-        narrow=narrow,
+        limited_storage=limited_storage,
     )
 
 
 def read_flags(client: AdminClient, data: DataSet) -> dict[str, ServerFlag] | None:
     """Return the flags that a data set names and the server has, by an export of them."""
-    from flagsvc.server.store.batch.dataset import wishes_of
-    from flagsvc.server.store.batch.facts import ServerFlag
+    from flagsvc.server.store.batch.dataset import list_requested_dependencies
+    from flagsvc.server.store.batch.server_facts import ServerFlag
 
     names = sorted(name for name in named_anywhere(data) if name and "\0" not in name)
     try:
@@ -46,14 +46,14 @@ def read_flags(client: AdminClient, data: DataSet) -> dict[str, ServerFlag] | No
         if error.kind not in UNANSWERED:
             raise
         return None
-    here = {each["featureName"] for each in found.get("featureEnvironments", ())}
+    in_environment = {each["featureName"] for each in found.get("featureEnvironments", ())}
     parented = {each["feature"] for each in found.get("dependencies", ())}
-    children = {wish.child for wish in wishes_of(data)}
+    children = {wish.child for wish in list_requested_dependencies(data)}
     return {
         each["name"]: ServerFlag(
             project=each.get("project", ""),
             archived=bool(each.get("archived")),
-            here=each["name"] in here,
+            in_environment=each["name"] in in_environment,
             has_parents=each["name"] in parented,
             has_children=each["name"] in children and has_children(client, each),
         )

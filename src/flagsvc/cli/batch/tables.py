@@ -13,7 +13,7 @@ from flagsvc.cli.batch.places import FileViolation
 from flagsvc.settings.kinds import printable
 
 if TYPE_CHECKING:
-    from flagsvc.server.store.batch.facts import ImportProblem
+    from flagsvc.server.store.batch.server_facts import ImportProblem
 
 LISTS = (("errors", "error", "red"), ("warnings", "warning", "yellow"), ("permissions", "missing permission", "red"))
 """List of a validation → what one of its items is called, and its colour."""

@@ -39,7 +39,7 @@ class Answers:
         if answer.status == 200 and is_known(head, tag):
             return Response(304, headers, [], b"")
         if head.accept_encoding is not None and self._negotiator.wants_gzip(head.accept_encoding, len(body)):
-            body = gzip(body) if answer.packed is None else answer.packed
+            body = gzip(body) if answer.gzipped is None else answer.gzipped
             headers.append((b"content-encoding", b"gzip"))
         if not any(name == b"content-type" for name, _ in headers):
             headers.append((b"content-type", JSON if media == PLAIN_JSON else media))

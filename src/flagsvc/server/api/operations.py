@@ -48,7 +48,7 @@ def health(call: ApiCall) -> ApiAnswer:
 
 def ready(call: ApiCall) -> ApiAnswer:
     """Return whether the database answers as well, and the server is not about to end."""
-    if call.server.life.draining:
+    if call.server.process.draining:
         return BAD
     try:
         call.store.revision()

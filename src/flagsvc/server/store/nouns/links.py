@@ -1,4 +1,4 @@
-"""Links of features to pages elsewhere (import validation 6.3, step 6)."""
+"""External links of features (import validation 6.3, step 6)."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def add_links(tx: Tx, wanted: Sequence[ExternalLink]) -> None:
 
 
 def remove_links(tx: Tx, features: Iterable[str]) -> None:
-    """Take every link of features away."""
+    """Remove every link of features."""
     for some in chunks(dict.fromkeys(features)):
         tx.db.execute(delete(links).where(links.c.feature.in_(some)))
 
 
 def links_of(tx: Tx, features: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
-    """Return the links of features in their order, each with id, url and title, by feature."""
+    """Return the links of features in order, each with id, url and title, by feature."""
     found: dict[str, list[dict[str, Any]]] = defaultdict(list)
     query = select(links).order_by(links.c.position)
     for some in chunks(dict.fromkeys(features)):

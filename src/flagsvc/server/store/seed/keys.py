@@ -7,8 +7,8 @@ from datetime import date, datetime
 from flagsvc.engine.operators import OPERATORS
 from flagsvc.http.shapes import Schema
 from flagsvc.http.shapes.exact import Choice, Entry, Exact, List
-from flagsvc.server.store.checks import LONGEST_NAME, name_problem
-from flagsvc.server.store.texts import length
+from flagsvc.server.store.checks import MAX_NAME_LENGTH, name_problem
+from flagsvc.server.store.texts import utf16_length
 
 TOKEN_KINDS = ("admin", "backend", "frontend", "personal")
 ROOT_ROLES = ("admin", "editor", "viewer")
@@ -52,7 +52,7 @@ def _is_name(value: object) -> bool:
 
 
 def _is_label(value: object) -> bool:
-    return isinstance(value, str) and _is_text(value) and length(value) <= LONGEST_LABEL
+    return isinstance(value, str) and _is_text(value) and utf16_length(value) <= LONGEST_LABEL
 
 
 def _is_secret(value: object) -> bool:
@@ -80,9 +80,9 @@ TEXT = Exact("a text that is not empty", _is_text, SOME)
 PROSE = Exact("a text", _is_prose, {"type": "string"})
 FLAG = Exact("true or false", lambda value: isinstance(value, bool), {"type": "boolean"})
 NAME = Exact(
-    f"a text that is not empty, URL-friendly and has at most {LONGEST_NAME} characters",
+    f"a text that is not empty, URL-friendly and has at most {MAX_NAME_LENGTH} characters",
     _is_name,
-    SOME | {"maxLength": LONGEST_NAME},
+    SOME | {"maxLength": MAX_NAME_LENGTH},
 )
 LABEL = Exact(f"a text that is not empty and has at most {LONGEST_LABEL} characters", _is_label, SOME)
 SECRET = Exact(

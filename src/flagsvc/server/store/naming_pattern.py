@@ -1,38 +1,38 @@
-"""The naming pattern of a project, as it is told of new features (import validation 4.1, rule 5; 6.3, step 1)."""
+"""The naming pattern of a project, which names of new features must match (import validation 4.1, rule 5; 6.3, step 1)."""
 
 from __future__ import annotations
 
 from flagsvc.server.store.patterns import StepBudget, Unchecked, compile_pattern
 from flagsvc.server.store.refusals import Refusal
 
-SHOWN = 200
-"""Characters of a pattern that are shown where it is the pattern that is wrong."""
+SHOWN_CHARACTERS = 200
+"""Characters of a pattern that messages show when the pattern cannot be checked."""
 
 
-class Naming:
-    """The naming pattern of a project for one request, whose names share a budget of steps; without a pattern it is empty."""
+class NamingPattern:
+    """The naming pattern of a project during one request, empty for none. All names of the request share a step budget."""
 
     def __init__(self, pattern: str | None, example: str | None, description: str | None) -> None:
         self._pattern = pattern or ""
         self._example = example
         self._description = description
         self._budget = StepBudget()
-        self._known: dict[str, bool | Unchecked] = {}
+        self._verdicts: dict[str, bool | Unchecked] = {}
 
     def verdict(self, name: str) -> bool | Unchecked:
-        """Return whether a name matches, or why that is not known. A name is looked at once."""
-        if name not in self._known:
-            self._known[name] = self._look_at(name)
-        return self._known[name]
+        """Return whether a name matches, or why that cannot be checked. Each name is checked once."""
+        if name not in self._verdicts:
+            self._verdicts[name] = self._match(name)
+        return self._verdicts[name]
 
-    def _look_at(self, name: str) -> bool | Unchecked:
+    def _match(self, name: str) -> bool | Unchecked:
         try:
             return not self._pattern or compile_pattern(self._pattern).matches(name, self._budget)
         except Unchecked as unchecked:
             return unchecked
 
     def check(self, name: str) -> None:
-        """Raise Refusal (400) for a name that does not match, or whose check would not end."""
+        """Raise Refusal (400) for a name that does not match, or that takes too many steps to check."""
         found = self.verdict(name)
         if isinstance(found, Unchecked):
             raise Refusal(
@@ -46,11 +46,11 @@ class Naming:
 
     @property
     def shown(self) -> str:
-        """The pattern, the end of a long one left out."""
-        return self._pattern if len(self._pattern) <= SHOWN else f"{self._pattern[:SHOWN]}…"
+        """The pattern, shortened if it is long."""
+        return self._pattern if len(self._pattern) <= SHOWN_CHARACTERS else f"{self._pattern[:SHOWN_CHARACTERS]}…"
 
     def _mismatch(self, name: str) -> str:
-        """Return what the wire says of a name that does not match."""
+        """Return the message about a name that does not match."""
         text = f'The feature flag name "{name}" does not match the project\'s naming pattern: "{self._pattern}".'
         if self._example:
             text += f' Here\'s an example of a name that does match the pattern: "{self._example}"."'

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from flagsvc.server.store.moments import hour_of, read, shown
+from flagsvc.server.store.timestamps import format_time, parse_time, start_of_hour
 
 OTHERWISE = datetime(2000, 1, 1, tzinfo=UTC)
 NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
@@ -25,7 +25,7 @@ NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
 )
 def test_shown(moment: datetime | None, text: str | None) -> None:
     """In UTC, with milliseconds that are cut, not rounded, and a year of four digits."""
-    assert shown(moment) == text
+    assert format_time(moment) == text
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_shown(moment: datetime | None, text: str | None) -> None:
 )  # fmt: skip
 def test_read(value: Any) -> None:
     """Every date-time that a shape lets pass, seconds and milliseconds; without a zone it is UTC."""
-    assert read(value, OTHERWISE) == NOON
+    assert parse_time(value, OTHERWISE) == NOON
 
 
 @pytest.mark.parametrize(
@@ -58,10 +58,10 @@ def test_read(value: Any) -> None:
 )
 def test_what_is_no_moment(value: Any) -> None:
     """What is none, or beyond the calendar, is the other moment."""
-    assert read(value, OTHERWISE) == OTHERWISE
+    assert parse_time(value, OTHERWISE) == OTHERWISE
 
 
 def test_the_hour() -> None:
     """The beginning of the hour in UTC, also where zones differ by half an hour."""
     india = timezone(timedelta(hours=5, minutes=30))
-    assert hour_of(datetime(2026, 3, 4, 17, 45, 12, 345, tzinfo=india)) == NOON
+    assert start_of_hour(datetime(2026, 3, 4, 17, 45, 12, 345, tzinfo=india)) == NOON

@@ -1,4 +1,4 @@
-"""What the checks of an import ask of a server, and what they find: values that need no database."""
+"""The facts about a server that the checks of an import need, and the problems they find. Plain values, no database."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from flagsvc.server.store.batch.dataset import DataSet
 
 
 class ServerFlag(NamedTuple):
-    """A flag that a server has: its project, whether it is archived, in the environment, has parents, has children."""
+    """A flag of a server: its project; whether it is archived, in the target environment, a child, a parent."""
 
     project: str
     archived: bool = False
-    here: bool = True
+    in_environment: bool = True
     has_parents: bool = False
     has_children: bool = False
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What a server says about a data set. `flags` are those that the data names.
+class ServerFacts:
+    """The facts about a server that matter to a data set. `flags` are those that the data names.
 
-    What is None is not known, and what depends on it is not checked. `environments` are those of the project, `context_fields` the
-    legal values by field. `narrow`: the server cannot store half a surrogate pair within JSON, nor a sort order with a fraction.
+    None means unknown: checks that need that fact are skipped. `environments` are the project's; `context_fields` maps fields to
+    legal values. `limited_storage`: the server can store neither half a surrogate pair in JSON nor a fractional sort order.
     """
 
     flags: Mapping[str, ServerFlag]
     environments: frozenset[str] | None = None
     tag_types: frozenset[str] | None = None
     context_fields: Mapping[str, Sequence[str]] | None = None
-    narrow: bool = False
+    limited_storage: bool = False
 
 
 class ImportProblem(NamedTuple):
-    """One thing that keeps a data set from being imported: the flag it is about, where in it, and what is wrong.
+    """One reason why a data set cannot be imported: the flag, the place within the flag, and the message.
 
-    `rule` is a word for programs. `flag` is empty where no flag uses what is wrong.
+    `rule` is an identifier for programs. `flag` is empty where no flag uses the faulty entry.
     """
 
     rule: str
@@ -49,25 +49,25 @@ class ImportProblem(NamedTuple):
 
 @dataclass(frozen=True)
 class CheckedDataSet:
-    """A cleaned data set beside what the server says, as the checks see them."""
+    """A cleaned data set and the facts about the server, as the checks use them."""
 
     data: DataSet
-    facts: Facts
+    facts: ServerFacts
 
     @cached_property
     def flags(self) -> dict[str, ServerFlag]:
-        """The flags as they are once those of the data set are written."""
-        here = self.facts.environments is None or self.data.environment in self.facts.environments
+        """The flags as they would be after the import."""
+        in_environment = self.facts.environments is None or self.data.environment in self.facts.environments
         found = dict(self.facts.flags)
         for each in self.data.features:
-            flag = found.get(each["name"], ServerFlag(self.data.project, here=here))
+            flag = found.get(each["name"], ServerFlag(self.data.project, in_environment=in_environment))
             if flag.project == self.data.project:
                 found[each["name"]] = flag._replace(archived=bool(each.get("archived")))
         return found
 
     @cached_property
     def legal(self) -> dict[str, list[str]]:
-        """The legal values by context field, once the new fields are written; none where they are not known."""
+        """The legal values by context field, as they would be after the import; empty where they are unknown."""
         if self.facts.context_fields is None:
             return {}
         new = {

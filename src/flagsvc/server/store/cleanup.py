@@ -1,4 +1,4 @@
-"""What is kept for a time only is deleted now and then, apart from every request (decision 0018)."""
+"""Deletes old usage and events from time to time, outside of requests (decision 0018)."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from flagsvc.server.store.schema import events
 from flagsvc.server.store.store import Store, Tx
 
 EVENT_DAYS = 90
-"""Days that an event is kept."""
+"""Days after which an event is deleted."""
 HOUR_S, DAY_S = 3600.0, 86_400.0
 
 
-def forget_events(tx: Tx) -> None:
+def delete_old_events(tx: Tx) -> None:
     """Delete the events that are older than 90 days."""
     tx.db.execute(delete(events).where(events.c.created_at < tx.now - timedelta(days=EVENT_DAYS)))
 
 
-CHORES: tuple[tuple[Callable[[Tx], None], float], ...] = ((usage.forget, HOUR_S), (forget_events, DAY_S))
-"""What is done, and how many seconds lie between two times."""
+TASKS: tuple[tuple[Callable[[Tx], None], float], ...] = ((usage.delete_old, HOUR_S), (delete_old_events, DAY_S))
+"""Each task, and the seconds between two runs of it."""
 
 
-class Tidying:
-    """Deletes what is too old, when it is time to. Used by one thread."""
+class Cleanup:
+    """Runs each task when it is due. Used by one thread."""
 
     def __init__(self, store: Store, clock: Clock, log: Logger) -> None:
         self._store = store
         self._clock = clock
         self._log = log
-        self._next = [float("-inf")] * len(CHORES)
+        self._next = [float("-inf")] * len(TASKS)
 
-    def tidy(self) -> None:
-        """Do what is due. Never raises; what the database did not take is due again the next time."""
+    def run_due_tasks(self) -> None:
+        """Run the tasks that are due. Never raises; a task that failed is due again at the next call."""
         now = self._clock.monotonic()
-        for place, (chore, every) in enumerate(CHORES):
+        for place, (chore, every) in enumerate(TASKS):
             if now < self._next[place]:
                 continue
             try:
-                with self._store.noting() as tx:
+                with self._store.recording() as tx:
                     chore(tx)
             except DatabaseError as error:
-                self._log.warn("what is too old is not deleted", error=str(error))
+                self._log.warn("old data could not be deleted", error=str(error))
             else:
                 self._next[place] = now + every

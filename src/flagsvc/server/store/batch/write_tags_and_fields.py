@@ -7,9 +7,14 @@ from typing import Any
 
 from sqlalchemy import delete, insert, select
 
-from flagsvc.server.store.batch.dataset import Json, repeated
-from flagsvc.server.store.batch.words import TAG, context_field_problems, problems, tag_problems
-from flagsvc.server.store.batch.work import ImportWork
+from flagsvc.server.store.batch.dataset import Json, find_repeated
+from flagsvc.server.store.batch.import_work import ImportWork
+from flagsvc.server.store.batch.tag_and_field_checks import (
+    TAG_LENGTHS,
+    context_field_problems,
+    length_problems,
+    tag_problems,
+)
 from flagsvc.server.store.checks import invalid
 from flagsvc.server.store.nouns.features import NO_FLAG
 from flagsvc.server.store.refusals import Refusal, bad_data, not_found
@@ -18,17 +23,17 @@ from flagsvc.server.store.upsert import chunks, upsert
 
 
 def write_tag_types(work: ImportWork) -> None:
-    """Create the tag types that are new; of one that comes twice the last. Raises Refusal (400)."""
+    """Create the new tag types; the last entry of a repeated one counts. Raises Refusal (400)."""
     new = {each["name"]: each for each in work.data.tag_types if each["name"] not in work.known.tag_types}
     for each in new.values():
-        found = list(problems("name", each["name"], *TAG, friendly=True))
+        found = list(length_problems("name", each["name"], *TAG_LENGTHS, friendly=True))
         if found:
             raise invalid(*found)
     rows = [{name: each.get(name) for name in ("name", "description", "icon", "color")} for each in new.values()]
     if rows:
         work.tx.db.execute(insert(tag_types), [row | {"created_at": work.tx.now} for row in rows])
     for each in new.values():
-        work.tx.event("tag-type-created", data=each)
+        work.tx.record_event("tag-type-created", data=each)
 
 
 def write_tags(work: ImportWork) -> None:
@@ -37,21 +42,21 @@ def write_tags(work: ImportWork) -> None:
     types = set(work.tx.db.execute(select(tag_types.c.name)).scalars())
     for each in wanted:
         _check_tag(work, each, types)
-    before = _tags_of(work, [*work.data.names, *(each["featureName"] for each in wanted)])
+    before = _read_tags(work, [*work.data.names, *(each["featureName"] for each in wanted)])
     for some in chunks(dict.fromkeys(work.data.names)):
         work.tx.db.execute(delete(feature_tags).where(feature_tags.c.feature.in_(some)))
     found = dict.fromkeys((each["featureName"], each["tagType"], each["tagValue"]) for each in wanted)
-    _make_values(work, list(dict.fromkeys((kind, value) for _, kind, value in found)))
+    _create_tags(work, list(dict.fromkeys((kind, value) for _, kind, value in found)))
     now = {"created_at": work.tx.now, "created_by_id": work.actor.id}
     rows = [{"feature": name, "type": kind, "value": value} | now for name, kind, value in found]
     upsert(work.tx, feature_tags, rows, ["created_by_id"])
     for name, kind, value in found:
         if (name, kind, value) not in before:
-            work.tell("feature-tagged", name, {"type": kind, "value": value})
+            work.record_event("feature-tagged", name, {"type": kind, "value": value})
 
 
 def _check_tag(work: ImportWork, tag: Json, types: set[str]) -> None:
-    """Raise Refusal where a feature cannot have a tag."""
+    """Raise Refusal for a tag that a feature cannot have."""
     if tag["featureName"] not in work.features:
         raise not_found(NO_FLAG)
     kind, value = tag["tagType"], tag["tagValue"]
@@ -62,8 +67,8 @@ def _check_tag(work: ImportWork, tag: Json, types: set[str]) -> None:
         raise bad_data(f"Tag type '{kind}' does not exist")
 
 
-def _tags_of(work: ImportWork, names: Sequence[str]) -> set[tuple[str, str, str]]:
-    """Return the tags that features have: feature, type, value."""
+def _read_tags(work: ImportWork, names: Sequence[str]) -> set[tuple[str, str, str]]:
+    """Return the tags of features: feature, type, value."""
     query = select(feature_tags.c.feature, feature_tags.c.type, feature_tags.c.value)
     return {
         (row.feature, row.type, row.value)
@@ -72,8 +77,8 @@ def _tags_of(work: ImportWork, names: Sequence[str]) -> set[tuple[str, str, str]
     }
 
 
-def _make_values(work: ImportWork, pairs: Sequence[tuple[str, str]]) -> None:
-    """Make the tags, type and value, that do not exist."""
+def _create_tags(work: ImportWork, pairs: Sequence[tuple[str, str]]) -> None:
+    """Create the tags that do not exist; `pairs` of type and value."""
     values = list(dict.fromkeys(value for _, value in pairs))
     query = select(tags.c.type, tags.c.value)
     stored = {
@@ -86,15 +91,15 @@ def _make_values(work: ImportWork, pairs: Sequence[tuple[str, str]]) -> None:
         rows = [{"type": kind, "value": value, "created_at": work.tx.now} for kind, value in new]
         work.tx.db.execute(insert(tags), rows)
     for kind, value in new:
-        work.tx.event("tag-created", data={"type": kind, "value": value})
+        work.tx.record_event("tag-created", data={"type": kind, "value": value})
 
 
 def write_context_fields(work: ImportWork) -> None:
-    """Create the context fields that are new. Raises Refusal (400, 404, 409)."""
+    """Create the new context fields. Raises Refusal (400, 404, 409)."""
     new = [each for each in work.data.context_fields if each["name"] not in work.known.context_fields]
     for each in new:
         _check_context_field(each)
-    twice = repeated([each["name"] for each in new])
+    twice = find_repeated([each["name"] for each in new])
     if twice:
         raise Refusal("NameExistsError", f"The data has more than one context field of the name {twice[0]}")
     if work.known.project is None and any(each.get("project") for each in new):
@@ -103,7 +108,7 @@ def write_context_fields(work: ImportWork) -> None:
     if rows:
         work.tx.db.execute(insert(context_fields), rows)
     for each, row in zip(new, rows, strict=True):
-        work.tx.event("context-field-created", project=row["project"], data=each)
+        work.tx.record_event("context-field-created", project=row["project"], data=each)
 
 
 def _context_field(work: ImportWork, field: Json) -> dict[str, Any]:
@@ -119,7 +124,7 @@ def _context_field(work: ImportWork, field: Json) -> dict[str, Any]:
 
 
 def _check_context_field(field: Json) -> None:
-    """Raise Refusal (400) for the first thing that is wrong with a new context field."""
+    """Raise Refusal (400) for the first problem of a new context field."""
     found = next(context_field_problems(field), None)
     if found is not None:
         raise invalid(found)

@@ -1,4 +1,4 @@
-"""What the database says about a data set, read in a few queries however large the set is (import validation 4)."""
+"""The facts in the database that matter to a data set; a few queries read them for any size of set (import validation 4)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Row, func, select
 
 from flagsvc.server.store.batch.dataset import DataSet
-from flagsvc.server.store.naming import Naming
+from flagsvc.server.store.naming_pattern import NamingPattern
 from flagsvc.server.store.schema import (
     context_fields,
     environments,
@@ -29,7 +29,7 @@ from flagsvc.server.store.upsert import chunks
 
 @dataclass(frozen=True)
 class TargetProject:
-    """The target project. `limit` is the most active features it may have, `active` how many it has; empty texts are not set."""
+    """The target project. `limit` is the most active features it may have, `active` how many it has. Empty texts are unset."""
 
     id: str
     archived: bool = False
@@ -42,9 +42,9 @@ class TargetProject:
     environments: tuple[str, ...] = ()
 
     @cached_property
-    def naming(self) -> Naming:
-        """The naming pattern, with a budget for the names of this request."""
-        return Naming(self.pattern, self.example, self.description)
+    def naming(self) -> NamingPattern:
+        """The naming pattern, with a step budget for this request."""
+        return NamingPattern(self.pattern, self.example, self.description)
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class StoredFeature:
 
 @dataclass(frozen=True)
 class KnownContextField:
-    """A context field: the project it belongs to, None for all, and its legal values."""
+    """A context field: its project, None for all, and its legal values."""
 
     project: str | None
     values: frozenset[str]
@@ -70,7 +70,7 @@ class KnownContextField:
 
 @dataclass(frozen=True)
 class KnownSegment:
-    """A segment: its number, and the project it belongs to, None for all."""
+    """A segment: its id, and its project, None for all."""
 
     id: int
     project: str | None
@@ -78,11 +78,11 @@ class KnownSegment:
 
 @dataclass(frozen=True)
 class DatabaseFacts:
-    """Everything the rules ask the database for.
+    """Everything that the rules need from the database.
 
-    `project` is None where it does not exist. `features` are by name, in the order of their creation, those of the data set and
-    the parents it names. `strategy_types` tells of each whether it is a custom one. `has_strategies`: whether a feature of the
-    data set has a strategy in the target environment, or the data set has no feature.
+    `project` is None where it does not exist; `environment` tells whether it exists. `features` are those of the data set and its
+    parents, by name, in order of creation. `strategy_types` maps each type to whether it is custom. `has_strategies` tells whether
+    a feature of the data set has a strategy in the target environment, or the data set has no feature.
     """
 
     project: TargetProject | None
@@ -95,8 +95,8 @@ class DatabaseFacts:
     has_strategies: bool
 
 
-def read_known(tx: Tx, data: DataSet) -> DatabaseFacts:
-    """Return what the database says about a data set."""
+def read_database_facts(tx: Tx, data: DataSet) -> DatabaseFacts:
+    """Read the facts that matter to a data set."""
     built_in = tx.db.execute(select(strategy_types.c.name, strategy_types.c.built_in))
     return DatabaseFacts(
         project=read_project(tx, data.project),
@@ -144,7 +144,7 @@ def has_environment(tx: Tx, name: str) -> bool:
 
 
 def read_features(tx: Tx, names: Iterable[str]) -> dict[str, StoredFeature]:
-    """Return the stored features of these names, in the order of their creation."""
+    """Return the stored features of these names, in order of creation."""
     query = select(features.c.name, features.c.project, features.c.archived_at, features.c.position)
     found: list[tuple[int, str, StoredFeature]] = []
     for some in chunks(dict.fromkeys(names)):

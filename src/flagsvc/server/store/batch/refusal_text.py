@@ -1,4 +1,4 @@
-"""What a check says that raises, as a text."""
+"""Turns the refusal of a check into a text."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from flagsvc.server.store.refusals import Refusal
 P = ParamSpec("P")
 
 
-def said(check: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> str:
-    """Return why a check refuses what it is given, empty where it does not."""
+def refusal_text(check: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> str:
+    """Return the first message of a check that raises Refusal; empty where it passes."""
     try:
         check(*args, **kwargs)
     except Refusal as refusal:

@@ -1,4 +1,4 @@
-"""What the steps of an import share (import validation 6.3)."""
+"""The state that the steps of an import share (import validation 6.3)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import bindparam, select, update
 
 from flagsvc.server.store.actors import Actor
+from flagsvc.server.store.batch.database_facts import DatabaseFacts, StoredFeature, TargetProject, read_features
 from flagsvc.server.store.batch.dataset import DataSet, Json
-from flagsvc.server.store.batch.known import DatabaseFacts, StoredFeature, TargetProject, read_features
 from flagsvc.server.store.nouns.features import no_feature
 from flagsvc.server.store.schema import feature_environments
 from flagsvc.server.store.store import Tx
@@ -27,9 +27,9 @@ class FeatureState:
 
 @dataclass
 class ImportWork:
-    """An import under way: the cleaned data set, what the database said before, and who imports.
+    """A running import: the cleaned data set, the database's facts before it, and the actor.
 
-    `features` are those that the data set names in any place, as they are once its features are written.
+    `features` are all those that the data set names, as stored after the first step.
     """
 
     tx: Tx
@@ -40,10 +40,10 @@ class ImportWork:
 
     @property
     def project(self) -> TargetProject:
-        """The target project, with nothing set where it does not exist."""
+        """The target project; one with default values where it does not exist."""
         return self.known.project or TargetProject(self.data.project)
 
-    def look_up(self) -> None:
+    def load_features(self) -> None:
         """Read every feature that the data set names."""
         data = self.data
         named = [
@@ -56,20 +56,20 @@ class ImportWork:
         self.features = read_features(self.tx, named)
 
     def require(self, name: str) -> StoredFeature:
-        """Return a feature of the target project. Raises Refusal (404) where the project has none of that name."""
+        """Return a feature of the target project. Raises Refusal (404) where the project does not have it."""
         stored = self.features.get(name)
         if stored is None or stored.project != self.data.project:
             raise no_feature(name, self.data.project, None if stored is None else stored.project)
         return stored
 
-    def tell(self, kind: str, feature: str, data: Any = None, *, here: bool = False) -> None:
-        """Tell that something happened to a feature; `here` in the target environment."""
+    def record_event(self, kind: str, feature: str, data: Any = None, *, here: bool = False) -> None:
+        """Record an event of a feature; `here` adds the target environment."""
         environment = self.data.environment if here else None
-        self.tx.event(kind, project=self.data.project, environment=environment, feature=feature, data=data)
+        self.tx.record_event(kind, project=self.data.project, environment=environment, feature=feature, data=data)
 
 
-def read_places(work: ImportWork, names: Iterable[str]) -> dict[str, FeatureState]:
-    """Return those of the features that are in the target environment."""
+def read_states(work: ImportWork, names: Iterable[str]) -> dict[str, FeatureState]:
+    """Return the states of the features that are in the target environment."""
     state = feature_environments.c
     query = select(state.feature, state.enabled, state.variants).where(state.environment == work.data.environment)
     return {
@@ -79,8 +79,8 @@ def read_places(work: ImportWork, names: Iterable[str]) -> dict[str, FeatureStat
     }
 
 
-def change_places(work: ImportWork, column: str, values: dict[str, Any]) -> None:
-    """Write a column of features in the target environment, by feature."""
+def update_states(work: ImportWork, column: str, values: dict[str, Any]) -> None:
+    """Set a column of features in the target environment; `values` is by feature."""
     if not values:
         return
     state = feature_environments.c

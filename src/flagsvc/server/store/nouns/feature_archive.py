@@ -1,4 +1,4 @@
-"""Features put away and taken out again: archive, revive, delete (the real server's archive endpoints)."""
+"""Archives, revives and deletes features (the real server's archive endpoints)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from typing import Any
 from sqlalchemy import Row, delete, update
 
 from flagsvc.server.store.checks import Json
-from flagsvc.server.store.nouns.dependencies import children_of, drop_dependencies, have_dependencies, orphaning
+from flagsvc.server.store.nouns.dependencies import (
+    children_of,
+    have_dependencies,
+    parents_of_others,
+    remove_dependencies,
+)
 from flagsvc.server.store.nouns.features import (
     NO_FLAG,
     find,
@@ -27,11 +32,11 @@ DEPENDED_ON = {
     False: "You can not archive/delete this feature since other features depend on it.",
     True: "You can not archive/delete those features since other features depend on them.",
 }
-"""Whether several features were named → what is said when others depend on them."""
+"""Whether the request names several features → the message when others depend on them."""
 
 
 def archive(tx: Tx, project: str, name: str) -> None:
-    """Put a feature away. Raises Refusal (403 where others depend on it, 404)."""
+    """Archive a feature. Raises Refusal (403 where others depend on it, 404)."""
     if find(tx, name) is None:
         raise not_found(NO_FLAG)
     row = require(tx, project, name)
@@ -40,7 +45,7 @@ def archive(tx: Tx, project: str, name: str) -> None:
 
 
 def archive_all(tx: Tx, project: str, names: Sequence[str]) -> None:
-    """Put features away; unknown names are left out. Raises Refusal (403)."""
+    """Archive features; unknown names are ignored. Raises Refusal (403)."""
     rows = find_all(tx, names)
     require_project(tx, project, rows)
     _check_orphans(tx, names)
@@ -48,12 +53,15 @@ def archive_all(tx: Tx, project: str, names: Sequence[str]) -> None:
 
 
 def validate_archiving(tx: Tx, names: Sequence[str]) -> Json:
-    """Return what archiving features would do to dependencies."""
-    return {"parentsWithChildFeatures": orphaning(tx, names), "hasDeletedDependencies": have_dependencies(tx, names)}
+    """Return how archiving features would affect dependencies."""
+    return {
+        "parentsWithChildFeatures": parents_of_others(tx, names),
+        "hasDeletedDependencies": have_dependencies(tx, names),
+    }
 
 
 def revive_all(tx: Tx, project: str, names: Sequence[str]) -> None:
-    """Take features out again, switched off everywhere; what is not archived stays as it is. Raises Refusal (403, 404)."""
+    """Revive features, switched off in all environments; active ones do not change. Raises Refusal (403, 404)."""
     require_active_project(tx, project)
     rows = find_all(tx, names)
     require_project(tx, project, rows)
@@ -61,7 +69,7 @@ def revive_all(tx: Tx, project: str, names: Sequence[str]) -> None:
 
 
 def revive(tx: Tx, name: str) -> None:
-    """Take a feature out again, switched off everywhere. Raises Refusal (404)."""
+    """Revive a feature, switched off in all environments. Raises Refusal (404)."""
     row = find(tx, name)
     if row is None:
         raise not_found(NO_FLAG)
@@ -70,7 +78,7 @@ def revive(tx: Tx, name: str) -> None:
 
 
 def remove_all(tx: Tx, project: str, names: Sequence[str]) -> None:
-    """Delete features for good, those of them that are archived. Raises Refusal (403)."""
+    """Delete the archived ones among these features. Raises Refusal (403)."""
     rows = find_all(tx, names)
     require_project(tx, project, rows)
     _check_orphans(tx, names)
@@ -78,7 +86,7 @@ def remove_all(tx: Tx, project: str, names: Sequence[str]) -> None:
 
 
 def remove(tx: Tx, name: str) -> None:
-    """Delete a feature for good if it is archived. Raises Refusal (403, 404)."""
+    """Delete a feature if it is archived. Raises Refusal (403, 404)."""
     _check_without_children(tx, name)
     row = find(tx, name)
     if row is None:
@@ -92,7 +100,7 @@ def _check_without_children(tx: Tx, name: str) -> None:
 
 
 def _check_orphans(tx: Tx, names: Sequence[str]) -> None:
-    if orphaning(tx, names):
+    if parents_of_others(tx, names):
         raise Refusal("InvalidOperationError", DEPENDED_ON[len(names) > 1])
 
 
@@ -100,9 +108,9 @@ def _archive(tx: Tx, project: str, rows: Sequence[Row[Any]]) -> None:
     names = [row.name for row in rows]
     for some in chunks(names):
         tx.db.execute(update(features).where(features.c.name.in_(some)).values(archived_at=tx.now))
-    drop_dependencies(tx, project, names)
+    remove_dependencies(tx, project, names)
     for row in rows:
-        tx.event("feature-archived", project=row.project, feature=row.name)
+        tx.record_event("feature-archived", project=row.project, feature=row.name)
 
 
 def _revive(tx: Tx, rows: Sequence[Row[Any]]) -> None:
@@ -111,11 +119,11 @@ def _revive(tx: Tx, rows: Sequence[Row[Any]]) -> None:
         states = update(feature_environments).where(feature_environments.c.feature.in_(some))
         tx.db.execute(states.values(enabled=False))
     for row in rows:
-        tx.event("feature-revived", project=row.project, feature=row.name)
+        tx.record_event("feature-revived", project=row.project, feature=row.name)
 
 
 def _remove(tx: Tx, rows: Sequence[Row[Any]]) -> None:
     for some in chunks(row.name for row in rows):
         tx.db.execute(delete(features).where(features.c.name.in_(some)))
     for row in rows:
-        tx.event("feature-deleted", project=row.project, feature=row.name, data=metadata(row))
+        tx.record_event("feature-deleted", project=row.project, feature=row.name, data=metadata(row))
