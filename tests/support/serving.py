@@ -69,9 +69,9 @@ class FakeHolder:
         self.last_update_ms = 0.0
         self.state = "cold"
         self.problems = 0
-        self.checked: float | None = None
+        self.checked_at: float | None = None
         self.failures = 0
-        self.events = {"fetched": 0}
+        self.event_counts = {"fetched": 0}
 
 
 class FakeUsage:
@@ -92,7 +92,7 @@ class FakeUsage:
         """Write a report down."""
         self.added.append((name, yes, no, variants))
 
-    def reported(self) -> None:
+    def finish_report(self) -> None:
         """Write down that a report is complete."""
         self.reports += 1
 

@@ -10,7 +10,7 @@ from urllib.parse import urljoin
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from flagsvc.core.version import VERSION, form
+from flagsvc.core.version import VERSION, engine_form
 from flagsvc.engine.canonical import CacheKeys
 from flagsvc.engine.context import Context
 from flagsvc.engine.reads import Reads
@@ -59,7 +59,7 @@ def test_the_text_is_prometheus(opened: Opener) -> None:
 def test_other_metrics(opened: Opener) -> None:
     """Version, state and age of the configuration, malformed toggles, requests by route, method and status."""
     wire = opened(document={"version": 2, "features": [*DOCUMENT["features"], {"name": 5}]})
-    wire.holder.checked = wire.clock.monotonic() - 2.5
+    wire.holder.checked_at = wire.clock.monotonic() - 2.5
     wire.holder.state = "fresh"
     wire.get("/proxy?userId=secret-user")
     wire.get("/proxy", key="wrong")
@@ -68,7 +68,7 @@ def test_other_metrics(opened: Opener) -> None:
     wire.ask("OPTIONS", "/proxy")
     lines = wire.get(PROMETHEUS).body.decode().splitlines()
     for line in (
-        f'flagsvc_build_info{{engine="{form()}",version="{VERSION}"}} 1.0',
+        f'flagsvc_build_info{{engine="{engine_form()}",version="{VERSION}"}} 1.0',
         "flagsvc_config_problems 1.0",
         "flagsvc_config_age_seconds 2.5",
         'flagsvc_config_state{state="fresh"} 1.0',

@@ -22,7 +22,7 @@ def flagsvc(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     from flagsvc.settings.foreign import FOREIGN
     from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 
-    monkeypatch.setattr(starting, "form", lambda: "compiled")
+    monkeypatch.setattr(starting, "engine_form", lambda: "compiled")
 
     def call(*arguments: str, env: Mapping[str, str] | None = None) -> Called:
         read = {variable.name for option in (*OPTIONS, *SERVER_OPTIONS) for variable in option.variables} | set(FOREIGN)

@@ -15,7 +15,7 @@ from flagsvc import cli
 from flagsvc.cli import starting
 from flagsvc.cli.commands import COMMANDS
 from flagsvc.core.errors import ConfigurationError, ExtensionError, ListenError
-from flagsvc.core.version import VERSION, form
+from flagsvc.core.version import VERSION, engine_form
 from flagsvc.settings.load import resolve
 from support import forms, needs
 from support.cli_helpers import Flagsvc
@@ -46,7 +46,7 @@ def raising(error: BaseException) -> object:
 
 def test_version(flagsvc: Flagsvc) -> None:
     """The version is one line, which tells in which form the program runs."""
-    assert flagsvc("--version") == (0, f"flagsvc {VERSION} ({form()})\n", "")
+    assert flagsvc("--version") == (0, f"flagsvc {VERSION} ({engine_form()})\n", "")
 
 
 FORMS = {
@@ -71,7 +71,7 @@ def test_the_form_is_that_of_the_modules_that_are_imported(expected: str) -> Non
 @pytest.mark.parametrize(("runs", "said"), [("compiled", ""), ("interpreted", "about ten times slower")])
 def test_a_start_that_is_interpreted_warns(runs: str, said: str, monkeypatch: Any, capsys: Any) -> None:
     """One line on standard error that says what to do; none where all is as it should be."""
-    monkeypatch.setattr(starting, "form", lambda: runs)
+    monkeypatch.setattr(starting, "engine_form", lambda: runs)
     starting.warn(resolve({}, None, {"flagsvcUrl": "file:///x", "clientKeys": "k"}))
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == bool(said) and all(said in line and "C compiler" in line for line in lines)

@@ -14,7 +14,7 @@ from typing import Final
 
 from mypy_extensions import i64, u8
 
-from flagsvc.core.log import where
+from flagsvc.core.log import locate_error
 from flagsvc.http.contract import Contract
 from flagsvc.http.limits import BODY_TIME, CONNECTIONS, HEADER_TIME, MEMORY, WRITE_TIME
 from flagsvc.http.messages import Response
@@ -205,7 +205,7 @@ class Connection(Stream):
             if news >= parsing.NO_HTTP and self.state < states.LAST:
                 self.refuse(news)
         except Exception as error:  # the last resort: the other connections go on
-            self.contract.log.error("an unexpected error", error=where(error))
+            self.contract.log.error("an unexpected error", error=locate_error(error))
             self.abort()
         return end - parser.unread
 
@@ -311,7 +311,7 @@ class Connection(Stream):
             return
         error = task.exception()
         if error is not None:
-            self.contract.log.error("an unexpected error", error=where(error))
+            self.contract.log.error("an unexpected error", error=locate_error(error))
             self.abort()
         elif action == states.REPLY:
             self.reply(task.result())

@@ -14,7 +14,7 @@ from flagsvc.proxy.api.samples import KEPT, SERVED, SPECIFIED, Sources, readings
 if TYPE_CHECKING:
     from prometheus_client import Metric
 
-Elsewhere: TypeAlias = Callable[[], Awaitable[bytes]]
+FetchMetrics: TypeAlias = Callable[[], Awaitable[bytes]]
 """Gives the text of all processes; raises Refused."""
 
 
@@ -42,21 +42,21 @@ def by_row(readings: Mapping[Key, float]) -> dict[str, dict[Labels, float]]:
 
 
 class Prometheus(Handler):
-    """GET /proxy/internal-backstage/prometheus: of this process, or of all where that is known `elsewhere`."""
+    """GET /proxy/internal-backstage/prometheus: of this process, or of all where that is known `fetch_metrics`."""
 
-    def __init__(self, sources: Sources, answers: Answers, elsewhere: Elsewhere | None = None) -> None:
+    def __init__(self, sources: Sources, answers: Answers, fetch_metrics: FetchMetrics | None = None) -> None:
         self.sources = sources
         self.answers = answers
-        self.elsewhere = elsewhere
+        self.fetch_metrics = fetch_metrics
         self.headers: ResponseHeaders = answers.headers(CONTENT_TYPE.encode(), ASK_AGAIN)
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return every metric in Prometheus text format."""
-        if self.elsewhere is not None:
-            return self.later(call, self.elsewhere)
+        if self.fetch_metrics is not None:
+            return self.later(call, self.fetch_metrics)
         text = exposition(self.sources, readings(self.sources))
         return self.answers.seal(self.headers, call, text)
 
-    async def later(self, call: Call, elsewhere: Elsewhere) -> Response:
+    async def later(self, call: Call, fetch_metrics: FetchMetrics) -> Response:
         """Return the same of all processes; raises Refused (503) where that cannot be had."""
-        return self.answers.seal(self.headers, call, await elsewhere())
+        return self.answers.seal(self.headers, call, await fetch_metrics())

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeAlias
 
 from flagsvc.core.clock import Clock
-from flagsvc.core.version import VERSION, form
+from flagsvc.core.version import VERSION, engine_form
 from flagsvc.http.call import StatusCounts
 from flagsvc.http.metrics import Labels, MetricRow, Readings, by_name, limits_row, measure, requests_row
 from flagsvc.proxy.api.cache import AnswerCache
@@ -125,7 +125,7 @@ SPECIFIED: tuple[Row, ...] = (
 
 def age(sources: Sources) -> float:
     """Return the seconds since the last check that went well; NaN before the first."""
-    checked = sources.holder.checked
+    checked = sources.holder.checked_at
     return float("nan") if checked is None else max(0.0, sources.clock.monotonic() - checked)
 
 
@@ -171,7 +171,7 @@ KEPT: tuple[Row, ...] = (
         "flagsvc_build_info",
         "gauge",
         "The running version, and whether its engine is `compiled` or `interpreted` (slower).",
-        lambda _: {(VERSION, form()): 1},
+        lambda _: {(VERSION, engine_form()): 1},
         ("version", "engine"),
     ),
     Row("flagsvc_config_problems", "gauge", "Malformed toggles left out.", lambda of: {(): of.holder.problems}),
@@ -194,7 +194,7 @@ KEPT: tuple[Row, ...] = (
         "flagsvc_upstream_answers",
         "counter",
         "What the checks for updates brought.",
-        lambda of: by_name(of.holder.events),
+        lambda of: by_name(of.holder.event_counts),
         ("event",),
     ),
     Row(

@@ -68,7 +68,7 @@ class Fleet:
         )
         self._outages = 0
         self._tasks: set[asyncio.Task[None]] = set()
-        self._trouble = OutageLog(log, "there is no fleet, this replica polls by itself", "the fleet is back")
+        self._outage_log = OutageLog(log, "there is no fleet, this replica polls by itself", "the fleet is back")
         self._loop = SupervisedTask("fleet", self._run, clock=clock, log=log, draw=draw)
 
     @property
@@ -155,7 +155,7 @@ class Fleet:
                 async with self._coordinator.listening() as subscription:
                     await self._attend(subscription)
             except StoreError as error:
-                self._trouble.report(error)
+                self._outage_log.log_failure(error)
             finally:
                 self._step(Event.SERVER_LOST)
             self._outages += 1
@@ -166,7 +166,7 @@ class Fleet:
         self._schedule.received = self._schedule.now()
         await self._seek()
         self._outages = 0
-        self._trouble.over()
+        self._outage_log.log_recovery()
         while True:
             message = await subscription.receive(self._schedule.left())
             heartbeat = None if message is None else unpack(message)

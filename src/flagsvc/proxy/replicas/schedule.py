@@ -82,4 +82,4 @@ class Schedule:
     async def pause_after_outage(self, outages: int) -> None:
         """Wait before the server is asked again, the longer the more often it was not there, up to the time of a lease."""
         most = HEARTBEATS * self.heartbeat_s
-        await self.clock.sleep(delay_after_failure(outages, self._draw(), self.heartbeat_s, most=most))
+        await self.clock.sleep(delay_after_failure(outages, self._draw(), self.heartbeat_s, ceiling=most))

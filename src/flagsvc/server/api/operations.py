@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from flagsvc.core.errors import DatabaseError
-from flagsvc.core.log import in_brief
+from flagsvc.core.log import describe_error
 from flagsvc.http.first_page import Place, as_json, as_text, prefers_json
 from flagsvc.http.messages import JSON, TEXT
 from flagsvc.http.metrics import CONTENT_TYPE
@@ -53,7 +53,7 @@ def ready(call: ApiCall) -> ApiAnswer:
     try:
         call.store.revision()
     except DatabaseError as error:
-        call.server.log.warn("not ready", error=in_brief(error))
+        call.server.log.warn("not ready", error=describe_error(error))
         return BAD
     return GOOD
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from flagsvc.core.errors import DatabaseError
-from flagsvc.core.log import in_brief, where
+from flagsvc.core.log import describe_error, locate_error
 from flagsvc.http import refusals
 from flagsvc.http.call import CLIENT_SPEC, HEADERS, KEY
 from flagsvc.http.call import Call as Head
@@ -240,7 +240,9 @@ class Pipeline:
 
     def _answer_unexpected(self, head: Head, error: Exception, route: Route | None) -> Response:
         """Return the 500 for an unexpected exception, and log where it came from."""
-        known = {"error": in_brief(error)} | ({"at": where(error)} if isinstance(error, DatabaseError) else {})
+        known = {"error": describe_error(error)} | (
+            {"at": locate_error(error)} if isinstance(error, DatabaseError) else {}
+        )
         self._server.log.error("an unexpected error", route=route_label(route), **known)
         head.accept_encoding = None  # compression may have raised the exception
         return self._answer_failure(head, errors.unexpected(), route)

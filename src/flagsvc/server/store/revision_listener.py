@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from sqlalchemy import Connection, Engine, NullPool, create_engine, select, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from flagsvc.core.log import Logger, in_brief
+from flagsvc.core.log import Logger, describe_error
 from flagsvc.server.store.connections import CONNECT_TIMEOUT_S, postgresql_arguments
 from flagsvc.server.store.schema import revision
 
@@ -140,4 +140,4 @@ def _read_revision(db: Connection) -> int:
 def _describe_error(error: Exception) -> str:
     """Return what went wrong, without the database's address, which messages of drivers often repeat."""
     cause = getattr(error, "orig", None)
-    return type(cause or error).__name__ if isinstance(error, SQLAlchemyError) else in_brief(error)
+    return type(cause or error).__name__ if isinstance(error, SQLAlchemyError) else describe_error(error)

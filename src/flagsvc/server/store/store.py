@@ -23,7 +23,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import DatabaseError
-from flagsvc.core.log import Logger, in_brief
+from flagsvc.core.log import Logger, describe_error
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.connections import LOCK_TIMEOUT_S, enable_wal, postgresql_arguments
 from flagsvc.server.store.migrate import migrate
@@ -145,7 +145,7 @@ class Store:
             try:
                 watcher(number)
             except Exception as error:  # the change is committed, so its author must not see an error
-                self._log.error("a watcher of changes failed", revision=number, error=in_brief(error))
+                self._log.error("a watcher of changes failed", revision=number, error=describe_error(error))
                 with self._lock:  # notify again with the next change, or when the revision is next read
                     self._notified = min(self._notified, number - 1)
 
@@ -166,7 +166,7 @@ class Store:
             with self.engine.connect().execution_options(**options) as db, db.begin():
                 yield Tx(db, self._now(), actor)
         except SQLAlchemyError as error:
-            raise DatabaseError(describe_error(error)) from error
+            raise DatabaseError(describe_database_error(error)) from error
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock.now(), UTC)
@@ -193,7 +193,7 @@ def open_store(database: str, clock: Clock, log: Logger) -> Store:
     except SQLAlchemyError as error:
         engine.dispose()
         place = f" (the file `{engine.url.database}`)" if engine.dialect.name == "sqlite" else ""
-        raise DatabaseError(describe_error(error) + place) from error
+        raise DatabaseError(describe_database_error(error) + place) from error
     except BaseException:
         engine.dispose()
         raise
@@ -287,7 +287,7 @@ def sqlite_engine(url: URL) -> Engine:
     return engine
 
 
-def describe_error(error: SQLAlchemyError) -> str:
+def describe_database_error(error: SQLAlchemyError) -> str:
     """Return what went wrong with the database, without the statement, its parameters, and secrets."""
     if not isinstance(error, DBAPIError) or error.orig is None:
         return f"the database failed: {type(error).__name__}"
