@@ -9,7 +9,6 @@ from typing import NamedTuple
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger
 from flagsvc.core.throttle import Throttle
-from flagsvc.http import docs
 from flagsvc.http.call import HEADERS, KEY, Endpoint, Handler, Resource, StatusCounts
 from flagsvc.http.keys import Keys, KeySet
 from flagsvc.http.limits import Reached
@@ -151,6 +150,8 @@ def make_handlers(
         "prometheus": Prometheus(sources, answers, ports.elsewhere),
     }
     if settings.enable_oas:
+        from flagsvc.http import docs  # most deployments have no page
+
         handlers |= {"openapi": docs.OpenApi(settings, answers), "page": docs.DocsPage(answers), **docs.files(answers)}
     return handlers
 

@@ -13,10 +13,10 @@ from flagsvc.engine.context import Context
 from flagsvc.http.body import read_json, read_lookup
 from flagsvc.http.call import Answer, Call, Handler
 from flagsvc.http.etag import matches
-from flagsvc.http.limits import Bounds
 from flagsvc.http.messages import POST, Response
 from flagsvc.http.trust import TrustedProxies
 from flagsvc.proxy.api.answers import Answers
+from flagsvc.proxy.api.bounds import Bounds
 from flagsvc.proxy.api.cache import AnswerCache, CachedAnswer
 from flagsvc.proxy.api.enrich import Enrichment
 from flagsvc.proxy.api.ports import ConfigurationHolder, EvaluatedSnapshot, UsageCounting
