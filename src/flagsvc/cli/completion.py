@@ -94,7 +94,7 @@ def bash(pages: list[CommandPage]) -> str:
     """Return the script for bash."""
     cases = "\n".join(line for each in pages for line in _bash_values(each))
     commands = "\n".join(
-        f'    {each.command.name}) words="{" ".join((*each.words, *(build_flag.name for build_flag in each.flags)))}"'
+        f'    {each.command.name}) words="{" ".join((*each.words, *(flag.name for flag in each.flags)))}"'
         f"{' files=1' if each.files else ''} ;;"
         for each in pages
     )
@@ -126,17 +126,17 @@ _flagsvc_files() {{
 complete -F _flagsvc flagsvc"""
 
 
-def _bash_values(build_page: CommandPage) -> Iterator[str]:
+def _bash_values(page: CommandPage) -> Iterator[str]:
     """Yield the cases of flags with a value: words, files, or no completion."""
     ways: dict[str, list[str]] = {}
-    for each in build_page.flags:
+    for each in page.flags:
         if each.words:
             rest = "return" if each.must else "[[ $COMPREPLY ]] && return"
             way = f'COMPREPLY=($(compgen -W "{" ".join(each.words)}" -- "$cur")); {rest}'
         else:
             way = '_flagsvc_files "$cur"; return' if each.files else "return"
         if each.takes:
-            ways.setdefault(way, []).append(f'"{build_page.command.name} {each.name}"')
+            ways.setdefault(way, []).append(f'"{page.command.name} {each.name}"')
     for way, names in ways.items():
         yield f"    {'|'.join(names)}) {way} ;;"
 
@@ -169,22 +169,22 @@ _flagsvc() {{
 if [[ $funcstack[1] == _flagsvc ]]; then _flagsvc "$@"; else compdef _flagsvc flagsvc; fi"""
 
 
-def _zsh_case(build_page: CommandPage) -> str:
+def _zsh_case(page: CommandPage) -> str:
     """Return the arguments of a command in the form of zsh's _arguments."""
-    lines = [_single(_zsh_flag(each)) for each in build_page.flags]
-    if build_page.files:
+    lines = [_single(_zsh_flag(each)) for each in page.flags]
+    if page.files:
         lines.append("'*:file:_files'")
-    elif build_page.words:
-        lines.append(_single(f"1:name:({' '.join(build_page.words)})"))
-    return f"    {build_page.command.name}) _arguments \\\n      " + " \\\n      ".join(lines) + " ;;"
+    elif page.words:
+        lines.append(_single(f"1:name:({' '.join(page.words)})"))
+    return f"    {page.command.name}) _arguments \\\n      " + " \\\n      ".join(lines) + " ;;"
 
 
-def _zsh_flag(build_flag: CommandFlag) -> str:
+def _zsh_flag(flag: CommandFlag) -> str:
     """Return a flag in the form of _arguments."""
-    text = "".join(f"\\{char}" if char in "[]:\\" else char for char in build_flag.text)
-    action = f"({' '.join(build_flag.words)})" if build_flag.words else "_files" if build_flag.files else " "
-    value = f"{':' if build_flag.must else '::'}{build_flag.metavar or 'value'}:{action}" if build_flag.takes else ""
-    return f"{build_flag.name}{'=' if build_flag.takes else ''}[{text}]{value}"
+    text = "".join(f"\\{char}" if char in "[]:\\" else char for char in flag.text)
+    action = f"({' '.join(flag.words)})" if flag.words else "_files" if flag.files else " "
+    value = f"{':' if flag.must else '::'}{flag.metavar or 'value'}:{action}" if flag.takes else ""
+    return f"{flag.name}{'=' if flag.takes else ''}[{text}]{value}"
 
 
 # ---- fish
@@ -203,14 +203,14 @@ def fish(pages: list[CommandPage]) -> str:
     return "\n".join([*lines, *(line for each in pages for line in _fish_lines(each))])
 
 
-def _fish_lines(build_page: CommandPage) -> Iterator[str]:
+def _fish_lines(page: CommandPage) -> Iterator[str]:
     """Yield the lines of a command."""
-    head = f"complete -c flagsvc -n '__fish_seen_subcommand_from {build_page.command.name}'"
-    if build_page.files:
+    head = f"complete -c flagsvc -n '__fish_seen_subcommand_from {page.command.name}'"
+    if page.files:
         yield f"{head} -F"
-    if build_page.words:
-        yield f"{head} -a {_fish(' '.join(build_page.words))}"
-    for each in build_page.flags:
+    if page.words:
+        yield f"{head} -a {_fish(' '.join(page.words))}"
+    for each in page.flags:
         name = f"-l {each.name[2:]}" if each.name.startswith("--") else f"-s {each.name[1:]}"
         value = " -r -F" if each.files else " -x" if each.must else ""
         words = f" -a {_fish(' '.join(each.words))}" if each.words else ""

@@ -73,14 +73,14 @@ class CommandParser(ArgumentParser):
         formatter = self._get_formatter()
         formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
         formatter.add_text((self.description or "").partition("\n\n")[0])
-        shown = [action for action in self._actions if is_used_most(action)]
+        most_used = [action for action in self._actions if is_used_most(action)]
         formatter.start_section("arguments")
-        formatter.add_arguments([action for action in shown if not action.option_strings])
+        formatter.add_arguments([action for action in most_used if not action.option_strings])
         formatter.end_section()
         formatter.start_section("options")
-        formatter.add_arguments([action for action in shown if action.option_strings])
+        formatter.add_arguments([action for action in most_used if action.option_strings])
         formatter.end_section()
-        if len(shown) < len(self._actions):
+        if len(most_used) < len(self._actions):
             formatter.add_text(f"{self.prog} --help shows all options.")
         return formatter.format_help()
 

@@ -125,9 +125,9 @@ def report_error(command: str, error: AdminApiError, *, as_json: bool) -> int:
     found = error.violations if isinstance(error, SchemaError) else []
     message = f"{tables.format_count(len(found), 'violation')} of the schema" if found else str(error)
     if as_json:
-        told: dict[str, Any] = {"kind": error.kind, "status": error.status, "message": message}
-        told |= {"violations": [violation._asdict() for violation in found]} if found else {}
-        print(json.dumps({"error": told}, indent=2))
+        error_json: dict[str, Any] = {"kind": error.kind, "status": error.status, "message": message}
+        error_json |= {"violations": [violation._asdict() for violation in found]} if found else {}
+        print(json.dumps({"error": error_json}, indent=2))
     elif found:
         tables.show_violations(found)
         print("the data does not have the form that the server takes: nothing else was looked at")

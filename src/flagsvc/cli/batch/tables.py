@@ -63,8 +63,8 @@ def show_violations(found: Iterable[FileViolation]) -> None:
 
 def show_changes(found: ImportChanges) -> None:
     """Show the changes of an import, without unchanged flags."""
-    told = [change for change in found.flags if change.kind != "same"]
-    rows = [(COLOURS[change.kind], *change_cells(change)) for change in told]
+    changed = [change for change in found.flags if change.kind != "same"]
+    rows = [(COLOURS[change.kind], *change_cells(change)) for change in changed]
     print_rows(
         ("", "Flag", "What changes"), [*rows, *(("green", "+ new", printable(text, 300), ()) for text in found.others)]
     )
@@ -103,13 +103,13 @@ def print_table(heads: Sequence[str], rows: Sequence[Row]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    shown = Table(*heads, box=box.ROUNDED, show_lines=any(len(row[3]) > 1 for row in rows))
-    shown.columns[0].no_wrap = True
+    table = Table(*heads, box=box.ROUNDED, show_lines=any(len(row[3]) > 1 for row in rows))
+    table.columns[0].no_wrap = True
     for colour, kind, text, items in rows:
         more = [f"… and {len(items) - MAX_ITEMS} more"] if len(items) > MAX_ITEMS else []
         below = "\n".join([*items[:MAX_ITEMS], *more])
-        shown.add_row(*(Text(kind, style=colour), Text(text), Text(below))[: len(heads)])
-    Console().print(shown)
+        table.add_row(*(Text(kind, style=colour), Text(text), Text(below))[: len(heads)])
+    Console().print(table)
 
 
 def format_count(count: int, noun: str) -> str:
@@ -127,6 +127,6 @@ def progress(text: str) -> Iterator[None]:
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        shown.add_task(text, total=None)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        bar.add_task(text, total=None)
         yield

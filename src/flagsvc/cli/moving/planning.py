@@ -64,14 +64,14 @@ class MovePlan:
         return not self.steps and not self.users and not any(place.pieces for place in self.places)
 
 
-def make_plan(source: AdminClient, target: AdminClient, asked: MoveRequest) -> MovePlan:
+def make_plan(source: AdminClient, target: AdminClient, requested: MoveRequest) -> MovePlan:
     """Return the plan that moves what was requested from `source` to `target`.
 
     Raises AdminApiError, ConfigurationError, TooLargeError.
     """
     plan = MovePlan()
-    projects = choose_projects(source, target, asked, plan)
-    environments = choose_environments(source, target, asked, plan)
+    projects = choose_projects(source, target, requested, plan)
+    environments = choose_environments(source, target, requested, plan)
     for kind in KINDS:
         plan.steps += steps(kind, source.rows(kind.path, kind.key), target.rows(kind.path, kind.key), projects)
     found = plan_users(source, target)
@@ -87,12 +87,12 @@ def make_plan(source: AdminClient, target: AdminClient, asked: MoveRequest) -> M
     return plan
 
 
-def choose_projects(source: AdminClient, target: AdminClient, asked: MoveRequest, plan: MovePlan) -> dict[str, str]:
+def choose_projects(source: AdminClient, target: AdminClient, requested: MoveRequest, plan: MovePlan) -> dict[str, str]:
     """Return the projects to move and their target projects; add steps that create missing ones."""
     rows = {row["id"]: row for row in source.rows(PROJECTS, "projects")}
-    check_names(source, "project", asked.projects, rows)
-    chosen = asked.projects or tuple(rows)
-    becomes = {name: asked.to_project or name for name in chosen}
+    check_names(source, "project", requested.projects, rows)
+    chosen = requested.projects or tuple(rows)
+    becomes = {name: requested.to_project or name for name in chosen}
     known = {row["id"] for row in target.rows(PROJECTS, "projects")}
     missing = [name for name in dict.fromkeys(becomes.values()) if name not in known]
     for name in missing:
@@ -121,19 +121,19 @@ def project_step(target: AdminClient, row: Mapping[str, Any]) -> MoveStep:
     return MoveStep("project", name, "new", (AdminRequest("POST", PROJECTS, body),))
 
 
-def choose_environments(source: AdminClient, target: AdminClient, asked: MoveRequest, plan: MovePlan) -> list[str]:
+def choose_environments(source: AdminClient, target: AdminClient, requested: MoveRequest, plan: MovePlan) -> list[str]:
     """Return the environments to move, by default those of both servers; those that only `source` has stay behind."""
     theirs, own = ([row["name"] for row in server.rows(ENVIRONMENTS, "environments")] for server in (source, target))
     for server, known in ((source, theirs), (target, own)):
-        check_names(server, "environment", asked.environments, known)
+        check_names(server, "environment", requested.environments, known)
     both = [name for name in theirs if name in own]
-    if not asked.environments:
+    if not requested.environments:
         plan.left += [
             f"environment {name}, which {target.target.shown} does not have" for name in theirs if name not in own
         ]
     if not both:
         raise ConfigurationError(["the servers have no environment in common"])
-    return list(asked.environments) or both
+    return list(requested.environments) or both
 
 
 def choose_project_environments(
@@ -197,8 +197,8 @@ class ProjectFlags:
         """Return the flags of an environment for the target; archived ones are off and have no dependencies."""
         whole = strategy_order.export_in_order(self.source, {"environment": environment, "project": self.project})
         old = list(self.exports(self.source, environment, archived))
-        if check_names := whole.unknown + sum(each.unknown for each in old):
-            text = f"`{self.source.target.shown}` does not tell the order of strategies of {check_names} flags in `{environment}`"
+        if unknown := whole.unknown + sum(each.unknown for each in old):
+            text = f"`{self.source.target.shown}` does not tell the order of strategies of {unknown} flags in `{environment}`"
             self.plan.warnings.append(text)
         data = merge_exports([whole, *old])
         names = set(archived)
