@@ -39,7 +39,12 @@ PLAIN = (
 """What the proxy runs, in one process or several, what is mounted, and what users test with."""
 SCRAPED = ("flagsvc.http.metric_families", "flagsvc.proxy.api.docs", "re2")
 """What a proxy imports late: the metrics, the page of the documentation, regular expressions."""
-BATCH = ("flagsvc.cli.batch.httpx_words", "flagsvc.cli.batch.yamls", "flagsvc.cli.moving.doing", "rich.progress")
+BATCH = (
+    "flagsvc.cli.batch.httpx_messages",
+    "flagsvc.cli.batch.yaml_files",
+    "flagsvc.cli.moving.execution",
+    "rich.progress",
+)
 SERVER = ("flagsvc.process.serve_flags", "flagsvc.server.store.seed.text", "psycopg", "alembic.command")
 
 

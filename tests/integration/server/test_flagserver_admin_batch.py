@@ -131,7 +131,7 @@ def test_an_export_that_cannot_be_noted(client: AppClient, monkeypatch: pytest.M
 
     monkeypatch.setattr("flagsvc.server.api.admin.batch.record_export", fail)
     assert client.post(f"{PLACE}/export", HERE).status == 200
-    assert "an export is not noted" in client.log.at("warn")
+    assert "the event of an export could not be stored" in client.log.at("warn")
 
 
 def changes(client: AppClient) -> tuple[int, int, list[Any]]:

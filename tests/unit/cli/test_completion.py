@@ -10,7 +10,7 @@ import pytest
 
 from flagsvc.cli.commands import COMMANDS, Command
 from flagsvc.cli.completion import WRITERS
-from flagsvc.cli.parser import opened
+from flagsvc.cli.parser import open_command
 from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 from support import needs
 from support.cli_helpers import ENOUGH, Flagsvc
@@ -198,7 +198,7 @@ OF_PROGRAMS = ("proxy", "server", "config", "health")
 )
 def test_short_help_has_every_argument_of_the_command_itself(command: Command, flagsvc: Flagsvc) -> None:
     """An argument is not left out because an option of the proxy has its name, such as `--environment`."""
-    _, parser = opened(command)
+    _, parser = open_command(command)
     lines = flagsvc(command.name, "-h").out.splitlines()
     for action in parser._actions:
         word = action.option_strings[-1] if action.option_strings else str(action.metavar)

@@ -207,11 +207,11 @@ def test_the_first_token_is_told_once(tmp_path: Path) -> None:
 
     async def live() -> None:
         async with server_in(tmp_path) as server:
-            world = server._runtime
-            assert world is not None and "user:" in str(world.greeting)
-            assert "user:" not in repr(world) + repr(server)
+            runtime = server._runtime
+            assert runtime is not None and "user:" in str(runtime.notices)
+            assert "user:" not in repr(runtime) + repr(server)
             assert "FLAGSVC_ADMIN_TOKEN=user:" in server.greeting()[1].text
-            assert "user:" not in str(world.greeting + server.greeting())
+            assert "user:" not in str(runtime.notices + server.greeting())
 
     asyncio.run(live())
 

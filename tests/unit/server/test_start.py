@@ -68,7 +68,7 @@ def test_what_is_told_of_a_seed(tmp_path: Path) -> None:
         assert not log.lines
         assert len(initialize(store, options, "", parse_seed(two), log)) == 1
         [line] = log.lines
-        assert line.level == "warn" and "--seed-mode add" in line.record_event
+        assert line.level == "warn" and "--seed-mode add" in line.event
         assert line.fields == {"seed": "seed.yaml", "database": "1 feature, 1 user, 1 token"}
         adding = replace(options, seed_mode="add")
         assert initialize(store, adding, "", parse_seed(two), log)[1].event == "flagsvc seed: added 1 feature"

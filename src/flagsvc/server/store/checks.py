@@ -181,11 +181,11 @@ def _check_overrides(overrides: object, label: str) -> None:
             _check_text(value, f"{label}[{index}].values[{number}]")
 
 
-def _check_known_fields(held: Json, known: Sequence[str], label: str) -> None:
+def _check_known_fields(values: Json, known: Sequence[str], label: str) -> None:
     """Raise Refusal for the first unknown field."""
-    extra = next((name for name in held if name not in known), None)
+    extra = next((name for name in values if name not in known), None)
     if extra is not None:
-        raise invalid(make_detail(f'"{label}.{extra}" is not allowed', held[extra]))
+        raise invalid(make_detail(f'"{label}.{extra}" is not allowed', values[extra]))
 
 
 def is_json_container(text: str) -> bool:

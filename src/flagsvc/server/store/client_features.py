@@ -92,7 +92,7 @@ def group_rows(tx: Tx, rows: Select[Any]) -> Grouped:
 def features_query(name: str) -> Select[Any]:
     """Return the query for the features of an environment."""
     state = feature_environments
-    join_items = features.outerjoin(state, and_(state.c.feature == features.c.name, state.c.environment == name))
+    joined = features.outerjoin(state, and_(state.c.feature == features.c.name, state.c.environment == name))
     columns = features.c[("name", "type", "project", "stale", "description", "impression_data")]
     return (
         select(
@@ -100,7 +100,7 @@ def features_query(name: str) -> Select[Any]:
             func.coalesce(state.c.enabled, false()).label("enabled"),
             as_json_text(state.c.variants).label("variants"),
         )
-        .select_from(join_items)
+        .select_from(joined)
         .where(features.c.archived_at.is_(None))
         .order_by(features.c.position)
     )
@@ -108,9 +108,9 @@ def features_query(name: str) -> Select[Any]:
 
 def strategies_query(name: str) -> Select[Any]:
     """Return the query for the enabled strategies of an environment, in their order."""
-    held = [as_json_text(strategies.c[each]).label(each) for each in ("constraints", "parameters", "variants")]
+    columns = [as_json_text(strategies.c[each]).label(each) for each in ("constraints", "parameters", "variants")]
     return (
-        select(strategies.c.feature, strategies.c.id, strategies.c.name, *held)
+        select(strategies.c.feature, strategies.c.id, strategies.c.name, *columns)
         .where(strategies.c.environment == name, strategies.c.disabled.is_(False))
         .order_by(strategies.c.sort_order, strategies.c.position)
     )
@@ -118,10 +118,10 @@ def strategies_query(name: str) -> Select[Any]:
 
 def segment_uses_query(name: str) -> Select[Any]:
     """Return the query for the segments that the strategies of an environment use, in their order."""
-    join_items = strategy_segments.join(strategies, strategies.c.id == strategy_segments.c.strategy_id)
+    joined = strategy_segments.join(strategies, strategies.c.id == strategy_segments.c.strategy_id)
     return (
         select(*strategy_segments.c[("strategy_id", "segment_id")])
-        .select_from(join_items)
+        .select_from(joined)
         .where(strategies.c.environment == name)
         .order_by(strategy_segments.c.position, strategy_segments.c.segment_id)
     )
@@ -153,39 +153,39 @@ def build_entry(row: Row[Any], parts: FeatureParts) -> FeatureEntry:
     return FeatureEntry(row.name, row.project, tags, body, inline)
 
 
-def build_feature(row: Row[Any], parts: FeatureParts, held: list[dict[str, Any]]) -> dict[str, Any]:
+def build_feature(row: Row[Any], parts: FeatureParts, strategies_json: list[dict[str, Any]]) -> dict[str, Any]:
     """Return a feature as the API answers it."""
-    shown = {
+    feature = {
         "name": row.name,
         "type": row.type,
         "enabled": bool(row.enabled),
         "project": row.project,
         "stale": row.stale,
-        "strategies": held,
+        "strategies": strategies_json,
         "variants": read_json(row.variants) if row.variants else [],
         "description": row.description,
         "impressionData": row.impression_data,
     }
     parents = parts.dependencies.get(row.name)
-    return shown | {"dependencies": [build_dependency(each) for each in parents]} if parents else shown
+    return feature | {"dependencies": [build_dependency(each) for each in parents]} if parents else feature
 
 
 def build_dependency(row: Row[Any]) -> dict[str, Any]:
     """Return a dependency; it has variants only where the parent must be enabled."""
-    shown = {"feature": row.parent, "enabled": row.enabled}
-    return shown | {"variants": read_json(row.variants)} if row.enabled else shown
+    dependency = {"feature": row.parent, "enabled": row.enabled}
+    return dependency | {"variants": read_json(row.variants)} if row.enabled else dependency
 
 
 def build_strategy(row: Row[Any], parts: FeatureParts) -> dict[str, Any]:
     """Return a strategy as the API answers it, without id and title."""
-    shown = {
+    strategy = {
         "name": row.name,
         "constraints": read_json(row.constraints),
         "parameters": parameters_as_text(read_json(row.parameters)),
         "variants": read_json(row.variants),
     }
     used = [number for _, number in parts.uses.get(row.id, ())]
-    return shown | {"segments": used} if used else shown
+    return strategy | {"segments": used} if used else strategy
 
 
 def parameters_as_text(parameters: dict[str, Any]) -> dict[str, str]:
@@ -198,11 +198,11 @@ def format_parameter(value: Any) -> str:
     return "" if value is None else encode(value).decode()
 
 
-def inline_segments(shown: dict[str, Any], parts: FeatureParts) -> dict[str, Any]:
+def inline_segments(strategy: dict[str, Any], parts: FeatureParts) -> dict[str, Any]:
     """Return a strategy that contains the constraints of its segments."""
-    held = [each for number in shown.get("segments", ()) for each in parts.constraints[number]]
-    rest = {name: value for name, value in shown.items() if name != "segments"}
-    return rest | {"constraints": [*shown["constraints"], *held]}
+    inlined = [each for number in strategy.get("segments", ()) for each in parts.constraints[number]]
+    rest = {name: value for name, value in strategy.items() if name != "segments"}
+    return rest | {"constraints": [*strategy["constraints"], *inlined]}
 
 
 def join_items(pieces: Iterable[bytes]) -> bytes:

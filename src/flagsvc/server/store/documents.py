@@ -167,12 +167,12 @@ class Documents:
             stale = self._cache.find_stale(query)
         if known is not None:
             return known
-        made = make_document(query, environment)
-        if stale is not None and stale.digest == made.digest:
-            made = stale
+        document = make_document(query, environment)
+        if stale is not None and stale.digest == document.digest:
+            document = stale
         with self._lock:
-            self._cache.put(query, environment.revision, made)
-        return made
+            self._cache.put(query, environment.revision, document)
+        return document
 
     def _environment(self, name: str) -> EnvironmentFeatures:
         """Return the features of an environment, up to date if they can be read, else as last read."""

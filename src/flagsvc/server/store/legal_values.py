@@ -14,8 +14,8 @@ from flagsvc.server.store.upsert import chunks
 def read_legal_values(tx: Tx, names: Iterable[str]) -> dict[str, list[str]]:
     """Return the legal values of the context fields of these names that have any."""
     found: dict[str, list[str]] = {}
-    for some in chunks(dict.fromkeys(names)):
-        query = select(context_fields.c.name, context_fields.c.legal_values).where(context_fields.c.name.in_(some))
+    for chunk in chunks(dict.fromkeys(names)):
+        query = select(context_fields.c.name, context_fields.c.legal_values).where(context_fields.c.name.in_(chunk))
         for name, values in tx.db.execute(query):
             if values:
                 found[name] = [each["value"] for each in values]

@@ -37,7 +37,7 @@ class NamingPattern:
         if isinstance(found, Unchecked):
             raise Refusal(
                 "PatternError",
-                f'The feature flag name "{name}" cannot be checked against the project\'s naming pattern "{self.shown}": '
+                f'The feature flag name "{name}" cannot be checked against the project\'s naming pattern "{self.short_text}": '
                 f"{found.reason}. To create this feature flag, {found.remedy}.",
             )
         if not found:
@@ -45,7 +45,7 @@ class NamingPattern:
             raise Refusal("PatternError", self._mismatch(name), message)
 
     @property
-    def shown(self) -> str:
+    def short_text(self) -> str:
         """The pattern, shortened if it is long."""
         return self._pattern if len(self._pattern) <= SHOWN_CHARACTERS else f"{self._pattern[:SHOWN_CHARACTERS]}…"
 

@@ -63,8 +63,8 @@ def reference(column: str, *, nullable: bool = False, primary_key: bool = False,
     """Return a foreign key column to another table: `reference("features.name")` is the column `feature`."""
     table, _, _ = column.partition(".")
     name = {"strategy_types": "strategy_type"}.get(table, table.removesuffix("s"))
-    reference = ForeignKey(column, ondelete="CASCADE" if cascade else None, onupdate="CASCADE")
-    return Column(name, String, reference, nullable=nullable, primary_key=primary_key)
+    foreign_key = ForeignKey(column, ondelete="CASCADE" if cascade else None, onupdate="CASCADE")
+    return Column(name, String, foreign_key, nullable=nullable, primary_key=primary_key)
 
 
 state = Table(

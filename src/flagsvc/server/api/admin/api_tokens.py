@@ -77,8 +77,8 @@ def list_named(call: ApiCall) -> ApiAnswer:
 def create(call: ApiCall) -> ApiAnswer:
     """Create a token."""
     with call.store.writing(call.actor) as tx:
-        made = api_tokens.create(tx, call.body)
-    return ApiAnswer(made, 201, ((b"location", b"api-tokens"), (b"cache-control", b"no-store")))
+        created = api_tokens.create(tx, call.body)
+    return ApiAnswer(created, 201, ((b"location", b"api-tokens"), (b"cache-control", b"no-store")))
 
 
 def update(call: ApiCall) -> ApiAnswer:

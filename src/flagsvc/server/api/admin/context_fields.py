@@ -60,8 +60,8 @@ def show(call: ApiCall) -> ApiAnswer:
 def create(call: ApiCall) -> ApiAnswer:
     """Create a context field."""
     with call.store.writing(call.actor) as tx:
-        made = context_fields.create(tx, call.body)
-    return ApiAnswer(made, 201, location_header(f"context/{made['name']}"))
+        created = context_fields.create(tx, call.body)
+    return ApiAnswer(created, 201, location_header(f"context/{created['name']}"))
 
 
 def update(call: ApiCall) -> ApiAnswer:

@@ -107,8 +107,8 @@ def show(call: ApiCall) -> ApiAnswer:
 def create(call: ApiCall) -> ApiAnswer:
     """Create a segment."""
     with call.store.writing(call.actor) as tx:
-        made = segments.create(tx, call.body)
-    return ApiAnswer(made, 201, location_header(f"segments/{made['id']}"))
+        created = segments.create(tx, call.body)
+    return ApiAnswer(created, 201, location_header(f"segments/{created['id']}"))
 
 
 def update(call: ApiCall) -> ApiAnswer:
@@ -123,8 +123,8 @@ def remove(call: ApiCall) -> ApiAnswer:
     """Delete a segment that no strategy uses."""
     number = _read_id(call)
     with call.store.writing(call.actor) as tx:
-        gone = segments.remove(tx, number)
-    return ApiAnswer(status=204 if gone else 409)
+        removed = segments.remove(tx, number)
+    return ApiAnswer(status=204 if removed else 409)
 
 
 def validate(call: ApiCall) -> ApiAnswer:

@@ -96,8 +96,8 @@ def show(call: ApiCall) -> ApiAnswer:
 def create(call: ApiCall) -> ApiAnswer:
     """Create a strategy type."""
     with call.store.writing(call.actor) as tx:
-        made = strategy_types.create(tx, call.body)
-    return ApiAnswer(made, 201, location_header(f"strategies/{made['name']}"))
+        created = strategy_types.create(tx, call.body)
+    return ApiAnswer(created, 201, location_header(f"strategies/{created['name']}"))
 
 
 def update(call: ApiCall) -> ApiAnswer:

@@ -62,8 +62,8 @@ def show(call: ApiCall) -> ApiAnswer:
 def create(call: ApiCall) -> ApiAnswer:
     """Create a tag type."""
     with call.store.writing(call.actor) as tx:
-        made = tag_types.create(tx, call.body)
-    return ApiAnswer(made, 201, location_header(f"tag-types/{made['name']}"))
+        created = tag_types.create(tx, call.body)
+    return ApiAnswer(created, 201, location_header(f"tag-types/{created['name']}"))
 
 
 def validate(call: ApiCall) -> ApiAnswer:

@@ -78,8 +78,8 @@ def show(call: ApiCall) -> ApiAnswer:
 def create(call: ApiCall) -> ApiAnswer:
     """Create a tag."""
     with call.store.writing(call.actor) as tx:
-        made = tags.create(tx, call.body)
-    return ApiAnswer({"version": 1, "tag": made}, 201, location_header(f"tags/{made['type']}/{made['value']}"))
+        created = tags.create(tx, call.body)
+    return ApiAnswer({"version": 1, "tag": created}, 201, location_header(f"tags/{created['type']}/{created['value']}"))
 
 
 def remove(call: ApiCall) -> ApiAnswer:

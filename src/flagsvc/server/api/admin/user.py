@@ -76,8 +76,8 @@ def list_own(call: ApiCall) -> ApiAnswer:
 def create(call: ApiCall) -> ApiAnswer:
     """Create a personal token."""
     with call.store.writing(call.actor) as tx:
-        made = personal_tokens.create(tx, call.actor, call.body)
-    return ApiAnswer(made, 201, ((b"cache-control", b"no-store"),))
+        created = personal_tokens.create(tx, call.actor, call.body)
+    return ApiAnswer(created, 201, ((b"cache-control", b"no-store"),))
 
 
 def remove(call: ApiCall) -> ApiAnswer:

@@ -86,8 +86,8 @@ def list_all(call: ApiCall) -> ApiAnswer:
 def create(call: ApiCall) -> ApiAnswer:
     """Create a user."""
     with call.store.writing(call.actor) as tx:
-        made = users.create(tx, call.body)
-    return ApiAnswer(made, 201, location_header(str(made["id"])))
+        created = users.create(tx, call.body)
+    return ApiAnswer(created, 201, location_header(str(created["id"])))
 
 
 PATH = "/api/admin/user-admin"

@@ -62,8 +62,8 @@ def build_answer(call: ApiCall, found: ClientDocument) -> ApiAnswer:
 def read_query(call: ApiCall) -> DocumentQuery:
     """Return the query of a request. Raises `Refusal` (400) for an invalid filter or header."""
     inline = not knows_segments(call.head.client_spec)
-    token, asked = call.token, call.query
-    given = {name: list(asked[name]) for name in FILTERS if name in asked}
+    token, requested = call.token, call.query
+    given = {name: list(requested[name]) for name in FILTERS if name in requested}
     if ALL not in token.projects:
         given.pop("project", None)
     wrong = [problem for name, values in given.items() for problem in FILTERS[name](values)]
@@ -78,11 +78,11 @@ def read_query(call: ApiCall) -> DocumentQuery:
     )
 
 
-def select_projects(token: ClientToken, asked: list[str] | None) -> tuple[str, ...] | None:
+def select_projects(token: ClientToken, requested: list[str] | None) -> tuple[str, ...] | None:
     """Return the projects of a document: the token's, or with a token of all projects the requested ones; None for all."""
     if ALL not in token.projects:
         return token.projects
-    return None if asked is None else tuple(asked)
+    return None if requested is None else tuple(requested)
 
 
 def split_tags(tags: Iterable[str]) -> Iterator[tuple[str, str]]:

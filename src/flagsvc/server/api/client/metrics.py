@@ -30,7 +30,7 @@ def receive_metrics(call: ApiCall) -> ApiAnswer:
     toggles = body["bucket"]["toggles"]
     if not is_name(body["appName"]) or not all(map(is_countable, toggles.values())):
         return REJECTED
-    told = Registration(
+    registration = Registration(
         app_name=body["appName"],
         environment=token.environment,
         instance_id=(body.get("instanceId") or DEFAULT_INSTANCE)[:MAX_NAME_LENGTH],
@@ -39,7 +39,7 @@ def receive_metrics(call: ApiCall) -> ApiAnswer:
         registered=False,
     )
     with call.store.recording() as tx:
-        register(tx, [told])
+        register(tx, [registration])
         moment = parse_time(body["bucket"]["stop"], tx.now)
         counts = (read_count(name, body["appName"], token.environment, moment, each) for name, each in toggles.items())
         add_counts(tx, counts, token.covers)
@@ -73,17 +73,17 @@ def read_count(feature: str, app_name: str, environment: str, moment: datetime, 
     return UsageCount(feature, app_name, environment, moment, yes, no, variants)
 
 
-def read_registration(told: dict[str, Any], now: datetime, peer: str) -> Registration:
+def read_registration(reported: dict[str, Any], now: datetime, peer: str) -> Registration:
     """Return the registration of an instance that a server in between reports."""
     return Registration(
-        app_name=told["appName"],
-        environment=told["environment"],
-        instance_id=told["instanceId"] or DEFAULT_INSTANCE,
-        projects=tuple(told.get("projects") or (ALL,)),
-        strategies=tuple(name for name in told["strategies"] if name) if "strategies" in told else None,
-        sdk_version=told.get("sdkVersion"),
-        sdk_type=told.get("sdkType") or "backend",
-        started=parse_time(told["started"], now) if "started" in told else None,
+        app_name=reported["appName"],
+        environment=reported["environment"],
+        instance_id=reported["instanceId"] or DEFAULT_INSTANCE,
+        projects=tuple(reported.get("projects") or (ALL,)),
+        strategies=tuple(name for name in reported["strategies"] if name) if "strategies" in reported else None,
+        sdk_version=reported.get("sdkVersion"),
+        sdk_type=reported.get("sdkType") or "backend",
+        started=parse_time(reported["started"], now) if "started" in reported else None,
         client_ip=peer or None,
     )
 
@@ -104,16 +104,16 @@ def is_report(counted: dict[str, Any]) -> bool:
     return is_name(counted["appName"]) and bool(counted["environment"]) and is_countable(counted)
 
 
-def is_registration(told: dict[str, Any]) -> bool:
+def is_registration(reported: dict[str, Any]) -> bool:
     """Return whether a registration is complete: valid names, and for a backend its start and its interval."""
-    whole = "started" in told and "interval" in told
+    whole = "started" in reported and "interval" in reported
     names = (
-        told["appName"],
-        told["environment"],
-        told["instanceId"] or DEFAULT_INSTANCE,
-        *(told.get("projects") or ()),
+        reported["appName"],
+        reported["environment"],
+        reported["instanceId"] or DEFAULT_INSTANCE,
+        *(reported.get("projects") or ()),
     )
-    return all(map(is_name, names)) and (whole or (told.get("sdkType") == FRONTEND and "sdkVersion" in told))
+    return all(map(is_name, names)) and (whole or (reported.get("sdkType") == FRONTEND and "sdkVersion" in reported))
 
 
 ROUTES = (

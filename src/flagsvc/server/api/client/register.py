@@ -26,7 +26,7 @@ def register_client(call: ApiCall) -> ApiAnswer:
     if wrong:
         raise Refusal("BadDataError", INVALID, [{"message": each} for each in wrong])
     with call.store.recording() as tx:
-        told = Registration(
+        registration = Registration(
             app_name=body["appName"],
             environment=call.token.environment,
             instance_id=body.get("instanceId") or DEFAULT_INSTANCE,
@@ -37,7 +37,7 @@ def register_client(call: ApiCall) -> ApiAnswer:
             started=parse_time(body["started"], tx.now),
             client_ip=call.request.peer or None,
         )
-        register(tx, [told])
+        register(tx, [registration])
     return ApiAnswer(None, 202)
 
 

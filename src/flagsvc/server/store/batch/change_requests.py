@@ -23,10 +23,10 @@ def check_change_request_not_required(
     Without an environment, any environment of the project counts.
     """
     places = tx.db.execute(select(state.c.value).where(state.c.key == STATE_KEY)).scalar() or []
-    asked = any(
+    required = any(
         each["project"] == project and (environment is None or each["environment"] == environment) for each in places
     )
-    if asked and (actor is None or not actor.may(SKIP_PERMISSION, project, environment)):
+    if required and (actor is None or not actor.may(SKIP_PERMISSION, project, environment)):
         raise permission_refusal([SKIP_PERMISSION])
 
 

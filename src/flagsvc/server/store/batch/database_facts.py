@@ -147,8 +147,8 @@ def read_features(tx: Tx, names: Iterable[str]) -> dict[str, StoredFeature]:
     """Return the stored features of these names, in order of creation."""
     query = select(features.c.name, features.c.project, features.c.archived_at, features.c.position)
     found: list[tuple[int, str, StoredFeature]] = []
-    for some in chunks(dict.fromkeys(names)):
-        for row in tx.db.execute(query.where(features.c.name.in_(some))):
+    for chunk in chunks(dict.fromkeys(names)):
+        for row in tx.db.execute(query.where(features.c.name.in_(chunk))):
             found.append((row.position, row.name, StoredFeature(row.project, row.archived_at)))
     return {name: stored for _, name, stored in sorted(found, key=lambda each: each[0])}
 
@@ -169,6 +169,6 @@ def _read_segments(tx: Tx) -> dict[str, KnownSegment]:
 def _has_strategies(tx: Tx, names: Iterable[str], environment: str) -> bool:
     query = select(strategies.c.id).where(strategies.c.environment == environment).limit(1)
     return any(
-        tx.db.execute(query.where(strategies.c.feature.in_(some))).first() is not None
-        for some in chunks(dict.fromkeys(names))
+        tx.db.execute(query.where(strategies.c.feature.in_(chunk))).first() is not None
+        for chunk in chunks(dict.fromkeys(names))
     )

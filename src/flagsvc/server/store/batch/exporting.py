@@ -50,7 +50,7 @@ def export(tx: Tx, query: Mapping[str, Any]) -> Json:
             _context_field(row) for row in _rows_by_name(tx, context_fields, _context_field_names(used, states))
         ],
         "featureTags": [{"featureName": row.feature, "tagType": row.type, "tagValue": row.value} for row in tags],
-        "segments": _segments(tx, {each for some in ids.values() for each in some}),
+        "segments": _segments(tx, {each for chunk in ids.values() for each in chunk}),
         "tagTypes": [_tag_type(row) for row in _rows_by_name(tx, tag_types, {row.type for row in tags})],
         "dependencies": _dependencies(tx, names),
         "links": [{"feature": name, "links": links[name]} for name in sorted(links)],
@@ -80,8 +80,8 @@ def _select_names(tx: Tx, query: Mapping[str, Any]) -> list[str]:
 def _rows_of(tx: Tx, table: Table, column: Any, names: Iterable[str], environment: str = "") -> list[Row[Any]]:
     """Return the rows of features, sorted by `_sort_key`; of one environment, or of all where it is empty."""
     found: list[Row[Any]] = []
-    for some in chunks(sorted(names)):
-        query: Select[Any] = select(table).where(column.in_(some))
+    for chunk in chunks(sorted(names)):
+        query: Select[Any] = select(table).where(column.in_(chunk))
         if environment:
             query = query.where(table.c.environment == environment)
         found += tx.db.execute(query).all()
@@ -90,16 +90,21 @@ def _rows_of(tx: Tx, table: Table, column: Any, names: Iterable[str], environmen
 
 def _sort_key(row: Row[Any]) -> tuple[Any, ...]:
     """Return the sort key of a row: by feature, then strategies by their order, other rows by environment or value."""
-    held = row._mapping
-    name = held.get("feature", held.get("name"))
-    return name, held.get("sort_order", 0), held.get("position", 0), held.get("environment") or held.get("value") or ""
+    columns = row._mapping
+    name = columns.get("feature", columns.get("name"))
+    return (
+        name,
+        columns.get("sort_order", 0),
+        columns.get("position", 0),
+        columns.get("environment") or columns.get("value") or "",
+    )
 
 
 def _rows_by_name(tx: Tx, table: Table, names: Iterable[str]) -> list[Row[Any]]:
     """Return the rows with these names, sorted by name."""
     found: list[Row[Any]] = []
-    for some in chunks(sorted(names)):
-        found += tx.db.execute(select(table).where(table.c.name.in_(some))).all()
+    for chunk in chunks(sorted(names)):
+        found += tx.db.execute(select(table).where(table.c.name.in_(chunk))).all()
     return sorted(found, key=lambda row: str(row.name))
 
 
@@ -173,8 +178,8 @@ def _fields_of_variants(states: Sequence[Row[Any]]) -> Iterator[str | None]:
 
 def _segments(tx: Tx, ids: Iterable[int]) -> list[Json]:
     found: list[Json] = []
-    for some in chunks(sorted(ids)):
-        query = select(segments.c.id, segments.c.name).where(segments.c.id.in_(some))
+    for chunk in chunks(sorted(ids)):
+        query = select(segments.c.id, segments.c.name).where(segments.c.id.in_(chunk))
         found += [{"id": row.id, "name": row.name} for row in tx.db.execute(query)]
     return sorted(found, key=lambda each: str(each["name"]))
 
@@ -182,9 +187,9 @@ def _segments(tx: Tx, ids: Iterable[int]) -> list[Json]:
 def _dependencies(tx: Tx, names: Iterable[str]) -> list[Json]:
     """Return the dependencies of features, sorted by child."""
     found: dict[str, list[Json]] = {}
-    for some in chunks(sorted(names)):
-        query = select(dependencies).where(dependencies.c.child.in_(some)).order_by(dependencies.c.parent)
+    for chunk in chunks(sorted(names)):
+        query = select(dependencies).where(dependencies.c.child.in_(chunk)).order_by(dependencies.c.parent)
         for row in tx.db.execute(query):
-            asked = {"feature": row.parent, "enabled": row.enabled, "variants": row.variants or []}
-            found.setdefault(row.child, []).append(asked)
+            dependency = {"feature": row.parent, "enabled": row.enabled, "variants": row.variants or []}
+            found.setdefault(row.child, []).append(dependency)
     return [{"feature": name, "dependencies": found[name]} for name in sorted(found)]

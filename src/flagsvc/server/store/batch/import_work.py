@@ -74,8 +74,8 @@ def read_states(work: ImportWork, names: Iterable[str]) -> dict[str, FeatureStat
     query = select(state.feature, state.enabled, state.variants).where(state.environment == work.data.environment)
     return {
         row.feature: FeatureState(row.enabled, row.variants or [])
-        for some in chunks(dict.fromkeys(names))
-        for row in work.tx.db.execute(query.where(state.feature.in_(some)))
+        for chunk in chunks(dict.fromkeys(names))
+        for row in work.tx.db.execute(query.where(state.feature.in_(chunk)))
     }
 
 

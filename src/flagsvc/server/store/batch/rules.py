@@ -175,8 +175,8 @@ def unchecked_message(data: DataSet, known: DatabaseFacts) -> str:
     assert known.project is not None
     why = next(each for each in _naming_verdicts(data, known).values() if isinstance(each, Unchecked))
     return (
-        f'The project\'s feature naming pattern "{known.project.naming.shown}" cannot be checked for all features: {why.reason}. '
-        f"To import them, {why.remedy}. The following features were not checked:"
+        f'The project\'s feature naming pattern "{known.project.naming.short_text}" cannot be checked for all features: '
+        f"{why.reason}. To import them, {why.remedy}. The following features were not checked:"
     )
 
 

@@ -26,8 +26,8 @@ def write_dependencies(work: ImportWork) -> None:
     _check(work, requested)
     children = dict.fromkeys(each.child for each in requested)
     before = _parents_before(work, list(children))
-    for some in chunks(children):
-        work.tx.db.execute(delete(dependencies).where(dependencies.c.child.in_(some)))
+    for chunk in chunks(children):
+        work.tx.db.execute(delete(dependencies).where(dependencies.c.child.in_(chunk)))
     wanted = {(each.child, each.requirement["feature"]): _dependency_columns(each.requirement) for each in requested}
     rows = [{"child": child, "parent": parent} | values for (child, parent), values in wanted.items()]
     upsert(work.tx, dependencies, rows, ["enabled", "variants"])
@@ -69,14 +69,14 @@ def _find_in_column(work: ImportWork, column: str, names: list[str]) -> set[str]
     which = dependencies.c[column]
     return {
         name
-        for some in chunks(dict.fromkeys(names))
-        for name in work.tx.db.execute(select(which).where(which.in_(some))).scalars()
+        for chunk in chunks(dict.fromkeys(names))
+        for name in work.tx.db.execute(select(which).where(which.in_(chunk))).scalars()
     }
 
 
 def _parents_before(work: ImportWork, children: list[str]) -> dict[tuple[str, str], Json]:
     return {
         (row.child, row.parent): {"enabled": row.enabled, "variants": row.variants or []}
-        for some in chunks(children)
-        for row in work.tx.db.execute(select(dependencies).where(dependencies.c.child.in_(some)))
+        for chunk in chunks(children)
+        for row in work.tx.db.execute(select(dependencies).where(dependencies.c.child.in_(chunk)))
     }

@@ -57,8 +57,8 @@ def _read_active_strategies(work: ImportWork, names: Iterable[str]) -> dict[str,
     """Return for each strategy in the environment whether it is active, by feature."""
     query = select(strategies.c.feature, strategies.c.disabled).where(strategies.c.environment == work.data.environment)
     found: dict[str, list[bool]] = {}
-    for some in chunks(names):
-        for row in work.tx.db.execute(query.where(strategies.c.feature.in_(some))):
+    for chunk in chunks(names):
+        for row in work.tx.db.execute(query.where(strategies.c.feature.in_(chunk))):
             found.setdefault(row.feature, []).append(not row.disabled)
     return found
 

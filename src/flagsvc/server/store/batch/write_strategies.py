@@ -22,9 +22,9 @@ from flagsvc.server.store.upsert import chunks
 
 def write_strategies(work: ImportWork) -> None:
     """Replace the strategies of the data set's features, and add those of other features. Raises Refusal (400, 403, 404)."""
-    for some in chunks(dict.fromkeys(work.data.names)):
+    for chunk in chunks(dict.fromkeys(work.data.names)):
         here = strategies.c.environment == work.data.environment
-        work.tx.db.execute(delete(strategies).where(here, strategies.c.feature.in_(some)))
+        work.tx.db.execute(delete(strategies).where(here, strategies.c.feature.in_(chunk)))
     if work.data.strategies:
         check_change_request_not_required(work.tx, None, work.data.project, work.data.environment)
         insert_strategies(work, work.data.strategies)
@@ -110,8 +110,8 @@ def _read_last_orders(work: ImportWork, names: Sequence[str]) -> dict[str, float
     query = select(strategies.c.feature, func.max(strategies.c.sort_order)).group_by(strategies.c.feature)
     return {
         feature: last
-        for some in chunks(dict.fromkeys(names))
-        for feature, last in work.tx.db.execute(query.where(here, strategies.c.feature.in_(some)))
+        for chunk in chunks(dict.fromkeys(names))
+        for feature, last in work.tx.db.execute(query.where(here, strategies.c.feature.in_(chunk)))
     }
 
 

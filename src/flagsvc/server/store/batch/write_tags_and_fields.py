@@ -43,8 +43,8 @@ def write_tags(work: ImportWork) -> None:
     for each in wanted:
         _check_tag(work, each, types)
     before = _read_tags(work, [*work.data.names, *(each["featureName"] for each in wanted)])
-    for some in chunks(dict.fromkeys(work.data.names)):
-        work.tx.db.execute(delete(feature_tags).where(feature_tags.c.feature.in_(some)))
+    for chunk in chunks(dict.fromkeys(work.data.names)):
+        work.tx.db.execute(delete(feature_tags).where(feature_tags.c.feature.in_(chunk)))
     found = dict.fromkeys((each["featureName"], each["tagType"], each["tagValue"]) for each in wanted)
     _create_tags(work, list(dict.fromkeys((kind, value) for _, kind, value in found)))
     now = {"created_at": work.tx.now, "created_by_id": work.actor.id}
@@ -72,8 +72,8 @@ def _read_tags(work: ImportWork, names: Sequence[str]) -> set[tuple[str, str, st
     query = select(feature_tags.c.feature, feature_tags.c.type, feature_tags.c.value)
     return {
         (row.feature, row.type, row.value)
-        for some in chunks(dict.fromkeys(names))
-        for row in work.tx.db.execute(query.where(feature_tags.c.feature.in_(some)))
+        for chunk in chunks(dict.fromkeys(names))
+        for row in work.tx.db.execute(query.where(feature_tags.c.feature.in_(chunk)))
     }
 
 
@@ -83,8 +83,8 @@ def _create_tags(work: ImportWork, pairs: Sequence[tuple[str, str]]) -> None:
     query = select(tags.c.type, tags.c.value)
     stored = {
         (row.type, row.value)
-        for some in chunks(values)
-        for row in work.tx.db.execute(query.where(tags.c.value.in_(some)))
+        for chunk in chunks(values)
+        for row in work.tx.db.execute(query.where(tags.c.value.in_(chunk)))
     }
     new = [pair for pair in pairs if pair not in stored]
     if new:

@@ -60,11 +60,13 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> dict[str, Any]:
     expires = wanted.get("expiresAt")
     row["expires_at"] = None if expires is None else parse_time(expires, tx.now)
     tx.db.execute(insert(tokens).values(row))
-    made = {"tokenName": row["name"], "environment": environment, "projects": named, "secret": secret, "type": kind}
-    made |= {"alias": None, "project": ",".join(named), "createdAt": format_time(tx.now)}
-    made |= {} if expires is None else {"expiresAt": format_time(row["expires_at"])}
-    tx.record_event("api-token-created", data=_without_secret(made), environment=environment, project=made["project"])
-    return made
+    created = {"tokenName": row["name"], "environment": environment, "projects": named, "secret": secret, "type": kind}
+    created |= {"alias": None, "project": ",".join(named), "createdAt": format_time(tx.now)}
+    created |= {} if expires is None else {"expiresAt": format_time(row["expires_at"])}
+    tx.record_event(
+        "api-token-created", data=_without_secret(created), environment=environment, project=created["project"]
+    )
+    return created
 
 
 def set_expiry(tx: Tx, token: str, expires_at: str) -> None:

@@ -125,8 +125,8 @@ def usage_of(tx: Tx, names: Sequence[str]) -> dict[str, dict[str, list[str]]]:
     """Return the projects of applications, and the environments of each project."""
     found: dict[str, dict[str, list[str]]] = {name: {} for name in names}
     table = application_usage
-    for some in chunks(names):
-        rows = select(table).where(table.c.app_name.in_(some)).order_by(table.c.project, table.c.environment)
+    for chunk in chunks(names):
+        rows = select(table).where(table.c.app_name.in_(chunk)).order_by(table.c.project, table.c.environment)
         for row in tx.db.execute(rows):
             found[row.app_name].setdefault(row.project, []).append(row.environment)
     return found
@@ -172,7 +172,7 @@ def get(tx: Tx, app_name: str) -> dict[str, Any]:
 
 def list_strategy_types(tx: Tx, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the strategy types with these names; an unknown one is marked as not found."""
-    found = {row.name: row for some in chunks(names) for row in tx.db.execute(strategy_types_query(some))}
+    found = {row.name: row for chunk in chunks(names) for row in tx.db.execute(strategy_types_query(chunk))}
     return [strategy_type_to_json(found[name]) if name in found else {"name": name, "notFound": True} for name in names]
 
 
@@ -196,7 +196,7 @@ def strategy_type_to_json(row: Row[Any]) -> dict[str, Any]:
 
 def list_features(tx: Tx, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the features with these names; an unknown or archived one is marked as not found."""
-    wanted = (select(features).where(features.c.name.in_(some)) for some in chunks(names))
+    wanted = (select(features).where(features.c.name.in_(chunk)) for chunk in chunks(names))
     found = {row.name: row for rows in wanted for row in tx.db.execute(rows) if row.archived_at is None}
     return [metadata(found[name]) if name in found else {"name": name, "notFound": True} for name in names]
 

@@ -78,9 +78,9 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
     row = {"name": wanted["name"], "description": wanted.get("description"), "created_at": tx.now}
     row |= _reset_columns(wanted) | {"sort_order": wanted.get("sortOrder", 0), "project": wanted.get("project")}
     tx.db.execute(insert(context_fields).values(row))
-    made = find(tx, wanted["name"])
-    tx.record_event("context-field-created", data=made)
-    return made
+    created = find(tx, wanted["name"])
+    tx.record_event("context-field-created", data=created)
+    return created
 
 
 def _reset_columns(wanted: Mapping[str, Any]) -> Json:

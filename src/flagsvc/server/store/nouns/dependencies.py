@@ -28,8 +28,8 @@ def parents_of(tx: Tx, child: str) -> list[Json]:
 def children_of(tx: Tx, parents: Sequence[str]) -> list[str]:
     """Return the features that depend on any of these, sorted by name."""
     found: set[str] = set()
-    for some in chunks(parents):
-        found.update(tx.db.execute(select(dependencies.c.child).where(dependencies.c.parent.in_(some))).scalars())
+    for chunk in chunks(parents):
+        found.update(tx.db.execute(select(dependencies.c.child).where(dependencies.c.parent.in_(chunk))).scalars())
     return sorted(found)
 
 
@@ -37,8 +37,8 @@ def parents_of_others(tx: Tx, names: Sequence[str]) -> list[str]:
     """Return the features among `names` that a feature not in `names` depends on."""
     found: set[str] = set()
     named = set(names)
-    for some in chunks(named):
-        query = select(dependencies.c.parent, dependencies.c.child).where(dependencies.c.parent.in_(some))
+    for chunk in chunks(named):
+        query = select(dependencies.c.parent, dependencies.c.child).where(dependencies.c.parent.in_(chunk))
         found.update(parent for parent, child in tx.db.execute(query) if child not in named)
     return sorted(found)
 
@@ -48,10 +48,10 @@ def have_dependencies(tx: Tx, names: Sequence[str]) -> bool:
     return any(
         tx.db.execute(
             select(dependencies.c.child)
-            .where(or_(dependencies.c.parent.in_(some), dependencies.c.child.in_(some)))
+            .where(or_(dependencies.c.parent.in_(chunk), dependencies.c.child.in_(chunk)))
             .limit(1)
         ).first()
-        for some in chunks(names)
+        for chunk in chunks(names)
     )
 
 
@@ -69,8 +69,8 @@ def add(tx: Tx, project: str, child: str, wanted: Mapping[str, Any]) -> None:
     tx.db.execute(delete(dependencies).where(dependencies.c.child == child))
     row = {"child": child, "parent": parent, "enabled": enabled, "variants": variants}
     tx.db.execute(insert(dependencies).values(row))
-    told = {"feature": parent, "enabled": enabled} | ({"variants": wanted["variants"]} if "variants" in wanted else {})
-    tx.record_event("feature-dependency-added", project=project, feature=child, data=told)
+    data = {"feature": parent, "enabled": enabled} | ({"variants": wanted["variants"]} if "variants" in wanted else {})
+    tx.record_event("feature-dependency-added", project=project, feature=child, data=data)
 
 
 def _check(tx: Tx, project: str, child: str, parent: str) -> None:
@@ -107,10 +107,10 @@ def remove(tx: Tx, project: str, child: str, parent: str) -> None:
 
 def remove_dependencies(tx: Tx, project: str, children: Sequence[str]) -> None:
     """Remove all dependencies of features."""
-    for some in chunks(children):
-        query = select(dependencies.c.child).where(dependencies.c.child.in_(some)).distinct()
+    for chunk in chunks(children):
+        query = select(dependencies.c.child).where(dependencies.c.child.in_(chunk)).distinct()
         found = sorted(tx.db.execute(query).scalars())
-        tx.db.execute(delete(dependencies).where(dependencies.c.child.in_(some)))
+        tx.db.execute(delete(dependencies).where(dependencies.c.child.in_(chunk)))
         for name in found:
             tx.record_event("feature-dependencies-removed", project=project, feature=name)
 

@@ -106,24 +106,24 @@ def _check_orphans(tx: Tx, names: Sequence[str]) -> None:
 
 def _archive(tx: Tx, project: str, rows: Sequence[Row[Any]]) -> None:
     names = [row.name for row in rows]
-    for some in chunks(names):
-        tx.db.execute(update(features).where(features.c.name.in_(some)).values(archived_at=tx.now))
+    for chunk in chunks(names):
+        tx.db.execute(update(features).where(features.c.name.in_(chunk)).values(archived_at=tx.now))
     remove_dependencies(tx, project, names)
     for row in rows:
         tx.record_event("feature-archived", project=row.project, feature=row.name)
 
 
 def _revive(tx: Tx, rows: Sequence[Row[Any]]) -> None:
-    for some in chunks(row.name for row in rows):
-        tx.db.execute(update(features).where(features.c.name.in_(some)).values(archived_at=None))
-        states = update(feature_environments).where(feature_environments.c.feature.in_(some))
+    for chunk in chunks(row.name for row in rows):
+        tx.db.execute(update(features).where(features.c.name.in_(chunk)).values(archived_at=None))
+        states = update(feature_environments).where(feature_environments.c.feature.in_(chunk))
         tx.db.execute(states.values(enabled=False))
     for row in rows:
         tx.record_event("feature-revived", project=row.project, feature=row.name)
 
 
 def _remove(tx: Tx, rows: Sequence[Row[Any]]) -> None:
-    for some in chunks(row.name for row in rows):
-        tx.db.execute(delete(features).where(features.c.name.in_(some)))
+    for chunk in chunks(row.name for row in rows):
+        tx.db.execute(delete(features).where(features.c.name.in_(chunk)))
     for row in rows:
         tx.record_event("feature-deleted", project=row.project, feature=row.name, data=metadata(row))

@@ -35,7 +35,7 @@ def get(tx: Tx, place: StrategyPlace) -> Json:
     """Return whether a feature is on in an environment, and its strategies there. Raises Refusal (404)."""
     require(tx, place.project, place.feature)
     state = require_state(tx, place)
-    held = [
+    listed_strategies = [
         {
             "id": row.id,
             "featureName": row.feature,
@@ -49,7 +49,12 @@ def get(tx: Tx, place: StrategyPlace) -> Json:
         }
         for row in strategies.list_rows(tx, place.feature, place.environment)
     ]
-    return {"name": place.feature, "environment": place.environment, "enabled": state.enabled, "strategies": held}
+    return {
+        "name": place.feature,
+        "environment": place.environment,
+        "enabled": state.enabled,
+        "strategies": listed_strategies,
+    }
 
 
 def switch(tx: Tx, place: StrategyPlace, *, enabled: bool, activate: bool = False) -> None:

@@ -173,8 +173,8 @@ def _dependency_types(tx: Tx, names: Sequence[str]) -> dict[str, str]:
     """Return for features whether they are a parent or a child; those that are neither have no entry."""
     found: dict[str, str] = {}
     for kind, column in (("child", dependencies.c.child), ("parent", dependencies.c.parent)):
-        for some in chunks(names):
-            found |= dict.fromkeys(tx.db.execute(select(column).where(column.in_(some))).scalars(), kind)
+        for chunk in chunks(names):
+            found |= dict.fromkeys(tx.db.execute(select(column).where(column.in_(chunk))).scalars(), kind)
     return found
 
 
@@ -183,8 +183,8 @@ def _segments_of(tx: Tx, names: Sequence[str]) -> dict[str, list[str]]:
     used = strategies.join(strategy_segments, strategy_segments.c.strategy_id == strategies.c.id)
     used = used.join(segments, segments.c.id == strategy_segments.c.segment_id)
     found: dict[str, list[str]] = defaultdict(list)
-    for some in chunks(names):
-        query = select(strategies.c.feature, segments.c.name).select_from(used).where(strategies.c.feature.in_(some))
+    for chunk in chunks(names):
+        query = select(strategies.c.feature, segments.c.name).select_from(used).where(strategies.c.feature.in_(chunk))
         for feature, name in tx.db.execute(query.distinct().order_by(segments.c.name)):
             found[feature].append(name)
     return found

@@ -71,9 +71,9 @@ def states_of(tx: Tx, names: Iterable[str]) -> dict[str, list[Row[Any]]]:
     found: dict[str, list[Row[Any]]] = defaultdict(list)
     joined = feature_environments.join(environments, environments.c.name == feature_environments.c.environment)
     order = environments.c.sort_order, environments.c.name
-    for some in chunks(names):
+    for chunk in chunks(names):
         query = (
-            select(*STATE_COLUMNS).select_from(joined).where(feature_environments.c.feature.in_(some)).order_by(*order)
+            select(*STATE_COLUMNS).select_from(joined).where(feature_environments.c.feature.in_(chunk)).order_by(*order)
         )
         for row in tx.db.execute(query):
             found[row.feature].append(row)
@@ -87,15 +87,15 @@ def last_seen(states: Sequence[Row[Any]]) -> datetime | None:
 
 def _environments(tx: Tx, name: str, states: Sequence[Row[Any]], *, with_variants: bool) -> list[Json]:
     """Return the state and the strategies of a feature in each environment."""
-    held = strategies.rows_by_environment(tx, name)
-    used = strategies.segments_of(tx, (row.id for rows in held.values() for row in rows))
+    by_environment = strategies.rows_by_environment(tx, name)
+    used = strategies.segments_of(tx, (row.id for rows in by_environment.values() for row in rows))
     counts = counts_of(tx, [name])
     return [
         {"name": state.environment, "lastSeenAt": format_time(state.last_seen_at)}
         | ({"variants": state.variants or []} if with_variants else {})
         | {"enabled": state.enabled, **counts[name, state.environment]}
         | {"type": state.type, "sortOrder": state.sort_order}
-        | {"strategies": [strategies.shown(row, used.get(row.id, ())) for row in held[state.environment]]}
+        | {"strategies": [strategies.to_json(row, used.get(row.id, ())) for row in by_environment[state.environment]]}
         for state in states
     ]
 
@@ -104,8 +104,8 @@ def counts_of(tx: Tx, names: Iterable[str]) -> dict[tuple[str, str], Json]:
     """Return how often features were on and off in the last hour, by feature and environment."""
     found: dict[tuple[str, str], Json] = defaultdict(lambda: {"yes": 0, "no": 0})
     sums = func.sum(usage.c.yes), func.sum(usage.c.no)
-    for some in chunks(names):
-        recent = usage.c.feature.in_(some), usage.c.hour >= tx.now - HOUR
+    for chunk in chunks(names):
+        recent = usage.c.feature.in_(chunk), usage.c.hour >= tx.now - HOUR
         query = select(usage.c.feature, usage.c.environment, *sums).where(*recent)
         for feature, place, yes, no in tx.db.execute(query.group_by(usage.c.feature, usage.c.environment)):
             found[feature, place] = {"yes": int(yes), "no": int(no)}
@@ -185,8 +185,8 @@ def state_to_json(state: Row[Any], active: dict[tuple[str, str], bool]) -> Json:
 def tags_of(tx: Tx, names: Iterable[str]) -> dict[str, list[Json]]:
     """Return the tags of features, by feature."""
     found: dict[str, list[Json]] = defaultdict(list)
-    for some in chunks(names):
-        query = select(feature_tags).where(feature_tags.c.feature.in_(some))
+    for chunk in chunks(names):
+        query = select(feature_tags).where(feature_tags.c.feature.in_(chunk))
         for row in tx.db.execute(query.order_by(feature_tags.c.type, feature_tags.c.value)):
             found[row.feature].append({"value": row.value, "type": row.type})
     return found
@@ -195,8 +195,8 @@ def tags_of(tx: Tx, names: Iterable[str]) -> dict[str, list[Json]]:
 def _has_active_strategies(tx: Tx, names: Iterable[str]) -> dict[tuple[str, str], bool]:
     """Return whether a strategy is active, by feature and environment; without strategies there is no entry."""
     found: dict[tuple[str, str], bool] = {}
-    for some in chunks(names):
+    for chunk in chunks(names):
         columns = strategy_rows.c[("feature", "environment", "disabled")]
-        for feature, place, disabled in tx.db.execute(select(*columns).where(strategy_rows.c.feature.in_(some))):
+        for feature, place, disabled in tx.db.execute(select(*columns).where(strategy_rows.c.feature.in_(chunk))):
             found[feature, place] = found.get((feature, place), False) or not disabled
     return found

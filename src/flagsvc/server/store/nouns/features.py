@@ -42,8 +42,8 @@ def find(tx: Tx, name: str) -> Row[Any] | None:
 def find_all(tx: Tx, names: Sequence[str]) -> list[Row[Any]]:
     """Return the rows of the features of these names, archived or not, in order of creation."""
     found: list[Row[Any]] = []
-    for some in chunks(dict.fromkeys(names)):
-        found += tx.db.execute(select(features).where(features.c.name.in_(some))).all()
+    for chunk in chunks(dict.fromkeys(names)):
+        found += tx.db.execute(select(features).where(features.c.name.in_(chunk))).all()
     return sorted(found, key=lambda row: row.position)
 
 
@@ -86,7 +86,7 @@ def not_active(project: str) -> Refusal:
 
 def metadata(row: Row[Any]) -> Json:
     """Return a feature as the real server answers a creation or change; its lastSeenAt is always null."""
-    gone = {} if row.archived_at is None else {"archivedAt": format_time(row.archived_at)}
+    archived = {} if row.archived_at is None else {"archivedAt": format_time(row.archived_at)}
     return {
         "name": row.name,
         "description": row.description,
@@ -96,7 +96,7 @@ def metadata(row: Row[Any]) -> Json:
         "createdAt": format_time(row.created_at),
         "lastSeenAt": None,
         "impressionData": row.impression_data,
-        **gone,
+        **archived,
         "archived": row.archived_at is not None,
     }
 
@@ -278,8 +278,8 @@ def set_stale(tx: Tx, project: str, names: Sequence[str], *, stale: bool) -> Non
     rows = find_all(tx, names)
     require_project(tx, project, rows)
     changed = [row.name for row in rows if row.stale != stale]
-    for some in chunks(changed):
-        tx.db.execute(update(features).where(features.c.name.in_(some)).values(stale=stale))
+    for chunk in chunks(changed):
+        tx.db.execute(update(features).where(features.c.name.in_(chunk)).values(stale=stale))
     for name in changed:
         record_stale(tx, project, name, stale=stale)
 

@@ -23,8 +23,8 @@ def person_to_json(number: int, name: str | None) -> dict[str, Any]:
 def names_of(tx: Tx, numbers: Iterable[int]) -> dict[int, str]:
     """Return the names of users, by id."""
     found: dict[int, str] = {}
-    for some in chunks(set(numbers)):
-        query = select(users.c.id, users.c.name, users.c.username, users.c.email).where(users.c.id.in_(some))
+    for chunk in chunks(set(numbers)):
+        query = select(users.c.id, users.c.name, users.c.username, users.c.email).where(users.c.id.in_(chunk))
         found |= {row.id: row.name or row.username or row.email or "unknown" for row in tx.db.execute(query)}
     return found
 

@@ -47,9 +47,9 @@ def create(tx: Tx, actor: Actor, wanted: Mapping[str, Any]) -> dict[str, Any]:
     secret = new_personal_secret()
     row = {"hash": hash_secret(secret), "hint": make_hint(secret), "kind": PERSONAL, "name": wanted["description"]}
     row |= {"projects": [ALL], "user_id": actor.id, "created_at": tx.now, "expires_at": expires}
-    made = tx.db.execute(insert(tokens).values(row).returning(tokens)).one()
-    tx.record_event("pat-created", data=_to_json(made))
-    return _to_json(made) | {"secret": secret}
+    created = tx.db.execute(insert(tokens).values(row).returning(tokens)).one()
+    tx.record_event("pat-created", data=_to_json(created))
+    return _to_json(created) | {"secret": secret}
 
 
 def remove(tx: Tx, actor: Actor, number: int) -> None:

@@ -110,7 +110,7 @@ def get_health_report(tx: Tx, project: str) -> Json:
 
 def _to_json(tx: Tx, row: Row[Any]) -> Json:
     naming = {"pattern": row.naming_pattern, "example": row.naming_example, "description": row.naming_description}
-    gone = {} if row.archived_at is None else {"archivedAt": format_time(row.archived_at)}
+    archived = {} if row.archived_at is None else {"archivedAt": format_time(row.archived_at)}
     return {
         "version": 1,
         "name": row.name,
@@ -122,7 +122,7 @@ def _to_json(tx: Tx, row: Row[Any]) -> Json:
         **health_to_json(*_count_features(tx).get(row.id, (0, 0))),
         "favorite": False,
         "updatedAt": format_time(row.updated_at or row.created_at),
-        **gone,
+        **archived,
         "createdAt": format_time(row.created_at),
         "environments": [{"environment": name} for name in environments_of(tx, row.id)],
         "members": _count_members(tx).get(row.id, 0),

@@ -52,8 +52,8 @@ def _to_json(row: Row[Any]) -> Json:
     """Return a segment as the API answers it."""
     found = {"id": row.id, "name": row.name, "description": row.description}
     owner = {"project": row.project} if row.project else {}
-    made = {"constraints": row.constraints, "createdBy": row.created_by, "createdAt": format_time(row.created_at)}
-    return found | owner | made
+    created = {"constraints": row.constraints, "createdBy": row.created_by, "createdAt": format_time(row.created_at)}
+    return found | owner | created
 
 
 def find(tx: Tx, number: int) -> Json:
@@ -82,9 +82,9 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
     row |= {"description": wanted.get("description"), "created_at": tx.now}
     row["created_by"] = None if tx.actor is None else tx.actor.name
     number = tx.db.execute(insert(segments).values(row).returning(segments.c.id)).scalar_one()
-    made = find(tx, number)
-    tx.record_event("segment-created", project=row["project"], data=made)
-    return made
+    created = find(tx, number)
+    tx.record_event("segment-created", project=row["project"], data=created)
+    return created
 
 
 def _checked_columns(tx: Tx, wanted: Mapping[str, Any]) -> Json:
@@ -231,8 +231,8 @@ def check_strategy(tx: Tx, strategy: str, project: str, environment: str) -> Non
 def check_segments_exist(tx: Tx, numbers: Sequence[int]) -> None:
     """Raise Refusal (404) for the first of these segments that does not exist."""
     known: set[int] = set()
-    for some in chunks(numbers):
-        known |= set(tx.db.execute(select(segments.c.id).where(segments.c.id.in_(some))).scalars())
+    for chunk in chunks(numbers):
+        known |= set(tx.db.execute(select(segments.c.id).where(segments.c.id.in_(chunk))).scalars())
     missing = next((each for each in numbers if each not in known), None)
     if missing is not None:
         raise unknown_segment(missing)

@@ -59,7 +59,7 @@ def as_integer_if_whole(number: float) -> float:
     return int(number) if isfinite(number) and number == int(number) else number
 
 
-def shown(row: Row[Any], used: Sequence[int]) -> Json:
+def to_json(row: Row[Any], used: Sequence[int]) -> Json:
     """Return a strategy as the API answers it; `used` are its segments."""
     return {
         "id": row.id,
@@ -78,8 +78,8 @@ def segments_of(tx: Tx, ids: Iterable[str]) -> dict[str, list[int]]:
     """Return the segments of strategies, in order, by strategy."""
     found: dict[str, list[int]] = defaultdict(list)
     uses = strategy_segments.c
-    for some in chunks(ids):
-        query = select(uses.strategy_id, uses.segment_id).where(uses.strategy_id.in_(some))
+    for chunk in chunks(ids):
+        query = select(uses.strategy_id, uses.segment_id).where(uses.strategy_id.in_(chunk))
         for strategy, segment in tx.db.execute(query.order_by(uses.position, uses.segment_id)):
             found[strategy].append(segment)
     return found
@@ -101,14 +101,14 @@ def rows_by_environment(tx: Tx, feature: str) -> dict[str, list[Row[Any]]]:
 
 def list_all(tx: Tx, feature: str, environment: str) -> list[Json]:
     """Return the strategies of a feature in an environment, in order. Raises Refusal (404)."""
-    held = select(feature_environments.c.feature).where(
+    condition = select(feature_environments.c.feature).where(
         feature_environments.c.feature == feature, feature_environments.c.environment == environment
     )
-    if tx.db.execute(held).first() is None:
+    if tx.db.execute(condition).first() is None:
         raise not_found(f"Feature {feature} does not have environment {environment}")
     rows = list_rows(tx, feature, environment)
     used = segments_of(tx, (row.id for row in rows))
-    return [shown(row, used.get(row.id, ())) | {"milestoneId": None} for row in rows]
+    return [to_json(row, used.get(row.id, ())) | {"milestoneId": None} for row in rows]
 
 
 def get(tx: Tx, strategy: str) -> Json:
@@ -141,7 +141,7 @@ def _find_in(tx: Tx, place: StrategyPlace, strategy: str) -> Row[Any]:
 
 
 def _to_json(tx: Tx, row: Row[Any]) -> Json:
-    return shown(row, segments_of(tx, [row.id]).get(row.id, ()))
+    return to_json(row, segments_of(tx, [row.id]).get(row.id, ()))
 
 
 def create(tx: Tx, place: StrategyPlace, wanted: Mapping[str, Any]) -> Json:
@@ -168,9 +168,9 @@ def create(tx: Tx, place: StrategyPlace, wanted: Mapping[str, Any]) -> Json:
     }
     tx.db.execute(insert(strategies).values(row))
     _set_segments(tx, row["id"], used)
-    made = get(tx, row["id"])
-    place.record_event(tx, "feature-strategy-add", made)
-    return made
+    created = get(tx, row["id"])
+    place.record_event(tx, "feature-strategy-add", created)
+    return created
 
 
 def _count_and_last_order(tx: Tx, place: StrategyPlace) -> tuple[int, float]:
@@ -219,8 +219,10 @@ def _checked_segments(tx: Tx, project: str, wanted: Sequence[float]) -> list[int
     Raises Refusal for unknown ones (404), for those of another project and for too many (400).
     """
     known: dict[float, Row[Any]] = {}
-    for some in chunks({int(number) for number in wanted if abs(number) <= MAX_SAFE_INTEGER and number == int(number)}):
-        rows = tx.db.execute(select(segments.c.id, segments.c.name, segments.c.project).where(segments.c.id.in_(some)))
+    for chunk in chunks(
+        {int(number) for number in wanted if abs(number) <= MAX_SAFE_INTEGER and number == int(number)}
+    ):
+        rows = tx.db.execute(select(segments.c.id, segments.c.name, segments.c.project).where(segments.c.id.in_(chunk)))
         known |= {row.id: row for row in rows}
     for number in wanted:
         if number not in known:

@@ -55,9 +55,9 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
     if tx.db.execute(select(strategy_types.c.name).where(strategy_types.c.name == name)).first():
         raise Refusal("NameExistsError", f"Strategy with name {name} already exist!")
     tx.db.execute(insert(strategy_types).values(name=name, created_at=tx.now, **_columns(wanted)))
-    made = find(tx, name)
-    tx.record_event("strategy-created", data=made)
-    return made
+    created = find(tx, name)
+    tx.record_event("strategy-created", data=created)
+    return created
 
 
 def _check(name: str, wanted: Mapping[str, Any]) -> None:

@@ -69,8 +69,8 @@ def check_types_exist(tx: Tx, names: Iterable[str]) -> None:
     """Raise Refusal (400) for the first of these tag types that does not exist."""
     wanted = list(dict.fromkeys(names))
     known: set[str] = set()
-    for some in chunks(wanted):
-        known |= set(tx.db.execute(select(tag_types.c.name).where(tag_types.c.name.in_(some))).scalars())
+    for chunk in chunks(wanted):
+        known |= set(tx.db.execute(select(tag_types.c.name).where(tag_types.c.name.in_(chunk))).scalars())
     missing = next((name for name in wanted if name not in known), None)
     if missing is not None:
         raise bad_data(f"Tag type '{missing}' does not exist")

@@ -70,8 +70,8 @@ def _type_and_value(tag: Mapping[str, Any]) -> Json:
 
 def remove(tx: Tx, kind: str, value: str) -> None:
     """Delete a tag, also from every feature; a missing tag is not an error."""
-    gone = tx.db.execute(delete(tags).where(tags.c.type == kind, tags.c.value == value))
-    if gone.rowcount:
+    deleted = tx.db.execute(delete(tags).where(tags.c.type == kind, tags.c.value == value))
+    if deleted.rowcount:
         tx.record_event("tag-deleted", data={"type": kind, "value": value})
 
 
@@ -131,9 +131,9 @@ def _distinct(several: Iterable[Mapping[str, Any]]) -> list[Json]:
 def _remove_tags(tx: Tx, projects: Mapping[str, str], removed: Sequence[Mapping[str, Any]]) -> None:
     """Remove tags from features; a tag that a feature does not have is not an error."""
     for tag in _distinct(removed):
-        for some in chunks(projects):
+        for chunk in chunks(projects):
             same_tag = (feature_tags.c.type == tag["type"], feature_tags.c.value == tag["value"])
-            query = select(feature_tags.c.feature).where(feature_tags.c.feature.in_(some), *same_tag)
+            query = select(feature_tags.c.feature).where(feature_tags.c.feature.in_(chunk), *same_tag)
             holders = tx.db.execute(query).scalars().all()
             tx.db.execute(delete(feature_tags).where(feature_tags.c.feature.in_(holders), *same_tag))
             for feature in holders:
@@ -168,8 +168,8 @@ def change_tags_of_features(
     Ours: the real server answers 500 for a feature that does not exist, and changes features of any project.
     """
     known: set[str] = set()
-    for some in chunks(dict.fromkeys(names)):
-        query = select(features.c.name).where(features.c.name.in_(some), features.c.project == project)
+    for chunk in chunks(dict.fromkeys(names)):
+        query = select(features.c.name).where(features.c.name.in_(chunk), features.c.project == project)
         known |= set(tx.db.execute(query).scalars())
     if not known.issuperset(names):
         raise not_found(NO_FEATURE)

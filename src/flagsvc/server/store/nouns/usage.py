@@ -96,8 +96,8 @@ def add_up(tx: Tx, counts: Iterable[UsageCount]) -> dict[tuple[str, str, str, da
 def find_features(tx: Tx, names: Iterable[str], covers: Callable[[str], bool]) -> set[str]:
     """Return the names of features, archived or not, whose projects are covered."""
     found: set[str] = set()
-    for some in chunks(sorted(names)):
-        rows = tx.db.execute(select(features.c.name, features.c.project).where(features.c.name.in_(some)))
+    for chunk in chunks(sorted(names)):
+        rows = tx.db.execute(select(features.c.name, features.c.project).where(features.c.name.in_(chunk)))
         found.update(name for name, project in rows if covers(project))
     return found
 
@@ -121,8 +121,8 @@ def save_last_seen(tx: Tx, pairs: Sequence[tuple[str, str]]) -> None:
         by_environment[environment].append(name)
     state = feature_environments
     for environment, names in by_environment.items():
-        for some in chunks(names):
-            here = and_(state.c.environment == environment, state.c.feature.in_(some))
+        for chunk in chunks(names):
+            here = and_(state.c.environment == environment, state.c.feature.in_(chunk))
             free = tx.db.execute(select(state.c.feature).where(here).with_for_update(skip_locked=True)).scalars().all()
             there = and_(state.c.environment == environment, state.c.feature.in_(free))
             tx.db.execute(update(state).where(there).values(last_seen_at=tx.now))

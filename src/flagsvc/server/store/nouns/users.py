@@ -73,11 +73,11 @@ def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
     if wanted.get("password"):
         raise bad_data(NO_PASSWORDS)
     row = {**names, "root_role": role["name"].lower(), "created_at": tx.now}
-    made = _to_json(tx.db.execute(insert(users).values(row).returning(users)).one())
-    tx.record_event("user-created", data={key: made[key] for key in ("id", *names, "rootRole") if key in made})
+    created = _to_json(tx.db.execute(insert(users).values(row).returning(users)).one())
+    tx.record_event("user-created", data={key: created[key] for key in ("id", *names, "rootRole") if key in created})
     given = wanted["rootRole"]
     echoed = given if given == role["name"] else role["id"]
-    return made | {"rootRole": echoed, "seatType": None, "emailSent": False}
+    return created | {"rootRole": echoed, "seatType": None, "emailSent": False}
 
 
 def _checked_names(wanted: Mapping[str, Any]) -> dict[str, str | None]:

@@ -144,10 +144,10 @@ class PatternParser:
 
     def _group(self) -> Node:
         """Parse a group in parentheses."""
-        begun = self._at
+        start = self._at
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            reason = f"its groups are nested more than {MAX_DEPTH} deep, at character {begun}"
+            reason = f"its groups are nested more than {MAX_DEPTH} deep, at character {start}"
             raise Unchecked(reason, SIMPLIFY)
         look = next((each for each in LOOK_AROUNDS if self._accept(each)), None)
         counted = None if look or self._accept("(?:") else self._open_numbered_group()

@@ -60,9 +60,9 @@ def referenced_groups(node: Node) -> set[int]:
 class ProgramWriter:
     """Writes the program of one pattern."""
 
-    def __init__(self, kept: set[int]) -> None:
-        self.program = PatternProgram(registers=2 * len(kept))
-        self._spans = {number: 2 * place for place, number in enumerate(sorted(kept))}
+    def __init__(self, referenced: set[int]) -> None:
+        self.program = PatternProgram(registers=2 * len(referenced))
+        self._spans = {number: 2 * place for place, number in enumerate(sorted(referenced))}
         self._writers: dict[type, Callable[..., None]] = {
             UnitSet: self._one,
             Assertion: self._edge,
@@ -139,9 +139,9 @@ class ProgramWriter:
         if isinstance(node.node, UnitSet) and node.greedy:
             self._add(op.MatchUnits(node.node.ranges, behind, node.least, node.most))
             return
-        kept = [self._spans[each] for each in self._spans if node.groups[0] <= each < node.groups[1]]
+        spans = [self._spans[each] for each in self._spans if node.groups[0] <= each < node.groups[1]]
         loop = op.Loop(
-            self._register(2), node.least, node.most, node.greedy, [at + part for at in kept for part in (0, 1)]
+            self._register(2), node.least, node.most, node.greedy, [at + part for at in spans for part in (0, 1)]
         )
         self._add(op.LoopStart(loop))
         loop.first = self._here()

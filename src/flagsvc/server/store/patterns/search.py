@@ -96,9 +96,9 @@ def range_edges(ranges: Ranges) -> list[int]:
     return [edge for low, high in ranges for edge in (low, high + 1)]
 
 
-def contains(range_edges: list[int], unit: int) -> bool:
+def contains(edges: list[int], unit: int) -> bool:
     """Return whether a unit is in a set, given by `range_edges`."""
-    return bisect_right(range_edges, unit) % 2 == 1
+    return bisect_right(edges, unit) % 2 == 1
 
 
 WORD_EDGES: Final = range_edges(WORD)
@@ -242,10 +242,10 @@ class BackReference(Instruction):
         low, high = search.registers[self._span], search.registers[self._span + 1]
         size = high - low
         search.left -= size
-        begun = search.at - size if self._behind else search.at
-        if begun < 0 or search.text[begun : begun + size] != search.text[low:high]:
+        start = search.at - size if self._behind else search.at
+        if start < 0 or search.text[start : start + size] != search.text[low:high]:
             return False
-        search.at = begun if self._behind else begun + size
+        search.at = start if self._behind else start + size
         return True
 
 
@@ -254,14 +254,14 @@ class LookStart(Instruction):
 
     def __init__(self, registers: int, negated: bool) -> None:
         self.place = registers
-        self.kept = registers + 1
+        self.alternatives_before = registers + 1
         self.after = 0
         self._negated = negated
 
     def run(self, search: PatternSearch) -> bool:
         """Never fail. If negated, add the continuation after the look-around as an alternative."""
         search.set_register(self.place, search.at)
-        search.set_register(self.kept, len(search.alternatives))
+        search.set_register(self.alternatives_before, len(search.alternatives))
         if self._negated:
             search.push_alternative(self.after, search.at)
         return True
@@ -276,7 +276,7 @@ class LookMatched(Instruction):
     def run(self, search: PatternSearch) -> bool:
         """Never fail."""
         search.at = search.registers[self._look.place]
-        del search.alternatives[search.registers[self._look.kept] :]
+        del search.alternatives[search.registers[self._look.alternatives_before] :]
         return True
 
 
@@ -288,7 +288,7 @@ class LookDenied(Instruction):
 
     def run(self, search: PatternSearch) -> bool:
         """Always fail."""
-        del search.alternatives[search.registers[self._look.kept] :]
+        del search.alternatives[search.registers[self._look.alternatives_before] :]
         return False
 
 
@@ -300,7 +300,7 @@ class Loop(Instruction):
 
     def __init__(self, registers: int, least: int, most: int | None, greedy: bool, groups: list[int]) -> None:
         self.rounds = registers
-        self.begun = registers + 1
+        self.round_start = registers + 1
         self.least = least
         self.groups = groups
         self.first = 0
@@ -343,7 +343,7 @@ class RoundStart(Instruction):
 
     def run(self, search: PatternSearch) -> bool:
         """Never fail."""
-        search.set_register(self._loop.begun, search.at)
+        search.set_register(self._loop.round_start, search.at)
         search.left -= len(self._loop.groups)
         for register in self._loop.groups:
             search.set_register(register, NO_POSITION)
@@ -360,7 +360,7 @@ class RoundEnd(Instruction):
         """Fail after an empty optional round."""
         loop = self._loop
         rounds = search.registers[loop.rounds]
-        if rounds >= loop.least and search.at == search.registers[loop.begun]:
+        if rounds >= loop.least and search.at == search.registers[loop.round_start]:
             return False
         search.set_register(loop.rounds, rounds + 1)
         search.next = loop.first

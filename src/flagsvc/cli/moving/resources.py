@@ -1,4 +1,4 @@
-"""What flags use and an import does not bring along: strategy types, context fields, tag types and segments. Pure."""
+"""Plans what flags use and an import does not contain: strategy types, context fields, tag types and segments. Pure."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from flagsvc.cli.batch.changes import CONSTRAINT
-from flagsvc.cli.batch.client import in_path
+from flagsvc.cli.batch.changes import DEFAULT_CONSTRAINT
+from flagsvc.cli.batch.client import quote_path_part
 from flagsvc.cli.moving.steps import AdminRequest, Json, MoveStep
 
-LOST: Json = {"description": "", "project": None}
-"""Fields that may be emptied, and what is sent then."""
+EMPTY_VALUES: Json = {"description": "", "project": None}
+"""Fields that can be emptied, and the value to send for that."""
 
 
-def as_there(theirs: Json, _: Json) -> Json:
-    """Return what the other server has."""
+def take_theirs(theirs: Json, _: Json) -> Json:
+    """Return the other server's version."""
     return theirs
 
 
-def with_legal_values(theirs: Json, own: Json) -> Json:
-    """Return an own context field with the legal values that only the other server has."""
+def add_legal_values(theirs: Json, own: Json) -> Json:
+    """Return the own context field with the legal values that only the other server has added."""
     values = list(own.get("legalValues") or ())
     known = {item["value"] for item in values}
     return {
@@ -30,17 +30,17 @@ def with_legal_values(theirs: Json, own: Json) -> Json:
     }
 
 
-def as_it_is(_: Json, own: Json) -> Json:
-    """Return what the own server has."""
+def keep_own(_: Json, own: Json) -> Json:
+    """Return the own server's version."""
     return own
 
 
 @dataclass(frozen=True)
 class ResourceKind:
-    """One kind of thing: what it is called, where the admin API has it, what of it is written, what becomes of one that is there.
+    """One kind of resource: its title, its path in the admin API, and the fields that are written.
 
-    `key` is where its list stands in the answer, none where the answer is the list; `wanted` says of the other server's and the
-    own what the own is to be; `by` is the field that its path names.
+    `key` is the member of the answer with the list, empty where the answer is the list. `wanted` returns the new version from the
+    other server's and the own one; `by` is the field in the path of a single resource.
     """
 
     title: str
@@ -51,34 +51,38 @@ class ResourceKind:
     by: str = "name"
 
     def body(self, row: Mapping[str, Any], *, new: bool) -> Json:
-        """Return what is sent of a thing; where its path has the name, and it is there already, the body has not."""
+        """Return the body for a resource. For an existing one whose path has the name, the body does not have it."""
         fields = [name for name in self.fields if new or name not in ("project", self.by) or self.by == "id"]
         return {name: row[name] for name in fields if row.get(name) is not None}
 
     def change(self, row: Json, own: Json) -> Json:
-        """Return what is sent of a thing that is there already; what it loses is sent empty, as a server keeps what is left out."""
-        lost = [name for name in LOST if own.get(name) and not row.get(name) and (name != "project" or self.by == "id")]
-        return {**self.body(row, new=False), **{name: LOST[name] for name in lost}}
+        """Return the body to change an existing resource. Removed fields are sent empty, because a server keeps absent fields."""
+        lost = [
+            name
+            for name in EMPTY_VALUES
+            if own.get(name) and not row.get(name) and (name != "project" or self.by == "id")
+        ]
+        return {**self.body(row, new=False), **{name: EMPTY_VALUES[name] for name in lost}}
 
 
 KINDS = (
     ResourceKind(
-        "strategy type", "/api/admin/strategies", "strategies", ("name", "description", "parameters"), as_there
+        "strategy type", "/api/admin/strategies", "strategies", ("name", "description", "parameters"), take_theirs
     ),
     ResourceKind(
         "context field",
         "/api/admin/context",
         "",
         ("name", "description", "stickiness", "sortOrder", "legalValues", "project"),
-        with_legal_values,
+        add_legal_values,
     ),
-    ResourceKind("tag type", "/api/admin/tag-types", "tagTypes", ("name", "description", "icon", "color"), as_it_is),
+    ResourceKind("tag type", "/api/admin/tag-types", "tagTypes", ("name", "description", "icon", "color"), keep_own),
     ResourceKind(
         "segment",
         "/api/admin/segments",
         "segments",
         ("name", "description", "constraints", "project"),
-        as_there,
+        take_theirs,
         by="id",
     ),
 )
@@ -101,7 +105,7 @@ def steps(
             made = AdminRequest("POST", kind.path, kind.body(wanted, new=True))
             yield MoveStep(kind.title, row["name"], "new", (made, *later))
         elif form(kind, wanted) != form(kind, own):
-            where = f"{kind.path}/{in_path(str(own[kind.by]))}"
+            where = f"{kind.path}/{quote_path_part(str(own[kind.by]))}"
             yield MoveStep(
                 kind.title, row["name"], "changed", (AdminRequest("PUT", where, kind.change(wanted, own)), *later)
             )
@@ -125,11 +129,11 @@ def deprecation(kind: ResourceKind, row: Json, own: Json) -> tuple[AdminRequest,
     """Return the request that marks a strategy type as deprecated, where only the other server has it so."""
     if not row.get("deprecated") or own.get("deprecated"):
         return ()
-    return (AdminRequest("POST", f"{kind.path}/{in_path(row['name'])}/deprecate"),)
+    return (AdminRequest("POST", f"{kind.path}/{quote_path_part(row['name'])}/deprecate"),)
 
 
 def form(kind: ResourceKind, row: Mapping[str, Any]) -> str:
     """Return the written fields as a text to compare by. Empty and missing fields count as equal."""
     parts = {name: row.get(name) or None for name in kind.fields}
-    parts["constraints"] = [CONSTRAINT | each for each in row.get("constraints") or ()]
+    parts["constraints"] = [DEFAULT_CONSTRAINT | each for each in row.get("constraints") or ()]
     return json.dumps(parts, sort_keys=True)

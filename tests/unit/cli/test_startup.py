@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from flagsvc.cli.complaints import JsonError, complain, complain_as_json
-from flagsvc.cli.starting import errors_as_json
+from flagsvc.cli.error_output import JsonError, print_problems, print_problems_as_json
+from flagsvc.cli.startup import report_errors_as_json
 from flagsvc.core.errors import ListenError
 from flagsvc.settings.load import resolve
 from flagsvc.settings.server import resolve_server
@@ -44,18 +44,18 @@ def test_a_wrong_command_line(command: str, value: str, as_json: bool, flagsvc: 
 def test_an_error_keeps_its_cause() -> None:
     """The cause decides the exit code; without JSON the error stays as it is."""
     cause = ListenError("the port is taken")
-    with pytest.raises(JsonError, match="the port is taken") as raised, errors_as_json(True):
+    with pytest.raises(JsonError, match="the port is taken") as raised, report_errors_as_json(True):
         raise cause
     assert raised.value.cause is cause
-    with pytest.raises(ListenError), errors_as_json(False):
+    with pytest.raises(ListenError), report_errors_as_json(False):
         raise cause
 
 
 def test_problems(capsys: pytest.CaptureFixture[str]) -> None:
     """As text several problems are a list; as JSON each is a line of its own."""
-    complain("flagsvc server", ["one", "two"])
+    print_problems("flagsvc server", ["one", "two"])
     assert capsys.readouterr().err == "flagsvc server: 2 problems\n  - one\n  - two\n"
-    complain_as_json("flagsvc server", ["one", "two"])
+    print_problems_as_json("flagsvc server", ["one", "two"])
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     assert [(line["level"], line["message"]) for line in lines] == [
         ("fatal", "flagsvc server: one"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flagsvc.cli.batch.order import placed
+from flagsvc.cli.batch.strategy_order import sort_strategies
 from support.cli_helpers import Called, Flagsvc
 from support.fake_admin import EMPTY, TOKEN, Answer, FakeAdmin
 
@@ -113,4 +113,4 @@ def test_placed_disabled_and_alike() -> None:
     items = [strategy(1, disabled=True), strategy(0), strategy(0, id="twin"), strategy(2)]
     rows = [{"id": item["id"], "sortOrder": 5} for item in items]
     sent = [strategy(2), strategy(0), strategy(0)]
-    assert [item["id"] for item in placed(items, rows, sent)] == ["id-2", "id-0", "twin", "id-1"]
+    assert [item["id"] for item in sort_strategies(items, rows, sent)] == ["id-2", "id-0", "twin", "id-1"]

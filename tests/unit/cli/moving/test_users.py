@@ -10,7 +10,7 @@ import pytest
 
 from flagsvc.cli.batch.client import AdminClient
 from flagsvc.cli.batch.target import Target
-from flagsvc.cli.moving.people import PATH, People, people
+from flagsvc.cli.moving.users import PATH, UserPlan, plan_users
 from support.fake_admin import Answer, FakeAdmin, fake_admin
 
 ROLES = [{"id": 1, "name": "Admin"}, {"id": 2, "name": "Editor"}, {"id": 9, "name": "Own"}]
@@ -31,11 +31,11 @@ def two() -> Iterator[tuple[FakeAdmin, FakeAdmin]]:
         yield first, second
 
 
-def asked(two: tuple[FakeAdmin, FakeAdmin]) -> People:
+def asked(two: tuple[FakeAdmin, FakeAdmin]) -> UserPlan:
     """Return what becomes of the users of the first on the second."""
     with ExitStack() as opened:
         first, second = (opened.enter_context(AdminClient(Target(server.url))) for server in two)
-        return people(first, second)
+        return plan_users(first, second)
 
 
 def test_who_is_made(two: tuple[FakeAdmin, FakeAdmin]) -> None:

@@ -1,4 +1,4 @@
-"""How a command tells what is wrong, on standard error: lines of text, or of JSON where the program's other lines are JSON."""
+"""Prints errors to standard error, as text or, for a program that logs JSON, as lines of JSON."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ VARIABLE = "JSON_LOGGER"
 
 
 class JsonError(FlagsvcError):
-    """Asks for `cause` to be told as lines of JSON."""
+    """Wraps an error that must be printed as lines of JSON."""
 
     def __init__(self, cause: FlagsvcError) -> None:
         self.cause = cause
         super().__init__(str(cause))
 
 
-def asked_for_json(program: str, environment: Mapping[str, str]) -> bool:
-    """Return whether a program logs JSON by its variable: all that is known before its command line is understood."""
+def wants_json(program: str, environment: Mapping[str, str]) -> bool:
+    """Return whether a program logs JSON by its environment variable, the only source before its command line is parsed."""
     return program in SERVING and BOOLEANS.get(environment.get(VARIABLE, "").strip().lower(), False)
 
 
-def complain(program: str, problems: Sequence[str]) -> None:
-    """Print what is wrong: one problem in a line, several as a list."""
+def print_problems(program: str, problems: Sequence[str]) -> None:
+    """Print problems: a single one as a line, several as a list."""
     if len(problems) == 1:
         print(f"{program}: {problems[0]}", file=sys.stderr)
     else:
@@ -35,7 +35,7 @@ def complain(program: str, problems: Sequence[str]) -> None:
         print("\n".join(lines), file=sys.stderr)
 
 
-def complain_as_json(program: str, problems: Sequence[str]) -> None:
+def print_problems_as_json(program: str, problems: Sequence[str]) -> None:
     """Print one line of JSON for each problem."""
     from flagsvc.core.log import build_logger
 

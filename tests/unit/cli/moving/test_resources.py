@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flagsvc.cli.moving.kinds import KINDS, steps
+from flagsvc.cli.moving.resources import KINDS, steps
 from flagsvc.cli.moving.steps import AdminRequest, MoveStep
 
 KIND = {kind.title: kind for kind in KINDS}

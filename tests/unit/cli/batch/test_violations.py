@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flagsvc.cli.batch.places import violation
+from flagsvc.cli.batch.violations import read_violation
 
 REQUEST: dict[str, Any] = {
     "project": "p",
@@ -57,7 +57,7 @@ ENUM = 'one of the allowed values: "IN". You provided "LIKE", which is not valid
 def test_places(path: str, place: str) -> None:
     """A path names the place in the file and the item it is in, an enum's last part is looked for by its value."""
     message = f"The `{path}` property must be {ENUM}" if "/" not in path else f"The `{path}` property must be string."
-    found = violation({"path": path, "message": message}, REQUEST, bare=False)
+    found = read_violation({"path": path, "message": message}, REQUEST, bare=False)
     assert found.place == place and found.path == path
     assert "/body" not in found.message and not found.message.endswith(".")
 
@@ -65,12 +65,12 @@ def test_places(path: str, place: str) -> None:
 def test_places_in_a_bare_data_set() -> None:
     """A file that holds the data set alone has no `data`."""
     detail = {"path": "/body/data/features/0", "message": "The `/body/data/features/0` object, in `/body/data`."}
-    found = violation(detail, REQUEST, bare=True)
+    found = read_violation(detail, REQUEST, bare=True)
     assert (found.place, found.message) == ("features[0] (one)", "The `features[0]` object, in `the file`")
 
 
 def test_details_of_other_forms() -> None:
     """Whatever a server says is shown as it is."""
-    assert violation({"path": "", "message": "odd"}, REQUEST, bare=True) == ("the file", "odd", "")
+    assert read_violation({"path": "", "message": "odd"}, REQUEST, bare=True) == ("the file", "odd", "")
     odd = {"path": "operator", "message": 'You provided "\\q", which is not valid'}
-    assert violation(odd, REQUEST, bare=True).place == "operator"
+    assert read_violation(odd, REQUEST, bare=True).place == "operator"

@@ -1,6 +1,6 @@
-"""YAML as data sets may be in: the plain scalars of YAML 1.2's JSON-like schema, so that `on`, `09:00` and dates stay text.
+"""Reads and writes YAML data sets, with the plain scalars of YAML 1.2's JSON schema, so `on`, `09:00` and dates stay text.
 
-PyYAML reads YAML 1.1, where `on` is true, `09:00` a number and `2026-12-01` a date; flag data is full of such texts.
+PyYAML reads YAML 1.1, where `on` is true, `09:00` a number and `2026-12-01` a date. Flag data contains many such texts.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import yaml
 
 from flagsvc.core.errors import ConfigurationError
 
-MOST_VALUES = 2_000_000
-"""Values that a file may hold, aliases written out: a few lines of aliases of aliases would fill any memory."""
-DEEPEST = 200
+MAX_VALUES = 2_000_000
+"""The most values of a file with expanded aliases: a few lines of nested aliases could fill the memory."""
+MAX_DEPTH = 200
 SCALARS = (
     ("null", r"~|null|Null|NULL|", ("~", "n", "N", "")),
     ("bool", r"true|True|TRUE|false|False|FALSE", ("t", "T", "f", "F")),
@@ -23,13 +23,13 @@ SCALARS = (
     ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", tuple("-+0123456789.")),
     ("merge", r"<<", ("<",)),
 )
-"""Tag, form of the plain scalars that have it, first characters."""
+"""Tag, pattern of its plain scalars, and their first characters."""
 
 Resolvers: TypeAlias = dict[Any, list[tuple[str, re.Pattern[str]]]]
 
 
 def resolvers(others: Resolvers) -> Resolvers:
-    """Return our scalars in PyYAML's form, by first character, after `others`."""
+    """Return PyYAML's resolvers for our scalars, by first character, after `others`."""
     found = {character: list(rows) for character, rows in others.items()}
     for tag, form, first in SCALARS:
         for character in first:
@@ -38,7 +38,7 @@ def resolvers(others: Resolvers) -> Resolvers:
 
 
 class YamlReader(yaml.SafeLoader):
-    """PyYAML's safe reader with our scalars."""
+    """PyYAML's safe loader with our scalars."""
 
     yaml_implicit_resolvers = resolvers({})
     yaml_constructors = {  # noqa: RUF012 - PyYAML's own form
@@ -49,17 +49,17 @@ class YamlReader(yaml.SafeLoader):
 
 
 class YamlWriter(yaml.SafeDumper):
-    """PyYAML's safe writer; quotes what either version of YAML would read as something other than text."""
+    """PyYAML's safe dumper; it quotes texts that either version of YAML would not read as text."""
 
     yaml_implicit_resolvers = resolvers(yaml.SafeDumper.yaml_implicit_resolvers)
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Write a value that occurs twice twice."""
+        """Return True, so that repeated values are written in full."""
         return True
 
 
 def read_yaml(text: str, where: str) -> object:
-    """Return the value of one YAML document, of JSON's kinds only; raises ConfigurationError with the position."""
+    """Return the value of a YAML document, with JSON's types only; raises ConfigurationError with the position."""
     try:
         value = yaml.load(text, YamlReader)  # noqa: S506 - a subclass of the safe one
     except yaml.MarkedYAMLError as error:
@@ -72,20 +72,20 @@ def read_yaml(text: str, where: str) -> object:
         raise ConfigurationError(
             [f"`{where}` is not YAML: nested too deeply, or a number has too many digits"]
         ) from None
-    problem = next(unlike_json(value), "")
+    problem = next(find_non_json(value), "")
     if problem:
         raise ConfigurationError([f"`{where}` cannot be JSON: {problem}"])
     return value
 
 
-def unlike_json(value: object) -> Any:
-    """Give what JSON has no form for: keys that are no text, values of other kinds, too many or too deep values."""
+def find_non_json(value: object) -> Any:
+    """Yield what JSON cannot represent: keys that are not texts, values of other types, too many or too deep values."""
     pending, count = [(value, "", 0)], 0
     while pending:
         item, path, depth = pending.pop()
         count += 1
-        if count > MOST_VALUES or depth > DEEPEST:
-            yield f"it holds more than {MOST_VALUES} values, or more than {DEEPEST} levels, when aliases are written out"
+        if count > MAX_VALUES or depth > MAX_DEPTH:
+            yield f"it holds more than {MAX_VALUES} values, or more than {MAX_DEPTH} levels, when aliases are written out"
             return
         if isinstance(item, dict):
             yield from (

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from flagsvc.cli.complaints import JsonError
+from flagsvc.cli.error_output import JsonError
 from flagsvc.core.errors import FlagsvcError
 from flagsvc.core.log import build_logger
 from flagsvc.core.version import INTERPRETED, INTERPRETED_WARNING, engine_form
 from flagsvc.settings.load import Resolved
 
 
-def warn(resolved: Resolved) -> None:
-    """Log, as the options want it, what is odd in them, also where they are refused; and that the engine is interpreted."""
+def log_warnings(resolved: Resolved) -> None:
+    """Log warnings about the options, also when they are rejected, and a warning if the engine is interpreted."""
     logger = build_logger(level=resolved.values["logLevel"], as_json=resolved.values["useJsonLogger"])
     for text in resolved.warnings:
         logger.warn(f"configuration: {text}")
@@ -22,8 +22,8 @@ def warn(resolved: Resolved) -> None:
 
 
 @contextmanager
-def errors_as_json(wanted: bool) -> Iterator[None]:
-    """Have our errors told as lines of JSON, where that is `wanted`: the program's other lines are JSON too."""
+def report_errors_as_json(wanted: bool) -> Iterator[None]:
+    """Wrap our errors so that they are printed as lines of JSON, if `wanted`: the program then logs JSON too."""
     try:
         yield
     except FlagsvcError as error:

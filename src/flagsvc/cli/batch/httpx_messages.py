@@ -1,4 +1,4 @@
-"""What httpx needs to be told, and what it says, in our words. Whoever calls imports httpx; no other module does at its top."""
+"""Settings for httpx, and our messages for its errors. Import this module only when httpx is needed: it imports httpx."""
 
 from __future__ import annotations
 
