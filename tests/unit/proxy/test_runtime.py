@@ -248,7 +248,7 @@ def test_other_keys() -> None:
     """A renewed world opens to new keys and tokens alone, and asks the upstream with its new token."""
     before = make_setup(options(storage_provider=MemoryStore()))
     made = ProxyRuntime(before)
-    fresh = dataclasses.replace(before.options, client_keys="other-key", exp_server_side_sdk_config_tokens="sdk-token")
+    fresh = dataclasses.replace(before.options, client_keys="other-key", exp_server_side_sdk_config_tokens="sdk-token")  # type: ignore[arg-type]
     made.renew(renewed(before, dataclasses.replace(fresh, flagsvc_api_token="other-token")))
     keys = made.service.keys
     assert [ring.holds(b"other-key") for ring in (keys.client, keys.server)] == [True, False]
@@ -261,7 +261,7 @@ def test_other_keys_without_an_upstream(document: Path) -> None:
     """Where a file stands for the upstream there is no token to renew."""
     before = make_setup(options(flagsvc_url=document.as_uri()))
     made = ProxyRuntime(before)
-    made.renew(renewed(before, dataclasses.replace(before.options, client_keys="other-key", flagsvc_api_token="other")))
+    made.renew(renewed(before, dataclasses.replace(before.options, client_keys="other-key", flagsvc_api_token="other")))  # type: ignore[arg-type]
     assert made.service.keys.client.holds(b"other-key")
 
 

@@ -154,8 +154,8 @@ def test_two_plans_share_nothing(tmp_path: Path) -> None:
 def test_other_keys() -> None:
     """A renewed plan has the new keys, and everything else of the former; the loggers of both write neither's secrets."""
     log = RecordingLog()
-    before = make_setup(replace(options(logger=log), client_keys="former-key"))
-    present = replace(before.options, client_keys="present-key", exp_server_side_sdk_config_tokens="a-server-token")
+    before = make_setup(replace(options(logger=log), client_keys="former-key"))  # type: ignore[arg-type]
+    present = replace(before.options, client_keys="present-key", exp_server_side_sdk_config_tokens="a-server-token")  # type: ignore[arg-type]
     after = renewed(before, present)
     assert after.serving.client_keys == ("present-key",) and after.serving.server_tokens == ("a-server-token",)
     assert (after.log, after.identity, after.strategies) == (before.log, before.identity, before.strategies)

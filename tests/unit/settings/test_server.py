@@ -84,7 +84,7 @@ def test_no_two_rows_share_a_name_a_flag_or_a_variable() -> None:
 
 
 @pytest.mark.parametrize("option", SERVER_OPTIONS, ids=lambda option: option.name)
-def test_an_option_is_read_from_its_variables_and_its_flag(option) -> None:
+def test_an_option_is_read_from_its_variables_and_its_flag(option: Option) -> None:
     """Each way gives the value; the flag wins over the variable, and the source is told."""
     text, value = VALID[option.name]
     around = HOME | ({NAMED[option.needs].reads[0]: VALID[option.needs][0]} if option.needs else {})

@@ -84,7 +84,7 @@ async def test_our_own_lateness_is_nobodys_silence() -> None:
         worker.channel.send(say.Pong())
         await around.until(lambda: around.worker_pool._seats[0].pulse.silent_s == 0)
         await around.clock.advance(0.2)
-        assert not worker.killed and around.worker_pool.hangs == 0
+        assert not worker.killed and around.worker_pool.hangs == 0  # type: ignore[redundant-expr]
 
 
 @asynchronous
@@ -100,7 +100,7 @@ async def test_who_starts_has_longer() -> None:
         around.deaf.clear()
         await passed(around, 2)
         assert starting.killed
-        await around.until(lambda: len(around.made) == 3 and around.worker_pool.workers == 1)
+        await around.until(lambda: len(around.made) == 3 and around.worker_pool.workers == 1)  # type: ignore[unreachable]
 
 
 @asynchronous
@@ -116,7 +116,7 @@ async def test_whether_anybody_answers() -> None:
     deafen(around.made[1])
     await passed(around, 0.8)
     assert around.worker_pool.answering
-    await passed(around, 0.6)
+    await passed(around, 0.6)  # type: ignore[unreachable]
     assert not around.worker_pool.answering and around.worker_pool.workers == 2
     around.made[1].channel.send(say.Pong())
     await around.until(lambda: around.worker_pool.answering)

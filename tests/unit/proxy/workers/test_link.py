@@ -78,7 +78,7 @@ class Pair:
 
     def sources(self) -> Sources:
         """Return what the metrics are read from."""
-        return Sources(self.holder, self.counters, [self.tally], self.clock, AnswerCache(0))
+        return Sources(self.holder, self.counters, [self.tally], self.clock, AnswerCache(0))  # type: ignore[arg-type]
 
     def of(self, kind: type[say.Message]) -> list[Any]:
         """Return what was heard of one kind."""
@@ -87,7 +87,7 @@ class Pair:
     def answers(self) -> float:
         """Return how many requests the parent was told of."""
         samples = [sample for counts in self.of(say.Counts) for sample in counts.samples]
-        return sum(value for key, value in samples if key[0] == "flagsvc_http_requests")
+        return sum(value for key, value in samples if key[0] == "flagsvc_http_requests")  # type: ignore[no-any-return]
 
 
 @asynccontextmanager
@@ -114,8 +114,8 @@ async def test_two_steps() -> None:
         assert both.holder.current is None
         both.parent.send(say.Switch(1))
         await until(lambda: both.of(say.Switched))
-        assert both.holder.current is not None and both.holder.document is not None
-        assert both.of(say.Prepared) == [say.Prepared(1, both.holder.current.revision)]
+        assert both.holder.current is not None and both.holder.document is not None  # type: ignore[unreachable]
+        assert both.of(say.Prepared) == [say.Prepared(1, both.holder.current.revision)]  # type: ignore[unreachable]
         assert both.holder.document.body == document("a")
         assert list(both.holder.current.names) == ["a"]
 

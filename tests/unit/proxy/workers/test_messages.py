@@ -7,6 +7,7 @@ from typing import get_args
 import msgspec
 import pytest
 
+from flagsvc.proxy.usage.record import UsageWindow
 from flagsvc.proxy.workers import messages as say
 from flagsvc.proxy.workers.framing import Deframer
 
@@ -28,7 +29,7 @@ UP: list[say.Message] = [
     say.Serving(),
     say.Prepared(1, "revision"),
     say.Switched(2),
-    say.Counts(say.UsageWindow(1.5, 2.5, {"a": (1, 2, {"v": 3})}), [(["name", "label"], 4.5)]),
+    say.Counts(UsageWindow(1.5, 2.5, {"a": (1, 2, {"v": 3})}), [(["name", "label"], 4.5)]),
     say.Reloaded(5),
     say.Reported(3),
     say.Pong(),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from flagsvc.proxy.usage import UsageCounters
+from flagsvc.proxy.usage.record import UsageWindow
 from flagsvc.proxy.workers import messages as say
 from flagsvc.testing import turns
 from support.aio import asynchronous
@@ -108,7 +109,7 @@ async def test_counts_are_merged() -> None:
     """Usage goes to the parent's counters, samples to the sums; what a worker that has ended counted stays."""
     async with hall(2) as around:
         for worker in around.made:
-            usage = say.UsageWindow(5.0, 6.0, {"a": (1, 2, {"v": 3})})
+            usage = UsageWindow(5.0, 6.0, {"a": (1, 2, {"v": 3})})
             samples: list[Any] = [(["flagsvc_http_requests", "/proxy", "GET", "200"], 4), (["flagsvc_present"], 10)]
             worker.channel.send(say.Counts(usage, samples))
         await around.worker_pool.gather()
@@ -231,7 +232,7 @@ async def test_the_last_counts_are_there_at_the_end() -> None:
         worker.deaf.add(say.Leave)
         stopping = asyncio.ensure_future(around.worker_pool.stop())
         await around.until(lambda: worker.told(say.Leave))
-        worker.channel.send(say.Counts(say.UsageWindow(1.0, 2.0, {"a": (1, 0, {})})))
+        worker.channel.send(say.Counts(UsageWindow(1.0, 2.0, {"a": (1, 0, {})})))
         worker.end(0)
         await stopping
     assert isinstance(around.counters, UsageCounters)

@@ -53,7 +53,7 @@ async def test_a_late_worker_that_gets_there(monkeypatch: pytest.MonkeyPatch) ->
     async with hall(2, patience=SHORT._replace(stuck=0.5)) as around:
         rollout, late = around.worker_pool.rollout, around.made[1]
         give_up, looked = rollout._give_up, asyncio.Event()
-        monkeypatch.setattr(rollout, "_give_up", lambda *given: (give_up(*given), looked.set()))
+        monkeypatch.setattr(rollout, "_give_up", lambda *given: (give_up(*given), looked.set()))  # type: ignore[func-returns-value]
         late.deaf.add(say.Prepare)
         await rollout.prepare(object(), b"document")
         late.channel.send(say.Prepared(1, "revision"))
