@@ -70,6 +70,7 @@ test: test-interpreted ## run the whole test suite, what is missing is skipped (
 	$(PYTEST) -n $(WORKERS) -rsfE --half compiled $(addprefix --ignore=,$(PLAIN)) $(ARGS)
 
 test-interpreted: install ## the tests of single rooms on the Python sources, with the coverage of each room beside its floor
+	@mkdir -p .cache
 	FLAGSVC_INTERPRETED=1 $(PYTEST) -n $(WORKERS) -rsfE --half sources --cov=flagsvc --cov-branch --cov-report=json:.cache/coverage.json \
 	  tests/unit tests/contracts tests/conformance $(DATABASES)
 	$(BIN)/python tests/support/coverage_floors.py .cache/coverage.json
