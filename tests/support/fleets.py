@@ -33,7 +33,7 @@ LEASE_MS = 500
 WAIT_S = 1.0
 """So long a fetch waits for the fleet."""
 ANSWER_S = 10.0
-"""So long the storage server may take to answer: a machine that stalls for a moment makes nobody take it for gone."""
+"""So long the storage server may take to answer: a machine that stalls for a moment does not make it look gone."""
 
 
 class Clock(SystemClock):
@@ -42,7 +42,7 @@ class Clock(SystemClock):
     ahead = 0.0
 
     def monotonic(self) -> float:
-        """Return seconds that never run backwards, if nobody makes `ahead` less."""
+        """Return seconds that never run backwards, unless `ahead` is made less."""
         return super().monotonic() + self.ahead
 
 
@@ -130,7 +130,7 @@ class Replica:
 
     @property
     def role(self) -> Role:
-        """Who it is."""
+        """Its role."""
         return self.fleet.role
 
     @property

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from flagsvc.http.shapes import Shape
+from flagsvc.proxy.api.reports import METRICS, REGISTRATION
 from flagsvc.proxy.api.routes import ROUTES, Auth, ProxyRoute
-from flagsvc.proxy.api.schemas import LOOKUP, METRICS, REGISTRATION
+from flagsvc.proxy.api.schemas import LOOKUP
 from support.wirekit import KEY, TOKEN, Opener
 
 EVERYTHING: dict[str, Any] = {"enable_oas": True, "enable_all_endpoint": True}

@@ -74,7 +74,7 @@ async def test_a_unix_socket(server: RedisServer) -> None:
 
 @asynchronous
 async def test_a_user_of_its_own(server: RedisServer) -> None:
-    """Who may do some things and not others, and is told so without a word of what was sent."""
+    """A user that may do some things and not others is told so without a word of what was sent."""
     server.ask("ACL", "SETUSER", "proxy", "on", f">{PASSWORD}", "~mine:*", "+get", "+set")
     async with client_of(at(server, user="proxy")) as client:
         await client.call("SET", "mine:a", "b")
@@ -98,7 +98,7 @@ async def test_a_wrong_password(password: str | None, server: RedisServer) -> No
 
 @asynccontextmanager
 async def said_by(behave: Callable[[asyncio.StreamWriter], Awaitable[None]]) -> AsyncIterator[Server]:
-    """Run somebody on a port who behaves like this when asked the first thing."""
+    """Run a server on a port that behaves like this at the first question."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError, asyncio.CancelledError):
@@ -126,7 +126,7 @@ async def test_nobody_there() -> None:
 
 @asynchronous
 async def test_somebody_who_says_nothing() -> None:
-    """Whoever takes connections and does not answer is given up after the time that it has, whatever it was asked."""
+    """A server that takes connections and does not answer is given up after its time, with every kind of question."""
     with socket.create_server(("127.0.0.1", 0)) as mute:
         async with client_of(Server("127.0.0.1", mute.getsockname()[1], database=1), timeout_s=0.2) as client:
             for ask in (client.call("PING"), client.listening("channel").__aenter__()):
@@ -159,7 +159,7 @@ async def test_an_answer_that_drips() -> None:
 )
 @asynchronous
 async def test_what_is_no_answer(answer: bytes) -> None:
-    """Whoever else listens there: an error like any other."""
+    """Another kind of server there is an error like any other."""
 
     async def tell(writer: asyncio.StreamWriter) -> None:
         writer.write(answer)
@@ -326,7 +326,7 @@ async def test_work_off_loop() -> None:
 @pytest.mark.parametrize("turns", range(1, 25))
 @asynchronous
 async def test_a_cancellation_is_never_lost(server: RedisServer, turns: int) -> None:
-    """Whatever is being done when it comes: a loop that asks again and again ends, and a process that waits for it, too."""
+    """It ends a loop that asks again and again at every step, and so a process that waits for it."""
 
     begun = asyncio.Event()
 

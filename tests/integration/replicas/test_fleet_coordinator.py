@@ -1,4 +1,4 @@
-"""What is said on the server: who may say it, and what the others get to know."""
+"""What is said on the server: which replica may say it, and what the others get to know."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def coordinators(server: RedisServer) -> AsyncIterator[tuple[Coordinator, 
 
 @asynchronous
 async def test_one_has_the_lease(server: RedisServer) -> None:
-    """Whoever comes first has it, also when it asks again; the other one is told what the first has said, and when."""
+    """The first has it, also when it asks again; the other one is told what the first has said, and when."""
     async with coordinators(server) as (one, other):
         assert await one.seek(Heartbeat(one.token, 1)) is None
         found = await other.seek(Heartbeat(other.token))
@@ -71,7 +71,7 @@ async def test_what_is_told(server: RedisServer) -> None:
 
 @asynchronous
 async def test_what_is_stored(server: RedisServer) -> None:
-    """It is there before it is told, and its digest is known to whoever tells something next."""
+    """It is there before it is told, and the next to tell something gets its digest."""
     async with coordinators(server) as (one, other):
         assert await one.read() is None
         digest = digest_of(RECORD.pack())
@@ -93,7 +93,7 @@ async def test_who_does_not_lead_says_nothing(server: RedisServer) -> None:
 @pytest.mark.parametrize("content", [b"somebody's", frame(b"no record"), frame(RECORD.pack())[:-1]])
 @asynchronous
 async def test_what_is_no_configuration_is_not_read(content: bytes, server: RedisServer) -> None:
-    """Whatever stands there, it is nothing to serve; it has no digest unless it begins as ours does."""
+    """It is nothing to serve; it has no digest unless it begins as flagsvc's does."""
     server.ask("SET", STORED, content)
     async with coordinators(server) as (one, _):
         assert await one.read() is None
@@ -111,7 +111,7 @@ async def test_something_else_under_the_name(server: RedisServer) -> None:
 
 @asynchronous
 async def test_a_lease_that_holds_nothing_of_ours(server: RedisServer) -> None:
-    """Somebody has it, that is all there is to know."""
+    """Another program has it, that is all there is to know."""
     server.ask("SET", LEASE, "somebody's", "PX", LEASE_MS)
     async with coordinators(server) as (one, _):
         found = await one.seek(Heartbeat(one.token))

@@ -30,7 +30,7 @@ LEFT_MS = 3_000
 """The lease of one that is killed: it is still there when the test lays hands on it, on a machine that stalls, too."""
 LONG_MS = 10_000
 KEPT_MS = LONG_MS * 65 // 100
-"""Of a lease of LONG_MS this is left whenever somebody keeps it: a machine that stalls for seconds does not end it.
+"""Of a lease of LONG_MS this is left while a program keeps it: a machine that stalls for seconds does not end it.
 With more than 68 % left a replica would take that for a heartbeat that it has not heard, and itself for deaf.
 """
 
@@ -86,7 +86,7 @@ async def test_a_lease_that_lasts_too_long(server: RedisServer, upstream: Counte
 
 @asynchronous
 async def test_a_follower_of_nobody_asks_by_itself(server: RedisServer, upstream: CountedUpstream) -> None:
-    """Where somebody keeps the lease and says nothing that makes sense, for the time of some leases."""
+    """A program keeps the lease and says nothing that makes sense, for the time of some leases."""
 
     async def somebody() -> None:
         while True:
@@ -178,7 +178,7 @@ async def test_no_fresher_than_what_was_read(server: RedisServer, upstream: Coun
 
 @asynchronous
 async def test_an_older_configuration_is_not_taken(server: RedisServer, upstream: CountedUpstream) -> None:
-    """Who has asked the upstream long after the leader waits for the leader's next check, and takes what that brings."""
+    """A replica that has asked the upstream long after the leader waits for the leader's next check, and takes what that brings."""
     replica = Replica("one", Server("127.0.0.1", server.port), upstream, refresh_ms=60_000)
     await replica.store.set(KEY, StoredDocument(document("old")).pack())
     digest = digest_in(server.ask("GET", STORED))
@@ -194,7 +194,7 @@ async def test_an_older_configuration_is_not_taken(server: RedisServer, upstream
 
 @asynchronous
 async def test_two_leaders(server: RedisServer, upstream: CountedUpstream) -> None:
-    """Who leads and hears another that does looks at once whose the lease is; it does not wait for its own next heartbeat."""
+    """A leader that hears another leader looks at once which of them has the lease, before its own next heartbeat."""
     async with replicas(1, server.port, upstream, lease_ms=HOUR_MS) as [sleeper]:
         await until(lambda: sleeper.serves == ["one"] and sleeper.fleet.published)
         other = Heartbeat("another", 1, age_s=0.0).pack()
@@ -250,7 +250,7 @@ def slowly(coordinator: Coordinator, go: asyncio.Event) -> list[str]:
 
 
 async def let_go(go: asyncio.Event, leader: Replica) -> None:
-    """Let be told what waits, when whoever ends or rests has done all that it does before it gives the lease back."""
+    """Let go what waits to be told, when the leader that ends or rests has done all that comes before it gives the lease back."""
     await until(lambda: leader.role is Role.ALONE or leader.fleet._schedule.rests_until)
     await turns()
     go.set()
@@ -275,8 +275,8 @@ async def test_nothing_is_told_after_the_lease_is_given_back(
         assert order[-1] == "left" and leader.role is not Role.LEADER and LEASE not in server.names()
 
 
-def test_who_rests_does_not_leave_the_fleet_to_nobody() -> None:
-    """Having let go of the lease it reaches for it before its rest is over where it has heard of no other for two leases."""
+def test_a_rest_does_not_leave_the_fleet_without_a_leader() -> None:
+    """A replica that handed over takes the lease before its rest is over where it has heard no other for two leases."""
     lease = LEASE_MS / 1000
     schedule = Schedule(FakeClock(), lambda: 0.5, lease, 1.0)
     schedule.rests_until = schedule.now() + 10.0

@@ -19,7 +19,7 @@ STORED, LEASE = f"{PREFIX}:store:{KEY}", f"{PREFIX}:lease:{KEY}"
 
 @asynchronous
 async def test_one_asks_for_all(server: RedisServer, upstream: CountedUpstream) -> None:
-    """All serve what one of them has fetched, and what it fetches later; nobody else asks the upstream."""
+    """All serve what one of them has fetched, and what it fetches later; no other asks the upstream."""
     async with replicas(4, server.port, upstream, refresh_ms=100, lease_ms=10_000) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
         [leader] = leaders(fleet)
@@ -46,7 +46,7 @@ async def test_a_follower_knows_how_fresh_it_is(server: RedisServer, upstream: C
 
 @asynchronous
 async def test_a_leader_that_ends_is_followed_at_once(server: RedisServer, upstream: CountedUpstream) -> None:
-    """It gives the lease back: nobody waits for the lease to run out."""
+    """It gives the lease back: no replica waits for the lease to run out."""
     async with replicas(3, server.port, upstream, lease_ms=60_000) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
         [leader] = leaders(fleet)
@@ -113,7 +113,7 @@ async def test_a_start_without_a_server(upstream: CountedUpstream) -> None:
 
 @asynchronous
 async def test_an_emptied_server_is_filled_again(server: RedisServer, upstream: CountedUpstream) -> None:
-    """By whoever leads then, with what it serves, although the upstream has said nothing new."""
+    """The leader of that moment stores what it serves, although the upstream has said nothing new."""
     async with replicas(2, server.port, upstream) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one") and STORED in server.names())
         server.ask("FLUSHALL")
@@ -123,7 +123,7 @@ async def test_an_emptied_server_is_filled_again(server: RedisServer, upstream: 
 @pytest.mark.parametrize("foreign", [b"somebody's", b"flagsvc-store 1 5 abc\ncut"])
 @asynchronous
 async def test_what_is_foreign_is_replaced(foreign: bytes, server: RedisServer, upstream: CountedUpstream) -> None:
-    """What is not whole or not ours is served by nobody, and does not stay."""
+    """What is not whole or not flagsvc's is not served, and does not stay."""
     server.ask("SET", STORED, foreign)
     async with replicas(2, server.port, upstream) as fleet:
         await until(lambda: served(fleet, "one"))
@@ -146,7 +146,7 @@ async def test_a_replica_starts_from_what_is_stored(server: RedisServer, upstrea
 
 @asynchronous
 async def test_a_leader_that_was_asleep_overwrites_nothing(server: RedisServer, upstream: CountedUpstream) -> None:
-    """Somebody else has the lease by then: it follows, and what it would have stored is not stored."""
+    """Another has the lease by then: it follows, and what it would have stored is not stored."""
     async with replicas(1, server.port, upstream) as [sleeper]:
         await until(lambda: sleeper.serves == ["one"] and STORED in server.names())
         server.ask("SET", LEASE, b'another {"leader":"another","age_s":0.1}', "PX", 60_000)
@@ -160,7 +160,7 @@ async def test_a_leader_that_was_asleep_overwrites_nothing(server: RedisServer, 
 async def test_a_leader_without_a_way_to_the_upstream_lets_another_lead(
     server: RedisServer, upstream: CountedUpstream
 ) -> None:
-    """Whoever can reach it asks for all."""
+    """A replica that can reach it asks for all."""
     async with replicas(2, server.port, upstream, refresh_ms=50) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
         [leader] = leaders(fleet)
@@ -171,7 +171,7 @@ async def test_a_leader_without_a_way_to_the_upstream_lets_another_lead(
 
 @asynchronous
 async def test_a_lone_leader_keeps_the_lease(server: RedisServer, upstream: CountedUpstream) -> None:
-    """There is nobody to hand it to."""
+    """There is no other to hand it to."""
     async with replicas(1, server.port, upstream, refresh_ms=20) as [alone]:
         await until(lambda: alone.serves == ["one"])
         upstream.down = UpstreamError("network", "gone")
@@ -182,7 +182,7 @@ async def test_a_lone_leader_keeps_the_lease(server: RedisServer, upstream: Coun
 
 @asynchronous
 async def test_what_could_not_be_stored_does_not_come_back(upstream: CountedUpstream) -> None:
-    """A configuration that the leader could not give to the fleet, and that is not the newest any more, reaches nobody."""
+    """A configuration that the leader could not give to the fleet, and that is not the newest any more, reaches no replica."""
     port = free_port()
     with redis_server(port=port) as first:
         async with replicas(2, port, upstream, refresh_ms=100) as fleet:
@@ -267,7 +267,7 @@ async def test_a_server_that_hangs(server: RedisServer, upstream: CountedUpstrea
 
 @asynchronous
 async def test_a_subscription_that_brings_nothing(server: RedisServer, upstream: CountedUpstream) -> None:
-    """A subscription that gets nothing, while the lease is renewed, is made anew: what is told gets through again."""
+    """A subscription that gets nothing, while the lease is renewed, is made again: what is told gets through."""
     async with replicas(2, server.port, upstream, refresh_ms=100, lease_ms=3_000) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
         [follower] = [each for each in fleet if each.role is Role.FOLLOWER]
@@ -286,7 +286,7 @@ async def test_a_subscription_that_brings_nothing(server: RedisServer, upstream:
 
 @asynchronous
 async def test_a_connection_that_breaks(server: RedisServer, upstream: CountedUpstream) -> None:
-    """Whoever loses it is alone for a moment, and back in the fleet, without a poll of its own if it is soon enough."""
+    """A replica that loses it is alone for a moment, and back in the fleet; without a poll of its own if that is soon enough."""
     async with replicas(3, server.port, upstream, refresh_ms=2000) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
         server.ask("CLIENT", "KILL", "TYPE", "pubsub")
@@ -295,7 +295,7 @@ async def test_a_connection_that_breaks(server: RedisServer, upstream: CountedUp
 
 
 class Away:
-    """What stands where a replica's word to the server does, and is no use: it raises what nobody thought of."""
+    """A coordinator of no use: it raises an unexpected error."""
 
     token = "token"
 
@@ -308,10 +308,10 @@ class Away:
 
 
 @asynchronous
-async def test_a_fault_in_the_loop_leaves_nobody_without_a_poller(
+async def test_a_fault_in_the_loop_leaves_no_replica_without_a_poller(
     server: RedisServer, upstream: CountedUpstream
 ) -> None:
-    """Whoever followed is alone then, and asks; the fault is counted, and the loop goes on."""
+    """A follower is alone then, and asks; the fault is counted, and the loop goes on."""
     async with replicas(2, server.port, upstream, refresh_ms=100) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
         [follower] = [each for each in fleet if each.role is Role.FOLLOWER]

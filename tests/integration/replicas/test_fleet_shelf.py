@@ -67,7 +67,7 @@ async def test_one_alone_removes_a_record(server: RedisServer) -> None:
 
 @asynchronous
 async def test_a_damaged_record_is_an_error(server: RedisServer) -> None:
-    """And somebody else's."""
+    """So is what another program has written."""
     connection = client(server)
     record_store = ServerRecordStore(connection, "prefix", KEY)
     server.ask("HSET", f"prefix:usage:{KEY}", "0a", "something else")
@@ -83,7 +83,7 @@ async def test_a_damaged_record_is_an_error(server: RedisServer) -> None:
 
 @asynchronous
 async def test_records_are_bounded(server: RedisServer) -> None:
-    """Who has a record may go on writing it."""
+    """A process that has a record may go on writing it."""
     connection = client(server)
     record_store = ServerRecordStore(connection, "prefix", KEY)
     for number in range(MAX_RECORDS):

@@ -29,7 +29,7 @@ def origin_form(target: bytes) -> bytes | None:
     None for a target of no request that can be answered.
     """
     try:
-        parsed: Any = httptools.parse_url(target)  # what is not there is None, whatever the types say
+        parsed: Any = httptools.parse_url(target)  # a part that is missing is None; the types say otherwise
     except httptools.HttpParserInvalidURLError:
         return None
     path: bytes = b"/" if parsed.path is None else parsed.path

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from flagsvc.http.shapes.shape import Named, Schema, Shape
-from flagsvc.http.shapes.violation import ShapeError, Violation, detail
+from flagsvc.http.shapes.violation import ShapeError, Violation
 
 
 def check(shape: Shape, value: object, place: str = "/body") -> object:
@@ -17,7 +17,7 @@ def check(shape: Shape, value: object, place: str = "/body") -> object:
         return shape.take(value)
     except Violation as error:
         root = value if error.placed else error.value
-        raise ShapeError([detail(fault, place, root) for fault in error.faults]) from None
+        raise ShapeError(error.faults, place, root) from None
 
 
 def json_schema(shape: Shape) -> Schema:

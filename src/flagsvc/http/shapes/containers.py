@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from mypy_extensions import mypyc_attr
+
 from flagsvc.http.shapes.shape import MISMATCH, Anything, Schema, Shape, bare
 from flagsvc.http.shapes.text import keys_in_order, number_text
 from flagsvc.http.shapes.violation import Fault, Violation, broken
@@ -29,6 +31,7 @@ def take_member(holder: Any, key: Any, shape: Shape) -> None:
         holder[key] = taken
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Array(Shape):
     """A list of values of one shape, or of any values where no shape is given."""
 
@@ -85,6 +88,7 @@ class Array(Shape):
         return (self.items,)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Object(Shape):
     """A record: its properties in the order in which they are checked, the required ones in the order in which they are missed.
 
@@ -158,6 +162,7 @@ class Object(Shape):
         return (*self.properties.values(), *([self.rest] if self.rest else []))
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Record(Object):
     """An object whose schema lists the properties before what is required of them.
 
@@ -170,8 +175,23 @@ class Record(Object):
         return {name: schema[name] for name in RECORD_ORDER if name in schema}
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Map(Object):
     """A record of any keys whose values are all of one shape."""
 
     def __init__(self, values: Shape, *, description: str = "", example: object = None) -> None:
         super().__init__(rest=values, description=description, example=example)
+
+
+class Members(Map):
+    """A record of any keys whose values are all of one shape; they are checked in the order in which they came."""
+
+    def take_rest(self, held: dict[str, object]) -> None:
+        """Check the members."""
+        rest = self.rest
+        if rest is None:
+            return
+        plain, shape = rest.plain, bare(rest)
+        for name, value in held.items():
+            if type(value) not in plain:
+                take_member(held, name, shape)

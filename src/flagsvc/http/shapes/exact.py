@@ -9,17 +9,21 @@ A missing or unknown key is a fault of the object that it belongs to; `place_of`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
+
+from mypy_extensions import mypyc_attr
 
 from flagsvc.http.shapes.containers import Array, Object
 from flagsvc.http.shapes.shape import MISMATCH, Nullable, Schema, Shape
 from flagsvc.http.shapes.violation import Fault, Violation
 
 
-class Exact(Shape):
-    """A value for which `fits` holds; `expected` says in words what that is, `known` is its JSON Schema as far as there is one."""
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Fitting(Shape):
+    """A value for which `fits` holds, as it stands. `rule` is what is said of any other, `known` its JSON Schema."""
 
-    def __init__(self, expected: str, fits: Callable[[object], bool], known: Schema) -> None:
-        self.rule = f"expected {expected}"
+    def __init__(self, rule: str, fits: Callable[[object], bool], known: Schema) -> None:
+        self.rule = rule
         self.fits = fits
         self.known = known
 
@@ -30,6 +34,14 @@ class Exact(Shape):
     def schema(self) -> Schema:
         """Return the schema."""
         return self.known
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Exact(Fitting):
+    """What `expected` says in words."""
+
+    def __init__(self, expected: str, fits: Callable[[object], bool], known: Schema) -> None:
+        super().__init__(f"expected {expected}", fits, known)
 
 
 class Choice(Exact):
@@ -81,8 +93,11 @@ def problems(shape: Shape, value: object) -> Iterator[Fault]:
             yield from violation.faults
 
 
-def problems_of_entry(shape: Entry, value: dict[str, object]) -> Iterator[Fault]:
-    """Give the faults of an object: first those of its properties, in their order, then the keys that it should not have."""
+def problems_of_entry(shape: Entry, value: dict[Any, object]) -> Iterator[Fault]:
+    """Give the faults of an object: first those of its properties, in their order, then the keys that it should not have.
+
+    In YAML a key need not be a text.
+    """
     for name, each in shape.properties.items():
         held = value.get(name)
         if held is not None:

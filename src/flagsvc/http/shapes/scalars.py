@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from mypy_extensions import mypyc_attr
+
 from flagsvc.engine.values import jsnumber
 from flagsvc.engine.values.regex import Regex, compile_regex
 from flagsvc.http.shapes.dates import FORMATS
@@ -42,7 +44,7 @@ def as_number(value: object) -> object:
     return MISMATCH if math.isnan(number) else narrow(number)
 
 
-def narrow(number: float) -> float:
+def narrow(number: float) -> object:
     """Return a whole number as an int, as far as a double is exact."""
     whole = -jsnumber.EXACT_INTEGERS <= number <= jsnumber.EXACT_INTEGERS and number.is_integer()
     return int(number) if whole else number
@@ -74,6 +76,7 @@ def compiled(pattern: str) -> Regex:
     return found
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class String(Shape):
     """A text. Lengths count code points; `pattern` is looked for anywhere, in the syntax that RE2 and JavaScript share."""
 
@@ -127,6 +130,7 @@ class String(Shape):
         return {"type": "string", **{name: rule for name, rule in rules.items() if rule is not None}}
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Number(Shape):
     """A number. What was whole is an int, however it was written."""
 
@@ -136,8 +140,8 @@ class Number(Shape):
     def __init__(
         self,
         *,
-        minimum: float | None = None,
-        maximum: float | None = None,
+        minimum: int | float | None = None,
+        maximum: int | float | None = None,
         description: str = "",
         example: object = None,
     ) -> None:
@@ -163,6 +167,7 @@ class Number(Shape):
         return {"type": self.type, **{name: bound for name, bound in bounds.items() if bound is not None}}
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Integer(Number):
     """A whole number; one beyond 2**53 comes as the float that JavaScript reads."""
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from types import NoneType
 from typing import Any, Final, TypeAlias
 
+from mypy_extensions import mypyc_attr
+
 from flagsvc.http.shapes.violation import broken
 
 Schema: TypeAlias = dict[str, Any]
@@ -22,6 +24,7 @@ MISMATCH: Final = Mismatch()
 NO_TYPES: Final[frozenset[type]] = frozenset()
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Shape(ABC):
     """One row: what a value must look like. Rows do not change once they are made, and any number of threads may read one.
 
@@ -67,6 +70,7 @@ class Shape(ABC):
         self.example = example
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Nullable(Shape):
     """A shape or null. What the shape does not take, null takes: `""`, 0 and false are then null (import validation 2.1)."""
 
@@ -132,6 +136,7 @@ def bare(shape: Shape) -> Shape:
     return bare(shape.inner) if isinstance(shape, Named) else shape
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Anything(Shape):
     """Any JSON value at all, as it is."""
 

@@ -7,9 +7,10 @@ from typing import NamedTuple
 from flagsvc.engine.context import Context
 from flagsvc.engine.values import jsdate, jsnumber
 from flagsvc.http.json_text import parse
-from flagsvc.http.limits import TOGGLES, too_long
+from flagsvc.http.limits import TOGGLES
 from flagsvc.http.media import Media
 from flagsvc.http.messages import invalid
+from flagsvc.proxy.api.bounds import too_long
 from flagsvc.proxy.api.encoding import unpacked
 
 MUST_BE_TEXT = "must be string"

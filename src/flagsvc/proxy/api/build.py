@@ -12,7 +12,6 @@ from flagsvc.core.throttle import Throttle
 from flagsvc.http.call import HEADERS, KEY, Endpoint, Handler, Resource, StatusCounts
 from flagsvc.http.keys import Keys, KeySet
 from flagsvc.http.limits import Reached
-from flagsvc.proxy.api import docs
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.cache import AnswerCache
 from flagsvc.proxy.api.client import Features, Metrics, Register
@@ -151,6 +150,8 @@ def make_handlers(
         "prometheus": Prometheus(sources, answers, ports.fetch_metrics),
     }
     if settings.enable_oas:
+        from flagsvc.proxy.api import docs  # most deployments have no page
+
         handlers |= {"openapi": docs.OpenApi(settings, answers), "page": docs.DocsPage(answers), **docs.files(answers)}
     return handlers
 

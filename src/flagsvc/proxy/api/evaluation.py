@@ -12,12 +12,12 @@ from flagsvc.engine.canonical import ALL, ENABLED, NAMED, CacheKeys
 from flagsvc.engine.context import Context
 from flagsvc.http.call import Answer, Call, Handler
 from flagsvc.http.etag import matches
-from flagsvc.http.limits import Bounds
 from flagsvc.http.messages import POST, Response
 from flagsvc.http.refusals import answer_too_large, not_ready
 from flagsvc.http.trust import TrustedProxies
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.body import read_json, read_lookup
+from flagsvc.proxy.api.bounds import Bounds
 from flagsvc.proxy.api.cache import AnswerCache, CachedAnswer
 from flagsvc.proxy.api.enrich import Enrichment
 from flagsvc.proxy.api.ports import ConfigurationHolder, EvaluatedSnapshot, UsageCounting

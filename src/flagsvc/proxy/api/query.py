@@ -22,8 +22,8 @@ from flagsvc.engine.context import (
     Context,
 )
 from flagsvc.engine.values import jsdate
-from flagsvc.http.limits import too_long
 from flagsvc.http.messages import invalid
+from flagsvc.proxy.api.bounds import too_long
 
 NESTED: Final = "properties["
 MUST_BE_TEXT: Final = "must be string"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from flagsvc.http.route import Documented, RouteRow
-from flagsvc.proxy.api import schemas
+from flagsvc.proxy.api import reports, schemas
 from flagsvc.proxy.api.settings import ServiceSettings
 
 
@@ -167,7 +167,7 @@ ROUTES: tuple[ProxyRoute, ...] = (
         summary="Report how often toggles were used",
         description="Names of toggles and variants that the configuration does not know are dropped and counted.",
         auth=Auth.EITHER,
-        body=schemas.METRICS,
+        body=reports.METRICS,
         example=schemas.METRICS_EXAMPLE,
         limit=Limit.METRICS,
         media="text/plain",
@@ -179,7 +179,7 @@ ROUTES: tuple[ProxyRoute, ...] = (
         handler="metrics",
         summary="Report how often toggles were used, for SDKs that are set to /proxy/all",
         auth=Auth.EITHER,
-        body=schemas.METRICS,
+        body=reports.METRICS,
         example=schemas.METRICS_EXAMPLE,
         limit=Limit.METRICS,
         media="text/plain",
@@ -191,7 +191,7 @@ ROUTES: tuple[ProxyRoute, ...] = (
         handler="register",
         summary="Register an SDK",
         auth=Auth.EITHER,
-        body=schemas.REGISTRATION,
+        body=reports.REGISTRATION,
         example=schemas.REGISTRATION_EXAMPLE,
         limit=Limit.BODY,
         media="text/plain",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from flagsvc.http.first_page import Place
 from flagsvc.http.route import Parameter
-from flagsvc.http.shapes import Array, Boolean, Integer, Map, Named, Number, Object, OneOf, Record, Schema, String
-from flagsvc.proxy.api.reports import MAX_COUNT
+from flagsvc.http.shapes import Anything, Array, Boolean, Integer, Map, Named, Object, Record, Schema, String
+from flagsvc.http.shapes.scalars import PLAIN_TEXT
+from flagsvc.http.shapes.shape import MISMATCH, NO_TYPES
+from flagsvc.proxy.api.body import loose_text, read_time
+from flagsvc.proxy.api.reports import BUCKET, COUNTS, METRICS, REGISTRATION, TEXT
 
-TEXT = String()
 FLAG = Boolean()
 NAMES = Array(TEXT)
-COUNT = Integer(minimum=0, maximum=MAX_COUNT)
-DATE = String(format="date-time")
 SCALARS = ["string", "number", "boolean", "null"]
 
 
@@ -24,7 +24,19 @@ class Scalar(String):
 
 
 class Time(Scalar):
-    """A moment as callers of an evaluation write it."""
+    """A moment, as callers of an evaluation write it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.plain = NO_TYPES
+
+    def coerced(self, value: object) -> object:
+        """Return epoch milliseconds, None for no date."""
+        return MISMATCH if isinstance(value, list | dict) else read_time(value)
+
+    def examined(self, value: object) -> object:
+        """Return the moment."""
+        return value
 
     def schema(self) -> Schema:
         """Return the schema."""
@@ -32,6 +44,26 @@ class Time(Scalar):
             "description": "A date as JavaScript reads it, or epoch milliseconds; anything else is ignored.",
             "type": SCALARS,
         }
+
+
+class Loose(Anything):
+    """Any value, which is read as a text as JavaScript makes it; null is none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.plain = PLAIN_TEXT
+
+    def coerced(self, value: object) -> object:
+        """Return the text."""
+        return None if value is None else loose_text(value)
+
+
+class ContextRecord(Record):
+    """A record whose description tells of further properties, not its schema."""
+
+    def schema(self) -> Schema:
+        """Return the schema."""
+        return {name: each for name, each in super().schema().items() if name != "additionalProperties"}
 
 
 CONTEXT_FIELDS = {
@@ -70,38 +102,14 @@ TOGGLE = Named(
 TOGGLES = Named("Toggles", Record({"toggles": Array(TOGGLE)}, required=("toggles",), closed=True))
 CONTEXT = Named(
     "Context",
-    Record(
+    ContextRecord(
         {name: Scalar(description=text) for name, text in CONTEXT_FIELDS.items()}
         | {"currentTime": Time(), "properties": Map(Scalar())},
+        rest=Loose(),
         description="Who asks. Any further field is a property of that name.",
     ),
 )
 LOOKUP = Named("Lookup", Record({"toggles": NAMES, "context": CONTEXT}))
-COUNTS = Named("Counts", Record({"yes": COUNT, "no": COUNT, "variants": Map(COUNT)}))
-BUCKET = Named(
-    "Bucket", Record({"start": DATE, "stop": DATE, "toggles": Map(COUNTS)}, required=("start", "stop", "toggles"))
-)
-METRICS = Named(
-    "Metrics",
-    Record(
-        {"appName": TEXT, "instanceId": TEXT, "environment": TEXT, "bucket": BUCKET},
-        required=("appName", "instanceId", "bucket"),
-    ),
-)
-REGISTRATION = Named(
-    "Registration",
-    Record(
-        {
-            "appName": TEXT,
-            "instanceId": TEXT,
-            "sdkVersion": TEXT,
-            "interval": Number(),
-            "started": OneOf(DATE, Number()),
-            "strategies": NAMES,
-        },
-        required=("appName", "interval", "started", "strategies"),
-    ),
-)
 FEATURES = Named("Features", Record({"version": Integer(), "features": Array()}, required=("features",)))
 ENDPOINT = Named("Place", Record(dict.fromkeys(Place._fields, TEXT), required=Place._fields, closed=True))
 FIRST_PAGE = Named(

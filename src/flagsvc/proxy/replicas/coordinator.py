@@ -1,7 +1,7 @@
 """The server's side of a fleet: one lease, one stored configuration and one channel for each configuration.
 
 The lease holds its owner's token and the last heartbeat. A replica that finds it taken knows at once what is served, and the time
-the lease has left tells how old the heartbeat is. Whatever only the leader may do is one step with the question whether it still
+the lease has left tells how old the heartbeat is. What only the leader may do is one step with the question whether it still
 leads: a replica that was asleep for a minute overwrites nothing.
 """
 

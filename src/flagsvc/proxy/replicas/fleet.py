@@ -78,7 +78,7 @@ class Fleet:
 
     @property
     def follows(self) -> bool:
-        """Whether another replica does, and was heard not too long ago: else this one asks, whatever the reason."""
+        """Whether another replica does, and was heard not too long ago. In any other case this one asks."""
         return self.role is Role.FOLLOWER and not self._schedule.gone(self._leader.silence())
 
     @property

@@ -12,7 +12,7 @@ class ServerStore:
     """Keeps data under `prefix:store:key`, framed with their length and digest; one value a key, for it is replaced in one step."""
 
     def __init__(self, client: Client, prefix: str) -> None:
-        """Take the client, which whoever made it closes, and what every key begins with."""
+        """Take the client, which its maker closes, and what every key begins with."""
         self.client = client
         self._prefix = prefix
 

@@ -120,7 +120,7 @@ async def test_a_body_nobody_wants() -> None:
 
 @asynchronous
 async def test_a_huge_body() -> None:
-    """A body so large that nobody waits for its end closes the connection with its answer."""
+    """A body that is too large to be read to its end closes the connection with its answer."""
     line = dial(serving()).send(head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 99999999"))
     status, fields, _, _ = parse_answer(bytes(line.transport.data))
     assert status == 413 and ("connection", "close") in fields and line.transport.ended
@@ -186,7 +186,7 @@ async def test_an_upgrade_is_passed_over(framing: bytes) -> None:
 
 @asynchronous
 async def test_half_closed() -> None:
-    """Who sends no more still gets every answer; then the connection is closed."""
+    """A caller that sends no more still gets every answer; then the connection is closed."""
     slow = serving(slow=True)
     line = dial(slow).send(get() + HEALTH * 20)
     assert line.connection.eof_received() is True
@@ -194,6 +194,11 @@ async def test_half_closed() -> None:
     slow.gate.set()
     await turns()
     assert line.answers(*["GET"] * 21) == [200] * 21 and line.transport.closed
+    last = dial(other := serving(slow=True)).send(get("/proxy", "Connection: close") + HEALTH)
+    assert last.connection.eof_received() is True and other.gate is not None
+    other.gate.set()
+    await turns()
+    assert last.answers() == [200] and last.transport.closed, "there is nothing to linger for"
     idle = dial(serving()).send(HEALTH, HEALTH[:9])
     assert idle.connection.eof_received() is False and idle.transport.closed
     secure = dial(serving(slow=True), secure=True).send(get())

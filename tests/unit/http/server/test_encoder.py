@@ -20,7 +20,7 @@ def test_an_answer() -> None:
 
 
 def test_the_date_goes_on() -> None:
-    """The server's headers are taken anew as soon as there is another list of them."""
+    """The server's headers are taken again as soon as there is another list of them."""
     state = State([(b"date", b"one")])
     encoder = ResponseEncoder(state)
     response = Response(204, [], [], b"")
@@ -50,5 +50,5 @@ def test_what_is_kept_is_bounded() -> None:
 
 @pytest.mark.parametrize(("status", "line"), [(404, b"HTTP/1.1 404 Not Found\r\n"), (299, b"HTTP/1.1 299 \r\n")])
 def test_status_lines(status: int, line: bytes) -> None:
-    """A status nobody has named has no words."""
+    """A status without a name has no words."""
     assert status_line(status) == line

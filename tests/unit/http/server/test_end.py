@@ -46,7 +46,7 @@ def counted(given: Serving) -> dict[str, int]:
         "half a body",
         "no chunk",
         "some chunks",
-        "half a body that nobody wants",
+        "half a body that is not wanted",
     ],
 )
 async def test_heads_and_bodies_have_their_times(begun: bytes, seconds: int, limit: str | None) -> None:

@@ -8,8 +8,8 @@ from support.frontkit import State, serving
 
 
 @asynchronous
-async def test_connections_of_one_server_share_a_site() -> None:
-    """And those of another server do not; each connection asks for the service anew."""
+async def test_connections_of_one_server_share_a_state() -> None:
+    """And those of another server do not; each connection asks for the contract."""
     given = [serving().service, serving().service]
     make = ConnectionFactory(lambda: given[0], ConnectionLimits())
     state = State()

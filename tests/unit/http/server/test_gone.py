@@ -1,4 +1,4 @@
-"""Callers that are gone while their answer is made: nobody makes it any more (decision 0038)."""
+"""Callers that are gone while their answer is made: the work on it ends (decision 0038)."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def reset(connection: socket.socket) -> None:
 
 @pytest.mark.parametrize("how", ["reset", "close"])
 def test_tasks_and_connections_of_callers_that_gave_up(how: str, loop: str) -> None:
-    """Are what they were before, within seconds, however long the enricher may take: somebody else is answered meanwhile."""
+    """They are as before within seconds, however long the enricher may take. Another caller is answered meanwhile."""
     given: Serving = serving(slow=True)
     with served(given, limits=ConnectionLimits(connections=CALLERS, tick_s=0.05, half_closed_s=0.05), loop=loop) as (
         port,

@@ -7,7 +7,7 @@ from flagsvc.http.server.header_names import CONNECTION, MAX_LENGTH, MAX_SPELLIN
 
 
 def test_spellings() -> None:
-    """The case of letters does not matter; a name nobody reads has no kind."""
+    """The case of letters does not matter; a name that is not read has no kind."""
     names = HeaderNames({**HEADERS, b"x-key": KEY}, 0)
     for name, kind in (
         (b"origin", ORIGIN),

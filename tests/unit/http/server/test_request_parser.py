@@ -53,7 +53,7 @@ def test_cuts(tail: bytes, data: bytes, at: int, end: int) -> None:
 
 
 def test_a_sized_body_is_one_piece() -> None:
-    """Whatever looks like the end of a head in it; it ends where its length says."""
+    """It ends where its length says, also where something in it looks like the end of a head."""
     taken = parser()
     taken.state = BODY
     taken.remaining = 12
@@ -91,7 +91,7 @@ def test_targets(target: bytes, path: bytes, query: bytes) -> None:
 
 
 def test_headers() -> None:
-    """They go into the call, whatever the case of their names; those behind a chunked body do not."""
+    """They go into the call in every case of their names; those behind a chunked body do not."""
     taken = parser()
     taken.on_url(b"/")
     for name, value in (
@@ -148,7 +148,7 @@ def test_what_a_piece_brings(pieces: list[bytes], news: list[int], state: int) -
 
 
 def test_a_body_is_there_once() -> None:
-    """Whether it came in one part or in several; whoever takes it, or goes on, leaves nothing."""
+    """It may come in one part or in several; nothing is left when it is taken, or with the next request."""
     taken = opened()
     for parts, body in (([b"abc"], b"abc"), ([b"a", b"b", b"c"], b"abc")):
         taken.feed(POST + b"Content-Length: 3\r\n\r\n")

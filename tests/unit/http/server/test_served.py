@@ -84,7 +84,7 @@ def test_a_pipeline_on_a_socket(loop: str) -> None:
 
 
 def test_half_closed_on_a_socket(loop: str) -> None:
-    """Who sends no more still gets everything it asked for."""
+    """A caller that sends no more still gets everything it asked for."""
     given = serving(turns=True)
     with served(given, loop=loop) as (port, _), dialled(port) as caller:
         caller.sendall(get("/proxy?userId=somebody") * 50 + HEALTH)

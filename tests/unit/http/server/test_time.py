@@ -154,7 +154,7 @@ async def test_the_end_of_the_server_while_an_answer_is_made() -> None:
 
 @asynchronous
 async def test_the_end_of_the_server_in_the_middle_of_a_request() -> None:
-    """A request that does not get on is waited for less than otherwise; a body nobody wants is not waited for."""
+    """A request that does not get on is waited for less than otherwise; a body that is not wanted is not waited for."""
     begun = dial(serving(), LIMITS).send(POST)
     begun.connection.shutdown()
     begun.tick(4)

@@ -17,7 +17,7 @@ HEARTBEATS = [
 
 @pytest.mark.parametrize("heartbeat", HEARTBEATS)
 def test_a_heartbeat_comes_back(heartbeat: Heartbeat) -> None:
-    """Whatever is in it."""
+    """With all that is in it."""
     assert unpack(heartbeat.pack()) == heartbeat
 
 

@@ -23,7 +23,7 @@ def test_every_pair_is_there() -> None:
     ],
 )
 def test_what_the_server_says_decides(event: Event, roles: set[Role]) -> None:
-    """Whatever the role was before."""
+    """It does not matter what the role was before."""
     assert {TABLE[role, event].role for role in Role} == roles
 
 

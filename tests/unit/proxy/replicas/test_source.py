@@ -63,7 +63,7 @@ class Scene:
 @pytest.mark.parametrize("role", [Role.ALONE, Role.LEADER])
 @asynchronous
 async def test_who_asks_the_upstream(role: Role) -> None:
-    """Whoever leads or is alone; the fleet is told that it did, and whether that brought what it serves."""
+    """A replica that leads or is alone; the fleet is told that it did, and whether that brought what it serves."""
     scene = Scene(role)
     fetched = await scene.source.fetch('"tag"')
     assert fetched.body == b"fetched" and scene.upstream.etags == ['"tag"']
@@ -153,7 +153,7 @@ async def test_a_follower_that_becomes_the_leader_while_it_waits() -> None:
 
 @asynchronous
 async def test_one_that_is_taken_back_before_its_turn() -> None:
-    """Who was alone and waits for its moment to ask, and finds the fleet again, does not ask."""
+    """A replica that waits alone for its moment to ask, and finds the fleet again, does not ask."""
     scene = Scene(Role.ALONE)
     scene.fleet.configurations.accept(ONE)
     scene.fleet.turn.clear()
@@ -191,7 +191,7 @@ class Announcing(FakeSource):
 @pytest.mark.parametrize(("role", "heard"), [(Role.LEADER, True), (Role.ALONE, True), (Role.FOLLOWER, False)])
 @asynchronous
 async def test_news_of_the_upstream(role: Role, heard: bool) -> None:
-    """They count for whoever asks it; the fleet's count for all."""
+    """They count for the replica that asks it; the fleet's count for all."""
     scene, inner = Scene(role), Announcing()
     inner.told.set()
     source = FleetSource(inner, scene.fleet, scene.clock, 2.0)  # type: ignore[arg-type]

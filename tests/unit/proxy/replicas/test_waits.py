@@ -13,7 +13,7 @@ from support.aio import asynchronous
 
 @asynchronous
 async def test_an_event_in_time() -> None:
-    """It ends the wait, and leaves nobody asleep."""
+    """It ends the wait, and leaves no sleep behind."""
     clock, event = FakeClock(), asyncio.Event()
     waiting = asyncio.create_task(happens_within(clock, 5.0, event))
     await turns()

@@ -7,12 +7,12 @@ from datetime import date, datetime
 from flagsvc.engine.operators import OPERATORS
 from flagsvc.http.shapes import Schema
 from flagsvc.http.shapes.exact import Choice, Entry, Exact, List
+from flagsvc.server.shapes.strategies import WEIGHT_TYPE
 from flagsvc.server.store.checks import MAX_NAME_LENGTH, name_problem
+from flagsvc.server.store.roles import PROJECT_ROLES, ROOT_ROLES
 from flagsvc.server.store.texts import utf16_length
 
 TOKEN_KINDS = ("admin", "backend", "frontend", "personal")
-ROOT_ROLES = ("admin", "editor", "viewer")
-PROJECT_ROLES = ("owner", "member")
 LONGEST_LABEL = 255
 """UTF-16 code units of a name that is part of no path: a database's index takes only so much."""
 
@@ -103,7 +103,7 @@ VARIANTS = List(
         {
             "name": TEXT,
             "weight": NUMBER,
-            "weightType": Choice("variable", "fix"),
+            "weightType": Choice(*WEIGHT_TYPE.values),
             "stickiness": TEXT,
             "payload": OBJECT,
             "overrides": OBJECTS,
