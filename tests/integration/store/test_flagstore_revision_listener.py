@@ -31,11 +31,11 @@ for line in sys.stdin:
 store.close()
 """
 WITHIN_S, AT_ALL_S = 1.0, 10.0
-"""Of two changes one, of three two are heard within the first, each within the second, on a machine that stalls, too."""
+"""One of two changes, and two of three, are noticed within the first time; each within the second, also on a slow machine."""
 
 
 class Ear:
-    """A store, and what its watcher heard."""
+    """A store, and the revisions that its watcher got."""
 
     def __init__(self, url: str) -> None:
         self.log = RecordingLog()
@@ -50,12 +50,12 @@ class Ear:
             self.news.notify_all()
 
     def hears(self, revision: int, seconds: float = AT_ALL_S) -> bool:
-        """Return whether a revision is heard of in time."""
+        """Return whether a revision is noticed in time."""
         with self.news:
             return self.news.wait_for(lambda: revision in self.heard, seconds)
 
     def how_soon(self, revision: int) -> float:
-        """Return after how many seconds a revision is heard of; it must be at all."""
+        """Return the seconds until a revision is noticed; fail if it never is."""
         began = time.monotonic()
         assert self.hears(revision)
         return time.monotonic() - began
@@ -67,7 +67,7 @@ class Ear:
 
 @pytest.fixture
 def ear(database_url: str) -> Iterator[Ear]:
-    """Give a store that watches, and that has heard of the revision it began with."""
+    """Return a store with a watcher that has got the initial revision."""
     ear = Ear(database_url)
     assert ear.hears(ear.store.revision())
     yield ear
@@ -96,12 +96,12 @@ def fail_half_way(tx: Tx) -> None:
 
 
 def test_a_change_elsewhere_is_heard_within_a_second(ear: Ear, other: Store) -> None:
-    """A write in one store is known to the other at once, again and again."""
+    """Each write in one store is noticed quickly by the other."""
     assert sorted(ear.how_soon(write(other)) for _ in range(3))[1] < WITHIN_S
 
 
 def test_a_change_here_is_heard_once(ear: Ear) -> None:
-    """Whoever writes knows when the transaction ends; what the database says of it later is no news."""
+    """A writer's own watchers are called when its transaction ends; the database's later notification is ignored."""
     before = ear.store.revision()
     assert write(ear.store) == before + 1
     assert ear.heard.count(before + 1) == 1
@@ -128,7 +128,7 @@ def test_what_only_notes_is_not_heard(ear: Ear, other: Store) -> None:
 
 
 def test_a_change_of_another_process_is_heard(ear: Ear, database_url: str) -> None:
-    """Processes that share nothing but the database know of each other's changes."""
+    """Processes that share only the database notice each other's changes."""
     line, pipe = [sys.executable, "-c", WRITER, str(ROOT / "src"), database_url], subprocess.PIPE
     with subprocess.Popen(line, stdin=pipe, stdout=pipe, text=True) as program:
         assert program.stdin is not None and program.stdout is not None
@@ -143,7 +143,7 @@ def test_a_change_of_another_process_is_heard(ear: Ear, database_url: str) -> No
 
 
 def test_a_watcher_that_fails_is_asked_again(ear: Ear, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a watcher could not take up comes again: its failure does not leave it behind for good."""
+    """A watcher that failed gets the revision again, so it does not stay outdated."""
     monkeypatch.setattr("flagsvc.server.store.revision_listener.POLLS_BETWEEN_READS", 1)
     failures = [RuntimeError("the first time"), None]
     taken: list[int] = []
@@ -167,7 +167,7 @@ def test_a_closed_store_leaves_no_thread(database_url: str) -> None:
 
 
 def test_changes_are_heard_after_the_database_was_away(postgresql_url: str, outage: Callable[[bool], None]) -> None:
-    """A lost connection is made anew, with one line when it breaks and one when it works; what was told meanwhile is not lost."""
+    """After a lost connection the thread reconnects, with one log line at each end; changes in between are not lost."""
     ear = Ear(postgresql_url)
     other = open_store(postgresql_url, SystemClock(), RecordingLog())
     try:
