@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from flagsvc.core.version import VERSION
-from flagsvc.http.route import JSON_MEDIA, Documented, Parameter, R, RouteRow
+from flagsvc.http.media import JSON
+from flagsvc.http.route import Documented, Parameter, R, RouteRow
 from flagsvc.http.shapes import Shape, json_schema
 
 Json: TypeAlias = dict[str, Any]
@@ -97,20 +98,20 @@ def parameter(one: Parameter) -> Json:
 def request_body(row: RouteRow, shape: Shape) -> Json:
     """Return what a row wants of a body."""
     example = {} if row.example is None else {"example": row.example}
-    return {"required": row.body_needed, "content": {JSON_MEDIA: {"schema": json_schema(shape), **example}}}
+    return {"required": row.body_needed, "content": {JSON: {"schema": json_schema(shape), **example}}}
 
 
 def content_of(row: RouteRow) -> Json:
     """Return the member `content` of a row's answer when all is well: each media type with its schema; none for no body."""
     media = row.media.partition(";")[0]
-    found = {} if row.result is None and media == JSON_MEDIA else content(media, row.result)
-    found |= {} if row.as_json is None else content(JSON_MEDIA, row.as_json)
+    found = {} if row.result is None and media == JSON else content(media, row.result)
+    found |= {} if row.as_json is None else content(JSON, row.as_json)
     return {"content": found} if found else {}
 
 
 def failure(answer: Documented[R], error: Shape) -> Json:
     """Return what an answer is when not all is well; `error` is the shape of a body that is JSON."""
-    body = content(answer.media, error if answer.media == JSON_MEDIA else None) if answer.media else {}
+    body = content(answer.media, error if answer.media == JSON else None) if answer.media else {}
     return {"description": answer.description} | ({"content": body} if body else {})
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
 
+from flagsvc.http.media import JSON
 from flagsvc.http.shapes import Schema, Shape
 
-JSON_MEDIA = "application/json"
 
-
-@dataclass(frozen=True)
-class Parameter:
+class Parameter(NamedTuple):
     """A parameter of the query string. `repeated` tells that it may come several times.
 
     `style` names how a parameter that holds several values is written; `schema` replaces the schema of its `kind`.
@@ -23,10 +21,10 @@ class Parameter:
     kind: str = "string"
     repeated: bool = False
     style: str = ""
-    schema: Schema | None = field(default=None, hash=False)
+    schema: Schema | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class RouteRow:
     """One method of one path.
 
@@ -44,9 +42,9 @@ class RouteRow:
     query: tuple[Parameter, ...] = ()
     body: Shape | None = None
     body_needed: bool = True
-    example: Any = field(default=None, hash=False)
+    example: Any = None
     status: int = 200
-    media: str = JSON_MEDIA
+    media: str = JSON
     result: Shape | None = None
     as_json: Shape | None = None
     listed: bool = True
@@ -55,8 +53,7 @@ class RouteRow:
 R = TypeVar("R", bound=RouteRow)
 
 
-@dataclass(frozen=True)
-class Documented(Generic[R]):
+class Documented(NamedTuple, Generic[R]):
     """An answer that some rows can give when not all is well.
 
     Its body is the program's error where `media` is JSON, a text where it is another media type, and nothing where it is empty.
@@ -65,4 +62,4 @@ class Documented(Generic[R]):
     status: int
     description: str
     applies: Callable[[R], bool]
-    media: str = JSON_MEDIA
+    media: str = JSON

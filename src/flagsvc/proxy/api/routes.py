@@ -51,7 +51,7 @@ ALL = Condition(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ProxyRoute(RouteRow):
     """One method of one route. `path` is below the base path, unless `rooted`; a GET row answers HEAD too.
 

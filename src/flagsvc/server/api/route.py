@@ -23,7 +23,7 @@ class Auth(Enum):
     NONE = "none"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Route(RouteRow):
     """One method of one path.
 

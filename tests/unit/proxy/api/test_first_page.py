@@ -1,0 +1,44 @@
+"""The first page of a program, as text or JSON."""
+
+from __future__ import annotations
+
+import pytest
+from flagsvc.proxy.api.first_page import Place, as_json, as_text, prefers_json
+
+PLACES = [Place("GET", "/books", "List books"), Place("DELETE", "/books/1", "Remove a book", "a reader's card")]
+
+
+def test_as_text() -> None:
+    """One line for each endpoint, in columns, with what opens it."""
+    assert as_text("library", "lends books", PLACES).splitlines() == [
+        "library lends books.",
+        "",
+        "  GET     /books    List books",
+        "  DELETE  /books/1  Remove a book (a reader's card)",
+    ]
+
+
+def test_as_json() -> None:
+    """The same facts, by name."""
+    page = as_json("library", "lends books", PLACES)
+    assert (page["name"], page["description"]) == ("library", "lends books")
+    assert page["endpoints"][0] == {"method": "GET", "path": "/books", "description": "List books", "key": ""}
+
+
+@pytest.mark.parametrize(
+    ("accept", "expected"),
+    [
+        (None, False),
+        (b"*/*", False),
+        (b"application/json", True),
+        (b"text/html, application/json", True),
+        (b"text/html, application/json;q=0.9", False),
+        (b"application/json; charset=utf-8; q=0.5, text/plain;q=0.4", True),
+        (b"application/json;q=much", False),
+        (b"application/json;q=0", False),
+        (b"x" * 512 + b",application/json", False),
+    ],
+)
+def test_who_prefers_json(accept: bytes | None, expected: bool) -> None:
+    """Who asks for it at least as much as for text, within what is read of the header."""
+    assert prefers_json(accept) is expected
