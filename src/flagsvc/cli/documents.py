@@ -60,7 +60,7 @@ def fetch(url: str, token: str, header: str) -> bytes:
     require("cli")
     import httpx
 
-    from flagsvc.cli.batch.httpx_messages import in_words
+    from flagsvc.cli.batch.httpx_messages import describe_error
 
     shown = hide_credentials(url)
     headers = {"Accept": "application/json", "User-Agent": f"flagsvc/{VERSION}"} | ({header: token} if token else {})
@@ -69,7 +69,7 @@ def fetch(url: str, token: str, header: str) -> bytes:
     try:
         response = httpx.get(url, headers=headers, timeout=TIMEOUT_S)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise UpstreamError("network", f"cannot reach `{shown}`: {in_words(error)}") from None
+        raise UpstreamError("network", f"cannot reach `{shown}`: {describe_error(error)}") from None
     if response.status_code == 200:
         return response.content
     reason = REFUSALS.get(response.status_code, f"it redirects to `{response.headers.get('location')}`, ask there")

@@ -1,7 +1,7 @@
 """Write flags of a flag server to a file or to standard output, for `flagsvc validate` and `flagsvc import`.
 
-The file holds the flags with their metadata, and of one environment the strategies in their order and whether they are on; with
-them the context fields, segments (by name), tags, dependencies and links they use.
+The file contains the flags with their metadata, and their strategies, in order, and states in one environment. It also contains
+the context fields, segments (by name), tags, dependencies and links of the flags.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ examples
   flagsvc export --features new-checkout,dark-mode --environment production --format yaml --url …
   flagsvc export --tag release-42 --environment production --output release.yaml --force --url …
 
-exit code: 0; 1 the file cannot be written, or a flag of --features does not exist; 2 the server could not be asked
+exit code: 0; 1 the file cannot be written, or a flag of --features does not exist; 2 a request to the server failed
 """
 
 
@@ -68,7 +68,7 @@ def export(args: Namespace) -> int:
     kind = args.format or files.FORMATS.get(Path(path or "").suffix.lower(), "json")
     write_output(files.encode_file(data, kind), path, force=args.force)
     if unknown:
-        print(f"flagsvc export: warning: {without_order(unknown)}", file=sys.stderr)
+        print(f"flagsvc export: warning: {order_warning(unknown)}", file=sys.stderr)
     print(f"flagsvc export: {format_summary(data, path)}", file=sys.stderr)
     return 0
 
@@ -82,8 +82,8 @@ def export_flags(client: AdminClient, args: Namespace) -> strategy_order.Ordered
     return strategy_order.export_in_order(client, {"environment": args.environment, **query})
 
 
-def without_order(count: int) -> str:
-    """Return the warning about flags whose strategies have no place in the file."""
+def order_warning(count: int) -> str:
+    """Return the warning about flags whose strategies have no order in the file."""
     flags = tables.format_count(count, "flag")
     return (
         f"the server does not tell the order of strategies of {flags}, and the file does not hold it: "
@@ -97,7 +97,7 @@ def names_of(data: dict[str, Any]) -> list[str]:
 
 
 def report_missing(missing: list[str]) -> int:
-    """Say which flags do not exist, and return 1."""
+    """Print which flags do not exist, and return 1."""
     names = ", ".join(f"`{printable(name)}`" for name in missing)
     print(f"flagsvc export: nothing was written: the server has no flag {names}", file=sys.stderr)
     return 1

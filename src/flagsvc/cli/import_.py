@@ -1,10 +1,10 @@
 """Import a file of flags into a project and environment of a flag server, after it shows the changes.
 
-FILE is a data set, such as `flagsvc export` writes, or a whole request with `project`, `environment` and `data`; JSON or
-YAML, - for standard input. What --project and --environment say wins over the file.
+FILE is a data set, as `flagsvc export` writes it, or a whole request with `project`, `environment` and `data`; JSON or YAML, -
+for standard input. --project and --environment take precedence over the file.
 
-The server validates it first. What only the import would refuse is checked too, as by `flagsvc validate`. With errors or
-missing permissions nothing is imported. An import is one transaction: all of it, or nothing.
+The server validates the file first. The command also checks what only the import would reject, like `flagsvc validate`. With
+errors or missing permissions nothing is imported. An import is one transaction: all of it or nothing.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ EPILOG = f"""\
 what happens to a flag
   new       it is created in the project, in all of its environments
   changed   its metadata, tags and, in this environment, strategies are replaced by those of the file
-  left out  it is archived there: revive it first
-  Flags that FILE does not name, and other environments, stay as they are.
+  left out  it is archived on the server: revive it first
+  Flags that FILE does not name, and other environments, do not change.
 
 examples
   flagsvc import flags.json --url https://flags.example.com --token-file token --project default --environment production
   flagsvc import flags.json --url … --project default --environment production --dry-run
   flagsvc import request.yaml --url … --yes
 
-exit code: 0 imported, or with --dry-run nothing in the way of it; 1 it cannot be imported, or the answer was no; 2 the
-server could not be asked, or there was nobody to ask whether to go on
+exit code: 0 imported, or with --dry-run it can be imported; 1 it cannot be imported, or the import was not confirmed; 2 a
+request to the server failed, or there was no terminal to ask for confirmation
 """
 NO_USER = (
     "this is an admin token, which belongs to no user, and a flag server imports only for a user: give a personal access "
@@ -53,7 +53,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     session.add_file_arguments(parser, EPILOG)
     parser.add_argument("--dry-run", action="store_true", help="show what would change, and change nothing")
-    parser.add_argument("--yes", action="store_true", help="do not ask whether to go on")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
 
 def run(args: Namespace) -> int:

@@ -35,17 +35,16 @@ from flagsvc.settings.kinds import printable
 
 EPILOG = f"""\
 what is moved, in this order
-  projects that are missing, where TO makes projects over its API; environments that a project of TO lacks; custom strategy
-  types; context fields, of those that are there only the legal values that are missing; tag types that are missing;
-  segments with their constraints; of each environment the flags with their strategies in their order, variants, tags, links
-  and parents, in pieces of fewer than 512000 bytes; archived flags (one that only TO has archived is revived); users that
-  are missing, without a password and without a mail.
+  missing projects, if the API of TO can create projects; environments that a project of TO lacks; custom strategy types;
+  missing context fields, and missing legal values of existing ones; missing tag types; segments with their constraints; for
+  each environment the flags with their strategies in order, variants, tags, links and parents, in pieces of fewer than 512000
+  bytes; archived flags (one that is archived only on TO is revived); missing users, without a password and without a mail.
 
 what is not moved
   Secrets of API tokens, passwords, roles in projects, favourites, metrics, events, change requests, release plans.
 
-again
-  A second run moves what changed meanwhile, and says so where nothing did. After a run that stopped, the next goes on.
+further runs
+  A second run moves only what has changed since. After a run that stopped, the next one continues.
 
 {ABOUT_TOKENS.format(file="--from-token-file, --to-token-file", variable="the variables")}
 {ABOUT_CONNECTIONS.format(ca="each --…-ca-file")}
@@ -54,8 +53,8 @@ examples
   flagsvc move https://old.example.com https://new.example.com --from-token-file old.token --to-token-file new.token --yes
   flagsvc move OLD NEW --project shop,billing --to-project default --environment production …
 
-exit code: 0 moved, or nothing to move; with --dry-run: shown, and TO has not checked the flags yet, which it does piece by piece
-as they are moved; 1 TO refused a part of it; 2 a server could not be asked, or there was no terminal to ask whether to go on
+exit code: 0 moved, or nothing to move, or shown with --dry-run (TO checks the flags only while they are moved, piece by piece);
+1 TO rejected a part; 2 a request to a server failed, or there was no terminal to ask for confirmation
 """
 RESUME_HINT = "what was moved before this stays; the next run goes on from there"
 
@@ -75,7 +74,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="show what would change, flag by flag, and change nothing"
     )
-    parser.add_argument("--yes", action="store_true", help="do not ask whether to go on")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     for side in (FROM, TO):
         add_connection_arguments(parser.add_argument_group(side.address), side)
     add_timeout_argument(parser.add_argument_group("both"))

@@ -35,7 +35,7 @@ def run(args: Namespace) -> int:
 
 
 def _serve(resolved: Resolved) -> int:
-    """Serve with the options that were found."""
+    """Serve with the resolved options."""
     check_database(resolved)
     log_warnings(resolved)
     loaded = accepted_server(resolved)

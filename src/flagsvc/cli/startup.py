@@ -1,4 +1,4 @@
-"""What `flagsvc proxy` and `flagsvc server` say before they start, and how they tell why they do not."""
+"""Warnings and errors of `flagsvc proxy` and `flagsvc server` before they start."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 Besides the server's own validation, the command checks everything that the import would reject: a flagsvc server tries the
 import and rolls it back; for another server of the family the checks run here, with data from its admin API.
 
-FILE is a data set, such as `flagsvc export` writes, or a whole request with `project`, `environment` and `data`; JSON or
-YAML, - for standard input. What --project and --environment say wins over the file.
+FILE is a data set, as `flagsvc export` writes it, or a whole request with `project`, `environment` and `data`; JSON or YAML, -
+for standard input. --project and --environment take precedence over the file.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ examples
   flagsvc validate flags.json --url https://flags.example.com --token-file token --project default --environment production
   flagsvc export … | flagsvc validate - --url … --project default --environment production --json
 
---json prints `errors`, `warnings` and `permissions` as the server has them, `problems` (each with rule, flag, place and
-message) for what an import would refuse besides, and `unchecked` for what could not be checked
+--json prints the server's `errors`, `warnings` and `permissions`, further `problems` of an import (each with rule, flag, place
+and message), and `unchecked` for what could not be checked
 
 exit code: 0 it can be imported, perhaps with warnings; 1 it cannot (errors, missing permissions, violations of the schema);
-2 the server could not be asked
+2 a request to the server failed
 """
 
 

@@ -124,7 +124,7 @@ def test_what_cannot_be_is_refused(client: AppClient, wanted: dict[str, Any], me
     ],
 )
 def test_what_is_empty_is_refused(client: AppClient, wanted: dict[str, Any], messages: list[str]) -> None:
-    """All that is empty is told at once."""
+    """All empty members are reported together."""
     answer = client.post(PATH, {"tokenName": "t", "type": "backend", **wanted})
     details = [{"message": message} for message in messages]
     assert (answer.status, answer.json()) == (400, {"name": "BadDataError", "message": INVALID, "details": details})
@@ -255,7 +255,7 @@ def test_a_personal_token_is_no_api_token(client: AppClient) -> None:
 
 @pytest.mark.parametrize("by", ["secret", "masked secret"])
 def test_an_end_is_changed(client: AppClient, by: str) -> None:
-    """`PUT` gives a token another end, and an end that is past closes it at once."""
+    """`PUT` changes the expiry of a token; an expiry in the past takes effect immediately."""
     secret = made(client)["secret"]
     path = named(secret if by == "secret" else listed(client, "t")[0]["secret"])
     answer = client.put(path, {"expiresAt": "2031-01-01T00:00:00+02:00"})

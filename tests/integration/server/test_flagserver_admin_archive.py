@@ -1,4 +1,4 @@
-"""Archived features on the admin API: put away, taken out, deleted (the real server's archive endpoints)."""
+"""Features on the admin API: archived, revived, deleted (the real server's archive endpoints)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def names(client: AppClient) -> list[str]:
 
 
 def test_there_and_back(client: AppClient) -> None:
-    """What was put away comes back switched off, until it is deleted."""
+    """An archived feature is revived switched off, unless it was deleted."""
     assert client.post(f"{PROJECT}/archive", {"features": ["a", "b", "nosuch"]}).status == 202
     assert names(client) == ["parent", "child"]
     assert client.post(f"{FEATURES}/a/environments/development/on").json()["name"] == "ArchivedFeatureError"

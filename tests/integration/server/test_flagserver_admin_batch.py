@@ -70,7 +70,7 @@ def test_an_admin_token_validates_and_exports_but_does_not_import(client: AppCli
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_who_may_not_ask(client: AppClient, operation: str) -> None:
-    """Nobody without a token, and no client's token."""
+    """Requests without a token, or with a client's token, are rejected."""
     assert client.post(f"{PLACE}/{operation}", REQUEST, token=None).status == 401
     assert client.post(f"{PLACE}/{operation}", REQUEST, token=BACKEND_SECRET).status == 403
     assert client.get(f"{PLACE}/{operation}").status == 405

@@ -34,7 +34,7 @@ def of(client: AppClient, name: str) -> Any:
 
 
 def test_a_child_has_one_parent(client: AppClient) -> None:
-    """A new one takes the place of the last; variants count only where the parent must be on."""
+    """A new dependency replaces the last one; variants count only where the parent must be on."""
     assert of(client, "child") == [{"feature": "parent", "enabled": True, "variants": []}]
     assert client.get(f"{FEATURES}/parent").json()["children"] == ["child"]
     url = f"{FEATURES}/child/dependencies"

@@ -39,7 +39,7 @@ def test_on_and_off(client: AppClient) -> None:
 
 
 def test_a_change_of_nothing_is_no_event(client: AppClient) -> None:
-    """Only what changed is told."""
+    """Only changes have events."""
     kinds = []
     for act in ("off", "on", "on", "off"):
         client.post(f"{STATE}/{act}")
@@ -86,7 +86,7 @@ def test_several_at_once(client: AppClient) -> None:
 
 
 def test_variants(client: AppClient) -> None:
-    """They are given in several environments at once; in one, only where the feature has some already."""
+    """They can be set in several environments together; in a single one, only if the feature already has variants."""
     refused = client.put(f"{STATE}/variants", [{"name": "v", "weight": 1}])
     assert (refused.status, refused.json()["name"]) == (403, "InvalidOperationError")
     pushed = client.put(

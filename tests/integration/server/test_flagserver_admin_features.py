@@ -81,7 +81,7 @@ def test_what_cannot_be_created(client: AppClient, project: str, body: Any, stat
 
 
 def test_the_limit_of_a_project(client: AppClient) -> None:
-    """A project takes as many active features as it may."""
+    """A project accepts active features up to its limit."""
     url = "/api/admin/projects/small/features"
     assert client.post(url, {"name": "a"}).status == 201
     answer = client.post(url, {"name": "b"})
@@ -105,7 +105,7 @@ def test_naming_patterns(client: AppClient) -> None:
 
 
 def test_a_naming_pattern_that_would_not_end(client: AppClient) -> None:
-    """Wherever a name is new, a pattern that takes too many steps refuses it in time, and takes a name that it can check."""
+    """Every way to create a feature rejects a name that takes too many steps to check, and accepts one that can be checked."""
     frozen, name = "/api/admin/projects/frozen/features", "a" * 32
     assert client.post(frozen, {"name": "aab"}).status == 201
     answers = [
@@ -133,7 +133,7 @@ def test_tags(client: AppClient) -> None:
 
 
 def test_replacing(client: AppClient) -> None:
-    """What is absent is set back; the name stays; `archived` puts away and takes out."""
+    """Absent members get their defaults; the name stays; `archived` archives and revives."""
     client.post(FEATURES, {"name": "a", "description": "x", "type": "experiment", "impressionData": True})
     changed = client.put(f"{FEATURES}/a", {"stale": True}).json()
     assert (changed["description"], changed["type"], changed["stale"]) == (None, "release", True)
@@ -146,7 +146,7 @@ def test_replacing(client: AppClient) -> None:
 
 
 def test_patching(client: AppClient) -> None:
-    """A JSON Patch of what describes a feature; all that is wrong with the outcome is told."""
+    """A JSON Patch changes the description of a feature; all problems of the result are reported."""
     client.post(FEATURES, {"name": "a", "description": "x"})
     url = f"{FEATURES}/a"
     changed = client.ask("PATCH", url, [{"op": "replace", "path": "/stale", "value": "true"}]).json()

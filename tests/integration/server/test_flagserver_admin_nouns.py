@@ -103,7 +103,7 @@ def test_what_is_used_and_cannot_go(client: AppClient) -> None:
 
 @pytest.mark.parametrize("number", ["99", "-1", "99999999999", "1e300", "9223372036854775808"])
 def test_numbers_of_no_segment(client: AppClient, number: str) -> None:
-    """Whatever their size they are not found."""
+    """Ids of any size are not found."""
     assert client.get(f"{ADMIN}/segments/{number}").status == 404
     assert client.put(f"{ADMIN}/segments/{number}", SEGMENT).status == 404
     assert client.delete(f"{ADMIN}/segments/{number}").status == 404
@@ -142,7 +142,7 @@ def test_the_segments_of_a_strategy_need_a_permission(client: AppClient) -> None
 
 
 def test_owners_and_what_belongs_to_their_project(client: AppClient) -> None:
-    """They make, change and delete it; what belongs to all, or to another project, they do not, whatever the body says."""
+    """They create, change and delete it; with any body they cannot change what belongs to all or to another project."""
     mine, path = {"project": "default"}, f"{ADMIN}/segments"
     client.post(path, SEGMENT)
     client.post(path, SEGMENT | {"name": "far", "project": "other"})
@@ -186,7 +186,7 @@ def test_tags_need_a_permission_for_the_features_project(client: AppClient) -> N
 
 
 def test_a_change_is_a_new_revision_and_reading_is_none(client: AppClient) -> None:
-    """Clients see another set of segments at once; a refused call changes nothing."""
+    """Clients get changed segments immediately; a rejected call changes nothing."""
     before = client.server.store.revision()
     client.get(f"{ADMIN}/segments")
     client.post(f"{ADMIN}/segments/validate", {"name": "free"})

@@ -46,7 +46,7 @@ def made(client: AppClient, description: str = "x", token: str = EDITOR_SECRET) 
 
 
 def test_a_user_is_told_who_they_are(client: AppClient) -> None:
-    """The answer has the user and every permission with its place; nobody keeps it."""
+    """The answer has the user and every permission with its place; it must not be cached."""
     answer = client.get(PATH, token=EDITOR_SECRET)
     content = answer.json()
     assert (answer.status, answer.headers["cache-control"]) == (200, "no-store")
@@ -161,7 +161,7 @@ def test_descriptions_and_numbers_are_limited(client: AppClient) -> None:
 
 
 def test_only_users_have_tokens_of_their_own(client: AppClient) -> None:
-    """An admin token is nobody whom a token could belong to."""
+    """An admin token has no personal tokens."""
     body = {"description": "x", "expiresAt": END}
     answers = [client.get(TOKENS, token=ADMIN_SECRET), client.post(TOKENS, body, token=ADMIN_SECRET)]
     answers.append(client.delete(f"{TOKENS}/1", token=ADMIN_SECRET))

@@ -63,7 +63,7 @@ def names(client: AppClient, query: str = "", token: str = BACKEND_SECRET) -> li
 
 
 def test_the_document(client: AppClient) -> None:
-    """It is JSON with an entity tag, which stands in it as well; HEAD has no body."""
+    """It is JSON with an entity tag, which it also contains; HEAD has no body."""
     answer = ask(client)
     document = answer.json()
     assert (answer.status, answer.headers["content-type"]) == (200, "application/json; charset=utf-8")
@@ -96,12 +96,12 @@ def test_the_document(client: AppClient) -> None:
     ],
 )
 def test_what_a_token_sees(client: AppClient, token: str, query: str, expected: list[str]) -> None:
-    """The token's projects bound what is seen; filters narrow it; a project filter is heard with a token of all projects only."""
+    """The token's projects limit the document; filters narrow it; a project filter works only with a token of all projects."""
     assert names(client, query, token) == expected
 
 
 def test_the_environment_is_the_tokens(client: AppClient) -> None:
-    """What is on, is on in the environment of the token, whatever is asked for."""
+    """The token's environment decides which flags are on, with any query."""
     features = ask(client, "?environment=development", TWO_PROJECTS).json()["features"]
     assert [feature["name"] for feature in features if feature["enabled"]] == ["b-flag"]
 
@@ -127,7 +127,7 @@ def test_the_environment_is_the_tokens(client: AppClient) -> None:
     ],
 )
 def test_filters_that_are_none(client: AppClient, query: str, messages: list[str]) -> None:
-    """A filter that means nothing is a 400 that says so, all of them at once."""
+    """Invalid filters are a 400 that names all of them."""
     answer = ask(client, query)
     details = [{"message": message} for message in messages]
     assert (answer.status, answer.json()) == (400, {"name": "BadDataError", "message": MANY, "details": details})

@@ -186,7 +186,7 @@ def test_which_hour(client: AppClient, stop: Any, shown: str | None) -> None:
 
 
 def test_bulk(client: AppClient) -> None:
-    """A server in between reports for many: counts of the token's environment, and applications as it tells them."""
+    """A server in between reports for many: counts of the token's environment, and applications as reported."""
     told = {"appName": "a", "instanceId": "i", "environment": "far", "started": MOMENT, "interval": 1}
     page = {"appName": "b", "instanceId": "", "environment": "development", "sdkType": "frontend", "sdkVersion": "js:1"}
     counts = {"featureName": "one", "appName": "a", "yes": 1, "no": 2, "variants": {"green": 1}}
@@ -237,7 +237,7 @@ def test_bodies_that_are_not_json(client: AppClient, path: str) -> None:
 
 
 def test_a_token_counts_for_its_projects_alone(client: AppClient) -> None:
-    """What it reports of the flags of another is left out, in both forms; what stands beside it is taken."""
+    """Counts of flags of other projects are dropped, in both forms; other counts in the report are stored."""
     flags = Flags()
     flags.feature("theirs", project="other")
     with client.server.store.writing(None) as tx:

@@ -1,4 +1,4 @@
-"""Who may do what, and which secret stands for whom."""
+"""Permissions of actors, and the holders of secrets."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_what_nobody_was_given_stands_for_nobody(keyring: Keyring, secret: str) 
 
 
 def test_a_stored_hash_is_no_secret(keyring: Keyring, store: Store) -> None:
-    """Whoever reads the database cannot enter with what they find there."""
+    """The content of the database does not allow anybody to authenticate."""
     with store.reading() as tx:
         rows = tx.db.execute(select(tokens)).all()
     assert len(rows) == 5
@@ -155,7 +155,7 @@ def test_a_stored_hash_is_no_secret(keyring: Keyring, store: Store) -> None:
 
 
 def test_an_expired_token_opens_nothing(keyring: Keyring, clock: FakeClock, store: Store) -> None:
-    """From the very moment a token ends it stands for nobody."""
+    """A token is invalid from its expiry on."""
     ends = datetime(2031, 1, 1, tzinfo=UTC).timestamp()
     for moment, known in ((ends - 1, True), (ends, False), (ends + 1, False)):
         later = Keyring(store, FakeClock(moment), RecordingLog())
@@ -187,7 +187,7 @@ def test_a_change_reaches_the_keyring(keyring: Keyring, store: Store) -> None:
 def test_the_old_keys_serve_while_the_database_is_away(
     keyring: Keyring, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A keyring that cannot be read anew keeps what it has, and says so to its caller."""
+    """A keyring that cannot be reloaded keeps its entries and raises."""
 
     def reading() -> object:
         raise DatabaseError("away")
@@ -227,7 +227,7 @@ def test_when_tokens_were_seen_is_stored_now_and_then(keyring: Keyring, store: S
 def test_what_could_not_be_stored_is_stored_later(
     keyring: Keyring, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A database that is away delays when tokens were seen, and hurts nobody."""
+    """An outage of the database only delays storing the last use of tokens."""
 
     def recording() -> object:
         raise DatabaseError("away")

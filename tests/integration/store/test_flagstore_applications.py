@@ -72,7 +72,7 @@ def test_an_application_registers(store: Store) -> None:
 
 
 def test_registering_again_changes_what_is_told(store: Store) -> None:
-    """A later registration moves the time and what it tells; what it does not tell stays. Reports of usage are such."""
+    """A later registration updates the time and what it reports; the rest stays. Reports of usage work the same way."""
     tell(store, Registration("app", "development", "i", strategies=("a",), sdk_version="sdk:1", sdk_type="backend"))
     tell(after(store, minutes=1), Registration("app", "production", "i", strategies=("b",)))
     tell(after(store, minutes=2), Registration("app", "development", "i", client_ip="10.0.0.1", registered=False))

@@ -106,7 +106,7 @@ def test_an_empty_list_of_features_alone_is_everything(scene: Scene) -> None:
 
 
 def test_a_query_must_say_something() -> None:
-    """Neither names nor a tag nor a project is a 400 that tells of each alternative."""
+    """A query without names, tag and project is a 400 that names each alternative."""
     with pytest.raises(ShapeError) as found:
         check(EXPORT_QUERY, {"environment": "development"})
     assert len(found.value.details) > 3
@@ -195,7 +195,7 @@ def test_owned_context_fields_say_so(scene: Scene) -> None:
 
 
 def test_an_export_is_noted_without_a_change(scene: Scene) -> None:
-    """The event holds the first names and who got them; no revision is made, so nobody rebuilds a document."""
+    """The event has the first names and the actor; the revision does not change, so no document is rebuilt."""
     before = scene.store.revision()
     result = scene.export()
     names = [each["name"] for each in result["features"]]

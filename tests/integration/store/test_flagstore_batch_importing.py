@@ -90,7 +90,7 @@ def test_each_check_answers(scene: Scene, lists: Json, status: int, message: str
 
 
 def test_the_first_check_answers(scene: Scene) -> None:
-    """Of everything at once the first check in the order of the document answers."""
+    """With all problems together, the first check in the order of the document answers."""
     left = {name: entries for lists, *_ in CHECKS for name, entries in lists.items()}
     order = [
         "x is not",
@@ -183,7 +183,7 @@ TOLD = [
 
 
 def test_an_import_tells_what_it_did(scene: Scene) -> None:
-    """Each thing that came to be has its event, in the order of the steps; a second import tells of new strategies alone."""
+    """Each created object has its event, in the order of the steps; a second import has events only for new strategies."""
     scene.load(WHOLE)
     assert scene.events() == TOLD
     first = scene.export()
@@ -212,7 +212,7 @@ def test_empty_data_tells_that_it_was_imported(scene: Scene) -> None:
 
 @pytest.mark.parametrize("request_of", ["featureStrategies", "featureEnvironments", "dependencies"])
 def test_where_changes_must_be_requested(scene: Scene, request_of: str) -> None:
-    """Strategies nobody imports there; states and dependencies only who may go around; metadata everybody."""
+    """There no user can import strategies; only users who may skip change requests import states and dependencies."""
     with scene.store.writing(None) as tx:
         places = [{"project": "default", "environment": "development"}]
         tx.db.execute(insert(state).values(key="changeRequests", value=places))
@@ -233,7 +233,7 @@ def test_where_changes_must_be_requested(scene: Scene, request_of: str) -> None:
 
 
 def test_a_large_import_takes_few_statements(scene: Scene) -> None:
-    """Rows go to the database many at a time: a hundred times as many features take a few times the statements."""
+    """Rows are written in bulk: a hundred times as many features need only a few times the statements."""
 
     def statements(prefix: str, count: int) -> int:
         names = [f"{prefix}{number}" for number in range(count)]

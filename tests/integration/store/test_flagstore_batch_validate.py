@@ -92,7 +92,7 @@ def test_nothing_is_written(scene: Scene) -> None:
     ],
 )
 def test_there_must_be_a_target(scene: Scene, project: str, environment: str, message: str) -> None:
-    """A project or environment that is not there is a 404 that names it, whatever the data set has."""
+    """A missing project or environment is a 404 that names it, with any data set."""
     with pytest.raises(Refusal) as found:
         scene.validate(EVERYTHING | {"project": project, "environment": environment})
     assert (found.value.name, found.value.status, found.value.message) == ("NotFoundError", 404, message)
@@ -115,7 +115,7 @@ def test_delete_is_asked_for_by_strategies_here(scene: Scene) -> None:
 
 
 def test_statements_grow_with_chunks_alone(scene: Scene) -> None:
-    """Ten features take the same number of statements as four hundred, and two thousand few more."""
+    """Ten features need the same number of statements as four hundred, and two thousand a few more."""
 
     def asked(count: int) -> int:
         names = [f"new{number}" for number in range(count)]
@@ -129,7 +129,7 @@ def test_statements_grow_with_chunks_alone(scene: Scene) -> None:
 
 
 def test_a_pattern_that_would_not_end_is_told(scene: Scene) -> None:
-    """What the naming pattern takes too long for is told by itself, beside what does not match; the others are fine."""
+    """Names that take too many steps are reported separately from those that do not match; other names pass."""
     names = ["a" * 32, "b", "ab", "a" * 30]
     found = scene.validate(body(project="frozen", features=[feature(name) for name in names]), VIEWER)
     mismatch, unchecked = found["errors"]

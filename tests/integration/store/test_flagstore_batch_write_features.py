@@ -97,7 +97,7 @@ def test_of_an_existing_feature_the_last_entry_counts(scene: Scene) -> None:
 
 
 def test_others_stay(scene: Scene) -> None:
-    """What the data set does not name is untouched, and nothing is told of what did not change."""
+    """Other features do not change, and unchanged features have no events."""
     before = shown(scene, "OLD")
     scene.load(body(features=[feature("here"), feature("new")]))
     assert shown(scene, "OLD") == before
@@ -159,7 +159,7 @@ def test_the_pattern_is_told_with_its_example(scene: Scene) -> None:
 
 
 def test_archived_features_do_not_count_for_the_limit(scene: Scene) -> None:
-    """Up to the limit is fine, and what comes in archived takes no place."""
+    """Features up to the limit are accepted, and archived ones do not count."""
     scene.load(body(project="small", features=[feature("gone", archived=True), feature("one"), feature("two")]))
     assert scene.refusal(body(project="small", features=[feature("three")])).message == FULL
     scene.load(body(project="small", features=[feature("one", archived=True), feature("three")]))

@@ -283,7 +283,7 @@ def test_what_is_switched_on_has_a_strategy(scene: Scene, before: list[Json]) ->
 
 
 def test_switching_off_and_on(scene: Scene) -> None:
-    """A state that is as wanted already is told to nobody."""
+    """An unchanged state has no event."""
     scene.load(body(featureEnvironments=[place("here", enabled=True), place("too")]))
     scene.load(body(featureEnvironments=[place("here", enabled=True)]))
     scene.load(body(featureEnvironments=[place("here")]))
@@ -292,7 +292,7 @@ def test_switching_off_and_on(scene: Scene) -> None:
 
 
 def test_states_that_cannot_be(scene: Scene) -> None:
-    """Unknown features, those of other projects and archived ones are not switched; whoever may not create strategies is told."""
+    """Unknown features, those of other projects and archived ones are not switched; a missing permission is an error."""
     assert scene.refusal(body(featureEnvironments=[place("nobody")])).status == 404
     assert 'in project "other"' in scene.refusal(body(featureEnvironments=[place("there", enabled=True)])).message
     found = scene.refusal(body(features=[feature("here", archived=True)], featureEnvironments=[place("here")]))
@@ -316,7 +316,7 @@ def test_dependencies_need_a_child_with_a_project(scene: Scene) -> None:
 
 
 def test_dependencies_are_written(scene: Scene) -> None:
-    """A chain may come in at once; a parent that is to be off has no variants; a child's new parents take the place of its old."""
+    """One import can create a chain; a parent that must be off has no variants; new parents replace old ones."""
     features = [feature(name, project="x") for name in "abc"]
     off = {"feature": "c", "enabled": False, "variants": ["v"]}
     on = {"feature": "b", "variants": ["v"]}

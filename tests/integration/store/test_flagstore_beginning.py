@@ -62,7 +62,7 @@ def rows(store: Store, *columns: Any) -> list[tuple[Any, ...]]:
 
 
 def holder(store: Store, secret: str) -> Actor:
-    """Return whom a secret stands for."""
+    """Return the holder of a secret."""
     keyring = Keyring(store, FakeClock(), RecordingLog())
     keyring.load()
     found = keyring.find(secret)

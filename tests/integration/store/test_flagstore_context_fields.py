@@ -1,4 +1,4 @@
-"""Context fields: made, written anew, deleted, and their legal values."""
+"""Context fields: created, changed, deleted, and their legal values."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_field_is_made_and_shown(nouns: Nouns) -> None:
 
 
 def test_what_cannot_be_made(nouns: Nouns) -> None:
-    """What is taken comes before what is wrong; only the first that is wrong is told."""
+    """A name in use is reported before other problems; only the first problem is reported."""
     create = context_fields.create
     assert nouns.refusal(create, {"name": "userId", "description": "d" * 251})[:2] == (409, "NameExistsError")
     assert nouns.refusal(create, {"name": "a b", "description": "d" * 251})[2] == [
@@ -81,7 +81,7 @@ def test_a_field_is_written_anew(nouns: Nouns) -> None:
 
 
 def test_legal_values(nouns: Nouns) -> None:
-    """One is added at the end, or described anew where it is; one that is not there is removed without a word."""
+    """A new value is added at the end, an existing one gets a new description; removing an unknown one is not an error."""
     change, remove = context_fields.set_legal_value, context_fields.remove_legal_value
     nouns.write(change, "plan", {"value": "wood", "description": "d"})
     nouns.write(change, "plan", {"value": "gold", "description": "first"})
@@ -113,6 +113,6 @@ def test_where_a_field_is_used(nouns: Nouns) -> None:
 
 
 def test_fields_come_by_name(nouns: Nouns) -> None:
-    """The list is in the order of names, whatever the sort order says."""
+    """The list is sorted by name, not by sort order."""
     names = [each["name"] for each in nouns.read(context_fields.list_fields)]
     assert names == sorted(names)

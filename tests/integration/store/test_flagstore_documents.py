@@ -1,4 +1,4 @@
-"""The client-features documents: what is in them, and when they are read anew."""
+"""The client-features documents: their content, and when they are read again."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_filters(store: Store, documents: Documents, query: DocumentQuery, expec
 
 
 def test_the_query_is_shown(store: Store, documents: Documents) -> None:
-    """A document tells which filters it was made with, those that are set."""
+    """A document contains the filters of its query that are set."""
     query = DocumentQuery("development", projects=("default",), prefix="a", tags=(("simple", "red"),))
     shown = {"tag": [["simple", "red"]], "project": ["default"], "namePrefix": "a", "environment": "development"}
     assert read(documents.get(query))["query"] == {**shown, "inlineSegmentConstraints": False}
@@ -196,7 +196,7 @@ def test_a_feature_alone(store: Store, documents: Documents) -> None:
 
 
 def test_the_tag_is_of_the_content_and_the_revision(store: Store, documents: Documents) -> None:
-    """The entity tag stands in the document too; the gzip form is the same document."""
+    """The document contains the entity tag too; the gzip form is the same document."""
     write(store, *(f"feature-{number}" for number in range(20)))
     document = documents.get(DEVELOPMENT)
     meta = read(document)["meta"]
@@ -206,7 +206,7 @@ def test_the_tag_is_of_the_content_and_the_revision(store: Store, documents: Doc
 
 
 def test_a_commit_is_seen_by_the_next_request(store: Store, documents: Documents) -> None:
-    """What was committed here is in the next document, and nothing outdated is given at once."""
+    """The next document contains a local commit, and the cache returns nothing outdated."""
     write(store, "one")
     assert names(documents.get(DEVELOPMENT)) == ["one"]
     assert documents.get_cached(DEVELOPMENT) is documents.get(DEVELOPMENT)
@@ -224,7 +224,7 @@ def write_more(store: Store, name: str) -> None:
 
 
 def test_a_change_of_another_server_arrives(store: Store, documents: Documents, database_url: str) -> None:
-    """What another server commits to the same database is heard of by itself."""
+    """The server notices commits of another server in the same database."""
     write(store, "one")
     documents.get(DEVELOPMENT)
     told = threading.Event()
@@ -289,7 +289,7 @@ def frail(failing: Failing, clock: FakeClock, log: RecordingLog) -> Documents:
 def test_the_old_documents_are_served_while_the_database_is_away(
     store: Store, failing: Failing, frail: Documents, clock: FakeClock, log: RecordingLog
 ) -> None:
-    """Without the database the last document is served, asked for anew at most once a second, and said once in the log."""
+    """Without the database the last document is served; reads are retried at most once a second, with one log line."""
     write(store, "one")
     before = frail.get(DEVELOPMENT)
     write_more(store, "two")
@@ -329,7 +329,7 @@ def test_one_thread_reads_for_all(store: Store, failing: Failing, frail: Documen
 
 
 def test_readers_and_writers_at_once(store: Store, documents: Documents) -> None:
-    """Whoever writes and then asks sees what was written, whatever others do meanwhile."""
+    """A read after a write sees the write, also with parallel readers and writers."""
     missed: list[str] = []
 
     def work(number: int) -> None:

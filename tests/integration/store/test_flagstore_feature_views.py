@@ -55,7 +55,7 @@ def test_all_of_many(store: Store) -> None:
 
 
 def test_many_names_at_once(store: Store) -> None:
-    """Archive, revive, mark and delete take as many as there are; so does the look for legal values."""
+    """Archive, revive, mark and delete work for any number of names, and so does reading legal values."""
     with store.writing(ADMIN) as tx:
         assert len(read_legal_values(tx, NAMES)) == COUNT
         features.set_stale(tx, "default", NAMES, stale=True)
@@ -69,7 +69,7 @@ def test_many_names_at_once(store: Store) -> None:
 
 
 def test_collaborators(store: Store) -> None:
-    """Whoever changed a feature, the last first; one who is no user is called as the event calls him."""
+    """The authors of changes, the most recent first; the event names an author who is not a user."""
     place = strategies.StrategyPlace("default", NAMES[0], "development")
     for actor in (ADMIN, Actor(-42, "a token", "token", "admin"), ADMIN):
         with store.writing(actor) as tx:

@@ -27,7 +27,7 @@ def store(database_url: str) -> Iterator[Store]:
 
 
 def holder(store: Store, secret: str | None) -> Actor:
-    """Return whom a secret stands for."""
+    """Return the holder of a secret."""
     keyring = Keyring(store, SystemClock(), RecordingLog())
     keyring.load()
     found = keyring.find(secret or "")
@@ -82,7 +82,7 @@ def test_where_there_is_a_token_nothing_is_made(store: Store) -> None:
 
 
 def test_servers_that_start_at_once_make_one_token(store: Store, database_url: str) -> None:
-    """Of several servers on one new database, one tells a secret."""
+    """Of several servers on one new database, only one creates a token."""
     with ThreadPoolExecutor(4) as pool:
         made = list(pool.map(lambda _: create_first_token(store), range(4)))
     assert sum(secret is not None for secret in made) == 1

@@ -111,7 +111,7 @@ def test_migrating_again_changes_nothing(engine: Engine) -> None:
 
 
 def test_a_database_of_a_newer_version_is_refused(engine: Engine) -> None:
-    """An older server does not touch what it does not understand, and says which version made it."""
+    """An older server does not change a newer database, and reports its version."""
     migrate(engine)
     with engine.begin() as db:
         db.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
@@ -133,7 +133,7 @@ def test_a_database_of_another_program_is_refused(engine: Engine) -> None:
 
 
 def test_a_step_that_fails_leaves_nothing(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All steps stand in one transaction: a database is migrated or as it was."""
+    """All steps run in one transaction: a database is migrated or unchanged."""
 
     def upgrade(config: Config, target: str) -> None:
         real(config, target)

@@ -75,7 +75,7 @@ def test_what_cannot_be_made(nouns: Nouns) -> None:
 
 
 def test_there_are_so_many_segments_and_no_more(nouns: Nouns, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The limit of the server is told by its name."""
+    """The error names the server's limit."""
     monkeypatch.setattr(segments, "MAX_SEGMENTS", 2)
     for name in ("a", "b"):
         nouns.write(segments.create, wanted(name))
@@ -114,7 +114,7 @@ def test_the_segments_of_a_strategy(nouns: Nouns) -> None:
 
 
 def test_where_a_segment_is_used(nouns: Nouns) -> None:
-    """Features in use count, archived ones do not; a project may not take it from strategies of others."""
+    """Active features count, archived ones do not; a segment in use by other projects cannot move to one project."""
     number = nouns.write(segments.create, wanted())["id"]
     nouns.write(segments.set_segments, ARCHIVED, [number], **HERE)
     assert nouns.read(segments.strategies_using, number) == []

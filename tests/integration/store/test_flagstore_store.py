@@ -19,7 +19,7 @@ from flagsvc.testing import FakeClock, RecordingLog
     [":memory:", "sqlite://", "sqlite:///:memory:", "sqlite:///file::memory:", "sqlite:///file:x?mode=memory"],
 )
 def test_a_database_in_memory_is_refused(database: str) -> None:
-    """Every connection would see another one; it is told what to give instead."""
+    """Every connection would have its own database; the error says what to give instead."""
     with pytest.raises(DatabaseError, match="in memory is not supported: give the path of a file"):
         database_url(database)
 
@@ -55,7 +55,7 @@ def test_the_moment_of_a_writer_is_when_its_turn_came(database_url: str) -> None
 
 
 def test_options_of_an_sqlite_address_are_refused() -> None:
-    """`mode=ro` would be ignored: that is told, and nothing is opened."""
+    """`mode=ro` would be ignored, so it is an error, and nothing is opened."""
     with pytest.raises(DatabaseError, match="takes no options: `mode` is not understood"):
         database_url("sqlite:////var/flags.db?mode=ro")
 

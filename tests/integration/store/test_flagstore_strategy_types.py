@@ -1,4 +1,4 @@
-"""Strategy types: made, written anew, deprecated, deleted."""
+"""Strategy types: created, changed, deprecated, deleted."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_type_is_made_and_shown(nouns: Nouns) -> None:
 
 
 def test_what_cannot_be_made(nouns: Nouns) -> None:
-    """Everything that is wrong is told at once; a name is there once."""
+    """All problems are reported together; names are unique."""
     bad = {"name": "a b", "parameters": [{"name": "", "type": "list"}, {"name": "", "type": "list"}]}
     assert nouns.refusal(strategy_types.create, bad) == (
         400,

@@ -32,7 +32,7 @@ def values(nouns: Nouns, feature: str = "web") -> list[str]:
 
 
 def test_a_tag_is_made(nouns: Nouns) -> None:
-    """White space at the ends is dropped, also what only JavaScript takes for it; type and value name it."""
+    """White space at the ends is removed, as JavaScript defines it; type and value identify a tag."""
     assert nouns.write(tags.create, tag("\ufeff\u00a0 two words\n", color="#000000")) == tag("two words")
     assert nouns.read(tags.list_tags) == nouns.read(tags.list_tags, "simple") == [tag("two words")]
     assert nouns.read(tags.list_tags, "team") == []
@@ -85,7 +85,7 @@ def test_what_cannot_be_tagged(nouns: Nouns) -> None:
 
 
 def test_tags_of_a_feature_change(nouns: Nouns) -> None:
-    """What is to be added comes on first, what is to be removed goes off then; only what was there is told of."""
+    """Tags are added first, then removed; only actual changes have events."""
     nouns.write(tags.add_to_feature, "web", tag("first"))
     found = nouns.write(
         tags.change_tags_of_feature, "web", [tag("second"), tag("third")], [tag("first"), tag("third"), tag("never")]

@@ -71,7 +71,7 @@ def test_reports_are_added_up(store: Store) -> None:
 
 
 def test_no_count_is_lost_between_writers(store: Store) -> None:
-    """Many that report at once lose nothing."""
+    """Parallel reports lose no counts."""
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: report(store, count(1, 2, variants={"a": 1})), range(40)))
     [row] = shown(store)
@@ -174,14 +174,14 @@ def test_a_feature_was_seen(store: Store) -> None:
 
 
 def test_usage_is_no_change_of_flags(store: Store) -> None:
-    """Reports leave the revision alone: no document is read anew because of them."""
+    """Reports do not change the revision, so no document is read again."""
     before = store.revision()
     report(store, count(1))
     assert store.revision() == before
 
 
 def test_many_features_in_one_report(store: Store) -> None:
-    """A report of thousands of names is stored whole, whatever a statement may hold."""
+    """A report of thousands of names is stored completely, despite limits of statements."""
     flags = Flags(placed=10)
     for number in range(1500):
         flags.feature(f"many-{number}")

@@ -58,7 +58,7 @@ def test_users_are_listed_with_their_roles(nouns: Nouns) -> None:
 
 
 def test_a_user_is_made(nouns: Nouns) -> None:
-    """The address is kept in lower case, no mail is sent, and the event has the user; the role counts at once."""
+    """The address is stored in lower case, no mail is sent, and the event has the user; the role applies immediately."""
     made = nouns.write(users.create, ANNA)
     assert made == {**listed(nouns)["anna"], "seatType": None, "emailSent": False}
     assert {key: made[key] for key in DATA} == DATA

@@ -69,7 +69,7 @@ def run(shell: str, *arguments: str, folder: Path, given: str = "") -> str:
 @pytest.mark.programs
 @pytest.mark.parametrize("shell", WRITERS)
 def test_every_shell_reads_its_script(shell: str, flagsvc: Flagsvc, folder: Path) -> None:
-    """The shell finds no mistake in it, before anything is run."""
+    """The shell finds no syntax error in the script."""
     run(shell, "-n", "/dev/stdin", folder=folder, given=script_of(shell, flagsvc))
 
 
@@ -167,7 +167,7 @@ ask() {
     ],
 )
 def test_zsh(line: str, completed: str, flagsvc: Flagsvc, folder: Path) -> None:
-    """In a zsh with a terminal of its own the tab key completes what is typed."""
+    """In a zsh with its own terminal the tab key completes the input."""
     (folder / "script.zsh").write_text(script_of("zsh", flagsvc))
     (folder / "ask.zsh").write_text(f"{ASKING}\nask '{line}' '*{completed}*'\n")
     run("zsh", "-f", "ask.zsh", folder=folder)

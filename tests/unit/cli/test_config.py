@@ -69,7 +69,7 @@ def test_only_what_is_set_unless_all_is_asked_for(flagsvc: Flagsvc) -> None:
 
 
 def test_what_is_odd_is_shown(flagsvc: Flagsvc) -> None:
-    """A value that is missing or refused has its line, a warning stands below."""
+    """A missing or rejected value has its line; warnings follow below."""
     called = flagsvc("config", env={"FLAGSVC_URL": "http://h", "PORT": "x", "TOKENS": "s3cret"})
     shown = [line.split() for line in called.out.splitlines()]
     assert ["clientKeys", "(missing)"] in shown and ["port", "(refused)", "environment", "PORT"] in shown
@@ -115,7 +115,7 @@ def test_every_problem_of_the_flag_server_at_once(flagsvc: Flagsvc, tmp_path: Pa
 
 
 def test_flags_of_the_other_program(flagsvc: Flagsvc) -> None:
-    """A flag that the chosen program does not have is a mistake that names the way out."""
+    """A flag that the chosen program does not have is an error that says what to do."""
     assert flagsvc("config", "--database", "x").err == (
         "flagsvc config: `--database` is an option of the flag server: add `--server`\n"
     )
@@ -133,7 +133,7 @@ def test_a_narrow_terminal(flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_every_problem_at_once(flagsvc: Flagsvc) -> None:
-    """What is wrong is listed, exit code 2; the table still tells where everything comes from."""
+    """Problems are listed with exit code 2; the table still shows where each value comes from."""
     called = flagsvc("config", "--port", "x", env={"FLAGSVC_URL": "http://h", "FLAGSVC_ULR": "y"})
     assert called.code == 2
     assert called.err.splitlines()[0] == "flagsvc config: 3 problems"
@@ -202,7 +202,7 @@ def test_files_of_certificates_that_nobody_reads(storage: str, flagsvc: Flagsvc,
 
 
 def test_files_of_certificates_that_can_be_used(flagsvc: Flagsvc, tmp_path: Path) -> None:
-    """They are no problem; a pair whose other half is refused already is not told twice."""
+    """They are no problem; a pair with an already rejected half is not reported twice."""
     ours = Authority()
     both, authority = written(tmp_path, "both.pem", ours.issue().both), written(tmp_path, "ca.pem", ours.pem)
     good = flagsvc("config", "--tls-cert", both, "--upstream-ca", authority, env=ENOUGH)

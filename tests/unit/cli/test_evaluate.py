@@ -71,7 +71,7 @@ class Run:
 
 
 def test_a_table(path: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The toggles that are on stand below one another with their variants, under a line that says for whom."""
+    """The toggles that are on are listed with their variants, under a line with the context."""
     run = Run(capsys, path, "--context", "userId=7", "--context", "properties.region=eu")
     assert (run.code, run.err) == (0, "")
     assert run.out == (
@@ -149,7 +149,7 @@ def test_wrong_arguments(path: str, capsys: pytest.CaptureFixture[str], argument
 
 
 def test_several_problems_at_once(path: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """All that is wrong with the context is told together."""
+    """All problems of the context are reported together."""
     run = Run(capsys, path, "--context", "a", "--context", "b")
     assert run.err.splitlines()[0] == "flagsvc evaluate: 2 problems"
 
@@ -157,13 +157,13 @@ def test_several_problems_at_once(path: str, capsys: pytest.CaptureFixture[str])
 def test_options_from_the_environment(
     path: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The proxy's variables count here too; a wrong one is told with its name."""
+    """The proxy's variables apply here too; an invalid one is reported with its name."""
     monkeypatch.setenv("FLAGSVC_HASH_ENCODING", "latin")
     assert "hashEncoding (environment FLAGSVC_HASH_ENCODING)" in Run(capsys, path).err
 
 
 def test_custom_code(path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Custom strategies and enrichers take part; one that raises counts as off and is told."""
+    """Custom strategies and enrichers apply; one that raises counts as off and is reported."""
     (tmp_path / "s.py").write_text(STRATEGY)
     (tmp_path / "e.py").write_text(ENRICHER)
     run = Run(capsys, path, "--custom-strategies", str(tmp_path / "s.py"), "--context", "word=yes")
@@ -175,7 +175,7 @@ def test_custom_code(path: str, tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_a_malformed_toggle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A malformed toggle is told and left out; the rest is evaluated."""
+    """A malformed toggle is reported and left out; the rest is evaluated."""
     document = {"features": [{"name": 7}, *DOCUMENT["features"]]}
     (tmp_path / "d.json").write_text(json.dumps(document))
     run = Run(capsys, str(tmp_path / "d.json"))
@@ -197,7 +197,7 @@ def test_a_malformed_toggle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     ],
 )
 def test_wrong_documents(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes, problem: str) -> None:
-    """A file that holds no document is told with the reason; the exit code is 2."""
+    """A file without a document is reported with the reason; the exit code is 2."""
     (tmp_path / "d.json").write_bytes(content)
     run = Run(capsys, str(tmp_path / "d.json"))
     assert (run.code, run.out) == (2, "")
@@ -256,7 +256,7 @@ def test_a_flag_server(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
     ],
 )
 def test_a_url_that_gives_no_document(capsys: pytest.CaptureFixture[str], reply: Reply, problem: str) -> None:
-    """A URL that gives no document is told with its status and what to do; the exit code is 1, the token is not repeated."""
+    """A URL without a document is reported with its status and what to do; the exit code is 1, and the token is not shown."""
     with fake_upstream(DOCUMENT) as upstream:
         upstream.replies[FEATURES] = reply
         run = Run(capsys, f"{upstream.url}/client/features", "--token", "some-secret")
@@ -266,7 +266,7 @@ def test_a_url_that_gives_no_document(capsys: pytest.CaptureFixture[str], reply:
 
 @pytest.mark.parametrize("body", [b"[]", b"<html>", b'{"features": [], "featureStrategies": []}'])
 def test_a_url_that_gives_something_else(capsys: pytest.CaptureFixture[str], body: bytes) -> None:
-    """What came is told, and neither the password of the URL nor its query is repeated; the exit code is 2."""
+    """The answer is reported without the password and the query of the URL; the exit code is 2."""
     with fake_upstream(DOCUMENT) as upstream:
         upstream.replies[FEATURES] = Reply(200, body=body)
         url = upstream.url.replace("://", "://user:some-password@")
@@ -276,7 +276,7 @@ def test_a_url_that_gives_something_else(capsys: pytest.CaptureFixture[str], bod
 
 
 def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:
-    """A URL where nobody listens, and one that is none; a password in it is not repeated, nor a query, which may be signed."""
+    """A URL without a listener, and an invalid one: its password and its query, which may be signed, are not shown."""
     run = Run(capsys, f"http://user:some/secret@127.0.0.1:{free_port()}/x?signature=secret")
     assert run.code == 1 and "secret" not in run.err
     run = Run(capsys, f"http://user:some-password@127.0.0.1:{free_port()}/x?signature=secret")
@@ -286,7 +286,7 @@ def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_https_where_plain_http_is_spoken(capsys: pytest.CaptureFixture[str]) -> None:
-    """A slip of the pen in the URL is told in words, without the numbers of a library."""
+    """A typing error in the URL is reported without the codes of a library."""
     with fake_upstream(DOCUMENT) as upstream:
         run = Run(capsys, upstream.url.replace("http:", "https:"))
     assert run.code == 1

@@ -18,7 +18,7 @@ RESULT = EMPTY | {"features": [{"name": "dark-mode", "description": "ünï"}, {"
 
 @pytest.fixture
 def run(tmp_path: Path, flagsvc: Flagsvc, admin: FakeAdmin, monkeypatch: pytest.MonkeyPatch) -> Flagsvc:
-    """Return a function that exports from a fake server which holds two flags, in a folder of its own."""
+    """Return a function that exports from a fake server with two flags, in its own folder."""
     admin.say("export", 200, RESULT)
     monkeypatch.chdir(tmp_path)
 
@@ -89,7 +89,7 @@ def test_a_link_stays_one(run: Flagsvc, tmp_path: Path) -> None:
     ("output", "text"), [("none/a.json", "the folder of `none/a.json` does not exist"), (".", "`.` is a folder")]
 )
 def test_places_to_write(output: str, text: str, run: Flagsvc, admin: FakeAdmin) -> None:
-    """A place that cannot be written to is told before anything is asked."""
+    """A path that cannot be written is reported before any request."""
     called = run("--project", "shop", "--output", output)
     assert (called.code, called.err) == (2, f"flagsvc export: {text}\n")
     assert admin.asked == []
@@ -109,7 +109,7 @@ def test_a_failed_write_leaves_nothing(run: Flagsvc, tmp_path: Path, monkeypatch
 
 
 def test_flags_that_do_not_exist(run: Flagsvc, tmp_path: Path) -> None:
-    """A name the server does not have is told, and no file is written that lacks it."""
+    """An unknown name is reported, and no file without it is written."""
     called = run("--features", "dark-mode,drak", "--output", "a.json")
     assert (called.code, called.err) == (1, "flagsvc export: nothing was written: the server has no flag `drak`\n")
     assert list(tmp_path.iterdir()) == []

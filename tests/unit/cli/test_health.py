@@ -1,4 +1,4 @@
-"""`flagsvc health`: asks the proxy of this configuration, tells by one line and by exit code."""
+"""`flagsvc health`: probes the proxy of this configuration, and reports by one line and by exit code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AUTHORITY = Authority()
 
 
 class Proxy(ThreadingHTTPServer):
-    """Stands for a proxy: answers `/base/proxy/health` with the statuses of `script`, the last one for ever."""
+    """A fake proxy: answers `/base/proxy/health` with the statuses of `script`, and then repeats the last one."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Answer)
@@ -57,7 +57,7 @@ def proxy() -> Iterator[Proxy]:
 
 @pytest.fixture
 def free_port() -> str:
-    """Return a port nobody listens on."""
+    """Return a port without a listener."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return str(taken.getsockname()[1])
@@ -85,7 +85,7 @@ def test_the_configuration_file(flagsvc: Flagsvc, proxy: Proxy, tmp_path: Path) 
 
 
 def test_not_ready(flagsvc: Flagsvc, proxy: Proxy) -> None:
-    """A proxy without a configuration answers 503: exit code 1, and the status is told."""
+    """A proxy without a configuration answers 503: exit code 1, with the status in the message."""
     proxy.script = [503]
     called = flagsvc("health", "--port", proxy.port)
     assert called == (1, f"not ready: http://127.0.0.1:{proxy.port}/proxy/health: it answers 503\n", "")
@@ -129,7 +129,7 @@ def test_waiting(flagsvc: Flagsvc, proxy: Proxy) -> None:
 
 
 def test_waiting_for_a_start(flagsvc: Flagsvc, free_port: str) -> None:
-    """Waiting ends when the time is over; nobody listening is told as that."""
+    """Waiting ends when the time is over; the message says that there is no listener."""
     called = flagsvc("health", "--port", free_port, "--wait", "0.3")
     assert called == (1, f"not ready: http://127.0.0.1:{free_port}/proxy/health: nothing listens there\n", "")
 
@@ -160,7 +160,7 @@ def test_no_http(flagsvc: Flagsvc) -> None:
 
 
 def test_an_unknown_host(flagsvc: Flagsvc) -> None:
-    """A host name nobody knows is told in the system's words."""
+    """An unknown host name is reported in the system's words."""
     called = flagsvc("health", "--host", "no-such-host.invalid")
     assert called.code == 1 and called.out.startswith("not ready: http://no-such-host.invalid:3000/proxy/health: ")
 
@@ -197,7 +197,7 @@ def test_a_configuration_that_does_not_say_where(arguments: tuple[str, ...], pro
 
 
 def test_the_operators_address_is_asked_where_there_is_one(flagsvc: Flagsvc, proxy: Proxy) -> None:
-    """It asks for no certificate, and answers whatever holds for callers."""
+    """The operators' address needs no certificate, even if callers do."""
     called = flagsvc(
         "health", "--port", "1", env={"FLAGSVC_ADMIN_ADDRESS": f":{proxy.port}", "FLAGSVC_TLS_CERT": "/gone"}
     )
@@ -205,14 +205,14 @@ def test_the_operators_address_is_asked_where_there_is_one(flagsvc: Flagsvc, pro
 
 
 def test_a_unix_socket(flagsvc: Flagsvc, tmp_path: Path) -> None:
-    """It is asked by its path, callers' and operators' alike; a file that is not there is nobody."""
+    """Callers' and operators' sockets are probed by path; a missing file means that there is no listener."""
     for variable in ("FLAGSVC_HOST", "FLAGSVC_ADMIN_ADDRESS"):
         called = flagsvc("health", env={variable: f"unix:{tmp_path}/p.sock"})
         assert called == (1, f"not ready: http://unix:{tmp_path}/p.sock:/proxy/health: nothing listens there\n", "")
 
 
 def test_tls(flagsvc: Flagsvc, proxy: Proxy, tmp_path: Path) -> None:
-    """Whoever the certificate is for: it is asked on this machine. What is no TLS is told as that, with what to do."""
+    """A certificate for any name is accepted on this machine. An answer without TLS is reported, with what to do."""
     pair = written(tmp_path, "both.pem", AUTHORITY.issue("elsewhere.example").both)
     called = flagsvc("health", "--port", proxy.port, "--tls-cert", pair)
     assert called.code == 1 and "no answer over TLS" in called.out and "adminAddress" in called.out

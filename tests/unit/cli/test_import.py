@@ -112,7 +112,7 @@ def test_nobody_to_ask(run: Flagsvc, admin: FakeAdmin, monkeypatch: pytest.Monke
 
 
 def test_standard_input_cannot_answer(run: Flagsvc, admin: FakeAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that comes through standard input leaves nobody to ask there."""
+    """With the file on standard input, the command cannot ask for confirmation."""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(json.dumps(REQUEST).encode())))
     assert run(file="-").code == 2
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(json.dumps(REQUEST).encode())))
@@ -141,7 +141,7 @@ def test_what_the_server_would_refuse(key: str, run: Flagsvc, admin: FakeAdmin) 
     ],
 )
 def test_an_admin_token(user: Answer, token: str, told: bool, run: Flagsvc, admin: FakeAdmin) -> None:
-    """An admin token, which validates but may not import, is told of before anybody is asked anything."""
+    """An admin token, which can validate but not import, is reported before the command asks for confirmation."""
     admin.answers["/api/admin/user"] = user
     called = run("--yes", "--token", token)
     assert called.code == (1 if told else 0)
@@ -173,7 +173,7 @@ def test_an_admin_token(user: Answer, token: str, told: bool, run: Flagsvc, admi
     ],
 )
 def test_refusals(status: int, body: Any, code: int, text: str, run: Flagsvc, admin: FakeAdmin) -> None:
-    """What the server finds only while it imports is told; exit code 1 where it is about the data."""
+    """An error that the server finds only during the import is reported; exit code 1 if it concerns the data."""
     admin.say("import", status, body)
     called = run("--yes")
     assert called.code == code and text in called.err and "imported: " not in called.out
@@ -181,14 +181,14 @@ def test_refusals(status: int, body: Any, code: int, text: str, run: Flagsvc, ad
 
 
 def test_no_answer(run: Flagsvc, admin: FakeAdmin) -> None:
-    """Where no answer comes, nobody knows whether it was done, and it is said so."""
+    """Without an answer the result is unknown, and the message says so."""
     admin.answers[f"{BATCH}/import"] = "close"
     called = run("--yes")
     assert called.code == 2 and "it may have been imported or not" in called.err
 
 
 def test_stopped(run: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C while the server imports is told as what it is, exit code 130."""
+    """Ctrl-C during the import is reported as an unknown result, exit code 130."""
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt

@@ -45,7 +45,7 @@ def raising(error: BaseException) -> object:
 
 
 def test_version(flagsvc: Flagsvc) -> None:
-    """The version is one line, which tells in which form the program runs."""
+    """The version is one line, which says whether the engine is compiled."""
     assert flagsvc("--version") == (0, f"flagsvc {VERSION} ({engine_form()})\n", "")
 
 
@@ -81,7 +81,7 @@ def test_a_start_that_is_interpreted_warns(runs: str, said: str, monkeypatch: An
 
 @pytest.mark.parametrize("arguments", [("--help",), ("-h",), ()])
 def test_overview(arguments: tuple[str, ...], flagsvc: Flagsvc) -> None:
-    """Help names every command; no command at all is bad usage, told by the same text."""
+    """Help names every command; without a command the same text is a usage error."""
     called = flagsvc(*arguments)
     text = called.out if arguments else called.err
     assert called.code == (0 if arguments else 2)
@@ -91,7 +91,7 @@ def test_overview(arguments: tuple[str, ...], flagsvc: Flagsvc) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_every_command_has_help(command: object, flagsvc: Flagsvc) -> None:
-    """Every row is a command that adds its arguments and tells them."""
+    """Every row is a command that adds its arguments and shows them in its help."""
     name = command.name  # type: ignore[attr-defined]
     called = flagsvc(name, "--help")
     assert called.code == 0 and called.err == ""
@@ -183,7 +183,7 @@ def test_nobody_reads(argument: str) -> None:
 
 @pytest.mark.parametrize("arguments", ["['--version']", "['proxy', '--help']", "['config', '--port=1', '--nonsense']"])
 def test_a_light_start(arguments: str) -> None:
-    """Help and usage import nothing that takes long to import."""
+    """Help and usage import nothing slow."""
     program = f"import sys; from flagsvc.cli import main; main({arguments}); print('\\n', *sys.modules)"
     done = run_python("-c", program, stdout=subprocess.PIPE)
     loaded = set(done.stdout.splitlines()[-1].split())
@@ -192,7 +192,7 @@ def test_a_light_start(arguments: str) -> None:
 
 
 def test_a_signal_that_comes_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once a command is done its exit code stands, whatever is sent while Python ends."""
+    """After a command its exit code is fixed, also if a signal comes while Python ends."""
     names = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     before = {name: signal.getsignal(name) for name in names}
     monkeypatch.setattr(cli, "main", lambda: 3)

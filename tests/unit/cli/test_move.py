@@ -46,7 +46,7 @@ def source(admin: FakeAdmin) -> FakeAdmin:
 
 @pytest.fixture
 def target() -> Iterator[FakeAdmin]:
-    """Give the server that gets them: it takes all, and has nothing."""
+    """Return the target server: it accepts everything, and is empty."""
     with fake_admin() as fake:
         fake.answers |= {path: Answer(200, value) for path, value in NOTHING.items()}
         yield fake
@@ -323,7 +323,7 @@ def test_a_body_that_is_too_large(run: Flagsvc, target: FakeAdmin) -> None:
 
 
 def test_users(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
-    """Those who are missing come last: a server that takes only some in a minute holds up no flag."""
+    """Missing users come last: a server with a rate limit for users delays no flag."""
     users = [{"username": name, "rootRole": 1} for name in ("anna", "bo\x1b[31m")]
     source.answers["/api/admin/user-admin"] = Answer(200, {"users": users, "rootRoles": [{"id": 1, "name": "Admin"}]})
     own = {"users": [], "rootRoles": [{"id": 3, "name": "Admin"}]}
@@ -364,7 +364,7 @@ def test_a_server_that_wants_a_token(run: Flagsvc, source: FakeAdmin) -> None:
 
 
 def test_what_is_no_flag_server(run: Flagsvc, source: FakeAdmin) -> None:
-    """An answer that is no list is told with the word for that server."""
+    """An answer that is not a list is reported with the name of that server."""
     source.answers["/api/admin/projects"] = Answer(200, {"projects": 1})
     assert run().err == f"flagsvc move: `{source.url}` answers, but not as a flag server does: check FROM\n"
 

@@ -15,7 +15,7 @@ from support.cli_helpers import ENOUGH, Flagsvc
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> list[ProxyOptions]:
-    """Return the list of options that would have been served; serving ends at once with exit code 7."""
+    """Return the list of options that would have been served; serving ends immediately with exit code 7."""
     seen: list[ProxyOptions] = []
 
     def serve(options: ProxyOptions, again: ConfigurationFiles) -> int:

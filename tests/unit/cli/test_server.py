@@ -13,7 +13,7 @@ from support.cli_helpers import Flagsvc
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> list[ServerOptions]:
-    """Return the list of options that would have been served; serving ends at once with exit code 7."""
+    """Return the list of options that would have been served; serving ends immediately with exit code 7."""
     seen: list[ServerOptions] = []
 
     def serve(options: ServerOptions) -> int:

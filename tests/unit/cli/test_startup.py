@@ -1,4 +1,4 @@
-"""How a start that fails tells why: as text, or as JSON where that is asked for."""
+"""A failed start reports its reason as text, or as JSON if the program logs JSON."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_json_is_asked_for(environment: dict[str, str], flags: dict[str, str], w
     [("proxy", "true", True), ("server", " On ", True), ("proxy", "perhaps", False), ("config", "true", False)],
 )
 def test_a_wrong_command_line(command: str, value: str, as_json: bool, flagsvc: Flagsvc) -> None:
-    """A program that logs JSON by its variable tells a wrong flag as JSON, too."""
+    """A program that logs JSON by its variable reports a wrong flag as JSON, too."""
     called = flagsvc(command, "--nix", env={"JSON_LOGGER": value})
     assert called.code == 2 and "unknown option `--nix`" in called.err
     assert called.err.startswith("{") is as_json
@@ -52,7 +52,7 @@ def test_an_error_keeps_its_cause() -> None:
 
 
 def test_problems(capsys: pytest.CaptureFixture[str]) -> None:
-    """As text several problems are a list; as JSON each is a line of its own."""
+    """As text several problems are a list; as JSON each is on its own line."""
     print_problems("flagsvc server", ["one", "two"])
     assert capsys.readouterr().err == "flagsvc server: 2 problems\n  - one\n  - two\n"
     print_problems_as_json("flagsvc server", ["one", "two"])

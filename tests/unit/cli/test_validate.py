@@ -78,7 +78,7 @@ missing permission: You are missing
 
 
 def test_lines_where_nobody_looks(ask: Flagsvc, admin: FakeAdmin) -> None:
-    """In a pipe every item is a line of its own, without colours, and nothing in it can write on a terminal."""
+    """In a pipe every item is on its own line, without colours and control characters."""
     admin.say("validate", 200, ITEMS)
     assert ask() == (1, PLAIN.format(url=admin.url), "")
 
@@ -139,7 +139,7 @@ REFUSALS: list[Any] = [
 
 @pytest.mark.parametrize(("status", "body", "kind", "text"), REFUSALS)
 def test_refusals(status: int, body: Any, kind: str, text: str, ask: Flagsvc, admin: FakeAdmin) -> None:
-    """Whatever hinders the question is one line that says what to do, exit code 2, and no token; with --json it is JSON."""
+    """A failed request gives one line that says what to do, exit code 2, and no token; with --json it is JSON."""
     admin.say("validate", status, body, location="https://elsewhere.example/x?token=t" if status == 302 else "")
     called = ask()
     assert (called.code, called.out) == (2, "")
@@ -156,7 +156,7 @@ def test_refusals(status: int, body: Any, kind: str, text: str, ask: Flagsvc, ad
 
 
 def test_no_token(flagsvc: Flagsvc, admin: FakeAdmin, tmp_path: Path) -> None:
-    """A server that wants one is told of as such."""
+    """The message says that the server needs a token."""
     admin.say("validate", 401, error("AuthenticationRequired", "You must log in"))
     (tmp_path / "f.json").write_text(json.dumps(REQUEST))
     called = flagsvc("validate", str(tmp_path / "f.json"), "--url", f"{admin.url}/api/")

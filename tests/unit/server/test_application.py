@@ -59,7 +59,7 @@ def test_the_first_request_starts_it(tmp_path: Path) -> None:
 
 
 def test_lifespan_events_start_and_stop_it(tmp_path: Path) -> None:
-    """A server's events are answered; a start that fails is told with its reason."""
+    """Lifespan events are answered; a failed start is answered with its reason."""
 
     async def lifespan(server: FlagServer) -> list[dict[str, Any]]:
         events, sent = ["lifespan.startup", "lifespan.shutdown"], []
@@ -166,7 +166,7 @@ def test_closed_while_it_starts_it_is_closed(tmp_path: Path) -> None:
 
 
 def test_a_start_that_fails_is_not_tried_for_each_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many requests make one attempt a second, and those that come meanwhile are answered at once."""
+    """Many requests cause one attempt per second; requests in between are answered immediately."""
     clock, attempts, going, begun = FakeClock(), [], threading.Event(), threading.Semaphore(0)
 
     def fail(*given: object) -> ServerRuntime:
@@ -203,7 +203,7 @@ def test_a_start_that_fails_is_not_tried_for_each_request(tmp_path: Path, monkey
 
 
 def test_the_first_token_is_told_once(tmp_path: Path) -> None:
-    """It stands in no repr, and once it was told the server has forgotten it."""
+    """No repr contains it, and after the first greeting the server no longer has it."""
 
     async def live() -> None:
         async with server_in(tmp_path) as server:

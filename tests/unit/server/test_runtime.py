@@ -24,7 +24,7 @@ def test_a_wrong_seed_leaves_no_database(tmp_path: Path, content: str | None) ->
 
 
 def test_a_new_database_is_for_this_user_alone(tmp_path: Path) -> None:
-    """The file of a new database is nobody else's to read; one that is there stays as it is."""
+    """Only this user can read the file of a new database; an existing file does not change."""
     new, old = tmp_path / "new.db", tmp_path / "old.db"
     old.write_bytes(b"kept")
     old.chmod(0o644)

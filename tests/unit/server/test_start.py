@@ -56,7 +56,7 @@ def test_counts_in_words(counts: dict[str, int], text: str) -> None:
 
 
 def test_what_is_told_of_a_seed(tmp_path: Path) -> None:
-    """What it holds counts at once. A changed one is left out with a warning that says what to do, or added, with counts."""
+    """Its data takes effect immediately. A changed seed is skipped with a warning that says what to do, or added, with counts."""
     options = ServerOptions(database=str(tmp_path / "flags.db"), seed="seed.yaml")
     store, log = open_store(options.database, FakeClock(), RecordingLog()), RecordingLog()
     one, two = ({"features": [{"name": name} for name in names]} for names in ("a", "ab"))

@@ -33,14 +33,14 @@ class AdminClient:
         """Prepare a session; it opens no connection yet. Tests can pass their own transport."""
         import httpx
 
-        from flagsvc.cli.batch.httpx_messages import outbound
+        from flagsvc.cli.batch.httpx_messages import make_proxy
 
         self.target = target
         proxy = target.outbound().proxy_for(target.url)
         headers = {"Accept": "application/json", "User-Agent": f"flagsvc/{VERSION}"}
         self._client = httpx.Client(
             verify=target.tls() if target.url.startswith("https:") else False,
-            proxy=outbound(proxy, target.reject_unauthorized) if proxy else None,
+            proxy=make_proxy(proxy, target.reject_unauthorized) if proxy else None,
             transport=transport,
             trust_env=False,
             follow_redirects=False,
@@ -152,13 +152,13 @@ class AdminClient:
     def _request(self, method: str, path: str, content: bytes | None = None) -> Reply:
         import httpx
 
-        from flagsvc.cli.batch.httpx_messages import in_words
+        from flagsvc.cli.batch.httpx_messages import describe_error
 
         headers = {} if content is None else {"Content-Type": "application/json"}
         try:
             answer = self._client.request(method, self.target.url + path, content=content, headers=headers)
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
-            reason = in_words(error)
+            reason = describe_error(error)
             before = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.ProxyError | httpx.InvalidURL)
             hint = (
                 f"; {self.target.side.option('ca-file')} names an authority to trust"

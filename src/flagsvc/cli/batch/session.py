@@ -104,7 +104,7 @@ def describe_target(request: dict[str, Any], server: str) -> str:
 
 
 def run_command(command: str, act: Callable[[], int], *, as_json: bool = False) -> int:
-    """Return the exit code of `act`, 1 for a violation of the schema, 2 where the server could not be asked.
+    """Return the exit code of `act`, 1 for a violation of the schema, 2 where a request to the server failed.
 
     Prints what is wrong. Raises ConfigurationError and MissingExtraError, which `main` prints, unless the caller wants JSON.
     """

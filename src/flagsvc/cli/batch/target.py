@@ -34,13 +34,13 @@ API_SUFFIX = re.compile(r"(/api(/admin(/features-batch)?)?)?/*$")
 
 ABOUT_TOKENS = """\
 token
-  A personal access token of a user. Anybody on this machine can see a token on the command line:
-  {file} or {variable} keep it to yourself. It is never printed.
+  A personal access token of a user. Everybody on this machine can see a token on the command line;
+  {file} or {variable} keep it private. It is never printed.
 """
 ABOUT_CONNECTIONS = """\
 connection
-  HTTP_PROXY, HTTPS_PROXY and NO_PROXY are obeyed; SSL_CERT_FILE, FLAGSVC_UPSTREAM_CA and {ca} name authorities to trust
-  beside the usual ones, FLAGSVC_UPSTREAM_CERT and FLAGSVC_UPSTREAM_KEY a certificate to show. Redirects are not followed.
+  HTTP_PROXY, HTTPS_PROXY and NO_PROXY apply. SSL_CERT_FILE, FLAGSVC_UPSTREAM_CA and {ca} name additional authorities to
+  trust, FLAGSVC_UPSTREAM_CERT and FLAGSVC_UPSTREAM_KEY a client certificate. Redirects are not followed.
 """
 
 
@@ -154,20 +154,20 @@ def add_connection_arguments(group: Any, side: Side) -> None:
     """Add the arguments for the connection to a server, without its address, to a group."""
     tokens = group.add_mutually_exclusive_group()
     tokens.add_argument(
-        side.option("token"), metavar="TOKEN", help=f"token, for all on this machine to see [{side.variable}]"
+        side.option("token"), metavar="TOKEN", help=f"token, visible to everybody on this machine [{side.variable}]"
     )
     text = f"file that holds the token [{side.variable}_FILE]"
     tokens.add_argument(side.option("token-file"), metavar="FILE", help=text)
     group.add_argument(
         side.option("ca-file"), metavar="FILE", help="certificates (PEM) of authorities to trust as well"
     )
-    text = "take any certificate: whoever is in between reads the token [HTTP_OPTIONS_REJECT_UNAUTHORIZED=false]"
+    text = "accept any certificate; an attacker in between can read the token [HTTP_OPTIONS_REJECT_UNAUTHORIZED=false]"
     group.add_argument(side.option("insecure"), action="store_true", help=text)
 
 
 def add_timeout_argument(group: Any) -> None:
     """Add the argument for the time limit to a group."""
-    text = f"patience with each step of a request [default: {DEFAULT_TIMEOUT_S:g}]"
+    text = f"time limit of each step of a request [default: {DEFAULT_TIMEOUT_S:g}]"
     group.add_argument("--timeout", metavar="SECONDS", type=parse_seconds, default=DEFAULT_TIMEOUT_S, help=text)
 
 

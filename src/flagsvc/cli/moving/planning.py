@@ -1,4 +1,4 @@
-"""What a move has to do: both servers are looked at, and nothing is changed."""
+"""Makes the plan of a move. It reads both servers and changes nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flagsvc.cli.batch.changes import Change, ImportChanges, compare
 from flagsvc.cli.batch.client import AdminClient, quote_path_part
 from flagsvc.cli.batch.facts import read_environments
 from flagsvc.cli.batch.pieces import FLAG_FIELDS, Piece, split_request
-from flagsvc.cli.moving.resources import KINDS, steps
+from flagsvc.cli.moving.resources import KINDS, plan_steps
 from flagsvc.cli.moving.steps import AdminRequest, Json, MoveStep
 from flagsvc.cli.moving.users import plan_users
 from flagsvc.core.errors import ConfigurationError
@@ -73,7 +73,7 @@ def make_plan(source: AdminClient, target: AdminClient, requested: MoveRequest) 
     projects = choose_projects(source, target, requested, plan)
     environments = choose_environments(source, target, requested, plan)
     for kind in KINDS:
-        plan.steps += steps(kind, source.rows(kind.path, kind.key), target.rows(kind.path, kind.key), projects)
+        plan.steps += plan_steps(kind, source.rows(kind.path, kind.key), target.rows(kind.path, kind.key), projects)
     found = plan_users(source, target)
     plan.users += found.steps
     plan.left += [f"user {name}" for name in found.left or ()]

@@ -86,25 +86,25 @@ KINDS = (
         by="id",
     ),
 )
-"""In the order in which they are moved: a segment's constraints have context fields with their legal values."""
+"""In the order of the move: context fields and their legal values come before the segments that use them."""
 
 
-def steps(
+def plan_steps(
     kind: ResourceKind, source: Iterable[Json], target: Iterable[Json], projects: Mapping[str, str]
 ) -> Iterator[MoveStep]:
-    """Give what makes a server have the things of another, from the lists of both.
+    """Yield the steps that bring the resources of `source` to `target`.
 
-    `projects` has the projects that are moved, and the project that each becomes; a thing of another project stays behind.
+    `projects` maps the moved projects to their target projects. Resources of other projects stay behind.
     """
     there = {row["name"]: row for row in target}
-    for row in moved(source, projects):
+    for row in list_moved_rows(source, projects):
         own = there.get(row["name"])
         wanted = row if own is None else kind.wanted(row, own)
-        later = deprecation(kind, row, own or {})
+        later = deprecation_requests(kind, row, own or {})
         if own is None:
             made = AdminRequest("POST", kind.path, kind.body(wanted, new=True))
             yield MoveStep(kind.title, row["name"], "new", (made, *later))
-        elif form(kind, wanted) != form(kind, own):
+        elif comparison_text(kind, wanted) != comparison_text(kind, own):
             where = f"{kind.path}/{quote_path_part(str(own[kind.by]))}"
             yield MoveStep(
                 kind.title, row["name"], "changed", (AdminRequest("PUT", where, kind.change(wanted, own)), *later)
@@ -113,8 +113,8 @@ def steps(
             yield MoveStep(kind.title, row["name"], "changed", later)
 
 
-def moved(rows: Iterable[Json], projects: Mapping[str, str]) -> Iterator[Json]:
-    """Give the rows that are not built in, of no project or of one that is moved, with the project that they become part of."""
+def list_moved_rows(rows: Iterable[Json], projects: Mapping[str, str]) -> Iterator[Json]:
+    """Yield the rows to move, with their target projects: not built-in, and of no project or a moved one."""
     for row in rows:
         project = row.get("project")
         if not row.get("editable", True):
@@ -125,15 +125,15 @@ def moved(rows: Iterable[Json], projects: Mapping[str, str]) -> Iterator[Json]:
             yield {**row, "project": projects[project]}
 
 
-def deprecation(kind: ResourceKind, row: Json, own: Json) -> tuple[AdminRequest, ...]:
-    """Return the request that marks a strategy type as deprecated, where only the other server has it so."""
+def deprecation_requests(kind: ResourceKind, row: Json, own: Json) -> tuple[AdminRequest, ...]:
+    """Return the request that marks a strategy type as deprecated, if it is deprecated only on the source."""
     if not row.get("deprecated") or own.get("deprecated"):
         return ()
     return (AdminRequest("POST", f"{kind.path}/{quote_path_part(row['name'])}/deprecate"),)
 
 
-def form(kind: ResourceKind, row: Mapping[str, Any]) -> str:
-    """Return the written fields as a text to compare by. Empty and missing fields count as equal."""
+def comparison_text(kind: ResourceKind, row: Mapping[str, Any]) -> str:
+    """Return the written fields as a text for comparison. Empty and missing fields are equal."""
     parts = {name: row.get(name) or None for name in kind.fields}
     parts["constraints"] = [DEFAULT_CONSTRAINT | each for each in row.get("constraints") or ()]
     return json.dumps(parts, sort_keys=True)

@@ -121,7 +121,7 @@ def test_order_with_the_strategy_that_is_added() -> None:
 
 
 def test_on_and_off() -> None:
-    """Only an entry switches; on without a strategy that is not disabled, the server adds one of its own."""
+    """Only an entry switches a flag; the server adds a strategy to a flag that is on without an enabled one."""
     there = data(features=[A], featureEnvironments=[entry(enabled=True)])
     own = {
         "name": "flexibleRollout",

@@ -68,7 +68,7 @@ def written(called: Called) -> dict[str, list[tuple[str, Any]]]:
 
 
 def test_the_order_is_written(run: Flagsvc, admin: FakeAdmin) -> None:
-    """Strategies stand in their order and say their place; a flag with one strategy costs no request."""
+    """Strategies are in order and have a sort order; a flag with one strategy needs no request."""
     assert written(run()) == {
         "checkout": [("id-0", 0), ("id-1", 1), ("id-2", 2)],
         "a b/ü": [("id-7", 0), ("id-8", 1)],
@@ -79,7 +79,7 @@ def test_the_order_is_written(run: Flagsvc, admin: FakeAdmin) -> None:
 
 
 def test_equal_places(run: Flagsvc, admin: FakeAdmin) -> None:
-    """Strategies of one sort order stand as the server sends them to SDKs, which is not as its admin API lists them."""
+    """Strategies with equal sort orders are in the order for SDKs, which differs from that of the admin API."""
     sent = [{key: strategy(number)[key] for key in ("name", "parameters")} for number in (8, 7)]
     admin.answers[DOCUMENT] = Answer(200, {"features": [{"name": "a b/ü", "strategies": sent}]})
     assert written(run())["a b/ü"] == [("id-8", 0), ("id-7", 1)]
@@ -109,7 +109,7 @@ def test_odd_answers(run: Flagsvc, admin: FakeAdmin) -> None:
 
 
 def test_placed_disabled_and_alike() -> None:
-    """Of one sort order, what SDKs do not get stands last, and strategies that are alike keep their order."""
+    """Among equal sort orders, strategies that SDKs do not get come last, and equal strategies keep their order."""
     items = [strategy(1, disabled=True), strategy(0), strategy(0, id="twin"), strategy(2)]
     rows = [{"id": item["id"], "sortOrder": 5} for item in items]
     sent = [strategy(2), strategy(0), strategy(0)]

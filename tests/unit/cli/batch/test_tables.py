@@ -67,13 +67,13 @@ LISTS: dict[str, Any] = {"errors": [], "warnings": [], "permissions": []}
 
 
 def wait() -> None:
-    """Do something that takes its time."""
+    """Do something slow."""
     with tables.progress("importing [2] flags"):
         tables.show_problems(LISTS | {"warnings": [ITEM]})
 
 
 def test_a_table(look: Look) -> None:
-    """It has colours, keeps within the terminal, and takes nothing in the data for markup."""
+    """It has colours, fits the terminal, and does not read the data as markup."""
     text = look(lambda: tables.show_problems(LISTS | {"errors": [ITEM]}))
     assert "\x1b[31merror" in text and "We [bold]found[/bold]" in text and "one [red]" in text
     assert "… and 102 more" in text
@@ -95,14 +95,14 @@ def test_progress(look: Look) -> None:
 
 
 def test_changes(look: Look) -> None:
-    """Flags that stay as they are take no room."""
+    """Unchanged flags are not shown."""
     found = ImportChanges((Change("a", "new", ("off → on", "tags: + x")), Change("b", "same")), ("tag type t",))
     text = look(lambda: tables.show_changes(found))
     assert "+ new" in text and "off → on" in text and "tag type t" in text and "│ b" not in text
 
 
 def test_violations(look: Look) -> None:
-    """The place stands beside what is wrong there."""
+    """The place is beside the message."""
     text = look(lambda: tables.show_violations([FileViolation("features[0] (a)", "must be string", "/body")]))
     assert "features[0] (a)" in text and "must be string" in text
 

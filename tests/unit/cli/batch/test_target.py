@@ -91,7 +91,7 @@ def test_where_a_token_comes_from(tmp_path: Path) -> None:
     ],
 )
 def test_tokens_that_are_none(arguments: tuple[str, ...], text: str) -> None:
-    """They are told of without being shown."""
+    """Errors name the source of a token without showing the token."""
     with pytest.raises(ConfigurationError) as raised:
         target(*arguments)
     assert text in str(raised.value) and "s3cr" not in str(raised.value)

@@ -70,7 +70,7 @@ def test_places_in_a_bare_data_set() -> None:
 
 
 def test_details_of_other_forms() -> None:
-    """Whatever a server says is shown as it is."""
+    """Any message of a server is shown unchanged."""
     assert read_violation({"path": "", "message": "odd"}, REQUEST, bare=True) == ("the file", "odd", "")
     odd = {"path": "operator", "message": 'You provided "\\q", which is not valid'}
     assert read_violation(odd, REQUEST, bare=True).place == "operator"

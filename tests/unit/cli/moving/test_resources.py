@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flagsvc.cli.moving.resources import KINDS, steps
+from flagsvc.cli.moving.resources import KINDS, plan_steps
 from flagsvc.cli.moving.steps import AdminRequest, MoveStep
 
 KIND = {kind.title: kind for kind in KINDS}
@@ -15,7 +15,7 @@ PROJECTS = {"shop": "default"}
 
 def found(title: str, there: list[Any], here: list[Any]) -> list[MoveStep]:
     """Return what is to be done so that `here` has what is `there`."""
-    return list(steps(KIND[title], there, here, PROJECTS))
+    return list(plan_steps(KIND[title], there, here, PROJECTS))
 
 
 HOURS = {

@@ -48,6 +48,6 @@ def test_who_is_made(two: tuple[FakeAdmin, FakeAdmin]) -> None:
 
 
 def test_a_server_without_users(two: tuple[FakeAdmin, FakeAdmin]) -> None:
-    """All stay behind where the other server has none over its API; where the first does not tell them, so much is known."""
+    """All users stay behind if the target's API has no users; if the source does not list users, nothing is known."""
     assert asked(two) == ((), ["admin", "anna", "Bo@example.com", "carl"])
     assert asked((two[1], two[0])) == ((), None)

@@ -40,7 +40,7 @@ def serving(folder: Path, *routes: Route) -> Iterator[AppClient]:
 
 
 def test_what_runs_where(tmp_path: Path) -> None:
-    """What is in memory has no thread of its own; what reads, what changes and what is reported each have their own."""
+    """Answers from memory use no thread; reads, changes and reports use separate threads."""
     routes = (
         row("/memory", where, in_memory=True),
         row("/read", where),

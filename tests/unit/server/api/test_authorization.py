@@ -38,7 +38,7 @@ def test_how_a_token_may_come(client: AppClient, form: str) -> None:
 
 @pytest.mark.parametrize("path", [THINGS, "/api/client/things", "/api/nosuch"])
 def test_two_tokens(client: AppClient, path: str) -> None:
-    """Whoever reads the other one would let in somebody else: 400, whichever is right; elsewhere nobody looks."""
+    """Two headers are a 400, whichever is valid: another reader might use the other one. Paths without a token ignore them."""
     right = BACKEND_SECRET if "client" in path else USER_SECRET
     for tokens in ((right, right), (right, "unknown"), ("unknown", right)):
         answer = client.get(path, token=tokens[0], more=[("authorization", tokens[1])])
@@ -69,13 +69,13 @@ CLIENT = [
 def test_the_client_api_is_for_backend_tokens(
     client: AppClient, path: str, secret: str, status: int, start: str
 ) -> None:
-    """Whoever has none learns nothing of what there is."""
+    """A caller without a token learns nothing about existing paths."""
     answer = client.get(path, token=secret)
     assert (answer.status, message(answer)[: len(start)]) == (status, start)
 
 
 def test_what_needs_no_token_takes_any(client: AppClient) -> None:
-    """Health and the like are answered whatever token comes along, and an unknown path outside the API is a 404."""
+    """Health and similar paths are answered with any token, and an unknown path outside the API is a 404."""
     for secret in (None, "unknown", BACKEND_SECRET, USER_SECRET):
         assert client.get("/open", token=secret).status == 200
         assert client.get("/nosuch", token=secret).status == 404
@@ -84,7 +84,7 @@ def test_what_needs_no_token_takes_any(client: AppClient) -> None:
 @pytest.mark.parametrize("token", [None, "unknown", FRONTEND_SECRET, BACKEND_SECRET, USER_SECRET])
 @pytest.mark.parametrize("path", ["/api/frontend", "/API/Frontend/", "/api/frontend/client/metrics"])
 def test_the_frontend_api_is_the_proxys(client: AppClient, path: str, token: str | None) -> None:
-    """The server has no frontend API. Every caller is told what does answer frontend SDKs."""
+    """The server has no frontend API. The answer names the server for frontend SDKs."""
     answer = client.get(path, token=token)
     text = "This server does not evaluate flags. Start `flagsvc proxy` on it: frontend SDKs use /proxy there, with a client key."
     assert (answer.status, answer.json()["name"], message(answer)) == (404, "NotFoundError", text)

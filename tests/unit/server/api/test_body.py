@@ -54,7 +54,7 @@ def test_only_what_calls_itself_json_is_read(media: str) -> None:
 
 
 def test_without_a_body_nothing_is_read() -> None:
-    """Neither length nor chunks: even a charset that nobody knows does not matter."""
+    """Without length and chunks, even an unknown charset does not matter."""
     assert reading(head(content_type="application/json; charset=xx"), LIMIT) is None
     assert reading(head(content_type="application/json", transfer_encoding="chunked"), LIMIT) is not None
 

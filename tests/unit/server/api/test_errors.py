@@ -1,4 +1,4 @@
-"""Which failures of the database are an outage, and which a mistake of the program."""
+"""Which errors of the database are an outage, and which are an error of the program."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_every_shape_with_a_name_is_a_component(content: dict[str, Any]) -> None
 
 
 def test_a_base_path_is_the_server() -> None:
-    """What stands before every path is told once."""
+    """The base path is in the document once, as the server's address."""
     assert "servers" not in document(ROUTES, "")
     assert document(ROUTES, "/flags")["servers"] == [{"url": "/flags"}]
 

@@ -1,4 +1,4 @@
-"""Health, readiness and metrics tell how the server is, to whoever asks, and nothing of what it holds."""
+"""Health, readiness and metrics report the state of the server to every caller, and nothing about its data."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ def test_options_tells_the_methods(client: AppClient) -> None:
 
 
 def test_head_is_get_without_the_body(client: AppClient) -> None:
-    """Headers are the same; of a route that only takes POST it is a 405, as any other method."""
+    """The headers are the same. On a route for POST only, it is a 405 like any other method."""
     full, head = client.get(THINGS), client.ask("HEAD", THINGS)
     assert (head.status, head.body) == (200, b"")
     assert head.headers == full.headers
@@ -187,7 +187,7 @@ def test_head_is_get_without_the_body(client: AppClient) -> None:
 
 
 def test_maintenance_stops_changes_of_the_admin_api(client: AppClient) -> None:
-    """POST, PUT and DELETE, after the token and before the path; all else goes on, and it can be switched off again."""
+    """It rejects POST, PUT and DELETE, after the token and before the path. All else works, and it can be switched off again."""
     stopped = "The server is in maintenance mode: it takes no changes until that is switched off."
     assert client.post("/api/admin/maintenance", {"enabled": True}).status == 204
     try:
@@ -227,7 +227,7 @@ def test_an_outage_is_told_once_in_a_while(client: AppClient) -> None:
 
 
 def test_a_body_that_recursion_cannot_follow_is_refused(client: AppClient) -> None:
-    """Be it in the parser, in a shape or in the handler: a 400, and the server goes on."""
+    """Too deep nesting is a 400 in the parser, in a shape and in the handler; the server continues."""
     assert client.post("/api/admin/deep", {"name": "a"}).status == 400
     for depth in (200, 900, 1100, 100_000):
         nested = b'{"name":' + b"[" * depth + b"]" * depth + b"}"

@@ -90,7 +90,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppClient]:
 
 
 def status(client: AppClient, route: Route, token: str | None, **places: str) -> int:
-    """Return the status of a request to a route, with a JSON body where it takes one."""
+    """Return the status of a request to a route, with a JSON body if the route has one."""
     return client.ask(route.method, path_of(route, **places), None if route.body is None else {}, token=token).status
 
 
@@ -161,7 +161,7 @@ def test_a_change_asks_for_a_permission() -> None:
 
 
 def test_rows_are_in_order() -> None:
-    """No two rows are one route or one operation; paths begin where their tokens belong; a row is told in a sentence."""
+    """Routes and operations are unique, paths begin with the part of the API for their tokens, and each row has a summary."""
     Router(ROUTES)
     assert not [name for name, times in Counter(route.operation for route in ROUTES).items() if times > 1]
     for route in ROUTES:

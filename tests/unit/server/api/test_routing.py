@@ -76,7 +76,7 @@ def test_an_escape_that_is_none_is_a_400(value: str) -> None:
 
 
 def test_a_route_cannot_be_there_twice() -> None:
-    """Two rows for one method of one path are a mistake of ours, whatever their parameters are called."""
+    """Two rows for one method of one path are an error, also with different names of parameters."""
     with pytest.raises(ValueError, match="two routes for GET"):
         Router([route("/a/:b"), route("/a/:c")])
 

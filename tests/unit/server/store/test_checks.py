@@ -101,7 +101,7 @@ def test_weights_add_up(fixed: list[int], free: int, weights: list[int]) -> None
 
 
 def test_variants_are_sorted_as_people_read() -> None:
-    """Letters by the alphabet whatever their case, punctuation and figures before."""
+    """Letters sort alphabetically in any case, after punctuation and digits."""
     names = ["b", "A", "a", "B", "_", "-", "1", "aB", "ab", "a-b", "Ab", "AB"]
     variants = [{"name": name, "weight": 1, "weightType": "variable"} for name in names]
     found = [each["name"] for each in distribute_weights(variants)]
@@ -144,7 +144,7 @@ def test_variants_are_sorted_as_people_read() -> None:
     ],
 )
 def test_variants_that_cannot_be(variants: object, text: str) -> None:
-    """The first problem is told, with the way to it."""
+    """The error has the first problem and its path."""
     with pytest.raises(Refusal) as caught:
         check_variants(variants)
     assert caught.value.details == [{"message": text}]
@@ -159,7 +159,7 @@ def test_a_json_payload_is_an_object_or_an_array(value: str) -> None:
 
 
 def test_a_name_comes_once() -> None:
-    """The second variant of a name is told, with its defaults."""
+    """The error has the second variant of the name, with its defaults."""
     with pytest.raises(Refusal) as caught:
         check_variants([VARIANT, VARIANT])
     assert caught.value.details[0]["message"].startswith('"[1]" contains a duplicate value. You provided {"name":"v"')
@@ -177,7 +177,7 @@ def test_a_name_comes_once() -> None:
     ],
 )
 def test_weights_that_cannot_add_up(variants: list[Any], text: str) -> None:
-    """None is variable, or the fixed ones take more than there is."""
+    """No variant is variable, or the fixed weights exceed the total."""
     with pytest.raises(Refusal) as caught:
         prepare_variants(variants)
     assert caught.value.details == [{"message": text}]

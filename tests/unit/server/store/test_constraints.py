@@ -143,7 +143,7 @@ def test_a_value_may_be_absent() -> None:
 
 
 def test_legal_values() -> None:
-    """Each value is one of those that its field may have; a field without any takes all."""
+    """Each value is a legal value of its field; a field without legal values accepts any."""
     legal = {"userId": ["1", "x"]}
     assert problem(constraint("IN", values=["x", "1"]), legal) is None
     assert problem(constraint("IN", values=["x", "q"]), legal) == (

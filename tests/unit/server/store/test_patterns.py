@@ -116,13 +116,13 @@ INVALID += ["(?<>a)", "(?<\u200d>a)", "(?=a)**", "(?<n>a", "a{2}{3}", "(?i:a)"]
 
 
 def matches(pattern: str, name: str, budget: StepBudget | None = None) -> bool:
-    """Return whether a name matches a pattern, with a budget of its own unless another is given."""
+    """Return whether a name matches a pattern, with a new budget unless one is given."""
     return compile_pattern(pattern).matches(name, budget or StepBudget())
 
 
 @pytest.mark.parametrize(("pattern", "good", "bad"), CASES + GOING_BACK)
 def test_names_match_as_in_javascript(pattern: str, good: list[str], bad: list[str]) -> None:
-    """What JavaScript takes is taken, and nothing else."""
+    """The parser accepts exactly what JavaScript accepts."""
     assert [name for name in good if not matches(pattern, name)] == []
     assert [name for name in bad if matches(pattern, name)] == []
 
@@ -168,7 +168,7 @@ FREEZING = [
 
 @pytest.mark.parametrize(("pattern", "name"), FREEZING)
 def test_a_pattern_that_would_not_end_is_told(pattern: str, name: str) -> None:
-    """After its steps a check says that it takes too many, and what it took is counted; nothing is taken to match."""
+    """A check that needs too many steps raises, its steps are counted, and the name does not match."""
     budget = StepBudget()
     assert refusal(pattern, name, budget) == "it takes too many steps"
     assert budget.left == REQUEST_STEPS - NAME_STEPS
@@ -197,7 +197,7 @@ def test_a_usual_pattern_leaves_steps_for_thousands_of_names() -> None:
 
 
 def test_a_hostile_pattern_takes_linear_time() -> None:
-    """What would keep a pattern matcher that goes back busy for ever is decided by RE2, whatever the name's length."""
+    """RE2 matches patterns with exponential backtracking, for names of any length."""
     assert not matches("(a+)+b", "a" * 100_000)
 
 
@@ -217,7 +217,7 @@ def test_what_re2_runs_waits_for_no_search() -> None:
     ],
 )
 def test_a_name_of_any_length_gets_the_answer_of_a_usual_pattern(pattern: str, fits: bool) -> None:
-    """A long name may take more steps: a few for each character suffice for look-around and references."""
+    """A long name gets more steps: a few per character are enough for look-around and references."""
     assert matches(pattern, "a" * 60_000) is fits
 
 
@@ -237,7 +237,7 @@ def nested(depth: int) -> str:
 
 @pytest.mark.parametrize("reference", ["", r"(z)?\1"])
 def test_groups_nest_up_to_a_bound(reference: str) -> None:
-    """Up to the bound a pattern is read wherever the stack stands; beyond it the place is told."""
+    """Nesting up to the limit is parsed at any stack depth; beyond it the error has the position."""
     assert matches(nested(MAX_DEPTH) + reference, "abab")
     assert not matches(nested(MAX_DEPTH) + reference, "c")
     reason = refusal("x" + nested(MAX_DEPTH + 1), "a")
@@ -261,7 +261,7 @@ LARGE = [
 
 @pytest.mark.parametrize("pattern", LARGE)
 def test_a_large_pattern_is_read_in_bounded_time_and_memory(pattern: str) -> None:
-    """Reading a pattern takes a part of a second and a few megabytes, whatever it says; then it is checked within its steps."""
+    """Parsing any pattern takes less than a second and a few megabytes; then names are checked within the steps."""
     tracemalloc.start()
     try:
         compiled = compile_pattern(pattern)
@@ -277,7 +277,7 @@ def test_a_large_pattern_is_read_in_bounded_time_and_memory(pattern: str) -> Non
 
 
 def test_what_re2_would_take_long_to_read_is_left_out() -> None:
-    """Counts are not written out without a bound: forty ranges of a thousand would take RE2 two seconds."""
+    """The expansion of counts is limited: forty ranges of a thousand would take RE2 two seconds."""
     with pytest.raises(TooLargeForRe2):
         LinearPattern(parse("a{0,1000}" * 40))
     assert matches("a{0,1000}" * 40, "a" * 90)

@@ -1,4 +1,4 @@
-"""Generated naming patterns match as node's RegExp does, by RE2 where it takes them, and always by our own steps."""
+"""Generated naming patterns match as node's RegExp does: with RE2 where it supports them, and always with our own search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lengths and names of texts, as JavaScript counts and the wire tells them."""
+"""Lengths of texts, as JavaScript counts them, and the API's messages."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def test_lengths_count_code_units(text: str, size: int) -> None:
     ],
 )
 def test_what_is_wrong_with_a_text(text: str, problem: str | None) -> None:
-    """Too short and too long are told with the text, empty without."""
+    """Messages about too short and too long texts contain the text; the one about an empty text does not."""
     found = text_problem(text, "x", shortest=2, longest=4)
     assert found == (None if problem is None else {"message": problem})
 
 
 @pytest.mark.parametrize("text", ["a b", "ü", "..", ".", "a/b", "%41", "a\n", " " * 99])
 def test_what_is_wrong_with_a_name(text: str) -> None:
-    """A name that a path would have to escape, or takes for a step, is told before its length."""
+    """A name that is not valid in a path is reported before its length."""
     found = url_problem(text, "x", shortest=2, longest=4)
     assert found is not None and found["message"].startswith('"x" must be URL friendly. You provided ')
 

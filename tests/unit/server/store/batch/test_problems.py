@@ -71,6 +71,6 @@ def test_what_is_not_known_is_not_checked() -> None:
 
 
 def test_wider_columns_are_not_complained_of() -> None:
-    """A server of ours takes any sort order, and replaces half a surrogate pair."""
+    """A flagsvc server accepts any sort order, and replaces half a surrogate pair."""
     wide = ServerFacts(FLAGS)
     assert found(wide, featureStrategies=[strategy("here", sortOrder=1.5, parameters={"x": "\ud800"})]) == []

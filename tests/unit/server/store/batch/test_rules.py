@@ -148,7 +148,7 @@ def test_the_limit_of_a_project(limit: int | None, active: int, told: tuple[int,
 
 
 def test_a_project_over_its_limit_is_told_without_new_features() -> None:
-    """A project that has too many already is told also when nothing is new."""
+    """A project over its limit is reported even if no feature is new."""
     assert rules.too_many_features(data(), known(project=TargetProject("default", limit=1, active=2))) == []
 
 
@@ -174,7 +174,7 @@ def test_custom_strategies_are_told_once() -> None:
 
 
 def test_archived_and_overwritten_features() -> None:
-    """Archived ones of any project are told, and active ones of this project."""
+    """Archived features of any project are reported, and active ones of this project."""
     held = {
         "a": StoredFeature("other", LONG_AGO),
         "b": StoredFeature("default"),
@@ -187,7 +187,7 @@ def test_archived_and_overwritten_features() -> None:
 
 
 def test_rules_speak_in_their_order() -> None:
-    """All eight errors at once come in the order of the table, and a clean data set has none."""
+    """All eight errors together come in the order of the table, and a clean data set has none."""
     project = TargetProject("default", pattern="[A-Z]", limit=0)
     held = known(
         features={"a": StoredFeature("other")},

@@ -34,7 +34,7 @@ AT_ALL_S = 30.0
 
 
 class Ear:
-    """A store, and what its watcher heard."""
+    """A store, and the revisions that its watcher got."""
 
     def __init__(self, url: str) -> None:
         self.log = RecordingLog()
@@ -49,7 +49,7 @@ class Ear:
             self.news.notify_all()
 
     def hears(self, revision: int, seconds: float = AT_ALL_S) -> bool:
-        """Return whether a revision is heard of in time."""
+        """Return whether a revision is noticed in time."""
         with self.news:
             return self.news.wait_for(lambda: revision in self.heard, seconds)
 
@@ -60,7 +60,7 @@ class Ear:
 
 @pytest.fixture
 def ear(database_url: str) -> Iterator[Ear]:
-    """Give a store that watches, and that has heard of the revision it began with."""
+    """Return a store with a watcher that has got the initial revision."""
     ear = Ear(database_url)
     assert ear.hears(ear.store.revision())
     yield ear
@@ -100,7 +100,7 @@ def test_a_change_elsewhere_is_heard_within_a_second(ear: Ear, other: Store, no_
 
 
 def test_a_change_here_is_heard_once(ear: Ear) -> None:
-    """Whoever writes knows when the transaction ends; what the database says of it later is no news."""
+    """A writer's own watchers are called when its transaction ends; the database's later notification is ignored."""
     before = ear.store.revision()
     assert write(ear.store) == before + 1
     assert ear.heard.count(before + 1) == 1
@@ -140,7 +140,7 @@ def test_a_change_of_another_process_is_heard(ear: Ear, database_url: str, no_pr
 
 
 def test_a_watcher_that_fails_is_asked_again(ear: Ear, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a watcher could not take up comes again: its failure does not leave it behind for good."""
+    """A watcher that failed gets the revision again, so it does not stay outdated."""
     monkeypatch.setattr("flagsvc.server.store.revision_listener.POLLS_BETWEEN_READS", 1)
     failures = [RuntimeError("the first time"), None]
     taken: list[int] = []
@@ -164,7 +164,7 @@ def test_a_closed_store_leaves_no_thread(database_url: str) -> None:
 
 
 def test_changes_are_heard_after_the_database_was_away(postgresql_url: str, outage: Callable[[bool], None]) -> None:
-    """A lost connection is made anew, with one line when it breaks and one when it works; what was told meanwhile is not lost."""
+    """After a lost connection the thread reconnects, with one log line at each end; changes in between are not lost."""
     ear = Ear(postgresql_url)
     other = open_store(postgresql_url, SystemClock(), RecordingLog())
     try:

@@ -1,4 +1,4 @@
-"""What is too old is deleted: counts once an hour, events once a day."""
+"""Old data is deleted: counts once an hour, events once a day."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_what_is_too_old_goes(room: Room) -> None:
 
 
 def test_it_is_not_done_each_time(room: Room) -> None:
-    """Counts are looked at once an hour, events once a day."""
+    """Counts are checked once an hour, events once a day."""
     room.tidying.run_due_tasks()
     room.add("old", 91 * DAY)
     room.tidying.run_due_tasks()

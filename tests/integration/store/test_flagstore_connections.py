@@ -32,7 +32,7 @@ def test_every_connection_is_watched() -> None:
 
 @pytest.mark.parametrize("query", ["connect_timeout=2&application_name=mine", "options=-c%20search_path%3Dours"])
 def test_what_the_url_says_wins(query: str) -> None:
-    """A setting of the URL is kept; its options stand behind ours."""
+    """A setting of the URL is kept; its options follow ours."""
     found = postgresql_arguments(make_url(f"postgresql+psycopg://me@db/flags?{query}"), "flagsvc")
     options = "" if "options" not in query else " -c search_path=ours"
     assert found["options"] == POSTGRESQL_OPTIONS + options
@@ -40,7 +40,7 @@ def test_what_the_url_says_wins(query: str) -> None:
 
 
 def test_sessions_are_set_up(postgresql_url: str) -> None:
-    """Waiting for a lock ends, and transactions are READ COMMITTED, whatever the database's own settings are."""
+    """Waiting for a lock ends, and transactions are READ COMMITTED, despite the database's own settings."""
     engine = make_engine(postgresql_url + ("&" if "?" in postgresql_url else "?") + "options=-c%20work_mem%3D1MB")
     with engine.connect() as db:
         shown = [db.execute(text(f"SHOW {name}")).scalar() for name in ("lock_timeout", "work_mem")]
@@ -79,7 +79,7 @@ class Refusing:
 
 @pytest.mark.parametrize("code", [sqlite3.SQLITE_BUSY, sqlite3.SQLITE_BUSY_RECOVERY])
 def test_a_file_that_is_being_changed_is_waited_for(code: int) -> None:
-    """SQLite refuses at once to begin its log while somebody else does: it is asked again, as long as a writer waits."""
+    """SQLite fails immediately while another connection switches to WAL: the switch is retried, as long as a writer waits."""
     slept: list[float] = []
     connection: Any = Refusing(3, code)
     enable_wal(connection, slept.append)
@@ -90,7 +90,7 @@ def test_a_file_that_is_being_changed_is_waited_for(code: int) -> None:
 
 
 def test_a_file_that_cannot_be_used_is_not_waited_for() -> None:
-    """Any other error is told at once."""
+    """Any other error is raised immediately."""
     slept: list[float] = []
     with pytest.raises(sqlite3.OperationalError):
         enable_wal(Refusing(1, sqlite3.SQLITE_READONLY), slept.append)  # type: ignore[arg-type]
