@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from flagsvc.core.version import SLOWER
+from flagsvc.core.version import INTERPRETED_WARNING
 from support import needs, processes
 from support.flagservers import USER_SECRET, our_flag_server
 from support.processes import LISTENING, ask
@@ -25,7 +25,7 @@ TOKEN = re.compile(r"FLAGSVC_ADMIN_TOKEN=(user:[0-9a-f]{20,})")
 
 def without_warning(program: processes.Program) -> str:
     """Return what a program has written, without the warning that it is interpreted."""
-    return "".join(line for line in program.output().splitlines(keepends=True) if SLOWER not in line)
+    return "".join(line for line in program.output().splitlines(keepends=True) if INTERPRETED_WARNING not in line)
 
 
 def test_a_first_start_prints_a_token_and_a_second_does_not(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from flagsvc.core.version import SLOWER
+from flagsvc.core.version import INTERPRETED_WARNING
 from support.fake_upstream import FEATURES, METRICS, FakeUpstream, fake_upstream
 from support.processes import (
     LISTENING,
@@ -47,7 +47,7 @@ def upstream() -> Iterator[FakeUpstream]:
 
 def lines(proxy: Proxy) -> list[str]:
     """What the proxy has printed, without the warning that it is interpreted."""
-    return [line for line in proxy.program.output().splitlines() if SLOWER not in line]
+    return [line for line in proxy.program.output().splitlines() if INTERPRETED_WARNING not in line]
 
 
 def listening(port: int) -> str:

@@ -10,7 +10,7 @@ from urllib.parse import urljoin
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from flagsvc.core.version import VERSION, form
+from flagsvc.core.version import VERSION, engine_form
 from flagsvc.engine.canonical import CacheKeys
 from flagsvc.engine.context import Context
 from flagsvc.engine.reads import Reads
@@ -68,7 +68,7 @@ def test_other_metrics(opened: Opener) -> None:
     wire.ask("OPTIONS", "/proxy")
     lines = wire.get(PROMETHEUS).body.decode().splitlines()
     for line in (
-        f'flagsvc_build_info{{engine="{form()}",version="{VERSION}"}} 1.0',
+        f'flagsvc_build_info{{engine="{engine_form()}",version="{VERSION}"}} 1.0',
         "flagsvc_config_problems 1.0",
         "flagsvc_config_age_seconds 2.5",
         'flagsvc_config_state{state="fresh"} 1.0',

@@ -18,7 +18,7 @@ from flagsvc.cli.commands import BY_NAME, Command
 from flagsvc.cli.complaints import JsonError, asked_for_json, complain, complain_as_json
 from flagsvc.cli.parser import UsageError, command_named, opened, overview
 from flagsvc.core.errors import ConfigurationError, ExtensionError, FlagsvcError, SeedError
-from flagsvc.core.version import build
+from flagsvc.core.version import version_text
 
 __all__ = ["main", "process"]
 
@@ -67,7 +67,7 @@ def _run(arguments: list[str]) -> int:
     """Run the command that the first argument names."""
     first, rest = (arguments or [""])[0], arguments[1:]
     if first in ("--version", "-V"):
-        print(f"flagsvc {build()}")
+        print(f"flagsvc {version_text()}")
         return 0
     if first in ("--help", "-h"):
         print(overview())

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from flagsvc.cli.complaints import JsonError
 from flagsvc.core.errors import FlagsvcError
 from flagsvc.core.log import build_logger
-from flagsvc.core.version import INTERPRETED, SLOWER, form
+from flagsvc.core.version import INTERPRETED, INTERPRETED_WARNING, engine_form
 from flagsvc.settings.load import Resolved
 
 
@@ -17,8 +17,8 @@ def warn(resolved: Resolved) -> None:
     logger = build_logger(level=resolved.values["logLevel"], as_json=resolved.values["useJsonLogger"])
     for text in resolved.warnings:
         logger.warn(f"configuration: {text}")
-    if form() == INTERPRETED and not resolved.problems:
-        logger.warn(SLOWER)
+    if engine_form() == INTERPRETED and not resolved.problems:
+        logger.warn(INTERPRETED_WARNING)
 
 
 @contextmanager

@@ -1,1 +1,1 @@
-"""What everything rests on: errors, the clock, the log, the version, certificates, background tasks, back-off."""
+"""The base of every other package: errors, clock, log, version, certificates, background tasks, back-off."""

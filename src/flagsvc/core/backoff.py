@@ -1,4 +1,4 @@
-"""How long to wait before asking an upstream again that failed. Pure: the random draw comes in.
+"""How long to wait before the next request to an upstream that failed. Pure: the caller passes the random number.
 
 Implements behaviour: Towards the upstream server (failures back off, capped, jittered, Retry-After obeyed).
 """
@@ -6,53 +6,54 @@ Implements behaviour: Towards the upstream server (failures back off, capped, ji
 from __future__ import annotations
 
 STEPS = 10
-"""A back-off grows to this many intervals, and an upstream that refuses the token is asked once in so many."""
+"""A back-off grows to this many intervals. An upstream that refuses the token is asked once in this many intervals."""
 CEILING_S = 300.0
-"""No back-off of our own is longer than this many seconds, unless the interval itself is."""
+"""The longest back-off in seconds, unless the interval itself is longer."""
 RETRY_AFTER_CEILING_S = 3600.0
-"""A server that asks for a longer pause is asked again after this many seconds all the same; as a rule sooner: retryAfterLimit."""
+"""The most seconds that a Retry-After of the server counts for. The option retryAfterLimit usually sets a lower limit."""
 COLD_S = 1.0
-"""While nothing is served the back-off starts from this many seconds,"""
+"""The first back-off in seconds while there is no configuration to serve."""
 COLD_CEILING_S = 5.0
-"""grows to this many,"""
+"""The longest back-off in seconds while there is no configuration to serve."""
 COLD_RETRY_AFTER_S = 60.0
-"""and a server that asks for a longer pause is asked again after this many."""
-DOUBLINGS = 16
+"""The most seconds that a Retry-After counts for while there is no configuration to serve."""
+MAX_DOUBLINGS = 16
 
 
-def ceiling(interval: float) -> float:
-    """Return the longest back-off, in seconds, of something that normally happens every `interval` seconds."""
+def longest_delay(interval: float) -> float:
+    """Return the longest back-off, in seconds, of an action that normally happens every `interval` seconds."""
     return max(interval, min(STEPS * interval, CEILING_S))
 
 
 def delay_after_failure(
-    failures: int, draw: float, interval: float, *, retry_after: float | None = None, most: float | None = None
+    failures: int, jitter: float, interval: float, *, retry_after: float | None = None, ceiling: float | None = None
 ) -> float:
-    """Return the seconds to wait after the `failures`-th failure in a row (from 1 on).
+    """Return the seconds to wait after the `failures`-th failure in a row (counted from 1).
 
-    `draw` is a random number of [0, 1), `interval` the normal pace in seconds, `retry_after` what the server asked for,
-    `most` the ceiling (default `ceiling(interval)`). The wait doubles from `interval` on; the draw picks from its upper
-    half. It is never under `interval`.
+    `jitter` is a random number in [0, 1). `interval` is the normal period in seconds, `retry_after` the server's Retry-After, and
+    `ceiling` the longest delay (default `longest_delay(interval)`). The delay doubles with each failure, starting from
+    `interval`; the jitter picks a value from its upper half. It is never below `interval`.
     """
-    grown = min(interval * 2.0 ** min(failures, DOUBLINGS), ceiling(interval) if most is None else most)
-    delay = max(interval, grown * (0.5 + draw / 2))
+    grown = min(interval * 2.0 ** min(failures, MAX_DOUBLINGS), longest_delay(interval) if ceiling is None else ceiling)
+    delay = max(interval, grown * (0.5 + jitter / 2))
     if retry_after is None:
         return delay
-    return max(delay, min(retry_after, RETRY_AFTER_CEILING_S) + draw * interval)
+    return max(delay, min(retry_after, RETRY_AFTER_CEILING_S) + jitter * interval)
 
 
-def delay_while_refused(draw: float, interval: float, *, retry_after: float | None = None) -> float:
-    """Return the seconds to wait while the upstream refuses the token: slow from the first time on, for ever, never giving up."""
-    return delay_after_failure(DOUBLINGS, draw, interval, retry_after=retry_after)
+def delay_while_refused(jitter: float, interval: float, *, retry_after: float | None = None) -> float:
+    """Return the seconds to wait while the upstream refuses the token: near the ceiling from the first refusal on."""
+    return delay_after_failure(MAX_DOUBLINGS, jitter, interval, retry_after=retry_after)
 
 
 def delay_while_cold(
-    failures: int, draw: float, interval: float, *, retry_after: float | None = None, most: float | None = None
+    failures: int, jitter: float, interval: float, *, retry_after: float | None = None, ceiling: float | None = None
 ) -> float:
-    """Return the seconds to wait while there is nothing to serve: a few at most, for whichever of the two started first.
+    """Return the seconds to wait while there is no configuration to serve: a few at most.
 
-    That holds for a refused token too, which may be made a moment later. The arguments are those of `delay_after_failure`.
+    The delay is short because proxy and upstream may start in either order. A refused token is treated alike: somebody may create
+    it a moment later. The arguments are those of `delay_after_failure`.
     """
-    bound = min(ceiling(interval) if most is None else most, COLD_CEILING_S)
+    lower_ceiling = min(longest_delay(interval) if ceiling is None else ceiling, COLD_CEILING_S)
     wish = None if retry_after is None else min(retry_after, COLD_RETRY_AFTER_S)
-    return delay_after_failure(failures, draw, min(interval, COLD_S), retry_after=wish, most=bound)
+    return delay_after_failure(failures, jitter, min(interval, COLD_S), retry_after=wish, ceiling=lower_ceiling)

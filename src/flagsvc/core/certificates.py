@@ -1,6 +1,6 @@
-"""Certificates, keys and authorities in PEM files: taken into TLS settings, and watched for changes.
+"""Loads certificates, keys and authorities from PEM files into TLS contexts, and detects changes of the files.
 
-What is wrong with a file is told with the option that names it. A message has paths and reasons, never what a file holds.
+An error message names the option, the path and the reason. It never quotes the content of a file.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import NamedTuple, TypeAlias
 
 from flagsvc.core.errors import ConfigurationError
 
-LARGEST = 4 * 1024 * 1024
-"""The most bytes that are looked at of a file; all authorities of a system are a twentieth of it."""
+MAX_BYTES = 4 * 1024 * 1024
+"""The most bytes that are read of a file. The authorities of a whole system need a twentieth of it."""
 CERTIFICATE, KEY, ENCRYPTED = b"-----BEGIN CERTIFICATE", b"PRIVATE KEY-----", b"ENCRYPTED"
 
-Stamp: TypeAlias = tuple[tuple[int, ...] | None, ...]
-"""What tells one state of some files from another."""
+FilesStamp: TypeAlias = tuple[tuple[int, ...] | None, ...]
+"""Modification time, size, inode and device of each file; it differs when a file has changed."""
 
 
 class CertificateOptionNames(NamedTuple):
-    """The options that a pair comes from, as messages name them."""
+    """The names of the options that give certificate, key and password, for messages."""
 
     cert: str
     key: str
@@ -32,7 +32,7 @@ class CertificateOptionNames(NamedTuple):
 
 @dataclass(frozen=True)
 class CertificateFiles:
-    """A certificate with its chain, and its key: in one file where `key` is None. `password` opens a key that is encrypted."""
+    """A certificate with its chain, and its key; both are in one file if `key` is None. `password` decrypts an encrypted key."""
 
     names: CertificateOptionNames
     cert: str
@@ -41,89 +41,92 @@ class CertificateFiles:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The files."""
+        """The paths of the files."""
         return (self.cert,) if self.key is None else (self.cert, self.key)
 
     def load(self, context: ssl.SSLContext) -> None:
-        """Have a side of TLS show the certificate. Raises ConfigurationError, and leaves the settings as nothing to use then."""
+        """Load certificate and key into a TLS context. Raises ConfigurationError; the context must not be used then."""
         try:
             self._load(context)
         except ConfigurationError as error:
-            traceback.clear_frames(error.__traceback__)  # they hold the key
+            traceback.clear_frames(error.__traceback__)  # the frames hold the key
             raise
 
     def _load(self, context: ssl.SSLContext) -> None:
-        certificate = content(self.names.cert, self.cert)
-        key = certificate if self.key is None else content(self.names.key, self.key)
-        problem = self._problem(certificate, key)
+        certificate = read_file(self.names.cert, self.cert)
+        key = certificate if self.key is None else read_file(self.names.key, self.key)
+        problem = self._find_problem(certificate, key)
         if not problem:
             try:
                 context.load_cert_chain(self.cert, self.key, lambda: self.password or "")
             except (ssl.SSLError, OSError, ValueError) as error:
-                problem = self._reason(error, ENCRYPTED in key)
+                problem = self._explain(error, ENCRYPTED in key)
         if problem:
             raise ConfigurationError([problem])
 
-    def _problem(self, certificate: bytes, key: bytes) -> str:
-        """Return what can be seen to be wrong, nothing where that is nothing. Without its password OpenSSL would ask for one."""
-        where, name = self._key
+    def _find_problem(self, certificate: bytes, key: bytes) -> str:
+        """Return what is wrong with the content of the files, or an empty text.
+
+        An encrypted key without a password must be caught here: OpenSSL would ask a terminal for the password.
+        """
+        path, name = self._key_source
         if CERTIFICATE not in certificate:
             return f"{self.names.cert}: `{self.cert}` holds no certificate in PEM form"
         if KEY not in key:
             hint = f"; give {self.names.key} where it is in a file of its own" if self.key is None else ""
-            return f"{name}: `{where}` holds no key in PEM form{hint}"
+            return f"{name}: `{path}` holds no key in PEM form{hint}"
         if ENCRYPTED in key and not self.password:
-            return f"{name}: the key in `{where}` is encrypted; give {self.names.password}"
+            return f"{name}: the key in `{path}` is encrypted; give {self.names.password}"
         return ""
 
-    def _reason(self, error: Exception, encrypted: bool) -> str:
-        """Return why OpenSSL takes the two not."""
-        where, name = self._key
+    def _explain(self, error: Exception, is_encrypted: bool) -> str:
+        """Return why OpenSSL rejects certificate and key."""
+        path, name = self._key_source
         reason = getattr(error, "reason", None) or ""
         if reason == "KEY_VALUES_MISMATCH":
-            return f"{name}: the key in `{where}` is not that of the certificate in `{self.cert}`"
-        if encrypted and not reason.startswith("EE_"):
-            return f"{self.names.password}: does not open the key in `{where}`"
-        return f"{self.names.cert}: `{self.cert}` cannot be used: {spelled(reason) or type(error).__name__}"
+            return f"{name}: the key in `{path}` is not that of the certificate in `{self.cert}`"
+        if is_encrypted and not reason.startswith("EE_"):
+            return f"{self.names.password}: does not open the key in `{path}`"
+        return f"{self.names.cert}: `{self.cert}` cannot be used: {format_reason(reason) or type(error).__name__}"
 
     @property
-    def _key(self) -> tuple[str, str]:
-        """Where the key is, and the option that says so."""
+    def _key_source(self) -> tuple[str, str]:
+        """The path of the file with the key, and the name of its option."""
         return (self.cert, self.names.cert) if self.key is None else (self.key, self.names.key)
 
 
 def load_authorities(context: ssl.SSLContext, name: str, path: str) -> None:
-    """Trust the authorities in a file as well; `name` is the option that names it. Raises ConfigurationError."""
-    if CERTIFICATE not in content(name, path):
+    """Add the authorities in a file to the trusted ones. `name` is the option that gives the path. Raises ConfigurationError."""
+    if CERTIFICATE not in read_file(name, path):
         raise ConfigurationError([f"{name}: `{path}` holds no certificate in PEM form"])
     try:
         context.load_verify_locations(path)
     except (ssl.SSLError, OSError) as error:
-        reason = spelled(getattr(error, "reason", None) or "") or type(error).__name__
+        reason = format_reason(getattr(error, "reason", None) or "") or type(error).__name__
         raise ConfigurationError([f"{name}: `{path}` cannot be used: {reason}"]) from None
 
 
-def content(name: str, path: str) -> bytes:
-    """Return what is in a file, which the option `name` names. Raises ConfigurationError."""
+def read_file(name: str, path: str) -> bytes:
+    """Return the content of a file; `name` is the option that gives the path. Raises ConfigurationError."""
     try:
         with open(path, "rb") as file:
-            return file.read(LARGEST)
+            return file.read(MAX_BYTES)
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", None) or "it is no path").lower()
         raise ConfigurationError([f"{name}: cannot read `{path}`: {reason}"]) from None
 
 
-def spelled(reason: str) -> str:
-    """Return one of OpenSSL's reasons in words."""
+def format_reason(reason: str) -> str:
+    """Return a reason of OpenSSL, such as `KEY_VALUES_MISMATCH`, as words in lower case."""
     return reason.replace("_", " ").lower()
 
 
-def stamp(paths: Sequence[str]) -> Stamp:
-    """Return what tells the present state of files from an earlier one; a link counts as what it leads to."""
-    return tuple(map(_stamp, paths))
+def stamp_files(paths: Sequence[str]) -> FilesStamp:
+    """Return a value that differs when a file has changed. Symbolic links are followed."""
+    return tuple(map(_stamp_file, paths))
 
 
-def _stamp(path: str) -> tuple[int, ...] | None:
+def _stamp_file(path: str) -> tuple[int, ...] | None:
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -132,23 +135,26 @@ def _stamp(path: str) -> tuple[int, ...] | None:
 
 
 class WatchedFiles:
-    """Files that are looked at now and then. A certificate and its key are two: a change counts when it is over."""
+    """Files that are checked for changes now and then.
+
+    A certificate and its key are two files, written one after the other. So a change counts once two checks see the same state.
+    """
 
     def __init__(self, paths: Sequence[str]) -> None:
         self._paths = tuple(paths)
-        self._taken = self._last = stamp(self._paths)
+        self._accepted = self._last = stamp_files(self._paths)
 
-    def changed(self) -> bool:
-        """Return whether they are others than those that were taken, and the same as at the last look; they are taken then."""
+    def detect_change(self) -> bool:
+        """Return whether the files differ from the accepted state and are as at the last check. Accepts the new state then."""
         if not self._paths:
             return False
-        now = stamp(self._paths)
-        settled, self._last = now == self._last, now
-        if not settled or now == self._taken:
+        now = stamp_files(self._paths)
+        is_settled, self._last = now == self._last, now
+        if not is_settled or now == self._accepted:
             return False
-        self._taken = now
+        self._accepted = now
         return True
 
-    def take(self) -> None:
-        """Take them as they are now."""
-        self._taken = self._last = stamp(self._paths)
+    def accept(self) -> None:
+        """Accept the present state of the files."""
+        self._accepted = self._last = stamp_files(self._paths)

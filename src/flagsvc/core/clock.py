@@ -1,4 +1,4 @@
-"""Time as a port: what the clock says, how long ago, and waiting. `flagsvc.testing.FakeClock` is the public fake."""
+"""Time as a port: the time of day, elapsed time, and waiting. `flagsvc.testing.FakeClock` is the public fake."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What the parts that live in time ask of a clock."""
+    """The port for time."""
 
     def now(self) -> float:
         """Return seconds since the epoch."""

@@ -4,11 +4,11 @@ FlagsvcError
 ├── ConfigurationError   the options are wrong; carries every problem at once (exit code 2)
 ├── ExtensionError       a file of custom strategies or enrichers cannot be used
 ├── DocumentError        a configuration document as a whole is not of the right shape
-├── UpstreamError        the upstream server did not answer as hoped
+├── UpstreamError        the upstream server did not give a usable answer
 ├── StoreError           a stored configuration cannot be read or written
 ├── DatabaseError        the flag server's database cannot be used
 ├── SeedError            a seed file is wrong; carries every problem at once
-└── ListenError          the address to listen on cannot be had (exit code 1)
+└── ListenError          the process cannot listen on the address (exit code 1)
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 
 class FlagsvcError(Exception):
-    """Root of every error this package raises on purpose."""
+    """The base class of every error that this package raises on purpose."""
 
 
 class ConfigurationError(FlagsvcError):
@@ -29,7 +29,7 @@ class ConfigurationError(FlagsvcError):
 
 
 class ExtensionError(FlagsvcError):
-    """A custom strategies or enrichers file is missing, does not import, or exports the wrong thing."""
+    """A file of custom strategies or enrichers is missing, cannot be imported, or exports the wrong objects."""
 
 
 class DocumentError(FlagsvcError):
@@ -42,10 +42,10 @@ class DocumentError(FlagsvcError):
 
 
 class UpstreamError(FlagsvcError):
-    """The upstream server did not answer as hoped.
+    """The upstream server did not give a usable answer.
 
-    `kind` is one of `network`, `unauthorized`, `not-found`, `throttled`, `server`, `document`, `unexpected`; `status` the HTTP
-    status if one came; `retry_after` the seconds the server asked to wait, if it did.
+    `kind` is one of `network`, `unauthorized`, `not-found`, `throttled`, `server`, `document`, `unexpected`. `status` is the HTTP
+    status, if there was an answer. `retry_after` is the seconds that the server asked to wait, if it did.
     """
 
     def __init__(self, kind: str, message: str, *, status: int | None = None, retry_after: float | None = None) -> None:
@@ -60,7 +60,7 @@ class StoreError(FlagsvcError):
 
 
 class DatabaseError(FlagsvcError):
-    """The flag server's database cannot be opened, read or written; the message names no secret."""
+    """The flag server's database cannot be opened, read or written. The message contains no secret."""
 
 
 class SeedError(FlagsvcError):
@@ -72,4 +72,4 @@ class SeedError(FlagsvcError):
 
 
 class ListenError(FlagsvcError):
-    """The address to listen on cannot be had, for example because another program is listening there."""
+    """The process cannot listen on the address, for example because another program listens there."""

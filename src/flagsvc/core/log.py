@@ -1,8 +1,7 @@
 """One shape of logger inside, whatever is outside (specification: Configuration, logger, useJsonLogger, logLevel).
 
-Inside, a line is an event and named fields: `log.warn("upstream answers again", url=url)`. Outside it becomes a line of
-text or of JSON on standard error, or a call of the logger that the embedding program gave. A logger never fails its
-caller, and never writes one of the secrets it was told.
+Code of this package logs an event with named fields: `log.warn("upstream answers again", url=url)`. The line goes to standard
+error as text or JSON, or to the logger that the embedding program passes. A logger never raises, and masks the secrets it knows.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from flagsvc.core.clock import Clock
 
 LEVELS = {"debug": 10, "info": 20, "warn": 30, "error": 40, "fatal": 50}
-"""The levels by severity, numbered as in the standard library."""
+"""Each level with its severity, numbered as in the standard library."""
 
 METHODS = {
     "debug": ("debug",),
@@ -28,20 +27,20 @@ METHODS = {
     "error": ("error",),
     "fatal": ("critical", "fatal", "error"),
 }
-"""Level → the names a logger from outside may have for it, the usual one first."""
+"""Level → the method names that a foreign logger may have for it, the usual name first."""
 
 SHORTEST_SECRET = 8
-"""A secret shorter than this is not searched for: as a part of other words it would blot out harmless lines."""
+"""Shorter secrets are not masked: a short text also occurs inside harmless words."""
 
 Fields: TypeAlias = Mapping[str, object]
 Write: TypeAlias = Callable[[str, Fields], object]
 
 
 class Logger(Protocol):
-    """A logger of lines that are one event and named fields each."""
+    """A logger whose lines consist of an event and named fields."""
 
     def debug(self, event: str, **fields: object) -> None:
-        """Write at level debug: the only level that may carry context, and only when asked for."""
+        """Write at level debug: the only level at which fields may hold an evaluation context, and only if that is requested."""
 
     def info(self, event: str, **fields: object) -> None:
         """Write at level info."""
@@ -57,20 +56,20 @@ class Logger(Protocol):
 
 
 class Secrets:
-    """What must be written nowhere: it may become more while loggers are at work."""
+    """Texts that must not be written to a log. More can be added while loggers use this object."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self._texts: list[str] = []
         self.add(texts)
 
     def add(self, texts: Iterable[str]) -> None:
-        """Have these written nowhere either."""
+        """Add secrets."""
         found = {text for text in texts if len(text) >= SHORTEST_SECRET}
-        # the longest first: one that another begins with must not leave the rest of that other behind
+        # longest first: if one secret is a prefix of another, masking the short one first would leave the rest visible
         self._texts = sorted(found.union(self._texts), key=len, reverse=True)
 
-    def masked(self, value: object) -> object:
-        """Return `value`, or where a secret stands in its text, that text with `***` in the secret's place."""
+    def mask(self, value: object) -> object:
+        """Return `value`. If its text contains secrets, return that text with `***` in their place."""
         text = str(value)
         found = [secret for secret in self._texts if secret in text]
         for secret in found:
@@ -106,13 +105,13 @@ class EventLogger:
         self._write("fatal", event, fields)
 
     def _write(self, level: str, event: str, fields: Fields) -> None:
-        """Hand one line over, its secrets masked; whatever goes wrong there is no reason for the caller to fail."""
+        """Pass one line on with its secrets masked. Errors are ignored: logging must not fail the caller."""
         write = self._writers.get(level)
         if write is None:
             return
         try:
-            masked = self._secrets.masked
-            write(str(masked(event)), {name: masked(plain(value)) for name, value in fields.items()})
+            mask = self._secrets.mask
+            write(str(mask(event)), {name: mask(loggable_value(value)) for name, value in fields.items()})
         except Exception:
             return
 
@@ -126,29 +125,28 @@ def build_logger(
     stream: TextIO | None = None,
     secrets: Iterable[str] | Secrets = (),
 ) -> EventLogger:
-    """Return the logger of an application: over the one `given` in code, else lines on `stream`, standard error.
+    """Return the logger of an application. It calls the logger `given` in code, else it writes to `stream` or standard error.
 
-    `level` is the least severity that is written, `as_json` asks for JSON; neither has an effect on a given logger,
-    whose own level decides. `secrets` are masked in whatever is written.
+    `level` is the lowest severity that is written, and `as_json` selects JSON. Both apply only if no logger is given: a given
+    logger has its own level. `secrets` are masked in every line.
     """
     if given is not None:
-        return EventLogger(_calls(given), secrets)
+        return EventLogger(_adapt_methods(given), secrets)
     line = json_line if as_json else text_line
     now = time if clock is None else clock.now
-    wanted = [name for name, weight in LEVELS.items() if weight >= LEVELS[level]]
-    return EventLogger({name: _printer(name, line, now, stream) for name in wanted}, secrets)
+    enabled = [name for name, severity in LEVELS.items() if severity >= LEVELS[level]]
+    return EventLogger({name: _make_writer(name, line, now, stream) for name in enabled}, secrets)
 
 
-def _printer(
+def _make_writer(
     level: str, line: Callable[[float, str, str, Fields], str], now: Callable[[], float], stream: TextIO | None
 ) -> Write:
-    """Return the function that prints a line at `level`; standard error is looked up each time, it may be replaced."""
+    """Return the function that prints a line at `level`. It looks up standard error each time, because it may be replaced."""
 
     def write(event: str, fields: Fields) -> None:
         out = stream or sys.stderr
-        out.write(
-            line(now(), level, event, fields) + "\n"
-        )  # at once: another thread's line would get between line and end
+        # one call: otherwise another thread's line could come between this line and its end
+        out.write(line(now(), level, event, fields) + "\n")
         out.flush()
 
     return write
@@ -160,7 +158,7 @@ def text_line(moment: float, level: str, event: str, fields: Fields) -> str:
 
 
 def json_line(moment: float, level: str, event: str, fields: Fields) -> str:
-    """Return a line of JSON: `time`, `level`, `message`, and the fields beside them."""
+    """Return a line of JSON: `time`, `level`, `message`, and the fields."""
     import json
 
     own = {"time": timestamp(moment), "level": level, "message": event}
@@ -168,43 +166,43 @@ def json_line(moment: float, level: str, event: str, fields: Fields) -> str:
 
 
 def timestamp(moment: float) -> str:
-    """Return seconds since the epoch as ISO 8601 in UTC, to the millisecond."""
+    """Return seconds since the epoch as ISO 8601 in UTC, with milliseconds."""
     from datetime import UTC, datetime
 
     return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
 
 
 def with_fields(event: str, fields: Fields) -> str:
-    """Return an event with its fields behind it, in one line: `upstream is away status=503 url=http://…`."""
-    return " ".join([_one_line(event), *(f"{name}={_word(value)}" for name, value in fields.items())])
+    """Return an event followed by its fields, in one line: `upstream is away status=503 url=http://…`."""
+    return " ".join([_escape(event), *(f"{name}={_quote(value)}" for name, value in fields.items())])
 
 
-def _one_line(text: str) -> str:
+def _escape(text: str) -> str:
     """Return a text with line ends and other control characters escaped."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
-def _word(value: object) -> str:
-    """Return a field's value, in quotation marks where it would not stand as one word."""
+def _quote(value: object) -> str:
+    """Return a field's value as text, in quotation marks unless it is a single word."""
     import json
 
     text = str(value)
     is_word = bool(text) and text.isprintable() and not any(char in ' "=' for char in text)
-    return text if is_word else _one_line(json.dumps(text, ensure_ascii=False))
+    return text if is_word else _escape(json.dumps(text, ensure_ascii=False))
 
 
-def plain(value: object) -> object:
-    """Return a field's value as it may be written: of an exception that is not ours only its type.
+def loggable_value(value: object) -> object:
+    """Return a field's value in a form that may be logged. A foreign exception becomes the name of its class.
 
-    The text of a foreign exception may quote what a caller sent.
+    Its text is left out, because it may quote what a caller sent.
     """
     if isinstance(value, BaseException) and not isinstance(value, FlagsvcError):
         return type(value).__name__
     return str(value) if isinstance(value, FlagsvcError) else value
 
 
-def where(error: BaseException) -> str:
-    """Return the class of an exception and the line it was raised at; never its text, which may hold what was sent."""
+def locate_error(error: BaseException) -> str:
+    """Return the class of an exception and the line that raised it. Its text is left out: it may quote what a caller sent."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -212,58 +210,60 @@ def where(error: BaseException) -> str:
     return kind if trace is None else f"{kind} at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
 
 
-def in_brief(error: BaseException) -> str:
-    """Return what may be written of any exception: the text of one of ours, else its class and place.
+def describe_error(error: BaseException) -> str:
+    """Return a description of an exception that may be logged: the text of a FlagsvcError, else class and line.
 
-    Of an error of the system also what its number means.
+    An error of the operating system is described with the meaning of its number.
     """
     if isinstance(error, FlagsvcError):
         return str(error)
     number = error.errno if isinstance(error, OSError) else None
-    return f"{where(error)}: {os.strerror(number)}" if isinstance(number, int) else where(error)
+    return f"{locate_error(error)}: {os.strerror(number)}" if isinstance(number, int) else locate_error(error)
 
 
-def _calls(logger: object) -> dict[str, Write]:
-    """Return the function of each level that calls a logger from outside in its own shape."""
-    shape = _standard if _is_standard(logger) else _named if takes_fields(logger) else _plain_text
-    return {level: shape(method) for level, names in METHODS.items() if (method := _method(logger, names)) is not None}
+def _adapt_methods(logger: object) -> dict[str, Write]:
+    """Return for each level a function that calls the method of a foreign logger in that logger's own way."""
+    adapt = _adapt_standard if _is_standard(logger) else _adapt_named if takes_fields(logger) else _adapt_text
+    return {
+        level: adapt(found) for level, names in METHODS.items() if (found := _find_method(logger, names)) is not None
+    }
 
 
-def _standard(method: Callable[..., object]) -> Write:
-    """Call a method of the standard library's logger: one text, and the fields for its formatters."""
+def _adapt_standard(method: Callable[..., object]) -> Write:
+    """Adapt a method of the standard library's logger: it gets one text, and the fields for its formatters."""
     return lambda event, fields: method(with_fields(event, fields), extra={"flagsvc": {"event": event, **fields}})
 
 
-def _named(method: Callable[..., object]) -> Write:
-    """Call a method of structlog's shape: the event, and the fields by name."""
+def _adapt_named(method: Callable[..., object]) -> Write:
+    """Adapt a method like structlog's: it gets the event, and the fields by name."""
     return lambda event, fields: method(event, **fields)
 
 
-def _plain_text(method: Callable[..., object]) -> Write:
-    """Call a method that takes a text and is not known to take anything else."""
+def _adapt_text(method: Callable[..., object]) -> Write:
+    """Adapt a method that takes one text."""
     return lambda event, fields: method(with_fields(event, fields))
 
 
 def _is_standard(logger: object) -> bool:
-    """Return whether this is a logger of the standard library; without importing what nobody else has."""
+    """Return whether this is a logger of the standard library. It is not if nothing has imported `logging`."""
     logging = sys.modules.get("logging")
     return logging is not None and isinstance(logger, logging.Logger | logging.LoggerAdapter)
 
 
 def takes_fields(logger: object) -> bool:
-    """Return whether a logger has structlog's shape: it binds, or its methods take `event` and any fields by name."""
+    """Return whether a logger is like structlog's: it has `bind`, or its methods take `event` and any fields by name."""
     if callable(getattr(logger, "bind", None)):
         return True
     from inspect import Parameter, signature
 
     try:
-        parameters = list(signature(_method(logger, METHODS["info"])).parameters.values())  # type: ignore[arg-type]
+        parameters = list(signature(_find_method(logger, METHODS["info"])).parameters.values())  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return False
     return bool(parameters) and parameters[0].name == "event" and parameters[-1].kind is Parameter.VAR_KEYWORD
 
 
-def _method(logger: object, names: tuple[str, ...]) -> Callable[..., object] | None:
-    """Return the first of a logger's methods that it has."""
+def _find_method(logger: object, names: tuple[str, ...]) -> Callable[..., object] | None:
+    """Return the logger's first method among these names, or None."""
     found = (getattr(logger, name, None) for name in names)
     return next((method for method in found if callable(method)), None)

@@ -1,6 +1,6 @@
-"""The lines on standard output: that the process listens, is ready, stops. They are shown at any logLevel.
+"""Notices on standard output: the process listens, is ready, stops. They are printed at every logLevel.
 
-They are text for a person, or JSON where the log is (useJsonLogger).
+A notice is text for a person, or a line of JSON where the log is JSON (useJsonLogger).
 """
 
 from __future__ import annotations
@@ -18,40 +18,40 @@ NO_FIELDS: Mapping[str, object] = MappingProxyType({})
 
 
 class Notice(NamedTuple):
-    """What happened, and fields for programs. `text` is what a person reads, where that is more than the event."""
+    """An event, and fields for programs. `text` is the line for a person where it differs from the event."""
 
     event: str
     fields: Mapping[str, object] = NO_FIELDS
     text: str = ""
 
 
-Say: TypeAlias = Callable[[Notice], object]
+NoticePrinter: TypeAlias = Callable[[Notice], object]
 """Prints a notice."""
 
 
-def make_say(*, as_json: bool) -> Say:
-    """Return what prints notices, each as text or as one line of JSON."""
-    return say_as_json if as_json else say
+def make_notice_printer(*, as_json: bool) -> NoticePrinter:
+    """Return the function that prints a notice: as text, or as one line of JSON."""
+    return print_notice_as_json if as_json else print_notice
 
 
-def say(notice: Notice) -> None:
+def print_notice(notice: Notice) -> None:
     """Print a notice for a person."""
-    show(notice.text or notice.event)
+    print_line(notice.text or notice.event)
 
 
-def say_as_json(notice: Notice) -> None:
+def print_notice_as_json(notice: Notice) -> None:
     """Print a notice as a line of JSON."""
-    show(json_line(time(), "info", notice.event, notice.fields))
+    print_line(json_line(time(), "info", notice.event, notice.fields))
 
 
-def say_all(notices: Iterable[Notice], say: Say) -> None:
+def print_notices(notices: Iterable[Notice], printer: NoticePrinter) -> None:
     """Print several notices."""
-    for each in notices:
-        say(each)
+    for notice in notices:
+        printer(notice)
 
 
-def show(line: str) -> None:
-    """Print a line; that it is not read (any more) is no reason to end."""
+def print_line(line: str) -> None:
+    """Print a line. If the reader has closed the pipe, discard this line and all later ones instead of failing."""
     try:
         print(line, flush=True)
     except OSError:

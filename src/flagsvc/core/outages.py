@@ -1,36 +1,36 @@
-"""Says once what is wrong, once that it is over, and keeps quiet in between."""
+"""Logs the begin and the end of an outage, and not every failed attempt in between."""
 
 from __future__ import annotations
 
 from flagsvc.core.errors import UpstreamError
-from flagsvc.core.log import Logger, in_brief
+from flagsvc.core.log import Logger, describe_error
 
 
 class OutageLog:
-    """The trouble something has at the moment, so that an outage of a day is two lines in a log and not one for each attempt.
+    """The present outage of one task. It makes an outage of a day two lines in the log, and not one for each attempt.
 
-    A failure of the same kind and status as the last one is written at level debug; a change, and the end of it, at level
-    warn (error where the token is refused: nothing but a person helps there).
+    A failure of the same kind and status as the last one is written at level debug. A different failure, and the recovery, are
+    written at level warn. A refused token is written at level error, because only a person can fix it.
     """
 
     def __init__(self, log: Logger, failed: str, recovered: str) -> None:
-        """Take the logger and the two events to write."""
+        """Take the logger, and the events to write for a failure and for the recovery."""
         self._log = log
         self._failed = failed
         self._recovered = recovered
         self._current: tuple[str, int | None] | None = None
 
-    def report(self, error: Exception) -> None:
-        """Write a failure, loudly if it is another one than before."""
+    def log_failure(self, error: Exception) -> None:
+        """Write a failure: at level debug if it is of the same kind as the last one."""
         kind = error.kind if isinstance(error, UpstreamError) else type(error).__name__
         status = error.status if isinstance(error, UpstreamError) else None
-        loud = self._log.error if kind == "unauthorized" else self._log.warn
-        write = self._log.debug if self._current == (kind, status) else loud
-        write(self._failed, error=in_brief(error), kind=kind)
+        write_change = self._log.error if kind == "unauthorized" else self._log.warn
+        write = self._log.debug if self._current == (kind, status) else write_change
+        write(self._failed, error=describe_error(error), kind=kind)
         self._current = (kind, status)
 
-    def over(self) -> None:
-        """Write that it works again, if anything was wrong."""
+    def log_recovery(self) -> None:
+        """Write that the task works again, if there was an outage."""
         if self._current is not None:
             self._log.warn(self._recovered)
         self._current = None

@@ -1,4 +1,4 @@
-"""Saying what went wrong not more often than helps."""
+"""Limits how often the same problem is logged."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ MAX_REMEMBERED = 1000
 
 
 class Throttle:
-    """Lets a name through once in `seconds`, for ever after the first where `seconds` is None."""
+    """Allows each name once in `seconds`, or only once if `seconds` is None. At most MAX_REMEMBERED names are allowed."""
 
     def __init__(self, clock: Clock, seconds: float | None) -> None:
         self._clock = clock
@@ -16,7 +16,7 @@ class Throttle:
         self._last: dict[str, float] = {}
 
     def allows(self, name: str) -> bool:
-        """Return whether it is time to speak of `name` (again), and remember that it was done."""
+        """Return whether `name` may be logged now, and remember the time if so."""
         now = self._clock.monotonic()
         last = self._last.get(name)
         if last is not None and (self._seconds is None or now - last < self._seconds):

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from flagsvc.core.errors import ListenError
 from flagsvc.core.notices import Notice
-from flagsvc.core.version import build
+from flagsvc.core.version import version_text
 from flagsvc.http.server import Limits, front
 from flagsvc.process.listen import listen, scope, take, url
 from flagsvc.proxy.api.service import Service
@@ -117,7 +117,7 @@ def make_operators_server(
 
 def announced(address: str, operators_server: OperatorsServer | None) -> list[Notice]:
     """Return what to print when callers are taken at `address`."""
-    lines = [f"flagsvc {build()} listening on {address}"] + (
+    lines = [f"flagsvc {version_text()} listening on {address}"] + (
         [] if operators_server is None else [operators_server.line]
     )
     return [Notice(line) for line in lines]

@@ -19,8 +19,8 @@ from typing import Any, Protocol, Self, TypeAlias, cast
 
 import uvicorn
 
-from flagsvc.core.log import Logger, where
-from flagsvc.core.notices import Notice, Say, say, say_all
+from flagsvc.core.log import Logger, locate_error
+from flagsvc.core.notices import Notice, NoticePrinter, print_notice, print_notices
 from flagsvc.http.server.asgi import Receive, Scope, Send
 from flagsvc.process.garbage import sparing_collector
 from flagsvc.process.listen import take
@@ -106,7 +106,7 @@ async def tell_ready(app: ServedApplication, server: UvicornServer) -> None:
     """Print what the application has to say as soon as it is ready."""
     await server.listening.wait()
     await app.ready()
-    say_all(app.greeting(), server.say)
+    print_notices(app.greeting(), server.print_notice)
 
 
 class UvicornServer(uvicorn.Server):
@@ -121,10 +121,10 @@ class UvicornServer(uvicorn.Server):
         grace: ShutdownGrace,
         tls: Tls | None = None,
         lines: Sequence[Notice] = (),
-        say: Say = say,
+        print_notice: NoticePrinter = print_notice,
     ) -> None:
         super().__init__(config)
-        self.say = say
+        self.print_notice = print_notice
         self.listening = asyncio.Event()
         self.grace = grace
         self.hangups: list[Callable[[], object]] = []
@@ -169,7 +169,7 @@ class UvicornServer(uvicorn.Server):
         if self.started:
             for each in sockets or []:
                 self.servers.append(await self.take(each))
-            say_all(self._lines, self.say)
+            print_notices(self._lines, self.print_notice)
             self.listening.set()
 
     async def take(self, sock: socket.socket) -> asyncio.Server:
@@ -229,7 +229,9 @@ class LogForwarder(logging.Handler):
         """Write one record as an event of our own."""
         write = self._log.error if record.levelno >= logging.ERROR else self._log.warn
         error = record.exc_info[1] if record.exc_info else None
-        write(record.getMessage().strip(), source=record.name, **({} if error is None else {"error": where(error)}))
+        write(
+            record.getMessage().strip(), source=record.name, **({} if error is None else {"error": locate_error(error)})
+        )
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from random import random
 
-from flagsvc.core.notices import make_say
+from flagsvc.core.notices import make_notice_printer
 from flagsvc.http.server import front
 from flagsvc.process.limits import front_limits
 from flagsvc.process.listen import listen, scope, url
@@ -50,9 +50,13 @@ def serve(options: ProxyOptions, again: ConfigurationFiles | None = None) -> int
         app.renew(fresh)
 
     config = server_config(app, protocol, options.keep_alive_timeout)
-    say = make_say(as_json=options.use_json_logger)
+    print_notice = make_notice_printer(as_json=options.use_json_logger)
     server = UvicornServer(
-        config, ShutdownGrace(options.shutdown_grace, drain, say), tls, announced(address, operators_server), say
+        config,
+        ShutdownGrace(options.shutdown_grace, drain, print_notice),
+        tls,
+        announced(address, operators_server),
+        print_notice,
     )
     server.hangups.append(app.look_again)
     reload = None if again is None else Reloader(options, again, take, clock=app.clock, log=app.log, draw=random)

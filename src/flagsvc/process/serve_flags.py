@@ -6,8 +6,8 @@ stops. SIGTERM and SIGINT end it in order, after SIGTERM with a time of grace; e
 
 from __future__ import annotations
 
-from flagsvc.core.notices import Notice, make_say
-from flagsvc.core.version import build
+from flagsvc.core.notices import Notice, make_notice_printer
+from flagsvc.core.version import version_text
 from flagsvc.http.server import front
 from flagsvc.process.limits import front_limits
 from flagsvc.process.listen import listen, scope, url
@@ -31,7 +31,7 @@ def serve_flags(options: ServerOptions) -> int:
     address = url(sockets, options.host, options.base_path, tls=options.tls_cert is not None)
     server = create_flag_server(options, address)
     tls = make_tls(options, server.log)
-    say = make_say(as_json=options.use_json_logger)
+    print_notice = make_notice_printer(as_json=options.use_json_logger)
     protocol = front(lambda: server.contract, front_limits(options, server.log))
 
     def drain() -> None:
@@ -39,7 +39,9 @@ def serve_flags(options: ServerOptions) -> int:
         protocol.drain()
 
     config = server_config(server, protocol, options.keep_alive_timeout)
-    where = f"flagsvc {build()} listening on {address}{scope(sockets, options.host, ALONE)}"
-    listening = UvicornServer(config, ShutdownGrace(options.shutdown_grace, drain, say), tls, [Notice(where)], say)
+    where = f"flagsvc {version_text()} listening on {address}{scope(sockets, options.host, ALONE)}"
+    listening = UvicornServer(
+        config, ShutdownGrace(options.shutdown_grace, drain, print_notice), tls, [Notice(where)], print_notice
+    )
     run_process(server, listening, sockets, [] if tls is None else [tls])
     return 0

@@ -16,7 +16,7 @@ from itertools import chain
 from random import Random
 from types import FrameType
 
-from flagsvc.core.notices import Notice, make_say, say_all
+from flagsvc.core.notices import Notice, make_notice_printer, print_notices
 from flagsvc.engine.compile import Compiler
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.process import process
@@ -65,8 +65,8 @@ class ParentProcess:
             timeout_s=options.worker_timeout / 1000,
         )
         self.standing = Readiness(self.holder, plan.clock, options.max_staleness, lambda: self.worker_pool.answering)
-        self.say = make_say(as_json=options.use_json_logger)
-        self.grace = ShutdownGrace(options.shutdown_grace, self.drain, self.say)
+        self.print_notice = make_notice_printer(as_json=options.use_json_logger)
+        self.grace = ShutdownGrace(options.shutdown_grace, self.drain, self.print_notice)
         self.hangups: list[Callable[[], object]] = [self.worker_pool.look_again]
         self.holder.rollout = self.worker_pool.rollout
         prepare = SharedPreparer(Compiler(plan.compiling), make_wanted(options), self.worker_pool.rollout)
@@ -157,10 +157,10 @@ class ParentProcess:
     async def tell(self, lines: Sequence[Notice]) -> None:
         """Print that connections are taken, and that there is a configuration once every worker has it."""
         await self.worker_pool.started()
-        say_all(lines, self.say)
+        print_notices(lines, self.print_notice)
         await self.holder.wait_ready()
         await self.worker_pool.rollout.settled()
-        self.say(Notice(f"flagsvc ready: {self.upstream_sync.summary()}"))
+        self.print_notice(Notice(f"flagsvc ready: {self.upstream_sync.summary()}"))
 
 
 def serve_workers(options: ProxyOptions, again: ConfigurationFiles | None) -> int:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Protocol
 
-from flagsvc.core.notices import Notice, Say
+from flagsvc.core.notices import Notice, NoticePrinter
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 """The signals to end."""
@@ -35,16 +35,16 @@ class ShutdownGrace:
     That is what a second signal does, and SIGINT, which comes from a person at a terminal.
     """
 
-    def __init__(self, seconds: float, drain: Callable[[], None], say: Say | None = None) -> None:
+    def __init__(self, seconds: float, drain: Callable[[], None], print_notice: NoticePrinter | None = None) -> None:
         """Take how long it is, and what tells callers that it has begun; that is done once, also where it is no time at all.
 
-        `say` prints what happens now; a worker has none, its parent tells it.
+        `print_notice` prints what happens. A worker has none, because its parent prints for all.
         """
         self.hurried = False
         self._told = False
         self._seconds = seconds
         self._drain = drain
-        self._say = say
+        self._print_notice = print_notice
         self._until: float | None = None
 
     def tell(self, number: int) -> None:
@@ -58,8 +58,8 @@ class ShutdownGrace:
         if self._until is None:
             self._until = now + self._seconds
             self._drain()
-            if self._say is not None:
-                self._say(stopping(0 if self.hurried else self._seconds))
+            if self._print_notice is not None:
+                self._print_notice(stopping(0 if self.hurried else self._seconds))
         return self.hurried or now >= self._until
 
 

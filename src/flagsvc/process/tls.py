@@ -110,7 +110,7 @@ class Tls:
 
     def reload(self) -> bool:
         """Read the files anew, and return whether they can be used; where not, that is logged and nothing changes."""
-        self._files.take()
+        self._files.accept()
         return self._renew()
 
     def _renew(self) -> bool:

@@ -15,7 +15,7 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
-from flagsvc.core.log import Logger, where
+from flagsvc.core.log import Logger
 from flagsvc.engine.compile import Compiler
 from flagsvc.engine.parse import wanted
 from flagsvc.engine.snapshot import Snapshot
@@ -112,7 +112,7 @@ class UpstreamSync:
                 task.cancel()
             for result in await asyncio.gather(*tasks, return_exceptions=True):
                 if isinstance(result, Exception):
-                    self.log.error("stopping failed", error=where(result))
+                    self.log.error("stopping failed", error=locate_error(result))
             if self.upstream is not None:
                 await self.upstream.aclose()
             if self.fleet is not None:

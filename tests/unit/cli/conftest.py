@@ -23,7 +23,7 @@ def flagsvc(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     from flagsvc.settings.server_table import SERVER_OPTIONS
     from flagsvc.settings.table import OPTIONS
 
-    monkeypatch.setattr(starting, "form", lambda: "compiled")
+    monkeypatch.setattr(starting, "engine_form", lambda: "compiled")
 
     def call(*arguments: str, env: Mapping[str, str] | None = None) -> Called:
         read = {variable.name for option in (*OPTIONS, *SERVER_OPTIONS) for variable in option.variables} | set(FOREIGN)

@@ -15,7 +15,7 @@ from flagsvc import cli
 from flagsvc.cli import starting
 from flagsvc.cli.commands import COMMANDS
 from flagsvc.core.errors import ConfigurationError, ExtensionError, ListenError
-from flagsvc.core.version import VERSION, form
+from flagsvc.core.version import VERSION, engine_form
 from flagsvc.settings.load import resolve
 from support import forms, needs
 from support.cli_helpers import Flagsvc
@@ -46,7 +46,7 @@ def raising(error: BaseException) -> object:
 
 def test_version(flagsvc: Flagsvc) -> None:
     """The version is one line, which tells in which form the program runs."""
-    assert flagsvc("--version") == (0, f"flagsvc {VERSION} ({form()})\n", "")
+    assert flagsvc("--version") == (0, f"flagsvc {VERSION} ({engine_form()})\n", "")
 
 
 FORMS = {

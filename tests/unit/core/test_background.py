@@ -1,4 +1,4 @@
-"""A loop that cannot end unseen."""
+"""Background tasks that are restarted when they fail."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from support.aio import asynchronous
 
 
 class Body:
-    """Fails as often as it is told, then waits for ever or ends."""
+    """Fails `faults` times, then waits for ever or returns."""
 
     def __init__(self, faults: int, ends: bool = False) -> None:
         self.faults, self.ends, self.rounds = faults, ends, 0
@@ -34,23 +34,23 @@ async def test_a_fault_costs_one_round_and_is_counted() -> None:
     for _ in range(6):
         pauses.append(await clock.next_sleep())
         await clock.advance(pauses[-1])
-    assert (loop.restarts, body.rounds, loop.running) == (6, 7, True)
+    assert (loop.restarts, body.rounds, loop.is_running) == (6, 7, True)
     assert pauses == sorted(pauses) and pauses[0] < pauses[-1] <= 10
     assert log.at("error") == ["polling failed and starts again"] * 6
     assert all(str(line.fields["error"]).startswith("RuntimeError at ") for line in log.lines)
     assert "fault 1" not in str(log.lines)
     await loop.stop()
-    assert not loop.running
+    assert not loop.is_running
 
 
 @asynchronous
 async def test_a_loop_that_ends_by_itself_is_not_started_again() -> None:
-    """Ending is a decision of the loop; only a fault is not."""
+    """A body that returns has finished its work."""
     body = Body(faults=0, ends=True)
     loop = SupervisedTask("x", body, clock=FakeClock(), log=RecordingLog(), draw=lambda: 0.5)
     loop.start()
     await turns()
-    assert (loop.running, body.rounds, loop.restarts) == (False, 1, 0)
+    assert (loop.is_running, body.rounds, loop.restarts) == (False, 1, 0)
     await loop.stop()
 
 
@@ -68,7 +68,7 @@ async def test_starting_twice_is_starting_once_and_stopping_before_starting_is_n
 
 
 class Cancelled(Body):
-    """Waits for a task of its own that somebody else cancels, as often as it is told."""
+    """Awaits an inner task, which is cancelled in the first `faults` rounds."""
 
     async def __call__(self) -> None:
         """One life of the loop."""
@@ -81,22 +81,22 @@ class Cancelled(Body):
 
 @asynchronous
 async def test_a_cancellation_that_was_meant_for_something_else_is_a_fault() -> None:
-    """What the loop waits for may be cancelled by others; the loop goes on, counts it and says so."""
+    """Other code may cancel what the body awaits. The task restarts the body, counts it and logs it."""
     clock, log, body = FakeClock(), RecordingLog(), Cancelled(faults=3)
     loop = SupervisedTask("polling", body, clock=clock, log=log, draw=lambda: 0.5)
     loop.start()
     for _ in range(3):
         await clock.advance(await clock.next_sleep())
-    assert (loop.restarts, body.rounds, loop.running) == (3, 4, True)
+    assert (loop.restarts, body.rounds, loop.is_running) == (3, 4, True)
     assert log.at("error") == ["polling failed and starts again"] * 3
     assert str(log.lines[0].fields["error"]).startswith("CancelledError at ")
     await loop.stop()
-    assert not loop.running
+    assert not loop.is_running
 
 
 @asynchronous
 async def test_a_loop_that_is_cancelled_itself_ends() -> None:
-    """An event loop that ends cancels every task, and waits for all of them."""
+    """An event loop that shuts down cancels every task, and waits for all of them."""
     body = Body(faults=0)
     loop = SupervisedTask("x", body, clock=FakeClock(), log=RecordingLog(), draw=lambda: 0.5)
     before = asyncio.all_tasks()
@@ -105,12 +105,12 @@ async def test_a_loop_that_is_cancelled_itself_ends() -> None:
     (task,) = asyncio.all_tasks() - before
     task.cancel()
     await asyncio.wait([task])
-    assert (loop.running, loop.restarts, body.rounds) == (False, 0, 1)
+    assert (loop.is_running, loop.restarts, body.rounds) == (False, 0, 1)
 
 
 @asynchronous
 async def test_a_fault_on_the_way_out_does_not_keep_the_loop_alive() -> None:
-    """Stopping must return, whatever the body raises instead of ending."""
+    """`stop` returns even if the body raises another exception when it is cancelled."""
     clock, log = FakeClock(), RecordingLog()
 
     async def stubborn() -> None:
@@ -123,12 +123,12 @@ async def test_a_fault_on_the_way_out_does_not_keep_the_loop_alive() -> None:
     loop.start()
     await turns()
     await loop.stop()
-    assert (loop.running, loop.restarts, clock.sleeping) == (False, 0, [])
+    assert (loop.is_running, loop.restarts, clock.sleeping) == (False, 0, [])
 
 
 @asynchronous
 async def test_a_time_limit_inside_is_no_end() -> None:
-    """It is made of a cancellation of the very task, which it takes back."""
+    """asyncio.timeout cancels the task and then takes the cancellation back."""
     clock, done = FakeClock(), asyncio.Event()
 
     async def limited() -> None:

@@ -1,4 +1,4 @@
-"""Files of certificates, keys and authorities: taken, refused in words, seen to change."""
+"""Files of certificates, keys and authorities: loading, error messages, detection of changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from flagsvc.core.certificates import CertificateFiles, CertificateOptionNames, WatchedFiles, load_authorities, stamp
+from flagsvc.core.certificates import (
+    CertificateFiles,
+    CertificateOptionNames,
+    WatchedFiles,
+    load_authorities,
+    stamp_files,
+)
 from flagsvc.core.errors import ConfigurationError
 from support.pki import Authority, written
 from support.tracebacks import leaks
@@ -92,39 +98,39 @@ def test_a_change_is_told_once_when_it_is_over(tmp_path: Path) -> None:
     """A certificate without its new key is no pair: two looks must see the same."""
     first, second = written(tmp_path, "first", "a"), written(tmp_path, "second", "b")
     files = WatchedFiles([first, second])
-    assert not files.changed()
+    assert not files.detect_change()
     written(tmp_path, "first", "new")
-    assert not files.changed()
+    assert not files.detect_change()
     written(tmp_path, "second", "newer")
-    assert not files.changed()
-    assert files.changed()
-    assert not files.changed()
-    assert not WatchedFiles([]).changed()
+    assert not files.detect_change()
+    assert files.detect_change()
+    assert not files.detect_change()
+    assert not WatchedFiles([]).detect_change()
 
 
 def test_a_change_that_is_taken_back_is_none(tmp_path: Path) -> None:
-    """Nothing is read anew for it; nor where the files were taken in between."""
+    """No change is reported for it, and none for a state that `accept` has accepted."""
     path = written(tmp_path, "file", "a")
     before = os.stat(path)
     files = WatchedFiles([path])
     written(tmp_path, "file", "b")
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 5_000_000_000))
-    assert not files.changed()
+    assert not files.detect_change()
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert [files.changed() for _ in range(3)] == [False, False, False]
+    assert [files.detect_change() for _ in range(3)] == [False, False, False]
     written(tmp_path, "file", "longer")
-    files.take()
-    assert [files.changed() for _ in range(3)] == [False, False, False]
+    files.accept()
+    assert [files.detect_change() for _ in range(3)] == [False, False, False]
 
 
 def test_a_link_counts_as_what_it_leads_to(tmp_path: Path) -> None:
-    """So secrets are changed where they are mounted: a link is put in another's place; what is not there has a state as well."""
+    """Mounted secrets change this way: a link is replaced by another one. A missing file has a state as well."""
     written(tmp_path, "one", "1"), written(tmp_path, "two", "2")
     link = tmp_path / "link"
     link.symlink_to("one")
-    states = [stamp([str(link)])]
+    states = [stamp_files([str(link)])]
     link.unlink()
-    states.append(stamp([str(link)]))
+    states.append(stamp_files([str(link)]))
     link.symlink_to("two")
-    states.append(stamp([str(link)]))
+    states.append(stamp_files([str(link)]))
     assert len(set(states)) == 3 and states[1] == (None,)

@@ -1,4 +1,4 @@
-"""The one shape of logger inside: lines of text and of JSON, loggers from outside, levels, secrets, failures."""
+"""The event logger: lines of text and of JSON, foreign loggers, levels, secrets, failures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,16 @@ import pytest
 import structlog
 
 from flagsvc.core.errors import UpstreamError
-from flagsvc.core.log import LEVELS, EventLogger, Logger, Secrets, build_logger, in_brief, takes_fields, where
+from flagsvc.core.log import (
+    LEVELS,
+    EventLogger,
+    Logger,
+    Secrets,
+    build_logger,
+    describe_error,
+    locate_error,
+    takes_fields,
+)
 
 EVENING = 1_795_221_123.4567
 MOMENT = "2026-11-21T00:32:03.456Z"
@@ -191,7 +200,7 @@ def test_loggers_of_other_makers() -> None:
 
 
 def test_which_shape() -> None:
-    """Who binds is structlog's; who cannot be asked gets a text."""
+    """A logger with `bind` is like structlog's. A logger without a readable signature gets a text."""
     assert takes_fields(structlog.get_logger()) and takes_fields(Fields())
     assert not takes_fields(Texts())
     assert not takes_fields(type("C", (), {"info": print})()) and not takes_fields(type("D", (), {"info": dict.get})())
@@ -239,7 +248,7 @@ def test_secrets_are_masked_for_loggers_from_outside() -> None:
 
 
 def test_secrets_may_become_more() -> None:
-    """What is added to the secrets of loggers is masked from then on, whatever its length; what was a secret stays one."""
+    """Added secrets are masked from then on, the longest first. Earlier secrets stay masked."""
     secrets = Secrets(["old-client-key"])
     log, stream = lines(secrets=secrets)
     secrets.add(["new-client-key", "old-client-key-of-the-shop", "short"])
@@ -258,7 +267,7 @@ def test_exceptions_are_named_not_quoted() -> None:
 
 
 class Broken:
-    """What nothing can be made of."""
+    """A value without a text, and a logger that raises."""
 
     def __str__(self) -> str:
         """Fail."""
@@ -278,37 +287,37 @@ def test_a_logger_never_fails_its_caller() -> None:
     build_logger(Broken()).info("x")
 
 
-def test_where_tells_the_place_and_not_the_text() -> None:
+def test_locate_error_names_the_line_and_not_the_text() -> None:
     """The class and the innermost line; an exception that was never raised has no line."""
     try:
         int("user-4711")
     except ValueError as error:
-        told = where(error)
-    assert told.startswith("ValueError at ")
-    assert __file__ in told
-    assert "4711" not in told
-    assert where(KeyError("user-4711")) == "KeyError"
+        location = locate_error(error)
+    assert location.startswith("ValueError at ")
+    assert __file__ in location
+    assert "4711" not in location
+    assert locate_error(KeyError("user-4711")) == "KeyError"
 
 
-def test_where_needs_no_traceback() -> None:
-    """An exception that was kept without the frames it came through is told by its class."""
+def test_locate_error_needs_no_traceback() -> None:
+    """An exception without a traceback is described by its class."""
     try:
         int("user-4711")
     except ValueError as error:
         kept = error.with_traceback(None)
-    assert where(kept) == "ValueError"
+    assert locate_error(kept) == "ValueError"
 
 
-def test_in_brief_only_our_own_words() -> None:
-    """One of ours says what it says; a foreign one its class and place; one of the system also what its number means."""
-    assert in_brief(UpstreamError("server", "no answer")) == "no answer"
-    assert in_brief(ValueError("user-4711")) == "ValueError"
-    assert in_brief(OSError(28, "user-4711", "/home/4711")) == "OSError: No space left on device"
-    assert in_brief(OSError("user-4711")) == "OSError"
+def test_describe_error_quotes_only_our_own_errors() -> None:
+    """A FlagsvcError is described by its text, a foreign one by class and line, a system error also by its number's meaning."""
+    assert describe_error(UpstreamError("server", "no answer")) == "no answer"
+    assert describe_error(ValueError("user-4711")) == "ValueError"
+    assert describe_error(OSError(28, "user-4711", "/home/4711")) == "OSError: No space left on device"
+    assert describe_error(OSError("user-4711")) == "OSError"
 
 
 def test_lines_of_several_threads_are_whole(tmp_path: Path) -> None:
-    """A line and its end are written at once: no other thread's line gets between them."""
+    """A line and its end are written in one call, so that no other thread's line gets between them."""
 
     class Stream(io.StringIO):
         def write(self, text: str) -> int:

@@ -6,20 +6,20 @@ import json
 
 import pytest
 
-from flagsvc.core.notices import Notice, make_say, say_all
+from flagsvc.core.notices import Notice, make_notice_printer, print_notices
 
 NOTICES = [Notice("ready"), Notice("first start", {"token": "t"}, "First start:\n\n  a token, t")]
 
 
 def test_for_a_person(capsys: pytest.CaptureFixture[str]) -> None:
     """The text stands in place of the event where there is one; the fields are in it."""
-    say_all(NOTICES, make_say(as_json=False))
+    print_notices(NOTICES, make_notice_printer(as_json=False))
     assert capsys.readouterr().out == "ready\nFirst start:\n\n  a token, t\n"
 
 
 def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     """Each is one line, with time, level and the fields."""
-    say_all(NOTICES, make_say(as_json=True))
+    print_notices(NOTICES, make_notice_printer(as_json=True))
     ready, first = (json.loads(line) for line in capsys.readouterr().out.splitlines())
     assert set(ready) == {"time", "level", "message"} and ready["message"] == "ready"
     assert (first["level"], first["message"], first["token"]) == ("info", "first start", "t")

@@ -8,13 +8,13 @@ from flagsvc.testing import RecordingLog
 
 
 def test_an_outage_is_two_lines() -> None:
-    """One when it begins, one when it is over; what lies in between is debug."""
+    """One when it begins and one at the recovery; failures in between are logged at level debug."""
     log = RecordingLog()
-    trouble = OutageLog(log, "broken", "fine")
+    outage = OutageLog(log, "broken", "fine")
     for _ in range(3):
-        trouble.report(UpstreamError("network", "refused"))
-    trouble.over()
-    trouble.over()
+        outage.log_failure(UpstreamError("network", "refused"))
+    outage.log_recovery()
+    outage.log_recovery()
     assert log.at("warn", "error") == ["broken", "fine"]
     assert log.at("debug") == ["broken", "broken"]
 
@@ -22,17 +22,17 @@ def test_an_outage_is_two_lines() -> None:
 def test_a_refused_token_is_an_error_once_per_change() -> None:
     """401, then 403, then 401 again: three lines, however often each is repeated."""
     log = RecordingLog()
-    trouble = OutageLog(log, "broken", "fine")
+    outage = OutageLog(log, "broken", "fine")
     for status in (401, 401, 403, 403, 401):
-        trouble.report(UpstreamError("unauthorized", "no", status=status))
+        outage.log_failure(UpstreamError("unauthorized", "no", status=status))
     assert log.at("error") == ["broken"] * 3
 
 
 def test_other_exceptions_are_told_apart_by_their_class() -> None:
     """A storage provider may raise anything."""
     log = RecordingLog()
-    trouble = OutageLog(log, "broken", "fine")
+    outage = OutageLog(log, "broken", "fine")
     for error in (OSError("disk"), OSError("disk again"), ValueError("other")):
-        trouble.report(error)
+        outage.log_failure(error)
     assert log.at("warn") == ["broken", "broken"]
     assert [line.fields["kind"] for line in log.lines] == ["OSError", "OSError", "ValueError"]

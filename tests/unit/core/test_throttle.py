@@ -1,4 +1,4 @@
-"""Saying things sparingly."""
+"""Limits on repeated log lines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from flagsvc.testing import FakeClock
 
 
 def test_once_for_each_name() -> None:
-    """Without a time a name is let through once, for ever."""
+    """Without a period each name is allowed only once."""
     clock = FakeClock()
     sparing = Throttle(clock, None)
     assert [sparing.allows(name) for name in "aba"] == [True, True, False]
@@ -18,7 +18,7 @@ def test_once_for_each_name() -> None:
 
 
 def test_once_in_a_while() -> None:
-    """With a time it is let through again when that has passed."""
+    """With a period a name is allowed again when the period has passed."""
     clock = FakeClock()
     sparing = Throttle(clock, 60)
     assert sparing.allows("a")

@@ -13,7 +13,7 @@ import pytest
 from flagsvc.cli.probing import ProbeTarget, status_of
 from flagsvc.core.errors import ListenError
 from flagsvc.core.notices import Notice
-from flagsvc.core.version import build
+from flagsvc.core.version import version_text
 from flagsvc.process.operators import announced, make_operators_server
 from flagsvc.proxy.application import create_app
 from flagsvc.proxy.runtime import ProxyRuntime
@@ -129,8 +129,11 @@ def test_none_is_the_default() -> None:
     """And there is one line to print, or two."""
     made = plan()
     assert make_operators_server(made.options, lambda: ProxyRuntime(made).operators, ()) is None
-    assert announced("http://a", None) == [Notice(f"flagsvc {build()} listening on http://a")]
+    assert announced("http://a", None) == [Notice(f"flagsvc {version_text()} listening on http://a")]
     other = make_operators_server(plan(admin_address=f"{HOST}:0").options, lambda: ProxyRuntime(made).operators, ())
     assert other is not None
-    assert announced("http://a", other) == [Notice(f"flagsvc {build()} listening on http://a"), Notice(other.line)]
+    assert announced("http://a", other) == [
+        Notice(f"flagsvc {version_text()} listening on http://a"),
+        Notice(other.line),
+    ]
     other.close()

@@ -13,7 +13,7 @@ from typing import Final
 import httptools
 from mypy_extensions import i64
 
-from flagsvc.core.log import where
+from flagsvc.core.log import locate_error
 from flagsvc.http.call import Call
 from flagsvc.http.contract import Contract
 from flagsvc.http.limits import CONNECTIONS, MEMORY
@@ -298,7 +298,7 @@ class Connection(Ending):
             if isinstance(cause, HeadTooLargeError):
                 self.refuse(431)
                 return
-            self.service.log.error("an unexpected error", error=where(error if cause is None else cause))
+            self.service.log.error("an unexpected error", error=locate_error(error if cause is None else cause))
             self.abort()
         elif self.stage == OPEN:
             self.refuse(400)
@@ -342,7 +342,7 @@ class Connection(Ending):
             return
         error = task.exception()
         if error is not None:
-            self.service.log.error("an unexpected error", error=where(error))
+            self.service.log.error("an unexpected error", error=locate_error(error))
             self.abort()
             return
         if self.stage != OPEN:

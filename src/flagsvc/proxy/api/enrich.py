@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Sequence
 
-from flagsvc.core.log import Logger, where
+from flagsvc.core.log import Logger, locate_error
 from flagsvc.core.throttle import Throttle
 from flagsvc.engine.context import Context
 from flagsvc.http.deadlines import CancelledInsideError, CrowdedError, Deadline, OverdueError
@@ -101,7 +101,7 @@ class Enrichment:
         except CancelledInsideError:
             self._tell("a context enricher raised", chain.at, error=asyncio.CancelledError.__name__)
         except Exception as error:  # whatever a custom enricher raises
-            self._tell("a context enricher raised", chain.at, error=where(error))
+            self._tell("a context enricher raised", chain.at, error=locate_error(error))
         if self._lenient:
             return before
         raise EnricherError(chain.at)

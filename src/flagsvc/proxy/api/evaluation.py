@@ -6,7 +6,7 @@ from random import Random
 from typing import Final
 
 from flagsvc.core.clock import Clock
-from flagsvc.core.log import Logger, where
+from flagsvc.core.log import Logger, locate_error
 from flagsvc.core.throttle import Throttle
 from flagsvc.engine.canonical import ALL, ENABLED, NAMED, CacheKeys
 from flagsvc.engine.context import Context
@@ -193,9 +193,11 @@ class Evaluator:
             if not self.faults.allows(name):
                 continue
             if name in self.custom:
-                self.log.error("a custom strategy raised, it counts as false", strategy=name, error=where(error))
+                self.log.error("a custom strategy raised, it counts as false", strategy=name, error=locate_error(error))
             else:
-                self.log.error("a toggle could not be evaluated, it counts as off", toggle=name, error=where(error))
+                self.log.error(
+                    "a toggle could not be evaluated, it counts as off", toggle=name, error=locate_error(error)
+                )
 
 
 class Listing(Handler):

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeAlias
 
 from flagsvc.core.clock import Clock
-from flagsvc.core.version import VERSION, form
+from flagsvc.core.version import VERSION, engine_form
 from flagsvc.http.call import StatusCounts
 from flagsvc.proxy.api.cache import AnswerCache
 from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
@@ -200,7 +200,7 @@ KEPT = (
         "flagsvc_build_info",
         "gauge",
         "The running version, and whether its engine is `compiled` or `interpreted` (slower).",
-        lambda _: {(VERSION, form()): 1},
+        lambda _: {(VERSION, engine_form()): 1},
         ("version", "engine"),
     ),
     MetricRow("flagsvc_config_problems", "gauge", "Malformed toggles left out.", lambda of: {(): of.holder.problems}),

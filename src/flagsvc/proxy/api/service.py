@@ -12,7 +12,7 @@ from random import Random
 from typing import Final
 
 from flagsvc.core.clock import Clock
-from flagsvc.core.log import Logger, where
+from flagsvc.core.log import Logger, locate_error
 from flagsvc.http.call import Answer, Call, Resource, StatusCounts
 from flagsvc.http.contract import Contract
 from flagsvc.http.media import media, too_large
@@ -236,7 +236,7 @@ class Service(Contract):
 
     def fail(self, call: Call, error: Exception) -> Response:
         """Return the 500 for an exception nobody expected, and log where it came from."""
-        self.log.error("an unexpected error", route=self.route(call), error=where(error))
+        self.log.error("an unexpected error", route=self.route(call), error=locate_error(error))
         call.accept_encoding = None  # it may be what went wrong
         return self.refuse(call, refusals.unexpected())
 

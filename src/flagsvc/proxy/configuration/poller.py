@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic
 
-from flagsvc.core.background import SupervisedTask, asked_to_end
-from flagsvc.core.backoff import ceiling, delay_after_failure, delay_while_cold, delay_while_refused
+from flagsvc.core.background import SupervisedTask, is_being_cancelled
+from flagsvc.core.backoff import delay_after_failure, delay_while_cold, delay_while_refused, longest_delay
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import DocumentError, FlagsvcError, UpstreamError
-from flagsvc.core.log import Logger, in_brief
+from flagsvc.core.log import Logger, describe_error
 from flagsvc.core.outages import OutageLog
 from flagsvc.proxy.configuration.holder import Holder
 from flagsvc.proxy.configuration.lifecycle import (
@@ -97,7 +97,7 @@ class Poller(Generic[S]):
     @property
     def running(self) -> bool:
         """Whether the loop is at work; it ends by itself only where refreshInterval is 0."""
-        return self._loop.running
+        return self._loop.is_running
 
     def start(self) -> None:
         """Start: storage first, for a moment, then whatever is not there yet beside the upstream."""
@@ -138,9 +138,9 @@ class Poller(Generic[S]):
         try:
             prepared = await self._prepare(record.body, None)
         except Exception as error:  # as in _boot: nothing that was stored stops the start
-            self._unusable.report(error)
+            self._unusable.log_failure(error)
         else:
-            self._unusable.over()
+            self._unusable.log_recovery()
             self._apply(Event.RESTORED, FetchedDocument(record.etag, prepared))
 
     async def _boot(self, source: Source) -> None:
@@ -149,7 +149,7 @@ class Poller(Generic[S]):
             fetched = await source.fetch(None)
             prepared = await self._prepare(fetched.body or b"", self._holder.current)
         except Exception as error:  # bootstrapping never stops the start, whatever goes wrong
-            self._log.warn("bootstrapping failed", error=in_brief(error))
+            self._log.warn("bootstrapping failed", error=describe_error(error))
             return
         served = self._holder.current
         if served is not None and arrival(prepared.snapshot.names, served.names, doubt=False) is Event.EMPTY:
@@ -162,12 +162,12 @@ class Poller(Generic[S]):
         try:
             event, offer = await self._ask()
         except (UpstreamError, DocumentError) as error:
-            self._trouble.report(error)
+            self._trouble.log_failure(error)
             pace = self._polled(event_of(error), None)
             if self._life.state is State.COLD and not self._reads_storage:  # it may have been away at the start
                 await self._restore()
             return self._delay(pace, error)
-        self._trouble.over()
+        self._trouble.log_recovery()
         pace = self._polled(event, offer)
         self._keeper.save_again()
         return self._delay(pace, None)
@@ -260,12 +260,12 @@ class Poller(Generic[S]):
             return interval
         failures, draw = self._life.failures, self._draw()
         wish = error.retry_after if isinstance(error, UpstreamError) else None
-        most = ceiling(interval) if cheap is None else CHEAP_STEPS * interval
+        most = longest_delay(interval) if cheap is None else CHEAP_STEPS * interval
         if pace is Pace.SOON:
-            return delay_while_cold(failures, draw, interval, retry_after=wish, most=most)
+            return delay_while_cold(failures, draw, interval, retry_after=wish, ceiling=most)
         if pace is Pace.SLOW:
             return delay_while_refused(draw, interval, retry_after=wish)
-        return delay_after_failure(failures, draw, interval, retry_after=wish, most=most)
+        return delay_after_failure(failures, draw, interval, retry_after=wish, ceiling=most)
 
 
 async def heard(source: Announcing, log: Logger) -> None:
@@ -273,7 +273,7 @@ async def heard(source: Announcing, log: Logger) -> None:
     try:
         await source.news()
     except (Exception, asyncio.CancelledError) as error:  # a source that cannot tell is asked at the usual pace
-        if asked_to_end():
+        if is_being_cancelled():
             raise
-        log.warn("waiting for news of the configuration failed", error=in_brief(error))
+        log.warn("waiting for news of the configuration failed", error=describe_error(error))
         await asyncio.Event().wait()

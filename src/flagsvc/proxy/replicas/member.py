@@ -200,19 +200,19 @@ class Fleet:
                 async with self._post.listening() as ears:
                     await self._attend(ears)
             except StoreError as error:
-                self._trouble.report(error)
+                self._trouble.log_failure(error)
             finally:
                 self._turn(Role.ALONE)
             self._outages += 1
             most = BEATS * self._beat_s
-            await self._clock.sleep(delay_after_failure(self._outages, self._draw(), self._beat_s, most=most))
+            await self._clock.sleep(delay_after_failure(self._outages, self._draw(), self._beat_s, ceiling=most))
 
     async def _attend(self, ears: Ears) -> None:
         """Be one of the fleet until the server fails. Raises StoreError."""
         self._heard = self._clock.monotonic()
         await self._seek()
         self._outages = 0
-        self._trouble.over()
+        self._trouble.log_recovery()
         while True:
             message = await ears.hear(max(0.0, self._due - self._clock.monotonic()))
             beat = None if message is None else unpack(message)

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 from flagsvc.core.certificates import WatchedFiles
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import ConfigurationError, UpstreamError
-from flagsvc.core.log import Logger, in_brief
+from flagsvc.core.log import Logger, describe_error
 from flagsvc.core.version import VERSION
 from flagsvc.http.client.addresses import MOST_REDIRECTS, REDIRECTS, base_of, redirected, shown
 from flagsvc.http.client.answers import Answer, Fetched, Limits, failure
@@ -168,7 +168,7 @@ class Upstream:
         """Return the transport; the first caller has it made in a thread, for reading the authorities to trust takes its time."""
         if self._transport is None or broken(self._transport):
             self._transport = self._make()
-        elif self._files.changed():
+        elif self._files.detect_change():
             await self._renew(self._transport)
         return await asyncio.shield(self._transport)
 
@@ -184,7 +184,7 @@ class Upstream:
         await asyncio.wait([making])
         failure = making.exception()
         if failure is not None:
-            self._log.error("the new certificates towards the upstream are refused", error=in_brief(failure))
+            self._log.error("the new certificates towards the upstream are refused", error=describe_error(failure))
             return
         self._transport = making
         self._log.info("certificates towards the upstream read anew")

@@ -107,7 +107,7 @@ class Reporter:
         unfinished = [task for task in (self._sending, last) if task is not None and task.cancel()]
         if unfinished:
             await asyncio.wait(unfinished)
-            self._trouble.report(UpstreamError("network", f"not done within {LAST_SEND_S:g} s at the shutdown"))
+            self._trouble.log_failure(UpstreamError("network", f"not done within {LAST_SEND_S:g} s at the shutdown"))
         await self._leave()
 
     async def _last_send(self, current: asyncio.Task[None] | None) -> None:
@@ -117,7 +117,7 @@ class Reporter:
                 await asyncio.wait([current])  # it may have been cancelled, by a loop that ends
             await self._send()
         except Exception as error:  # whatever a bug raises must not stand in the way of the shutdown
-            self._trouble.report(error)
+            self._trouble.log_failure(error)
 
     async def _leave(self) -> None:
         """Leave in storage what is left, for whoever comes."""
@@ -135,12 +135,12 @@ class Reporter:
                 await self._sink.register(self._registration)
             except UpstreamError as error:
                 failures += 1
-                self._unregistered.report(error)
+                self._unregistered.log_failure(error)
                 wish, most = error.retry_after, REGISTRATION_CEILING_S
-                pause = delay_after_failure(failures, self._draw(), REGISTRATION_S, retry_after=wish, most=most)
+                pause = delay_after_failure(failures, self._draw(), REGISTRATION_S, retry_after=wish, ceiling=most)
                 await self._clock.sleep(pause)
             else:
-                return self._unregistered.over()
+                return self._unregistered.log_recovery()
 
     async def _send_for_ever(self) -> None:
         while True:
@@ -189,10 +189,10 @@ class Reporter:
         self._error = error
         if error is None:
             self._failures = 0
-            self._trouble.over()
+            self._trouble.log_recovery()
         else:
             self._failures += 1
-            self._trouble.report(error)
+            self._trouble.log_failure(error)
 
     async def _answered(self) -> None:
         """Take out of storage what the upstream has answered for, before anything else happens: it must not be sent again."""

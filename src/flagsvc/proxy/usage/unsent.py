@@ -95,10 +95,10 @@ class UnsentUsage:
             else:
                 await self._do(partial(self._shelf.remove, self.name))
         except Exception as error:  # a shelf may be anybody's code
-            self._unwritten.report(error)
+            self._unwritten.log_failure(error)
             return False
         self.held = bool(buckets)
-        self._unwritten.over()
+        self._unwritten.log_recovery()
         return True
 
     async def find(self) -> list[UsageBucket]:
@@ -117,9 +117,9 @@ class UnsentUsage:
         except Exception as error:  # as in keep
             trouble = error
         if trouble is None:
-            self._unread.over()
+            self._unread.log_recovery()
         else:
-            self._unread.report(trouble)
+            self._unread.log_failure(trouble)
         return found
 
     async def _others(self) -> list[str]:

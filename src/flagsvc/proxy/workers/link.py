@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, Protocol
 
-from flagsvc.core.log import Logger, where
+from flagsvc.core.log import Logger, locate_error
 from flagsvc.http.messages import Refused
 from flagsvc.proxy.api.samples import Readings, Sources, readings
 from flagsvc.proxy.configuration import Holder
@@ -128,7 +128,7 @@ class ParentLink(Generic[S]):
         self._tasks.discard(task)
         error = None if task.cancelled() else task.exception()
         if error is not None:
-            self._log.error("a worker gives up", worker=self._worker, error=where(error))
+            self._log.error("a worker gives up", worker=self._worker, error=locate_error(error))
             self.channel.close()
             self._leave()
 

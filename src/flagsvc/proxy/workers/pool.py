@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 from flagsvc.core.background import SupervisedTask
 from flagsvc.core.backoff import delay_after_failure
 from flagsvc.core.clock import Clock
-from flagsvc.core.log import Logger, in_brief
+from flagsvc.core.log import Logger, describe_error
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.proxy.usage.record import from_wire
 from flagsvc.proxy.workers import messages as say
@@ -207,7 +207,7 @@ class WorkerPool:
             failures = 0 if steady else failures + 1
             self._log.error("a worker has ended and is replaced", worker=slot.number, status=status, failures=failures)
             if failures > 1:
-                await self._rest(delay_after_failure(failures - 1, self._draw(), PAUSE_S, most=LONGEST_PAUSE_S))
+                await self._rest(delay_after_failure(failures - 1, self._draw(), PAUSE_S, ceiling=LONGEST_PAUSE_S))
                 if self._expected(status):
                     return
 
@@ -233,7 +233,7 @@ class WorkerPool:
             child, here = started(self._spawn)
         except OSError as error:
             self._on_exit(slot)
-            return in_brief(error)
+            return describe_error(error)
         slot.child = child
         try:
             await self._serve(slot, here)

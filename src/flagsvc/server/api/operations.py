@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 from sqlalchemy import func, select
 
 from flagsvc.core.errors import DatabaseError
-from flagsvc.core.log import in_brief
+from flagsvc.core.log import describe_error
 from flagsvc.core.version import VERSION
 from flagsvc.http import docs
 from flagsvc.http.limits import FRONT
@@ -68,7 +68,7 @@ def ready(call: ApiCall) -> ApiAnswer:
     try:
         call.store.revision()
     except DatabaseError as error:
-        call.server.log.warn("not ready", error=in_brief(error))
+        call.server.log.warn("not ready", error=describe_error(error))
         return BAD
     return GOOD
 

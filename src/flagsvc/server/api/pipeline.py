@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from flagsvc.core.errors import DatabaseError
-from flagsvc.core.log import in_brief, where
+from flagsvc.core.log import describe_error, locate_error
 from flagsvc.http.call import CLIENT_SPEC, HEADERS, KEY
 from flagsvc.http.call import Call as Head
 from flagsvc.http.limits import BODY, QUERY
@@ -231,7 +231,9 @@ class Pipeline:
 
     def _break(self, head: Head, error: Exception, route: Route | None) -> Response:
         """Return the 500 for an exception nobody expected, and log where it came from."""
-        known = {"error": in_brief(error)} | ({"at": where(error)} if isinstance(error, DatabaseError) else {})
+        known = {"error": describe_error(error)} | (
+            {"at": locate_error(error)} if isinstance(error, DatabaseError) else {}
+        )
         self._server.log.error("an unexpected error", route=template(route), **known)
         head.accept_encoding = None  # it may be what went wrong
         return self._fail(head, errors.unexpected(), route)

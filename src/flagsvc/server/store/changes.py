@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from sqlalchemy import Connection, Engine, NullPool, create_engine, select, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from flagsvc.core.log import Logger, in_brief
+from flagsvc.core.log import Logger, describe_error
 from flagsvc.server.store.connecting import CONNECT_S, postgresql_arguments
 from flagsvc.server.store.schema import revision
 
@@ -138,4 +138,4 @@ def _revision(db: Connection) -> int:
 def _brief(error: Exception) -> str:
     """Return what went wrong, without the address of the database that drivers like to repeat."""
     cause = getattr(error, "orig", None)
-    return type(cause or error).__name__ if isinstance(error, SQLAlchemyError) else in_brief(error)
+    return type(cause or error).__name__ if isinstance(error, SQLAlchemyError) else describe_error(error)

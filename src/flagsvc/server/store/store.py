@@ -23,7 +23,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import DatabaseError
-from flagsvc.core.log import Logger, in_brief
+from flagsvc.core.log import Logger, describe_error
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.changes import CHANNEL, RevisionListener, watch_changes
 from flagsvc.server.store.connecting import PATIENCE_S, postgresql_arguments, use_log
@@ -145,7 +145,7 @@ class Store:
             try:
                 watcher(number)
             except Exception as error:  # the change is committed: whoever made it is told so
-                self._log.error("a change was not taken up", revision=number, error=in_brief(error))
+                self._log.error("a change was not taken up", revision=number, error=describe_error(error))
                 with self._cell:  # told again with the next change, or when the revision is next read
                     self._told = min(self._told, number - 1)
 

@@ -13,7 +13,7 @@ import pytest
 
 from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import UpstreamError
-from flagsvc.core.log import where
+from flagsvc.core.log import locate_error
 from flagsvc.http.client.sealing import sealed
 from flagsvc.http.client.transport import Transport
 from flagsvc.proxy.upstream import Limits, Outbound, Trust, Upstream, download
@@ -114,7 +114,7 @@ async def test_an_error_that_nobody_thought_of(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(Transport, "_written", broken)
         with pytest.raises(KeyError) as caught:
             await upstream.get_features(None)
-    assert where(caught.value).startswith(f"KeyError at {__file__}:")
+    assert locate_error(caught.value).startswith(f"KeyError at {__file__}:")
     passed = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
     assert passed[-4:] == ["_ask", "follow", "send", "broken"]
     assert not leaks(caught.value, [MARK])

@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from flagsvc.core.backoff import COLD_CEILING_S, ceiling
+from flagsvc.core.backoff import COLD_CEILING_S, longest_delay
 from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.configuration import Holder, Poller, Preparer
 from flagsvc.proxy.configuration.stores import DocumentStorage, StoredDocument
@@ -100,7 +100,7 @@ class Outages(RuleBasedStateMachine):
         if answer in DOCUMENTS or answer in EMPTIES:
             assert self.delay == INTERVAL_S
         elif served:
-            assert INTERVAL_S <= self.delay <= ceiling(INTERVAL_S)
+            assert INTERVAL_S <= self.delay <= longest_delay(INTERVAL_S)
         else:
             assert 0.5 <= self.delay <= COLD_CEILING_S
 

@@ -78,9 +78,9 @@ class DocumentStorage:
             data = reading.result()
             record = None if data is None else StoredDocument.unpack(data)
         except Exception as error:  # a provider may be anybody's code
-            self._unread.report(error)
+            self._unread.log_failure(error)
             return None
-        self._unread.over()
+        self._unread.log_recovery()
         if self._kept is before:  # else one was kept meanwhile that is newer
             self._kept = record
         return record
@@ -112,6 +112,6 @@ class DocumentStorage:
                 await write(self._provider, self._key, record.pack())
             except Exception as error:  # a provider may be anybody's code
                 self._unsaved = record
-                self._trouble.report(error)
+                self._trouble.log_failure(error)
             else:
-                self._trouble.over()
+                self._trouble.log_recovery()
