@@ -10,11 +10,11 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from support.crews import document, samples, workers
 from support.fake_upstream import FEATURES, FakeUpstream, fake_upstream
 from support.processes import Proxy, answers, free_port, our_proxy
 from support.redises import RedisServer, frozen, redis_server
 from support.waiting import wait_until
+from support.worker_pools import document, samples, workers
 
 REPLICAS = 6
 REFRESH_MS = 500

@@ -21,10 +21,10 @@ import pytest
 from flagsvc.proxy.configuration.stores import FileStore
 from flagsvc.proxy.configuration.stores.file import frame
 from support import storage_writer
-from support.crews import document
 from support.fake_upstream import FEATURES, FakeUpstream, Reply, fake_upstream
 from support.processes import Proxy, clean_environment, our_proxy
 from support.storage_writer import KEY, generation
+from support.worker_pools import document
 
 KILLS, LONG_KILLS = 50, 1000
 HOW = ("moment", "byte", "step")

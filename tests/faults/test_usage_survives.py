@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from support.crews import counted, document
 from support.fake_upstream import METRICS, REGISTER, FakeUpstream, Reply, fake_upstream
 from support.processes import Proxy, free_port, our_proxy
 from support.redises import RedisServer, redis_server
+from support.worker_pools import counted, document
 
 DOWN = Reply(503)
 OFTEN = {

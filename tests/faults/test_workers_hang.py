@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from support.crews import document, samples, worker_pool, workers
 from support.fake_upstream import FakeUpstream, fake_upstream
 from support.outages import Outage, outage, trapped
+from support.worker_pools import document, samples, worker_pool, workers
 
 ENOUGH_S = 5.0
 """Within so many seconds everybody is answered again."""

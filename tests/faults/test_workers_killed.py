@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from support.crews import alive, answered, counted, document, load, ready, report, samples, worker_pool, workers
 from support.fake_upstream import FakeUpstream, fake_upstream
 from support.processes import Proxy, our_proxy
 from support.waiting import wait_until
+from support.worker_pools import alive, answered, counted, document, load, ready, report, samples, worker_pool, workers
 
 ONCE = {"FLAGSVC_FETCH_INTERVAL": "60000"}
 LOST_S = 0.1

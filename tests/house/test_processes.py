@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from support import processes
-from support.crews import alive
 from support.waiting import wait_until
+from support.worker_pools import alive
 
 SLEEPER = "print('begun', flush=True); import time; time.sleep(600)"
 PARENT = "import subprocess, sys; print(subprocess.Popen(['sleep', '600']).pid);" + SLEEPER

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from support.crews import samples
 from support.pki import HOST, Authority, written
 from support.processes import KEY, answers, flagsvc, free_port, our_proxy, proxy_environment, running
 from support.waiting import wait_until
+from support.worker_pools import samples
 
 LIVE = f"GET /proxy/live HTTP/1.1\r\nHost: a\r\nAuthorization: {KEY}\r\n\r\n".encode()
 SECONDS = 20.0

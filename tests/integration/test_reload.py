@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from support.crews import HEADERS, document, workers
 from support.fake_upstream import FEATURES, METRICS, FakeUpstream, Reply, fake_upstream
 from support.processes import SERVER_SIDE_TOKEN, Proxy, ask, our_proxy
+from support.worker_pools import HEADERS, document, workers
 
 QUICK = {"FLAGSVC_WATCH_INTERVAL": "1", "LOG_LEVEL": "info"}
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from support.balancers import haproxy, nginx
-from support.crews import Caller, calling, counted, document, samples
 from support.fake_upstream import FakeUpstream, fake_upstream
 from support.processes import Proxy, free_port, our_proxy
 from support.processes import answers as answering
 from support.waiting import wait_until
+from support.worker_pools import Caller, calling, counted, document, samples
 
 GRACE_S = 2
 ENOUGH_S = 20.0

@@ -24,11 +24,11 @@ from flagsvc.settings.load import load
 from flagsvc.settings.table import OPTIONS
 from fuzzing.commands import Called, Desk
 from support import tracebacks
-from support.crews import workers
 from support.fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, Reply, fake_upstream
 from support.pki import Authority, written
 from support.processes import Proxy, ask, our_proxy
 from support.wiretap import found
+from support.worker_pools import workers
 
 MARK = "q7x9zk"
 TOKEN = f"*:development.token{MARK}"

@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 from flagsvc.cli.probing import ProbeTarget, status_of
-from support.crews import document, workers
 from support.fake_upstream import FakeUpstream, Reply, fake_upstream
 from support.pki import HOST, Authority, serial, written
 from support.processes import (
@@ -32,6 +31,7 @@ from support.processes import (
     running,
 )
 from support.waiting import wait_until
+from support.worker_pools import document, workers
 
 AUTHORITY = Authority()
 PROCESSES = pytest.mark.parametrize("number", [1, 2], ids=["alone", "workers"])

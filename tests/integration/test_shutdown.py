@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from support.crews import HEADERS, counted, document
 from support.fake_upstream import METRICS, FakeUpstream, fake_upstream
 from support.flagservers import our_flag_server
 from support.processes import Proxy, ask, our_proxy
+from support.worker_pools import HEADERS, counted, document
 
 LONG = {"FLAGSVC_SHUTDOWN_GRACE": "60"}
 ENOUGH_S = 20.0

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 import pytest
 
 from support.balancers import haproxy_as
-from support.crews import samples
 from support.frontframing import HIDDEN, LAST, REFUSED, TAKEN
 from support.processes import Proxy, ask, our_proxy
 from support.smuggling import HAPROXY
+from support.worker_pools import samples
 
 SECONDS = 10.0
 

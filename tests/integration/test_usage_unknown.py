@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.crews import document, worker_pool
 from support.fake_upstream import FakeUpstream, fake_upstream
 from support.processes import Proxy, ask, free_port
 from support.waiting import wait_until
+from support.worker_pools import document, worker_pool
 
 
 @pytest.fixture

@@ -14,10 +14,21 @@ from pathlib import Path
 
 import pytest
 
-from support.crews import HEADERS, alive, answered, counted, document, load, report, samples, worker_pool, workers
 from support.fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, fake_upstream
 from support.processes import LISTENING, Proxy, answers, flagsvc, free_port, our_proxy, proxy_environment, running
 from support.slowanswers import ends_after_its_answer, slow_enricher
+from support.worker_pools import (
+    HEADERS,
+    alive,
+    answered,
+    counted,
+    document,
+    load,
+    report,
+    samples,
+    worker_pool,
+    workers,
+)
 
 SCRAPES = 'flagsvc_http_requests_total{method="GET",route="/proxy/internal-backstage/prometheus",status="200"}'
 TRIES = 5

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import signal
 
-from support.crews import document, ready, samples, worker_pool, workers
 from support.fake_upstream import FEATURES, Reply, fake_upstream
 from support.processes import Proxy
+from support.worker_pools import document, ready, samples, worker_pool, workers
 
 MANY = 8
 """Requests, each on a connection of its own: they come to different workers."""

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from support.crews import HEADERS, worker_pool, workers
 from support.fake_upstream import FakeUpstream
 from support.processes import Proxy, ask, free_port
 from support.waiting import wait_until
+from support.worker_pools import HEADERS, worker_pool, workers
 
 CODE = """
 import os, pathlib, sys

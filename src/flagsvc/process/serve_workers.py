@@ -34,9 +34,9 @@ from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.runtime import make_counters, make_operators
 from flagsvc.proxy.setup import ProxySetup, make_setup, renewed, survived
 from flagsvc.proxy.upstream_sync import UpstreamSync, make_wanted
-from flagsvc.proxy.workers.parent import SharedHolder, SharedPreparer
 from flagsvc.proxy.workers.pool import WorkerPool
-from flagsvc.proxy.workers.processes import processes
+from flagsvc.proxy.workers.process_metrics import collect_process_metrics
+from flagsvc.proxy.workers.shared_configuration import SharedHolder, SharedPreparer
 from flagsvc.settings.options import OPTIONS, ProxyOptions
 
 TICK_S = 0.1
@@ -58,16 +58,16 @@ class ParentProcess:
             options=portable(options),
             sockets=[[each.fileno() for each in group] for group in groups],
             counters=self.counters,
-            text=self.text,
+            render_metrics=self.render_metrics,
             clock=plan.clock,
             log=plan.log,
             draw=random.random,
             timeout_s=options.worker_timeout / 1000,
         )
-        self.standing = Readiness(self.holder, plan.clock, options.max_staleness, lambda: self.worker_pool.answering)
+        self.standing = Readiness(self.holder, plan.clock, options.max_staleness, lambda: self.worker_pool.is_answering)
         self.print_notice = make_notice_printer(as_json=options.use_json_logger)
         self.grace = ShutdownGrace(options.shutdown_grace, self.drain, self.print_notice)
-        self.hangups: list[Callable[[], object]] = [self.worker_pool.look_again]
+        self.hangups: list[Callable[[], object]] = [self.worker_pool.reload_files]
         self.holder.rollout = self.worker_pool.rollout
         prepare = SharedPreparer(Compiler(plan.compiling), make_wanted(options), self.worker_pool.rollout)
         self.upstream_sync = UpstreamSync(plan, self.holder, self.counters, random, prepare)
@@ -100,18 +100,20 @@ class ParentProcess:
 
     async def gathered(self) -> bytes:
         """Return the metrics of all processes as they are now."""
-        await self.worker_pool.gather()
-        return self.text()
+        await self.worker_pool.gather_counts()
+        return self.render_metrics()
 
     def drain(self) -> None:
         """Fail readiness, here and in the workers."""
         self.standing.draining = True
         self.worker_pool.drain()
 
-    def text(self) -> bytes:
+    def render_metrics(self) -> bytes:
         """Return the metrics of all processes."""
         return exposition(
-            self.sources, self.worker_pool.sums.total(readings(self.sources)), processes(self.worker_pool.pids())
+            self.sources,
+            self.worker_pool.metric_sums.total(readings(self.sources)),
+            collect_process_metrics(self.worker_pool.pids()),
         )
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -156,10 +158,10 @@ class ParentProcess:
 
     async def tell(self, lines: Sequence[Notice]) -> None:
         """Print that connections are taken, and that there is a configuration once every worker has it."""
-        await self.worker_pool.started()
+        await self.worker_pool.wait_started()
         print_notices(lines, self.print_notice)
         await self.holder.wait_ready()
-        await self.worker_pool.rollout.settled()
+        await self.worker_pool.rollout.wait_settled()
         self.print_notice(Notice(f"flagsvc ready: {self.upstream_sync.summary()}"))
 
 

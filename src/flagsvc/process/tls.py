@@ -138,7 +138,7 @@ class Tls:
         """Read the files anew whenever they have changed."""
         while True:
             await asyncio.sleep(self._look_s)
-            if await asyncio.to_thread(self._files.changed):
+            if await asyncio.to_thread(self._files.detect_change):
                 await asyncio.to_thread(self._renew)
 
 

@@ -35,8 +35,8 @@ from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.runtime import make_counters, make_service
 from flagsvc.proxy.setup import ProxySetup, logger_of, make_setup, renewed, survived
 from flagsvc.proxy.upstream_sync import make_preparer
-from flagsvc.proxy.workers import messages as say
-from flagsvc.proxy.workers.channel import connected
+from flagsvc.proxy.workers import messages
+from flagsvc.proxy.workers.channel import connect_channel
 from flagsvc.proxy.workers.framing import LENGTHS
 from flagsvc.proxy.workers.link import ParentLink
 from flagsvc.settings.options import ProxyOptions, secrets_of
@@ -99,14 +99,14 @@ class WorkerListeners:
 class Worker:
     """What runs in a worker: a service without a supply, and the link to the parent."""
 
-    def __init__(self, plan: ProxySetup, welcome: say.Welcome) -> None:
+    def __init__(self, plan: ProxySetup, welcome: messages.Welcome) -> None:
         holder: Holder[Snapshot] = Holder()
         counters = make_counters(plan, holder)
         self.plan = plan
         self.holder = holder
         self.welcome = welcome
         self.link = ParentLink(holder, counters, make_preparer(plan), worker=welcome.worker, log=plan.log)
-        self.service = make_service(plan, holder, counters, Random(), self.link.text, partial(survived, plan))
+        self.service = make_service(plan, holder, counters, Random(), self.link.fetch_metrics, partial(survived, plan))
         self.tls = make_tls(plan.options, plan.log, plan.options.watch_interval)
         if self.tls is not None:
             plan.loops["tls"] = self.tls
@@ -116,9 +116,9 @@ class Worker:
 
     async def run(self, end: socket.socket) -> None:
         """Answer until told to end."""
-        await connected(end, self.link.channel)
+        await connect_channel(end, self.link.channel)
         self.link.start(self.service.sources, WorkerListeners(self))
-        if self.welcome.warm:
+        if self.welcome.has_configuration:
             await first_of(self.holder.wait_ready(), self.link.channel.closed.wait())
         telling = asyncio.create_task(self.tell())
         try:
@@ -132,7 +132,7 @@ class Worker:
     async def tell(self) -> None:
         """Tell the parent when connections are taken."""
         await self.server.listening.wait()
-        self.link.serving()
+        self.link.report_serving()
 
 
 async def first_of(*works: Awaitable[object]) -> None:
@@ -154,12 +154,12 @@ async def nothing() -> None:
     """Start and stop nothing: the parent does."""
 
 
-def read_welcome(end: socket.socket) -> say.Welcome | None:
+def read_welcome(end: socket.socket) -> messages.Welcome | None:
     """Return the parent's first message, which is there or comes at once; None where the parent is gone."""
     lengths = end.recv(LENGTHS.size, socket.MSG_WAITALL)
     head = end.recv(LENGTHS.unpack(lengths)[0], socket.MSG_WAITALL) if len(lengths) == LENGTHS.size else b""
-    message = say.downward(head) if head else None
-    return message if isinstance(message, say.Welcome) else None
+    message = messages.decode_parent_message(head) if head else None
+    return message if isinstance(message, messages.Welcome) else None
 
 
 def main(number: int) -> int:

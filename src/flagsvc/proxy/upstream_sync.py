@@ -15,7 +15,7 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
-from flagsvc.core.log import Logger
+from flagsvc.core.log import Logger, locate_error
 from flagsvc.engine.compile import Compiler
 from flagsvc.engine.parse import wanted
 from flagsvc.engine.snapshot import Snapshot

@@ -71,7 +71,7 @@ def test_the_form_is_that_of_the_modules_that_are_imported(expected: str) -> Non
 @pytest.mark.parametrize(("runs", "said"), [("compiled", ""), ("interpreted", "about ten times slower")])
 def test_a_start_that_is_interpreted_warns(runs: str, said: str, monkeypatch: Any, capsys: Any) -> None:
     """One line on standard error that says what to do; none where all is as it should be."""
-    monkeypatch.setattr(starting, "form", lambda: runs)
+    monkeypatch.setattr(starting, "engine_form", lambda: runs)
     starting.warn(resolve({}, None, {"flagsvcUrl": "file:///x", "clientKeys": "k"}))
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == bool(said) and all(said in line and "C compiler" in line for line in lines)

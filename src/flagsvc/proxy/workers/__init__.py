@@ -1,7 +1,7 @@
-"""Several processes on one port: the parent keeps the configuration and the counts, the workers answer.
+"""Several processes on one port: the parent keeps the configuration and the counts, the workers answer requests.
 
-    parent: Crew ── socket pair ── Link: worker     documents and switches go down, counts and questions come up
+    parent: WorkerPool ── socket pair ── ParentLink: worker     documents and switches go down, counts and requests come up
 
-`framing` and `messages` are pure, `channel` is one end of a socket pair, `sums` adds up what workers count;
-docs/decisions/0023-workers.md tells why it is so.
+`framing` and `messages` are pure, `channel` is one end of a socket pair, `metric_sums` adds up the workers' metrics.
+docs/decisions/0023-workers.md gives the reasons.
 """

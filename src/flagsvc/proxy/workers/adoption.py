@@ -1,40 +1,40 @@
-"""Who takes the connections of a worker that is not there, until there is another in its place.
+"""Gives the sockets of a worker that has ended to another worker, until its replacement takes connections.
 
-The kernel gives each group of listening sockets its share of new connections, whether a process takes them or not. They wait in
-its queue, which the parent keeps open; so nothing is lost, but somebody has to come for them.
+The kernel gives each group of listening sockets its share of new connections, whether a process accepts them or not. They wait in
+the queue, which the parent keeps open. So no connection is lost, but some worker must accept them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flagsvc.proxy.workers import messages as say
+from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.slot import WorkerSlot
 
 
 class SocketAdoption:
-    """The groups of sockets that another worker has adopted; worker and group have the same number."""
+    """The groups of sockets that another worker has adopted. A worker and its own group have the same number."""
 
     def __init__(self, slots: Sequence[WorkerSlot], groups: int) -> None:
-        self._seats = slots
+        self._slots = slots
         self._groups = groups
-        self._by: dict[int, WorkerSlot] = {}
+        self._adopters: dict[int, WorkerSlot] = {}
 
-    def arrange(self) -> None:
-        """Have the groups of the fallen adopted by the others, and given back to who is there again."""
-        for slot in self._seats[: self._groups]:
-            by = self._by.get(slot.number)
-            if slot.serving and by is not None:
-                del self._by[slot.number]
-                by.tell(say.Release(slot.number))
-            elif slot.fallen and not slot.serving and (by is None or not by.serving):
+    def reassign(self) -> None:
+        """Let serving workers adopt the groups of vacant slots, and return groups whose own worker serves again."""
+        for slot in self._slots[: self._groups]:
+            adopter = self._adopters.get(slot.number)
+            if slot.is_serving and adopter is not None:
+                del self._adopters[slot.number]
+                adopter.send(messages.Release(slot.number))
+            elif slot.is_vacant and not slot.is_serving and (adopter is None or not adopter.is_serving):
                 self._adopt(slot.number)
 
     def _adopt(self, group: int) -> None:
-        """Give a group to the worker that has adopted least."""
-        self._by.pop(group, None)
-        able = [slot for slot in self._seats if slot.serving]
-        if able and self._groups > 1:
-            chosen = min(able, key=lambda slot: sum(by is slot for by in self._by.values()))
-            self._by[group] = chosen
-            chosen.tell(say.Adopt(group))
+        """Give a group to the serving worker that has adopted the fewest groups."""
+        self._adopters.pop(group, None)
+        serving = [slot for slot in self._slots if slot.is_serving]
+        if serving and self._groups > 1:
+            chosen = min(serving, key=lambda slot: sum(adopter is slot for adopter in self._adopters.values()))
+            self._adopters[group] = chosen
+            chosen.send(messages.Adopt(group))

@@ -1,4 +1,4 @@
-"""One end of the socket pair between parent and worker: messages in, messages out, and its end."""
+"""One end of the socket pair between parent and worker."""
 
 from __future__ import annotations
 
@@ -8,46 +8,46 @@ from collections.abc import Callable
 from typing import Generic, TypeVar, cast
 
 from flagsvc.proxy.workers.framing import Deframer, Frame
-from flagsvc.proxy.workers.messages import Message, packed
+from flagsvc.proxy.workers.messages import Message, encode_message
 
 M = TypeVar("M")
 
 
 class Channel(asyncio.Protocol, Generic[M]):
-    """Sends messages, and hands those that come to `take`, in their order. `closed` is set when the other end is gone.
+    """Sends messages, and passes received ones to `on_message` in their order. `closed` is set when the connection has ended.
 
-    What cannot be read, or makes `take` raise, closes it: the other end is not what it should be.
+    A frame that cannot be decoded, or a message that makes `on_message` raise, closes the channel.
     """
 
-    def __init__(self, read: Callable[[bytes], M], take: Callable[[M, bytes], None]) -> None:
-        """Take what makes a message of a frame's head, and who gets it with the frame's body."""
+    def __init__(self, decode: Callable[[bytes], M], on_message: Callable[[M, bytes], None]) -> None:
+        """Take the function that decodes the head of a frame, and the one that gets the message with the frame's body."""
         self.closed = asyncio.Event()
-        self._read = read
-        self._take = take
+        self._decode = decode
+        self._on_message = on_message
         self._deframer = Deframer()
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Keep the transport."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes."""
+        """Pass on the messages that are complete."""
         for frame in self._deframer.feed(data):
-            self._hand(frame)
+            self._deliver(frame)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
+        """Set `closed`."""
         self._transport = None
         self.closed.set()
 
     def send(self, message: Message, body: bytes = b"") -> None:
-        """Send a message; nothing happens when the other end is gone."""
+        """Send a message. Does nothing if the other end is gone."""
         if self._transport is not None and not self._transport.is_closing():
-            self._transport.writelines(packed(message, body))
+            self._transport.writelines(encode_message(message, body))
 
     def close(self) -> None:
-        """Close this end once everything is sent."""
+        """Close this end when everything is sent."""
         if self._transport is not None:
             self._transport.close()
 
@@ -56,10 +56,10 @@ class Channel(asyncio.Protocol, Generic[M]):
         self.close()
         await self.closed.wait()
 
-    def _hand(self, frame: Frame) -> None:
-        self._take(self._read(frame.head), frame.body)
+    def _deliver(self, frame: Frame) -> None:
+        self._on_message(self._decode(frame.head), frame.body)
 
 
-async def connected(end: socket.socket, channel: Channel[M]) -> None:
-    """Let a channel work over one end of a socket pair, in the running loop."""
+async def connect_channel(end: socket.socket, channel: Channel[M]) -> None:
+    """Connect a channel to one end of a socket pair, in the running loop."""
     await asyncio.get_running_loop().create_unix_connection(lambda: channel, sock=end)

@@ -1,7 +1,7 @@
-"""Finds workers that hang: each is asked over and over whether its loop still turns, and one that is silent is ended.
+"""Finds workers that hang: pings each worker regularly, and kills one that does not answer.
 
-A process that is stopped, or runs custom code without end, keeps its sockets, and the kernel goes on giving it connections. That it
-has not ended is all that its parent would see otherwise (docs/decisions/0036-workers-that-hang.md).
+A process that is stopped, or runs custom code without end, keeps its sockets, and the kernel keeps giving it connections. Without
+pings its parent would only see that the process still exists (docs/decisions/0036-workers-that-hang.md).
 """
 
 from __future__ import annotations
@@ -10,65 +10,65 @@ from collections.abc import Sequence
 
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger
-from flagsvc.proxy.workers import messages as say
+from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.slot import WorkerSlot
 
-LOOKS = 20
-"""Looks during the time that a worker may be silent,"""
-SHORTEST_S, LONGEST_S = 0.05, 1.0
-"""and the bounds of the seconds between two of them."""
-LATE = 5
-"""A look that comes late counts for no more than this many: what held us up, like a machine that was suspended, held up all."""
-START_S = 30.0
-"""Seconds until the first answer of a process, which has Python and custom code to load."""
+CHECKS_PER_TIMEOUT = 20
+"""The number of checks during the time that a worker may be silent."""
+MIN_INTERVAL_S, MAX_INTERVAL_S = 0.05, 1.0
+"""The bounds of the seconds between two checks."""
+MAX_LATE_INTERVALS = 5
+"""A late check counts for at most this many intervals: a suspended machine, for example, delays parent and workers alike."""
+START_TIMEOUT_S = 30.0
+"""Seconds that a new process has for its first answer: it must load Python and custom code."""
 
 
 class Heartbeat:
-    """Asks all workers, and ends those that are silent for `timeout_s` seconds; 0 asks nobody. `hangs` counts the ended.
+    """Pings all workers, and kills those that are silent for `timeout_s` seconds. `hangs` counts the killed workers.
 
-    Whoever sits there next is the crew's business.
+    With a timeout of 0 the pool does not run it. The pool also starts the replacements.
     """
 
     def __init__(self, slots: Sequence[WorkerSlot], *, timeout_s: float, clock: Clock, log: Logger) -> None:
         self.hangs = 0
         self.timeout_s = timeout_s
-        self._seats = slots
+        self._slots = slots
         self._clock = clock
         self._log = log
-        self._look_s = min(max(timeout_s / LOOKS, SHORTEST_S), LONGEST_S)
+        self._interval_s = min(max(timeout_s / CHECKS_PER_TIMEOUT, MIN_INTERVAL_S), MAX_INTERVAL_S)
 
     @property
-    def answering(self) -> bool:
-        """Whether a worker takes connections that has not been silent for half of its time."""
-        return any(slot.serving and 2 * slot.pulse.silent_s <= self.timeout_s for slot in self._seats)
+    def is_answering(self) -> bool:
+        """Whether at least one worker takes connections and has been silent for at most half of the timeout."""
+        return any(slot.is_serving and 2 * slot.pulse.silent_s <= self.timeout_s for slot in self._slots)
 
     async def run(self) -> None:
-        """Look after the workers until cancelled."""
+        """Check the workers until cancelled."""
         before = self._clock.monotonic()
         while True:
-            await self._clock.sleep(self._look_s)
+            await self._clock.sleep(self._interval_s)
             now = self._clock.monotonic()
-            for slot in self._seats:
+            for slot in self._slots:
                 if slot.channel is not None:
-                    self._look(slot, min(now - before, LATE * self._look_s))
+                    self._check(slot, min(now - before, MAX_LATE_INTERVALS * self._interval_s))
             before = now
 
-    def _look(self, slot: WorkerSlot, seconds: float) -> None:
-        """Ask a worker, or end it.
+    def _check(self, slot: WorkerSlot, seconds: float) -> None:
+        """Ping a worker, or kill it.
 
-        It is ended for how silent it was at the look before: an answer that came while we were held up is read by now.
+        What counts is its silence up to the previous check: an answer that arrived while the parent was delayed is read by now.
         """
         pulse = slot.pulse
-        if pulse.ended:
+        if pulse.is_given_up:
             return
-        if pulse.overdue(self.timeout_s, START_S):
-            self._end(slot)
-        elif pulse.passed(seconds):
-            slot.tell(say.Ping())
+        if pulse.is_overdue(self.timeout_s, START_TIMEOUT_S):
+            self._kill(slot)
+        elif pulse.advance(seconds):
+            slot.send(messages.Ping())
 
-    def _end(self, slot: WorkerSlot) -> None:
+    def _kill(self, slot: WorkerSlot) -> None:
         pulse, pid = slot.pulse, None if slot.child is None else slot.child.pid
-        pulse.ended = True
+        pulse.is_given_up = True
         self.hangs += 1
         self._log.error(
             "a worker does not answer and is ended", worker=slot.number, pid=pid, silent_s=round(pulse.silent_s, 1)

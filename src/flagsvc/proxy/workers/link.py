@@ -1,6 +1,6 @@
-"""The worker's end: serves the configuration that the parent sends, and sends up what is counted.
+"""The worker's side: serves the configuration that the parent sends, and sends the counts to the parent.
 
-It looks at the counters every few milliseconds rather than being told by them: counting is on the way of every request.
+It checks the counters every few milliseconds. A notification by the counters would cost time in every request.
 """
 
 from __future__ import annotations
@@ -15,102 +15,103 @@ from flagsvc.http.messages import Refused
 from flagsvc.proxy.api.samples import Readings, Sources, readings
 from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.configuration.ports import S
-from flagsvc.proxy.configuration.prepare import PreparedDocument as Ready
+from flagsvc.proxy.configuration.prepare import PreparedDocument
 from flagsvc.proxy.usage import UsageCounters
-from flagsvc.proxy.workers import messages as say
+from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import Channel
-from flagsvc.proxy.workers.sums import MetricChanges, NewReadings
+from flagsvc.proxy.workers.metric_sums import MetricChanges, NewReadings
 
-OFTEN_S = 0.05
-"""Seconds between two looks at the counters: a worker that is killed takes with it what it has counted since, but for reports."""
-SELDOM = 20
-"""After so many looks everything is sent, also what may be lost."""
-TEXT_S = 5.0
+SEND_INTERVAL_S = 0.05
+"""Seconds between two checks of the counters. A killed worker loses the counts since the last check, except reports of SDKs."""
+FULL_SEND_EVERY = 20
+"""Each time after this many checks all metrics are sent, also those whose loss does not matter."""
+METRICS_TIMEOUT_S = 5.0
 """Seconds that a scrape waits for the parent."""
 
-Order = say.Adopt | say.Release | say.Reload | say.Drain
-"""What the post does."""
-Prepare = Callable[[bytes, S | None], Awaitable[Ready[S]]]
-"""Makes a document ready that can replace what is served."""
+Command = messages.Adopt | messages.Release | messages.Reload | messages.Drain
+"""The messages that `WorkerCommands` carries out in their order."""
+PrepareDocument = Callable[[bytes, S | None], Awaitable[PreparedDocument[S]]]
+"""Compiles a document that can replace the served configuration."""
 
 
 class WorkerCommands(Protocol):
-    """What of a worker the parent can have done: the sockets of another, its keys, its end."""
+    """The commands of the parent to a worker, about sockets, options and shutdown."""
 
     async def adopt(self, group: int) -> None:
-        """Also take connections of this group."""
+        """Also take connections of this group of sockets."""
 
     def release(self, group: int) -> None:
-        """Leave the group alone."""
+        """Take no more connections of this group."""
 
     def reload(self, options: dict[str, Any]) -> None:
-        """Go on with the values of these options, by field; where there are none, read again what else can be."""
+        """Use these values of options, by field. Without options, reload files such as certificates."""
 
     def drain(self) -> None:
-        """Fail readiness, and have callers go elsewhere."""
+        """Fail readiness, so that callers go elsewhere."""
 
     def leave(self) -> None:
-        """End in order."""
+        """Start an orderly shutdown."""
 
 
 class ParentLink(Generic[S]):
-    """Feeds `holder`, drains `counters` and the metrics of `sources`. `channel` is to be connected before `start`."""
+    """Fills `holder`, and sends the counts of `counters` and `sources`. `channel` must be connected before `start`."""
 
     def __init__(
         self,
         holder: Holder[S],
         counters: UsageCounters,
-        prepare: Prepare[S],
+        prepare: PrepareDocument[S],
         *,
         worker: int,
         log: Logger,
     ) -> None:
-        self.channel: Channel[say.Down] = Channel(say.downward, self._take)
+        self.channel: Channel[messages.ParentMessage] = Channel(messages.decode_parent_message, self._handle_message)
         self._holder = holder
         self._counters = counters
         self._prepare = prepare
         self._worker = worker
         self._log = log
         self._sources: Sources | None = None
-        self._post: WorkerCommands | None = None
+        self._commands: WorkerCommands | None = None
         self._changes = MetricChanges()
-        self._ready: dict[int, Ready[S]] = {}
-        self._documents: asyncio.Queue[tuple[say.Prepare | say.Switch, bytes]] = asyncio.Queue()
-        self._orders: asyncio.Queue[Order] = asyncio.Queue()
-        self._texts: dict[int, asyncio.Future[bytes]] = {}
-        self._asked = 0
-        self._hurrying = False
+        self._prepared: dict[int, PreparedDocument[S]] = {}
+        self._document_queue: asyncio.Queue[tuple[messages.Prepare | messages.Switch, bytes]] = asyncio.Queue()
+        self._command_queue: asyncio.Queue[Command] = asyncio.Queue()
+        self._metrics_requests: dict[int, asyncio.Future[bytes]] = {}
+        self._last_request = 0
+        self._is_send_scheduled = False
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    def start(self, sources: Sources, post: WorkerCommands) -> None:
-        """Take documents, and send what is counted from now on."""
-        self._sources, self._post = sources, post
-        self._counters.on_report = self._hurry
-        for work in (self._follow(), self._attend(post), self._send_often(sources), self._end_with_parent()):
-            self._spawn(work)
+    def start(self, sources: Sources, commands: WorkerCommands) -> None:
+        """Start to handle documents and commands, and to send counts."""
+        self._sources, self._commands = sources, commands
+        self._counters.on_report = self._schedule_send
+        loops = self._handle_documents(), self._run_commands(commands), self._send_regularly(sources)
+        for work in (*loops, self._leave_with_parent()):
+            self._start_task(work)
 
-    def serving(self) -> None:
-        """Say that connections are taken."""
-        self.channel.send(say.Serving())
+    def report_serving(self) -> None:
+        """Tell the parent that the worker takes connections."""
+        self.channel.send(messages.Serving())
 
-    async def text(self) -> bytes:
-        """Return the metrics of all processes; raises Refused (503) where the parent does not give them."""
-        self._asked += 1
-        number = self._asked
+    async def fetch_metrics(self) -> bytes:
+        """Return the metrics of all processes. Raises Refused (503) if the parent does not answer."""
+        self._last_request += 1
+        number = self._last_request
         waiting: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        self._texts[number] = waiting
+        self._metrics_requests[number] = waiting
         self._send_counts()
-        self.channel.send(say.Ask(number))
+        self.channel.send(messages.MetricsRequest(number))
         try:
-            async with asyncio.timeout(TEXT_S):
+            async with asyncio.timeout(METRICS_TIMEOUT_S):
                 return await waiting
         except TimeoutError:
             raise Refused(503, "the metrics of the other processes cannot be had", []) from None
         finally:
-            del self._texts[number]
+            del self._metrics_requests[number]
 
     async def stop(self) -> None:
-        """Send what was counted, and end when it is sent."""
+        """Send the last counts and close the channel. Returns when everything is sent."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -118,13 +119,13 @@ class ParentLink(Generic[S]):
         self._send_counts()
         await self.channel.flush()
 
-    def _spawn(self, work: Any) -> None:
+    def _start_task(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._done)
+        task.add_done_callback(self._on_task_done)
 
-    def _done(self, task: asyncio.Task[Any]) -> None:
-        """Leave where a task failed: a worker that cannot do its work is replaced by one that can."""
+    def _on_task_done(self, task: asyncio.Task[Any]) -> None:
+        """Shut the worker down if a task has failed; the parent replaces it."""
         self._tasks.discard(task)
         error = None if task.cancelled() else task.exception()
         if error is not None:
@@ -132,99 +133,99 @@ class ParentLink(Generic[S]):
             self.channel.close()
             self._leave()
 
-    def _take(self, message: say.Down, body: bytes) -> None:
-        """Do what the parent says: documents one behind the other, and so what the post does, everything else at once."""
-        if isinstance(message, say.Prepare | say.Switch):
-            self._documents.put_nowait((message, body))
-        elif isinstance(message, say.Checked):
+    def _handle_message(self, message: messages.ParentMessage, body: bytes) -> None:
+        """Handle a message of the parent. Documents and commands are queued, everything else is done immediately."""
+        if isinstance(message, messages.Prepare | messages.Switch):
+            self._document_queue.put_nowait((message, body))
+        elif isinstance(message, messages.Checked):
             self._holder.checked = message.moment
-        elif isinstance(message, say.Report):
+        elif isinstance(message, messages.CountsRequest):
             self._send_counts()
-            self.channel.send(say.Reported(message.number))
-        elif isinstance(message, say.Ping):
-            self.channel.send(say.Pong())
-        elif isinstance(message, say.Text):
-            self._give(message.number, body)
-        elif isinstance(message, say.Leave):
+            self.channel.send(messages.CountsSent(message.number))
+        elif isinstance(message, messages.Ping):
+            self.channel.send(messages.Pong())
+        elif isinstance(message, messages.MetricsText):
+            self._resolve_request(message.number, body)
+        elif isinstance(message, messages.Leave):
             self._leave()
-        elif isinstance(message, Order):
-            self._orders.put_nowait(message)
+        elif isinstance(message, Command):
+            self._command_queue.put_nowait(message)
 
-    def _give(self, number: int, text: bytes) -> None:
-        waiting = self._texts.get(number)
+    def _resolve_request(self, number: int, text: bytes) -> None:
+        waiting = self._metrics_requests.get(number)
         if waiting is not None and not waiting.done():
             waiting.set_result(text)
 
     def _leave(self) -> None:
-        if self._post is not None:
-            self._post.leave()
+        if self._commands is not None:
+            self._commands.leave()
 
-    async def _follow(self) -> None:
-        """Prepare and switch, in the order in which the parent says so."""
+    async def _handle_documents(self) -> None:
+        """Prepare documents and switch to them, in the order of the messages."""
         while True:
-            message, body = await self._documents.get()
-            if isinstance(message, say.Prepare):
-                await self._make_ready(message.number, body)
+            message, body = await self._document_queue.get()
+            if isinstance(message, messages.Prepare):
+                await self._prepare_document(message.number, body)
             else:
                 self._switch(message.number)
 
-    async def _attend(self, post: WorkerCommands) -> None:
-        """Have the post do what the parent says, in that order."""
+    async def _run_commands(self, commands: WorkerCommands) -> None:
+        """Carry out the commands of the parent, in their order."""
         while True:
-            message = await self._orders.get()
-            if isinstance(message, say.Adopt):
-                await post.adopt(message.group)
-            elif isinstance(message, say.Release):
-                post.release(message.group)
-            elif isinstance(message, say.Drain):
-                post.drain()
+            message = await self._command_queue.get()
+            if isinstance(message, messages.Adopt):
+                await commands.adopt(message.group)
+            elif isinstance(message, messages.Release):
+                commands.release(message.group)
+            elif isinstance(message, messages.Drain):
+                commands.drain()
             else:
-                post.reload(message.options)
-                self.channel.send(say.Reloaded(message.number))
+                commands.reload(message.options)
+                self.channel.send(messages.Reloaded(message.number))
 
-    async def _make_ready(self, number: int, body: bytes) -> None:
-        ready = self._ready[number] = await self._prepare(body, self._holder.current)
-        for old in sorted(self._ready)[: -say.KEPT]:
-            del self._ready[old]
-        self.channel.send(say.Prepared(number, ready.snapshot.revision))
+    async def _prepare_document(self, number: int, body: bytes) -> None:
+        prepared = self._prepared[number] = await self._prepare(body, self._holder.current)
+        for old in sorted(self._prepared)[: -messages.KEPT_DOCUMENTS]:
+            del self._prepared[old]
+        self.channel.send(messages.Prepared(number, prepared.snapshot.revision))
 
     def _switch(self, number: int) -> None:
-        ready = self._ready.pop(number)
-        self._holder.replace(ready.snapshot, ready.document, len(ready.problems))
-        self.channel.send(say.Switched(number))
-        self._log.debug("configuration switched", worker=self._worker, revision=ready.snapshot.revision)
+        prepared = self._prepared.pop(number)
+        self._holder.replace(prepared.snapshot, prepared.document, len(prepared.problems))
+        self.channel.send(messages.Switched(number))
+        self._log.debug("configuration switched", worker=self._worker, revision=prepared.snapshot.revision)
 
-    async def _send_often(self, sources: Sources) -> None:
-        fresh = NewReadings(sources.tallies)
-        for look in itertools.count(1):
-            await asyncio.sleep(OFTEN_S)
-            if look % SELDOM:
-                self._send(fresh.take())
+    async def _send_regularly(self, sources: Sources) -> None:
+        new_readings = NewReadings(sources.tallies)
+        for check in itertools.count(1):
+            await asyncio.sleep(SEND_INTERVAL_S)
+            if check % FULL_SEND_EVERY:
+                self._send(new_readings.take_new())
             else:
                 self._send_counts()
 
-    def _hurry(self) -> None:
-        """Send what SDKs have reported before the next turn of the loop, for their posts are answered in this one."""
-        if not self._hurrying:
-            self._hurrying = True
+    def _schedule_send(self) -> None:
+        """Send reported usage before the next iteration of the loop: the SDKs' requests are answered in this one."""
+        if not self._is_send_scheduled:
+            self._is_send_scheduled = True
             asyncio.get_running_loop().call_soon(self._send_reports)
 
     def _send_reports(self) -> None:
-        self._hurrying = False
+        self._is_send_scheduled = False
         self._send({})
 
     def _send_counts(self) -> None:
-        """Send everything that was counted since the last time."""
+        """Send everything that was counted since the last message."""
         self._send({} if self._sources is None else readings(self._sources))
 
     def _send(self, found: Readings) -> None:
-        """Send usage, and what is new in these readings, if there is anything."""
-        counts = say.counts(self._counters.drain(), self._changes.take(found))
+        """Send usage, and the changes in these readings, if there are any."""
+        counts = messages.make_counts(self._counters.drain(), self._changes.take_changes(found))
         if counts is not None:
             self.channel.send(counts)
 
-    async def _end_with_parent(self) -> None:
-        """Leave when the parent is gone."""
+    async def _leave_with_parent(self) -> None:
+        """Shut the worker down when the parent has ended."""
         await self.channel.closed.wait()
         self._log.warn("the parent process is gone, this worker ends", worker=self._worker)
         self._leave()

@@ -1,6 +1,6 @@
-"""What parent and workers say to each other: the head of a frame as JSON, raw bytes as its body. Pure.
+"""The messages between parent and workers: JSON as the head of a frame, raw bytes as its body. Pure.
 
-A `number` names one document, one question, one report or one reload, so that an answer finds who waits for it.
+A `number` identifies a document, a metrics request, a counts request or a reload, so that an answer can be matched to it.
 """
 
 from __future__ import annotations
@@ -14,102 +14,99 @@ from flagsvc.proxy.usage import UsageBucket
 from flagsvc.proxy.usage.record import UsageWindow, to_wire
 from flagsvc.proxy.workers.framing import frame
 
-KEPT = 3
-"""Documents that may still be switched to: the upstream's, the bootstrap address's, and one that was held back."""
+KEPT_DOCUMENTS = 3
+"""Documents that may still be switched to: the upstream's, the bootstrap address's, and an unconfirmed empty one."""
 
 
 class Message(msgspec.Struct, tag=True):
-    """One message."""
+    """The base class of all messages."""
 
 
-# ---- down, from the parent
+# ---- from the parent
 
 
 class Welcome(Message):
     """The first message: which worker this is, its options by field, and the groups of listening sockets by file descriptor.
 
-    With `warm` a configuration follows at once, and the worker takes no connection before it has it.
+    If `has_configuration` is set, a configuration follows immediately. The worker takes no connection before it has it.
     """
 
     worker: int
     options: dict[str, Any] = msgspec.field(default_factory=dict)
     sockets: list[list[int]] = msgspec.field(default_factory=list)
-    warm: bool = False
+    has_configuration: bool = False
 
     def __repr__(self) -> str:
-        """Return it without the options: there are secrets among them."""
+        """Return a text without the options, which contain secrets."""
         return f"Welcome(worker={self.worker})"
 
 
 class Prepare(Message):
-    """Make the document in the body ready to be served, and say so with Prepared."""
+    """Compile the document in the body, and answer with Prepared."""
 
     number: int
 
 
 class Switch(Message):
-    """Serve that document from now on, and say so with Switched."""
+    """Serve that document from now on, and answer with Switched."""
 
     number: int
 
 
 class Checked(Message):
-    """What is served was current at this moment, in the seconds of `Clock.monotonic`, which is the same for all processes."""
+    """The served configuration was current at this moment, in seconds of `Clock.monotonic`, which all processes share."""
 
     moment: float
 
 
-class Report(Message):
-    """Send what was counted now, and say so with Reported."""
+class CountsRequest(Message):
+    """Send all counts now, and answer with CountsSent."""
 
     number: int
 
 
-class Text(Message):
-    """The answer to Ask: the metrics of all processes are in the body."""
+class MetricsText(Message):
+    """The answer to MetricsRequest, with the metrics of all processes in the body."""
 
     number: int
 
 
 class Adopt(Message):
-    """Also take connections of this group of sockets: the worker they belong to is not there."""
+    """Also take connections of this group of sockets, because the worker that they belong to has ended."""
 
     group: int
 
 
 class Release(Message):
-    """Leave this group of sockets to the worker they belong to."""
+    """Take no more connections of this group of sockets: the worker that they belong to serves again."""
 
     group: int
 
 
 class Reload(Message):
-    """Go on with the values of these options, by field; where there are none, read files again that are not options.
-
-    Either is said with Reloaded.
-    """
+    """Use these values of options, by field. Without options, reload files such as certificates. Answer with Reloaded."""
 
     number: int
     options: dict[str, Any] = msgspec.field(default_factory=dict)
 
     def __repr__(self) -> str:
-        """Return it without the options: there are secrets among them."""
+        """Return a text without the options, which contain secrets."""
         return f"Reload(number={self.number})"
 
 
 class Ping(Message):
-    """Say with Pong that your loop turns."""
+    """Answer with Pong, to show that the event loop runs."""
 
 
 class Drain(Message):
-    """The whole is about to end: fail readiness, have callers go elsewhere, and answer those who come."""
+    """The proxy is about to end: fail readiness so that callers go elsewhere, but keep answering requests."""
 
 
 class Leave(Message):
-    """Take no more connections, finish what has begun, send what was counted, end."""
+    """Take no more connections, finish open requests, send all counts, and end."""
 
 
-# ---- up, from a worker
+# ---- from a worker
 
 
 class Serving(Message):
@@ -117,33 +114,33 @@ class Serving(Message):
 
 
 class Prepared(Message):
-    """The document is ready; `revision` is what came of it."""
+    """The document is compiled; `revision` is its revision."""
 
     number: int
     revision: str
 
 
 class Switched(Message):
-    """The document is served."""
+    """The worker serves the document."""
 
     number: int
 
 
 class Counts(Message):
-    """What was counted since the last time: usage, and how much each sample grew, or is now where it is no counter."""
+    """The counts since the last message: usage, the growth of counters, and the values of other metrics that changed."""
 
     usage: UsageWindow | None = None
     samples: list[tuple[list[str], float]] = msgspec.field(default_factory=list)
 
 
 class Reloaded(Message):
-    """What Reload said is done."""
+    """The worker has reloaded."""
 
     number: int
 
 
-class Reported(Message):
-    """Everything that was counted when Report came has been sent."""
+class CountsSent(Message):
+    """The worker has sent everything that was counted before it received CountsRequest."""
 
     number: int
 
@@ -152,33 +149,35 @@ class Pong(Message):
     """The answer to Ping."""
 
 
-class Ask(Message):
-    """Somebody asks this worker for the metrics."""
+class MetricsRequest(Message):
+    """A client asks this worker for the metrics of all processes."""
 
     number: int
 
 
-Down: TypeAlias = Welcome | Prepare | Switch | Checked | Report | Text | Adopt | Release | Reload | Ping | Drain | Leave
-Up: TypeAlias = Serving | Prepared | Switched | Reloaded | Counts | Reported | Pong | Ask
+ParentMessage: TypeAlias = (
+    Welcome | Prepare | Switch | Checked | CountsRequest | MetricsText | Adopt | Release | Reload | Ping | Drain | Leave
+)
+WorkerMessage: TypeAlias = Serving | Prepared | Switched | Reloaded | Counts | CountsSent | Pong | MetricsRequest
 
 
-def packed(message: Message, body: bytes = b"") -> list[bytes]:
-    """Return the frame of a message as parts to be written one behind the other."""
+def encode_message(message: Message, body: bytes = b"") -> list[bytes]:
+    """Return the frame of a message as parts to write one after the other."""
     return frame(msgspec.json.encode(message), body)
 
 
-def downward(head: bytes) -> Down:
-    """Return what the parent says. Raises msgspec.DecodeError."""
-    return msgspec.json.decode(head, type=Down)  # type: ignore[no-any-return,unused-ignore]
+def decode_parent_message(head: bytes) -> ParentMessage:
+    """Return a message of the parent. Raises msgspec.DecodeError."""
+    return msgspec.json.decode(head, type=ParentMessage)  # type: ignore[no-any-return,unused-ignore]
 
 
-def upward(head: bytes) -> Up:
-    """Return what a worker says. Raises msgspec.DecodeError."""
-    return msgspec.json.decode(head, type=Up)  # type: ignore[no-any-return,unused-ignore]
+def decode_worker_message(head: bytes) -> WorkerMessage:
+    """Return a message of a worker. Raises msgspec.DecodeError."""
+    return msgspec.json.decode(head, type=WorkerMessage)  # type: ignore[no-any-return,unused-ignore]
 
 
-def counts(bucket: UsageBucket | None, samples: dict[Key, float]) -> Counts | None:
-    """Return what is to be sent of what was counted, None where that is nothing."""
+def make_counts(bucket: UsageBucket | None, samples: dict[Key, float]) -> Counts | None:
+    """Return the message with these counts, or None if there are none."""
     if bucket is None and not samples:
         return None
     return Counts(None if bucket is None else to_wire(bucket), [(list(key), value) for key, value in samples.items()])

@@ -1,4 +1,4 @@
-"""The parent's end: starts workers and replaces those that end, hears what they count, answers for all of them."""
+"""The parent's side: starts workers, replaces those that end, adds up their counts, and renders the metrics of all of them."""
 
 from __future__ import annotations
 
@@ -14,32 +14,34 @@ from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger, describe_error
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.proxy.usage.record import from_wire
-from flagsvc.proxy.workers import messages as say
+from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.adoption import SocketAdoption
-from flagsvc.proxy.workers.channel import Channel, connected
+from flagsvc.proxy.workers.channel import Channel, connect_channel
 from flagsvc.proxy.workers.heartbeat import Heartbeat
+from flagsvc.proxy.workers.metric_sums import MetricSums
 from flagsvc.proxy.workers.pulse import ProcessPulse
 from flagsvc.proxy.workers.rollout import DocumentRollout
-from flagsvc.proxy.workers.slot import Child, Conditions, WorkerSlot, reaped
-from flagsvc.proxy.workers.sums import MetricSums
+from flagsvc.proxy.workers.slot import Child, Conditions, WorkerSlot, wait_for_exit
 
 STEADY_S = 10.0
-"""A worker that ends sooner after its start than this has failed to start."""
+"""A worker that ends within this many seconds of its start counts as failed to start."""
 PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
-"""The pause before a worker is started that has failed to, from the second time in a row on."""
-ALONE_S = 1.0
-"""While nobody takes connections a pause is over when the last start of any worker was so long ago,"""
-LOOK_S = 0.1
-"""which is looked at so often."""
+"""The bounds of the pause before the next start of a worker, from its second failed start in a row on."""
+IDLE_POOL_S = 1.0
+"""While no worker takes connections, a pause ends this many seconds after the last start of any worker."""
+PAUSE_STEP_S = 0.1
+"""Seconds between two checks whether a pause must end early."""
 
 
-Step = say.Serving | say.Prepared | say.Switched | say.Reloaded | say.Reported
-"""What tells how far a worker has come."""
+ProgressMessage = messages.Serving | messages.Prepared | messages.Switched | messages.Reloaded | messages.CountsSent
+"""A message with which a worker acknowledges a step."""
 
 
-class RolloutTimeouts(NamedTuple):
-    """How many seconds are waited: until the others switch without a late worker (and for it to have new keys), until that one is
-    replaced, for reports of what was counted, for all to end.
+class PoolTimeouts(NamedTuple):
+    """How many seconds the parent waits for workers.
+
+    `late`: for the slowest worker to prepare a document or to take new keys, before the others go on. `stuck`: after that, before
+    it replaces the slowest worker. `report`: for the counts of all. `leave`: for all to end.
     """
 
     late: float = 5.0
@@ -56,7 +58,7 @@ class Spawn(Protocol):
 
 
 class WorkerPool:
-    """All workers, from `start` to `stop`. `restarts` counts those that were replaced, `sums` is what they have counted."""
+    """All workers, from `start` to `stop`. `restarts` counts the replaced workers, `metric_sums` adds up the metrics of all."""
 
     def __init__(
         self,
@@ -66,260 +68,262 @@ class WorkerPool:
         options: Mapping[str, Any],
         sockets: Sequence[list[int]],
         counters: UsageCounters,
-        text: Callable[[], bytes],
+        render_metrics: Callable[[], bytes],
         clock: Clock,
         log: Logger,
         draw: Callable[[], float],
-        patience: RolloutTimeouts | None = None,
+        timeouts: PoolTimeouts | None = None,
         timeout_s: float = 0,
     ) -> None:
-        """Take how many, what starts one, what each is told: options, groups of listening sockets by file descriptor.
+        """Take the number of workers, the function that starts one, and what each is sent.
 
-        `counters` gets what they counted, `text` gives the metrics of all, `draw` random numbers of [0, 1). A worker that does not
-        answer for `timeout_s` seconds is replaced, unless that is 0.
+        Each worker is sent `options` and `sockets`, which are groups of listening sockets by file descriptor. `counters` gets the
+        usage that workers count, `render_metrics` returns the metrics of all processes, and `draw` returns random numbers in
+        [0, 1). A worker that does not answer for `timeout_s` seconds is replaced, unless that is 0.
         """
         self.restarts = 0
-        self.sums = MetricSums()
+        self.metric_sums = MetricSums()
         self._spawn = spawn
         self._options = dict(options)
         self._sockets = list(sockets)
         self._counters = counters
-        self._text = text
+        self._render_metrics = render_metrics
         self._clock = clock
         self._log = log
         self._draw = draw
-        self._patience = patience or RolloutTimeouts()
-        self._draining = False
-        self._leaving = False
-        self._reports = 0
-        self._reloads = 0
-        self._started = clock.monotonic()
-        self._watch = Conditions()
+        self._timeouts = timeouts or PoolTimeouts()
+        self._is_draining = False
+        self._is_leaving = False
+        self._last_report = 0
+        self._last_reload = 0
+        self._last_start = clock.monotonic()
+        self._conditions = Conditions()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._seats = [WorkerSlot(number) for number in range(size)]
-        self._cover = SocketAdoption(self._seats, len(self._sockets))
-        late, stuck = self._patience.late, self._patience.stuck
-        self.rollout = DocumentRollout(self._seats, self._watch, log, late_s=late, stuck_s=stuck)
+        self._slots = [WorkerSlot(number) for number in range(size)]
+        self._adoption = SocketAdoption(self._slots, len(self._sockets))
+        late, stuck = self._timeouts.late, self._timeouts.stuck
+        self.rollout = DocumentRollout(self._slots, self._conditions, log, late_s=late, stuck_s=stuck)
         self._loops = [
-            SupervisedTask(f"worker {slot.number}", partial(self._keep, slot), clock=clock, log=log, draw=draw)
-            for slot in self._seats
+            SupervisedTask(f"worker {slot.number}", partial(self._keep_running, slot), clock=clock, log=log, draw=draw)
+            for slot in self._slots
         ]
-        self.heartbeat = Heartbeat(self._seats, timeout_s=timeout_s, clock=clock, log=log)
+        self.heartbeat = Heartbeat(self._slots, timeout_s=timeout_s, clock=clock, log=log)
         if timeout_s:
             self._loops.append(SupervisedTask("heartbeat", self.heartbeat.run, clock=clock, log=log, draw=draw))
 
     @property
     def workers(self) -> int:
-        """How many take connections now."""
-        return sum(slot.serving for slot in self._seats)
+        """The number of workers that take connections."""
+        return sum(slot.is_serving for slot in self._slots)
 
     @property
     def hangs(self) -> int:
-        """How many did not answer and were ended; they are among those that were replaced."""
+        """The number of workers that were killed because they did not answer. `restarts` includes them."""
         return self.heartbeat.hangs
 
     @property
-    def answering(self) -> bool:
-        """Whether callers find anybody: a worker that takes connections, and answers when it is asked."""
-        return self.heartbeat.answering
+    def is_answering(self) -> bool:
+        """Whether at least one worker takes connections and answers pings."""
+        return self.heartbeat.is_answering
 
     @property
     def loop_restarts(self) -> int:
-        """How often what keeps a seat taken failed for a reason nobody thought of."""
+        """The number of unexpected failures of the loops that watch the workers."""
         return sum(loop.restarts for loop in self._loops)
 
     def pids(self) -> list[int]:
-        """Return the ids of the processes that have not been waited for."""
-        return [slot.child.pid for slot in self._seats if slot.child is not None]
+        """Return the ids of the worker processes that have not been waited for."""
+        return [slot.child.pid for slot in self._slots if slot.child is not None]
 
     def start(self) -> None:
-        """Start all."""
+        """Start all workers."""
         for loop in self._loops:
             loop.start()
 
-    async def started(self) -> None:
-        """Return when workers take connections: all of them, but for those that fell at the start."""
-        await self._watch.until(
-            lambda: self.workers > 0 and all(slot.serving or slot.fallen for slot in self._seats),
+    async def wait_started(self) -> None:
+        """Wait until every worker takes connections or has failed to start, and at least one takes them."""
+        await self._conditions.wait_for(
+            lambda: self.workers > 0 and all(slot.is_serving or slot.is_vacant for slot in self._slots),
         )
 
     async def stop(self) -> None:
-        """Have all finish what they have begun and send what they counted; return when all have ended."""
-        self._leaving = True
-        for slot in self._seats:
-            if slot.serving:
-                slot.tell(say.Leave())
+        """Have all workers finish open requests and send their counts. Returns when all have ended."""
+        self._is_leaving = True
+        for slot in self._slots:
+            if slot.is_serving:
+                slot.send(messages.Leave())
             else:
-                slot.kill()  # it has nothing to finish
-        if not await self._watch.until(lambda: not self.pids(), self._patience.leave):
+                slot.kill()  # it has no open requests
+        if not await self._conditions.wait_for(lambda: not self.pids(), self._timeouts.leave):
             self._log.warn("workers did not end in time and were ended", workers=len(self.pids()))
-            for slot in self._seats:
+            for slot in self._slots:
                 slot.kill()
-            await self._watch.until(lambda: not self.pids(), self._patience.leave)
+            await self._conditions.wait_for(lambda: not self.pids(), self._timeouts.leave)
         for loop in self._loops:
             await loop.stop()
         for task in self._tasks:
             task.cancel()
 
     def drain(self) -> None:
-        """Have all tell callers to go elsewhere. Who ends in order from now on is not replaced: the whole is about to end."""
-        self._draining = True
-        for slot in self._seats:
-            slot.tell(say.Drain())
+        """Have all workers fail readiness. A worker that ends in order from now on is not replaced, because the proxy is ending."""
+        self._is_draining = True
+        for slot in self._slots:
+            slot.send(messages.Drain())
 
     async def reload(self, options: Mapping[str, Any]) -> None:
-        """Have all go on with these values of options, by field; return when they do, or the late have had time enough."""
+        """Have all workers use these values of options, by field. Returns when they do, or when the slowest has had time enough."""
         self._options |= options
-        self._reloads += 1
-        number = self._reloads
-        owing = [slot.owing(lambda slot: slot.reloaded < number) for slot in self._seats]
-        for slot in self._seats:
-            slot.tell(say.Reload(number, dict(options)))
-        if not await self._watch.until(lambda: not any(each() for each in owing), self._patience.late):
+        self._last_reload += 1
+        number = self._last_reload
+        checks = [slot.pending_check(lambda slot: slot.last_reload < number) for slot in self._slots]
+        for slot in self._slots:
+            slot.send(messages.Reload(number, dict(options)))
+        if not await self._conditions.wait_for(lambda: not any(check() for check in checks), self._timeouts.late):
             self._log.warn("a worker is late with new keys, the others do not wait")
 
-    def look_again(self) -> None:
-        """Have all read files again that they read by themselves."""
-        for slot in self._seats:
-            slot.tell(say.Reload(self._reloads))
+    def reload_files(self) -> None:
+        """Have all workers reload the files that they read themselves, such as certificates."""
+        for slot in self._slots:
+            slot.send(messages.Reload(self._last_reload))
 
-    async def gather(self) -> None:
-        """Return when every worker has sent what it has counted, or those that are late have had time enough."""
-        self._reports += 1
-        number = self._reports
-        owing = [slot.owing(lambda slot: slot.reported < number) for slot in self._seats if slot.serving]
-        for slot in self._seats:
-            slot.tell(say.Report(number))
-        await self._watch.until(lambda: not any(each() for each in owing), self._patience.report)
+    async def gather_counts(self) -> None:
+        """Have every worker send its counts. Returns when all have, or when the time for the slowest is over."""
+        self._last_report += 1
+        number = self._last_report
+        serving = [slot for slot in self._slots if slot.is_serving]
+        checks = [slot.pending_check(lambda slot: slot.last_report < number) for slot in serving]
+        for slot in self._slots:
+            slot.send(messages.CountsRequest(number))
+        await self._conditions.wait_for(lambda: not any(check() for check in checks), self._timeouts.report)
 
     # ---- one worker
 
-    async def _keep(self, slot: WorkerSlot) -> None:
-        """Have a process in a seat until the end."""
+    async def _keep_running(self, slot: WorkerSlot) -> None:
+        """Run a process in a slot, and replace it whenever it ends, until the pool stops."""
         failures = 0
         while True:
             began = self._clock.monotonic()
-            status = await self._sit(slot)
-            if self._expected(status):
+            status = await self._run_process(slot)
+            if self._is_expected_exit(status):
                 return
             self.restarts += 1
-            steady = slot.pulse.ended or self._clock.monotonic() - began >= STEADY_S
+            steady = slot.pulse.is_given_up or self._clock.monotonic() - began >= STEADY_S
             failures = 0 if steady else failures + 1
             self._log.error("a worker has ended and is replaced", worker=slot.number, status=status, failures=failures)
             if failures > 1:
-                await self._rest(delay_after_failure(failures - 1, self._draw(), PAUSE_S, ceiling=LONGEST_PAUSE_S))
-                if self._expected(status):
+                await self._pause(delay_after_failure(failures - 1, self._draw(), PAUSE_S, ceiling=LONGEST_PAUSE_S))
+                if self._is_expected_exit(status):
                     return
 
-    async def _rest(self, seconds: float) -> None:
-        """Wait before a worker is started again; no longer than until one is needed, whichever it is."""
-        while seconds > 0 and not self._needed():
-            step = min(seconds, LOOK_S)
+    async def _pause(self, seconds: float) -> None:
+        """Wait before the next start of a worker, but not longer than until the pool urgently needs one."""
+        while seconds > 0 and not self._needs_worker():
+            step = min(seconds, PAUSE_STEP_S)
             await self._clock.sleep(step)
             seconds -= step
 
-    def _needed(self) -> bool:
-        """Return whether nobody takes connections, and nobody was started a moment ago either."""
-        return not self.workers and self._clock.monotonic() - self._started >= ALONE_S
+    def _needs_worker(self) -> bool:
+        """Return whether no worker takes connections and none was started a moment ago."""
+        return not self.workers and self._clock.monotonic() - self._last_start >= IDLE_POOL_S
 
-    def _expected(self, status: int | str) -> bool:
+    def _is_expected_exit(self, status: int | str) -> bool:
         """Return whether a worker that has ended with this status is not to be replaced."""
-        return self._leaving or (self._draining and status == 0)
+        return self._is_leaving or (self._is_draining and status == 0)
 
-    async def _sit(self, slot: WorkerSlot) -> int | str:
-        """Start a process and return its exit status when it has ended, or why there is none."""
-        slot.pulse, self._started = ProcessPulse(), self._clock.monotonic()
+    async def _run_process(self, slot: WorkerSlot) -> int | str:
+        """Run a process until it ends. Returns its exit status, or why it could not be started."""
+        slot.pulse, self._last_start = ProcessPulse(), self._clock.monotonic()
         try:
-            child, here = started(self._spawn)
+            child, here = spawn_child(self._spawn)
         except OSError as error:
             self._on_exit(slot)
             return describe_error(error)
         slot.child = child
         try:
-            await self._serve(slot, here)
+            await self._run_channel(slot, here)
         finally:
             self._on_exit(slot)
-            status = await asyncio.to_thread(reaped, child)
+            status = await asyncio.to_thread(wait_for_exit, child)
             slot.child = None
-            self._watch.changed()
+            self._conditions.notify()
         return status
 
-    async def _serve(self, slot: WorkerSlot, here: socket.socket) -> None:
-        """Be there for a process until its end."""
-        channel = Channel(say.upward, lambda message, _: self._hear(slot, message))
-        await connected(here, channel)
+    async def _run_channel(self, slot: WorkerSlot, here: socket.socket) -> None:
+        """Talk to a process until it ends."""
+        channel = Channel(messages.decode_worker_message, lambda message, _: self._handle_message(slot, message))
+        await connect_channel(here, channel)
         slot.open(channel)
-        slot.tell(say.Welcome(slot.number, self._options, self._sockets, self.rollout.warm))
-        self.rollout.bring(slot)
-        if self._draining:
-            slot.tell(say.Drain())
-        if self._leaving:
+        slot.send(messages.Welcome(slot.number, self._options, self._sockets, self.rollout.has_configuration))
+        self.rollout.send_current(slot)
+        if self._is_draining:
+            slot.send(messages.Drain())
+        if self._is_leaving:
             slot.kill()
         await channel.closed.wait()
 
     def _on_exit(self, slot: WorkerSlot) -> None:
-        """Note that there is no process in a seat."""
-        slot.shut()
-        self.sums.forget(slot.number)
-        self._arranged()
+        """Note that the process in a slot has ended, or could not be started."""
+        slot.close()
+        self.metric_sums.forget_worker(slot.number)
+        self._reassign_sockets()
 
-    def _arranged(self) -> None:
-        """See to it that somebody takes every connection."""
-        if not self._leaving:
-            self._cover.arrange()
-        self._watch.changed()
+    def _reassign_sockets(self) -> None:
+        """Ensure that every group of sockets has a worker that takes its connections."""
+        if not self._is_leaving:
+            self._adoption.reassign()
+        self._conditions.notify()
 
-    # ---- what they say
+    # ---- messages of workers
 
-    def _hear(self, slot: WorkerSlot, message: say.Up) -> None:
-        """Take a message."""
-        if isinstance(message, say.Counts):
-            self._count(slot, message)
-        elif isinstance(message, say.Pong):
-            slot.pulse.answered()
-        elif isinstance(message, say.Ask):
-            self._answer(slot, message.number)
+    def _handle_message(self, slot: WorkerSlot, message: messages.WorkerMessage) -> None:
+        """Handle a message of a worker."""
+        if isinstance(message, messages.Counts):
+            self._add_counts(slot, message)
+        elif isinstance(message, messages.Pong):
+            slot.pulse.record_answer()
+        elif isinstance(message, messages.MetricsRequest):
+            self._start_metrics_reply(slot, message.number)
         else:
-            self._note(slot, message)
-            self._watch.changed()
+            self._record_progress(slot, message)
+            self._conditions.notify()
 
-    def _note(self, slot: WorkerSlot, message: Step) -> None:
-        """Note how far a worker has come."""
-        if isinstance(message, say.Prepared):
-            slot.prepared = max(slot.prepared, message.number)  # one that was given late may be older
-        elif isinstance(message, say.Switched):
-            slot.switched = message.number
-        elif isinstance(message, say.Reported):
-            slot.reported = message.number
-        elif isinstance(message, say.Reloaded):
-            slot.reloaded = message.number
+    def _record_progress(self, slot: WorkerSlot, message: ProgressMessage) -> None:
+        """Record what a worker has acknowledged."""
+        if isinstance(message, messages.Prepared):
+            slot.prepared_document = max(slot.prepared_document, message.number)  # a document sent late may be older
+        elif isinstance(message, messages.Switched):
+            slot.served_document = message.number
+        elif isinstance(message, messages.CountsSent):
+            slot.last_report = message.number
+        elif isinstance(message, messages.Reloaded):
+            slot.last_reload = message.number
         else:
-            slot.serving, slot.fallen = True, False
-            self._arranged()
-            if self._leaving:
-                slot.tell(say.Leave())
+            slot.is_serving, slot.is_vacant = True, False
+            self._reassign_sockets()
+            if self._is_leaving:
+                slot.send(messages.Leave())
 
-    def _count(self, slot: WorkerSlot, counts: say.Counts) -> None:
-        """Add what a worker counted."""
+    def _add_counts(self, slot: WorkerSlot, counts: messages.Counts) -> None:
+        """Add the counts of a worker."""
         if counts.usage is not None:
             self._counters.merge(from_wire(counts.usage))
-        self.sums.add(slot.number, {tuple(key): value for key, value in counts.samples})
+        self.metric_sums.add(slot.number, {tuple(key): value for key, value in counts.samples})
 
-    def _answer(self, slot: WorkerSlot, number: int) -> None:
-        """Have a worker get the metrics of all."""
-        task = asyncio.get_running_loop().create_task(self._write(slot, slot.channel, number))
+    def _start_metrics_reply(self, slot: WorkerSlot, number: int) -> None:
+        """Start a task that sends a worker the metrics of all processes."""
+        task = asyncio.get_running_loop().create_task(self._send_metrics(slot, slot.channel, number))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _write(self, slot: WorkerSlot, channel: object, number: int) -> None:
-        """Gather the counts of all and send the text; a worker that asked and is gone gets none."""
-        await self.gather()
+    async def _send_metrics(self, slot: WorkerSlot, channel: object, number: int) -> None:
+        """Gather the counts of all workers and send the metrics, unless the worker that asked has ended meanwhile."""
+        await self.gather_counts()
         if slot.channel is channel:
-            slot.tell(say.Text(number), self._text())
+            slot.send(messages.MetricsText(number), self._render_metrics())
 
 
-def started(spawn: Spawn) -> tuple[Child, socket.socket]:
-    """Return a new process, and the parent's end of its socket pair. Raises OSError."""
+def spawn_child(spawn: Spawn) -> tuple[Child, socket.socket]:
+    """Start a process; return it and the parent's end of its socket pair. Raises OSError."""
     here, there = socket.socketpair()
     with there:
         try:

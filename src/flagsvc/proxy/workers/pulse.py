@@ -1,33 +1,35 @@
-"""Whether a worker answers when it is asked, and for how long it has not. Pure: time comes in as seconds that passed."""
+"""Whether a worker's process answers pings, and for how long it has been silent. Pure: elapsed seconds are passed in."""
 
 from __future__ import annotations
 
 
 class ProcessPulse:
-    """The life of one process.
+    """The ping state of one process.
 
-    `known` tells that it has answered once: before that it is starting. `owing` tells that it was asked and has not answered yet,
-    `silent_s` for how many seconds; `ended` that it was given up for that.
+    `has_answered` is False while the process starts, until its first answer. `is_awaiting_answer` tells that it was pinged and has
+    not answered, `silent_s` for how many seconds. `is_given_up` tells that it was killed for being silent.
     """
 
     def __init__(self) -> None:
-        self.known = False
-        self.owing = False
-        self.ended = False
+        self.has_answered = False
+        self.is_awaiting_answer = False
+        self.is_given_up = False
         self.silent_s = 0.0
 
-    def answered(self) -> None:
-        """Take an answer."""
-        self.known, self.owing, self.silent_s = True, False, 0.0
+    def record_answer(self) -> None:
+        """Record that the process has answered."""
+        self.has_answered, self.is_awaiting_answer, self.silent_s = True, False, 0.0
 
-    def passed(self, seconds: float) -> bool:
-        """Let time pass; return whether it is to be asked now, which counts as done."""
-        if self.owing:
+    def advance(self, seconds: float) -> bool:
+        """Let time pass. Return whether to send a ping now; the ping then counts as sent."""
+        if self.is_awaiting_answer:
             self.silent_s += seconds
             return False
-        self.owing = True
+        self.is_awaiting_answer = True
         return True
 
-    def overdue(self, timeout_s: float, start_s: float) -> bool:
-        """Return whether it is silent for too long: `start_s` seconds for one that has yet to answer for the first time."""
-        return self.owing and self.silent_s >= (timeout_s if self.known else max(timeout_s, start_s))
+    def is_overdue(self, timeout_s: float, start_s: float) -> bool:
+        """Return whether the process has been silent for too long. Before its first answer it has at least `start_s` seconds."""
+        return self.is_awaiting_answer and self.silent_s >= (
+            timeout_s if self.has_answered else max(timeout_s, start_s)
+        )

@@ -1,7 +1,7 @@
-"""How a document comes to every worker, in two steps.
+"""Distributes a document to every worker, in two steps.
 
-It goes to all of them, each makes it ready and says so; when all have said so, or the slowest have had time enough, one short
-message to each makes it what is served: they switch within the time that such a message takes.
+First, every worker gets the document, compiles it and answers. When all have answered, or the time is over, one short message makes
+every worker serve the document. So all workers switch at nearly the same time.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from flagsvc.core.log import Logger
-from flagsvc.proxy.workers import messages as say
+from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.slot import Child, Conditions, WorkerSlot
 
 
 class RolloutDocument(NamedTuple):
-    """A document that the workers have; `key` is the object it is served as here."""
+    """A document that was sent to the workers. `key` is the object that the parent serves it as."""
 
     key: object
     number: int
@@ -24,82 +24,86 @@ class RolloutDocument(NamedTuple):
 
 
 class DocumentRollout:
-    """The documents of all workers. `late_s` is how long the others wait for the slowest, `stuck_s` when that one is replaced."""
+    """The documents of all workers.
+
+    `late_s` is how many seconds the other workers wait for the slowest one. After `stuck_s` more seconds that one is replaced.
+    """
 
     def __init__(
-        self, slots: Sequence[WorkerSlot], watch: Conditions, log: Logger, *, late_s: float, stuck_s: float
+        self, slots: Sequence[WorkerSlot], conditions: Conditions, log: Logger, *, late_s: float, stuck_s: float
     ) -> None:
-        self._seats = slots
-        self._watch = watch
+        self._slots = slots
+        self._conditions = conditions
         self._log = log
         self._late_s = late_s
         self._stuck_s = stuck_s
-        self._numbers = 0
-        self._offers: list[RolloutDocument] = []
+        self._last_number = 0
+        self._documents: list[RolloutDocument] = []
         self._current: RolloutDocument | None = None
         self._checked: float | None = None
 
     @property
-    def warm(self) -> bool:
-        """Whether there is something to serve."""
+    def has_configuration(self) -> bool:
+        """Whether there is a configuration to serve."""
         return self._current is not None
 
     async def prepare(self, key: object, body: bytes) -> None:
-        """Have every worker make a document ready; return when all have, or the slowest have had time enough."""
-        self._numbers += 1
-        offer = RolloutDocument(key, self._numbers, body)
-        self._offers = [*self._offers[-say.KEPT + 1 :], offer]
-        for slot in self._seats:
-            give(slot, offer)
-        if await self._all(lambda slot: slot.prepared < offer.number):
+        """Have every worker compile a document. Returns when all have, or when the time for the slowest is over."""
+        self._last_number += 1
+        document = RolloutDocument(key, self._last_number, body)
+        self._documents = [*self._documents[-messages.KEPT_DOCUMENTS + 1 :], document]
+        for slot in self._slots:
+            send_document(slot, document)
+        if await self._wait_for_all(lambda slot: slot.prepared_document < document.number):
             return
-        for slot in self._seats:
-            if slot.channel is not None and slot.prepared < offer.number:
+        for slot in self._slots:
+            if slot.channel is not None and slot.prepared_document < document.number:
                 self._log.warn("a worker is late with a configuration, the others do not wait", worker=slot.number)
-                asyncio.get_running_loop().call_later(self._stuck_s, self._give_up, slot, slot.child, offer.number)
+                loop = asyncio.get_running_loop()
+                loop.call_later(self._stuck_s, self._replace_if_stuck, slot, slot.child, document.number)
 
     def switch(self, key: object) -> None:
-        """Have every worker serve a document that was prepared; nothing happens where it was not."""
-        chosen = [offer for offer in self._offers if offer.key is key]
+        """Have every worker serve a prepared document. Does nothing if it was not prepared, or is no longer kept."""
+        chosen = [document for document in self._documents if document.key is key]
         if chosen:
             self._current = chosen[-1]
-            for slot in self._seats:
-                self.bring(slot)
+            for slot in self._slots:
+                self.send_current(slot)
 
     def confirm(self, moment: float) -> None:
-        """Tell every worker when what is served was last current."""
+        """Tell every worker when the served configuration was last current."""
         self._checked = moment
-        for slot in self._seats:
-            slot.tell(say.Checked(moment))
+        for slot in self._slots:
+            slot.send(messages.Checked(moment))
 
-    def bring(self, slot: WorkerSlot) -> None:
-        """Have a worker serve what is served now; one that came after the document was given out gets it first."""
+    def send_current(self, slot: WorkerSlot) -> None:
+        """Have a worker serve the current document. If the worker does not have it, it is sent first."""
         if self._checked is not None:
-            slot.tell(say.Checked(self._checked))
+            slot.send(messages.Checked(self._checked))
         if self._current is not None:
-            if self._current.number not in slot.given:
-                give(slot, self._current)
-            slot.tell(say.Switch(self._current.number))
+            if self._current.number not in slot.sent_documents:
+                send_document(slot, self._current)
+            slot.send(messages.Switch(self._current.number))
 
-    async def settled(self) -> None:
-        """Return when every worker serves what was switched to last, but for those that are late."""
+    async def wait_settled(self) -> None:
+        """Wait until every worker serves the current document, but not longer than for the slowest allowed."""
         current = self._current
         if current is not None:
-            await self._all(lambda slot: slot.switched < current.number)
+            await self._wait_for_all(lambda slot: slot.served_document < current.number)
 
-    async def _all(self, owes: Callable[[WorkerSlot], bool]) -> bool:
-        """Return whether no worker owes anything any more, at the latest when the time of the slowest is over."""
-        owing = [slot.owing(owes) for slot in self._seats]
-        return await self._watch.until(lambda: not any(each() for each in owing), self._late_s)
+    async def _wait_for_all(self, is_pending: Callable[[WorkerSlot], bool]) -> bool:
+        """Wait until no worker is pending, for at most `late_s` seconds; return whether none is."""
+        checks = [slot.pending_check(is_pending) for slot in self._slots]
+        return await self._conditions.wait_for(lambda: not any(check() for check in checks), self._late_s)
 
-    def _give_up(self, slot: WorkerSlot, child: Child | None, number: int) -> None:
-        """Replace a worker that is still not ready with a document."""
-        if slot.child is child and slot.channel is not None and slot.prepared < number:
+    def _replace_if_stuck(self, slot: WorkerSlot, child: Child | None, number: int) -> None:
+        """Kill a worker that has still not prepared a document; the pool replaces it."""
+        if slot.child is child and slot.channel is not None and slot.prepared_document < number:
             self._log.error("a worker does not get ready with a configuration and is replaced", worker=slot.number)
             slot.kill()
 
 
-def give(slot: WorkerSlot, offer: RolloutDocument) -> None:
-    """Send a worker a document to make ready."""
-    slot.given = sorted([*slot.given, offer.number])[-say.KEPT :]
-    slot.tell(say.Prepare(offer.number), offer.body)
+def send_document(slot: WorkerSlot, document: RolloutDocument) -> None:
+    """Send a worker a document to prepare."""
+    slot.sent_documents = sorted([*slot.sent_documents, document.number])[-messages.KEPT_DOCUMENTS :]
+    slot.send(messages.Prepare(document.number), document.body)

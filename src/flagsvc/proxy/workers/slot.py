@@ -1,4 +1,4 @@
-"""The parent's view of one worker: its process, its channel, and how far it has come."""
+"""The parent's view of one worker: its process, its channel, and what it has acknowledged."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import subprocess
 from collections.abc import Callable
 from typing import Protocol
 
-from flagsvc.proxy.workers import messages as say
+from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import Channel
 from flagsvc.proxy.workers.pulse import ProcessPulse
 
-REAP_S = 2.0
+EXIT_TIMEOUT_S = 2.0
 """Seconds that a process may take to end once its channel is closed."""
 
 
@@ -21,30 +21,30 @@ class Child(Protocol):
 
     @property
     def pid(self) -> int:
-        """Its id."""
+        """The process id."""
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the process."""
 
     def wait(self, timeout: float | None = None) -> int:
-        """Return its exit status when it has ended; raises subprocess.TimeoutExpired."""
+        """Wait for the end of the process and return its exit status. Raises subprocess.TimeoutExpired."""
 
 
 class Conditions:
-    """Lets several wait for conditions that only change when somebody says so."""
+    """Lets several tasks wait for conditions, which are checked again at each `notify`."""
 
     def __init__(self) -> None:
         self._waiting: list[asyncio.Future[None]] = []
 
-    def changed(self) -> None:
-        """Say that something has changed."""
+    def notify(self) -> None:
+        """Have all waiting tasks check their conditions again."""
         waiting, self._waiting = self._waiting, []
         for each in waiting:
             if not each.done():
                 each.set_result(None)
 
-    async def until(self, condition: Callable[[], bool], seconds: float | None = None) -> bool:
-        """Return True when the condition holds, False when the time is over."""
+    async def wait_for(self, condition: Callable[[], bool], seconds: float | None = None) -> bool:
+        """Wait until the condition holds, for at most `seconds`; return whether it holds."""
         try:
             async with asyncio.timeout(seconds):
                 while not condition():
@@ -57,58 +57,59 @@ class Conditions:
 
 
 class WorkerSlot:
-    """One of the workers, whichever process it is at the moment.
+    """The place of one worker in the pool, whose process may be replaced.
 
-    `serving` tells that it takes connections, `fallen` that its process has ended and no other takes its connections yet;
-    `given` are the numbers of the documents it was sent and still keeps, `prepared` is that of the newest that is ready,
-    `switched` of the one that is served, `reported` of the last report, `reloaded` of the last options it goes on with; `pulse`
-    tells whether the process answers.
+    `is_serving` tells that the worker takes connections. `is_vacant` tells that its process has ended, until a new one takes
+    connections. `sent_documents` are the numbers of the documents that the process was sent and still keeps. `prepared_document` is
+    the number of the newest document that it has prepared, `served_document` that of the one it serves. `last_report` and
+    `last_reload` are the numbers of the last report and of the last options that it has acknowledged. `pulse` tells whether the
+    process answers.
     """
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.child: Child | None = None
-        self.channel: Channel[say.Up] | None = None
-        self.serving = False
-        self.fallen = False
-        self.given: list[int] = []
-        self.prepared = 0
-        self.switched = 0
-        self.reported = 0
-        self.reloaded = 0
+        self.channel: Channel[messages.WorkerMessage] | None = None
+        self.is_serving = False
+        self.is_vacant = False
+        self.sent_documents: list[int] = []
+        self.prepared_document = 0
+        self.served_document = 0
+        self.last_report = 0
+        self.last_reload = 0
         self.pulse = ProcessPulse()
 
-    def open(self, channel: Channel[say.Up]) -> None:
-        """Take the channel to a new process; it is connected."""
-        self.given = []
-        self.prepared = self.switched = self.reported = self.reloaded = 0
+    def open(self, channel: Channel[messages.WorkerMessage]) -> None:
+        """Take the connected channel of a new process, which has acknowledged nothing yet."""
+        self.sent_documents = []
+        self.prepared_document = self.served_document = self.last_report = self.last_reload = 0
         self.channel = channel
 
-    def shut(self) -> None:
+    def close(self) -> None:
         """Note that the process has ended."""
-        self.channel, self.serving, self.fallen = None, False, True
+        self.channel, self.is_serving, self.is_vacant = None, False, True
 
-    def tell(self, message: say.Message, body: bytes = b"") -> None:
-        """Send a message, if there is a process."""
+    def send(self, message: messages.Message, body: bytes = b"") -> None:
+        """Send a message. Does nothing if there is no process."""
         if self.channel is not None:
             self.channel.send(message, body)
 
-    def owing(self, owes: Callable[[WorkerSlot], bool]) -> Callable[[], bool]:
-        """Return what tells whether the process that sits here now still owes something; one that has ended owes nothing."""
+    def pending_check(self, is_pending: Callable[[WorkerSlot], bool]) -> Callable[[], bool]:
+        """Return a function that tells whether the present process is pending. It returns False once that process has ended."""
         channel = self.channel
-        return lambda: channel is not None and self.channel is channel and owes(self)
+        return lambda: channel is not None and self.channel is channel and is_pending(self)
 
     def kill(self) -> None:
-        """End the process at once."""
+        """Kill the process, if there is one."""
         if self.child is not None:
             with contextlib.suppress(OSError):
                 self.child.kill()
 
 
-def reaped(child: Child) -> int:
-    """Return the exit status of a process whose channel is closed; it is killed where it does not end by itself."""
+def wait_for_exit(child: Child) -> int:
+    """Return the exit status of a process whose channel is closed. Kills the process if it does not end in time."""
     try:
-        return child.wait(REAP_S)
+        return child.wait(EXIT_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         child.kill()
         return child.wait()

@@ -1,53 +1,53 @@
-"""One end of a socket pair: messages in their order, and what closes it."""
+"""One end of a socket pair: the order of messages, and what closes it."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
 
-from flagsvc.proxy.workers import messages as say
-from flagsvc.proxy.workers.channel import Channel, connected
+from flagsvc.proxy.workers import messages
+from flagsvc.proxy.workers.channel import Channel, connect_channel
 from support.aio import asynchronous
 
 
 @asynchronous
 async def test_large_bodies() -> None:
-    """Megabytes come whole, and what was sent is there before the end is."""
-    got: list[tuple[say.Down, bytes]] = []
+    """Megabytes arrive whole, and before the channel is closed."""
+    got: list[tuple[messages.ParentMessage, bytes]] = []
     here, there = socket.socketpair()
-    sender = Channel(say.upward, lambda message, body: None)
-    receiver = Channel(say.downward, lambda message, body: got.append((message, body)))
-    await connected(here, sender)
-    await connected(there, receiver)
+    sender = Channel(messages.decode_worker_message, lambda message, body: None)
+    receiver = Channel(messages.decode_parent_message, lambda message, body: got.append((message, body)))
+    await connect_channel(here, sender)
+    await connect_channel(there, receiver)
     body = bytes(range(256)) * 20_000
     for number in range(3):
-        sender.send(say.Prepare(number), body)
+        sender.send(messages.Prepare(number), body)
     await sender.flush()
     await receiver.closed.wait()
-    assert got == [(say.Prepare(number), body) for number in range(3)]
+    assert got == [(messages.Prepare(number), body) for number in range(3)]
 
 
 @asynchronous
 async def test_what_cannot_be_read_closes_it() -> None:
-    """A message that the other end would not send ends the channel: there is somebody else."""
+    """A message that the other end must not send closes the channel."""
     here, there = socket.socketpair()
-    channel = Channel(say.downward, lambda message, body: None)
-    await connected(here, channel)
+    channel = Channel(messages.decode_parent_message, lambda message, body: None)
+    await connect_channel(here, channel)
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
-    there.sendall(b"".join(say.packed(say.Serving())))
+    there.sendall(b"".join(messages.encode_message(messages.Serving())))
     await channel.closed.wait()
     there.close()
 
 
 @asynchronous
 async def test_an_end_that_is_gone() -> None:
-    """Sending to nobody does nothing, and closing twice neither."""
-    channel = Channel(say.downward, lambda message, body: None)
-    channel.send(say.Serving())
+    """Sending to a closed channel does nothing, and closing twice does nothing."""
+    channel = Channel(messages.decode_parent_message, lambda message, body: None)
+    channel.send(messages.Serving())
     channel.close()
     here, there = socket.socketpair()
-    await connected(here, channel)
+    await connect_channel(here, channel)
     there.close()
     await channel.closed.wait()
-    channel.send(say.Serving())
+    channel.send(messages.Serving())
     channel.close()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagsvc.proxy.workers.framing import LENGTHS, MOST_HEAD, Deframer, Frame, FrameError, frame
+from flagsvc.proxy.workers.framing import LENGTHS, MAX_HEAD, Deframer, Frame, FrameError, frame
 
 
 @given(
@@ -14,7 +14,7 @@ from flagsvc.proxy.workers.framing import LENGTHS, MOST_HEAD, Deframer, Frame, F
     st.lists(st.integers(1, 50), min_size=1),
 )
 def test_what_goes_in_comes_out(frames: list[tuple[bytes, bytes]], sizes: list[int]) -> None:
-    """Whatever the frames hold and however their bytes are cut, they come out whole, in their order."""
+    """Frames come out whole and in order, for any content and however their bytes are cut."""
     data = b"".join(part for head, body in frames for part in frame(head, body))
     deframer, found, start, step = Deframer(), list[Frame](), 0, 0
     while start < len(data):
@@ -25,13 +25,13 @@ def test_what_goes_in_comes_out(frames: list[tuple[bytes, bytes]], sizes: list[i
 
 
 def test_a_body_is_not_copied() -> None:
-    """It is a part of its own."""
+    """It is a separate part."""
     body = b"x" * 1000
     assert frame(b"head", body)[1] is body
     assert len(frame(b"head")) == 1
 
 
 def test_what_is_no_frame() -> None:
-    """A head that nobody would send is refused at once, and not waited for."""
-    with pytest.raises(FrameError, match=f"a head of {MOST_HEAD + 1} bytes"):
-        Deframer().feed(LENGTHS.pack(MOST_HEAD + 1, 0))
+    """A head that is too long is refused immediately."""
+    with pytest.raises(FrameError, match=f"a head of {MAX_HEAD + 1} bytes"):
+        Deframer().feed(LENGTHS.pack(MAX_HEAD + 1, 0))

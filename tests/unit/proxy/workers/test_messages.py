@@ -1,4 +1,4 @@
-"""What parent and workers say survives the way, and shows no secret."""
+"""Messages between parent and workers are decoded as they were, and their repr shows no secret."""
 
 from __future__ import annotations
 
@@ -7,66 +7,66 @@ from typing import get_args
 import msgspec
 import pytest
 
-from flagsvc.proxy.workers import messages as say
+from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.framing import Deframer
 
-DOWN: list[say.Message] = [
-    say.Welcome(1, {"port": 3000, "client_keys": ["a", "b"], "tags": [["a", "b"]]}, [[3], [4, 5]], True),
-    say.Prepare(1),
-    say.Switch(2),
-    say.Checked(2.5),
-    say.Report(3),
-    say.Text(4),
-    say.Adopt(5),
-    say.Release(6),
-    say.Reload(7, {"client_keys": ["a"]}),
-    say.Ping(),
-    say.Drain(),
-    say.Leave(),
+DOWN: list[messages.Message] = [
+    messages.Welcome(1, {"port": 3000, "client_keys": ["a", "b"], "tags": [["a", "b"]]}, [[3], [4, 5]], True),
+    messages.Prepare(1),
+    messages.Switch(2),
+    messages.Checked(2.5),
+    messages.CountsRequest(3),
+    messages.MetricsText(4),
+    messages.Adopt(5),
+    messages.Release(6),
+    messages.Reload(7, {"client_keys": ["a"]}),
+    messages.Ping(),
+    messages.Drain(),
+    messages.Leave(),
 ]
-UP: list[say.Message] = [
-    say.Serving(),
-    say.Prepared(1, "revision"),
-    say.Switched(2),
-    say.Counts(say.UsageWindow(1.5, 2.5, {"a": (1, 2, {"v": 3})}), [(["name", "label"], 4.5)]),
-    say.Reloaded(5),
-    say.Reported(3),
-    say.Pong(),
-    say.Ask(4),
+UP: list[messages.Message] = [
+    messages.Serving(),
+    messages.Prepared(1, "revision"),
+    messages.Switched(2),
+    messages.Counts(messages.UsageWindow(1.5, 2.5, {"a": (1, 2, {"v": 3})}), [(["name", "label"], 4.5)]),
+    messages.Reloaded(5),
+    messages.CountsSent(3),
+    messages.Pong(),
+    messages.MetricsRequest(4),
 ]
 
 
 @pytest.mark.parametrize("message", DOWN, ids=lambda message: type(message).__name__)
-def test_down(message: say.Message) -> None:
-    """Each message of the parent comes out as it was, with its body."""
-    [frame] = Deframer().feed(b"".join(say.packed(message, b"body")))
-    assert (say.downward(frame.head), frame.body) == (message, b"body")
+def test_down(message: messages.Message) -> None:
+    """Each message of the parent is decoded as it was, with its body."""
+    [frame] = Deframer().feed(b"".join(messages.encode_message(message, b"body")))
+    assert (messages.decode_parent_message(frame.head), frame.body) == (message, b"body")
     with pytest.raises(msgspec.DecodeError):
-        say.upward(frame.head)
+        messages.decode_worker_message(frame.head)
 
 
 @pytest.mark.parametrize("message", UP, ids=lambda message: type(message).__name__)
-def test_up(message: say.Message) -> None:
-    """Each message of a worker comes out as it was."""
-    [frame] = Deframer().feed(b"".join(say.packed(message)))
-    assert say.upward(frame.head) == message
+def test_up(message: messages.Message) -> None:
+    """Each message of a worker is decoded as it was."""
+    [frame] = Deframer().feed(b"".join(messages.encode_message(message)))
+    assert messages.decode_worker_message(frame.head) == message
     with pytest.raises(msgspec.DecodeError):
-        say.downward(frame.head)
+        messages.decode_parent_message(frame.head)
 
 
 def test_no_kind_is_left_out() -> None:
-    """Every kind of message is tried."""
-    assert {type(message) for message in DOWN} == set(get_args(say.Down))
-    assert {type(message) for message in UP} == set(get_args(say.Up))
+    """Every type of message is tested."""
+    assert {type(message) for message in DOWN} == set(get_args(messages.ParentMessage))
+    assert {type(message) for message in UP} == set(get_args(messages.WorkerMessage))
 
 
 def test_options_are_not_shown() -> None:
-    """The repr of a welcome has none of the options, and neither has that of new ones."""
+    """The repr of Welcome and of Reload shows no options."""
     options = {"flagsvc_api_token": "secret"}
-    assert "secret" not in repr(say.Welcome(3, options)) + repr(say.Reload(4, options))
+    assert "secret" not in repr(messages.Welcome(3, options)) + repr(messages.Reload(4, options))
 
 
 def test_nothing_is_not_sent() -> None:
-    """Where nothing was counted there is no message."""
-    assert say.counts(None, {}) is None
-    assert say.counts(None, {("name",): 1.0}) == say.Counts(None, [(["name"], 1.0)])
+    """Without counts there is no message."""
+    assert messages.make_counts(None, {}) is None
+    assert messages.make_counts(None, {("name",): 1.0}) == messages.Counts(None, [(["name"], 1.0)])

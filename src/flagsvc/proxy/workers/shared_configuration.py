@@ -1,4 +1,4 @@
-"""What makes the parent's holder and preparer those of all workers: what they do here, the workers do as well."""
+"""The parent's holder and preparer, which pass each step on to all workers."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from flagsvc.proxy.workers.rollout import DocumentRollout
 
 
 class SharedHolder(Holder[S]):
-    """A holder whose every replacement is one in all workers, and their freshness its own, once there is a `rollout`."""
+    """A holder that passes replacements and confirmations on to all workers once it has a `rollout`."""
 
     def __init__(self) -> None:
         super().__init__()
         self.rollout: DocumentRollout | None = None
 
     def replace(self, snapshot: S, document: ConfigurationDocument, problems: int) -> None:
-        """Serve another configuration from now on, here and in all workers."""
+        """Replace the served configuration, here and in all workers."""
         super().replace(snapshot, document, problems)
         if self.rollout is not None:
             self.rollout.switch(document)
 
     def confirm(self, clock: Clock, age_s: float = 0.0) -> None:
-        """Note that a check went well, here and in all workers."""
+        """Record that the configuration is current, here and in all workers."""
         super().confirm(clock, age_s)
         if self.rollout is not None and self.checked is not None:
             self.rollout.confirm(self.checked)
 
 
 class SharedPreparer(Preparer[S]):
-    """A preparer that returns when the workers have prepared the document as well."""
+    """A preparer that waits until the workers have prepared the document as well."""
 
     def __init__(self, compile: Compile[S], wanted: Wanted | None, rollout: DocumentRollout) -> None:
         super().__init__(compile, wanted)
         self._rollout = rollout
 
     async def __call__(self, body: bytes, previous: S | None) -> PreparedDocument[S]:
-        """Return what can replace `previous`. Raises DocumentError; then no worker gets to see the document."""
+        """Return the configuration that can replace `previous`. Raises DocumentError, and sends the document to no worker then."""
         prepared = await super().__call__(body, previous)
         await self._rollout.prepare(prepared.document, prepared.raw)
         return prepared

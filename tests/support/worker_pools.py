@@ -32,7 +32,7 @@ def document(*names: str) -> dict[str, Any]:
 
 @contextmanager
 def worker_pool(upstream: FakeUpstream, number: int = 2, **env: str) -> Iterator[Proxy]:
-    """Run our proxy with several workers until the block ends; it begins when the proxy has said that it is ready."""
+    """Run our proxy with several workers while the block runs. It starts when the proxy has printed that it is ready."""
     given = {"FLAGSVC_FETCH_INTERVAL": "100", "FLAGSVC_WORKERS": str(number), **env}
     with our_proxy(upstream.url, **given) as proxy:
         proxy.program.wait(lambda: "flagsvc ready" in proxy.program.output(), "saying that it is ready")
@@ -60,7 +60,7 @@ def workers(proxy: Proxy) -> list[int]:
 
 
 def samples(proxy: Proxy) -> dict[str, float]:
-    """Return what one scrape says."""
+    """Return the samples of one scrape."""
     answer = proxy.get("/internal-backstage/prometheus")
     assert answer.status == 200, answer
     lines = [line.rpartition(" ") for line in answer.body.decode().splitlines() if not line.startswith("#")]

@@ -1,4 +1,4 @@
-"""The parent's holder and preparer: what they do here is done in all workers."""
+"""The parent's holder and preparer, which pass each step on to all workers."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import pytest
 
 from flagsvc.core.errors import DocumentError
 from flagsvc.proxy.configuration import ConfigurationDocument
-from flagsvc.proxy.workers.parent import SharedHolder, SharedPreparer
 from flagsvc.proxy.workers.rollout import DocumentRollout
+from flagsvc.proxy.workers.shared_configuration import SharedHolder, SharedPreparer
 from flagsvc.testing import FakeClock
 from support.aio import asynchronous
 from support.tiny_engine import TinySnapshot, document, tiny_compile
 
 
 class Notes:
-    """A rollout that notes what it is asked to do."""
+    """A rollout that records its calls."""
 
     def __init__(self) -> None:
         self.prepared: list[tuple[object, bytes]] = []
@@ -37,13 +37,13 @@ class Notes:
 
 
 def shared(notes: Notes) -> SharedPreparer[TinySnapshot]:
-    """Return a preparer that shares with these notes."""
+    """Return a preparer with this rollout."""
     return SharedPreparer(tiny_compile, None, cast("DocumentRollout", notes))
 
 
 @asynchronous
 async def test_what_is_prepared_here_is_prepared_everywhere() -> None:
-    """The workers get the bytes as they came, under the object that is served here later."""
+    """The workers get the bytes as they were received. The key is the document that the parent serves later."""
     notes = Notes()
     prepared = await shared(notes)(document("a"), None)
     assert notes.prepared == [(prepared.document, document("a"))]
@@ -52,7 +52,7 @@ async def test_what_is_prepared_here_is_prepared_everywhere() -> None:
 
 @asynchronous
 async def test_a_bad_document_goes_nowhere() -> None:
-    """What cannot be compiled here no worker gets to see."""
+    """A document that cannot be compiled here is sent to no worker."""
     notes = Notes()
     with pytest.raises(DocumentError):
         await shared(notes)(b"no document", None)
@@ -60,7 +60,7 @@ async def test_a_bad_document_goes_nowhere() -> None:
 
 
 def test_a_replacement_is_one_everywhere() -> None:
-    """Serving another configuration tells the workers which; without workers it is just done."""
+    """A replacement is passed on to the workers. Without workers the parent just serves it."""
     notes, holder = Notes(), SharedHolder[TinySnapshot]()
     snapshot, served = TinySnapshot("1", {}), ConfigurationDocument(b"{}", '"tag"')
     holder.replace(snapshot, served, 0)
@@ -72,7 +72,7 @@ def test_a_replacement_is_one_everywhere() -> None:
 
 @asynchronous
 async def test_freshness_is_one_everywhere() -> None:
-    """When a check went well the workers hear of it, and of the moment that counts; without workers it is just noted."""
+    """Workers are told when a check succeeded, with the moment that counts. Without workers it is just recorded."""
     notes, holder, clock = Notes(), SharedHolder[TinySnapshot](), FakeClock()
     await clock.advance(7)
     holder.confirm(clock)

@@ -1,4 +1,4 @@
-"""Process metrics of several processes."""
+"""Process metrics of several collect_process_metrics."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import sys
 
 import pytest
 
-from flagsvc.proxy.workers.processes import measured, processes
+from flagsvc.proxy.workers.process_metrics import collect_process_metrics, measure_process
 from support.needs import missing
 
 
 @pytest.fixture(autouse=True)
 def proc() -> None:
     """There are process metrics only where the system has /proc."""
-    if not list(measured("self")):
+    if not list(measure_process("self")):
         missing("this system has no /proc")
 
 
 def values(*pids: int) -> dict[str, float]:
     """Return the metrics by name."""
-    return {metric.name: metric.samples[0].value for metric in processes(pids)}
+    return {metric.name: metric.samples[0].value for metric in collect_process_metrics(pids)}
 
 
 def test_the_sum() -> None:
-    """Memory and descriptors of a worker are added; the whole began when the parent did."""
+    """Memory and descriptors of a worker are added; the start time is the parent's."""
     alone = values()
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
         both = values(child.pid)

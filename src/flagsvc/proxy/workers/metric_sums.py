@@ -1,7 +1,7 @@
 """What the metrics of several processes add up to (behaviour: Metrics endpoint). Pure.
 
-A worker sends how much its counters grew since the last time, so that nothing is counted twice and nothing goes down when
-it dies; of what is no counter it sends how it is.
+A worker sends the growth of its counters since the last message. So nothing is counted twice, and no sum goes down when a worker
+ends. Of other metrics it sends the present value.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from flagsvc.proxy.api.samples import COUNTED, REQUESTS, Key, Readings, statuses
 
 
 class MetricChanges:
-    """The worker's side: what is new since the last time."""
+    """The worker's side: what has changed since the last message."""
 
     def __init__(self) -> None:
         self._sent: Readings = {}
 
-    def take(self, readings: Readings) -> Readings:
-        """Return what changed of these readings: of counters the difference, of others the number."""
+    def take_changes(self, readings: Readings) -> Readings:
+        """Return the changed readings, and remember them as sent: the difference of counters, the value of other metrics."""
         sent = self._sent
         changed = {key: value for key, value in readings.items() if value != sent.get(key, 0)}
         changes = {key: value - sent.get(key, 0) if key[0] in COUNTED else value for key, value in changed.items()}
@@ -28,16 +28,16 @@ class MetricChanges:
 
 
 class NewReadings:
-    """The readings of requests that are new since the last time: what is sent so often that next to nothing of it can be lost.
+    """The request counts of routes that have new requests. They are sent often, so that little is lost if a worker is killed.
 
-    Most routes were not asked for meanwhile; to see that costs next to nothing.
+    Most routes have no new requests, and checking that is cheap.
     """
 
     def __init__(self, tallies: Sequence[StatusCounts]) -> None:
         self._tallies = [(tally, dict[int, int]()) for tally in tallies]
 
-    def take(self) -> Readings:
-        """Return the readings of the routes that were asked for."""
+    def take_new(self) -> Readings:
+        """Return the readings of the routes that had requests since the last call."""
         found: Readings = {}
         for tally, seen in self._tallies:
             if tally.statuses != seen:
@@ -47,29 +47,29 @@ class NewReadings:
 
 
 class MetricSums:
-    """The parent's side."""
+    """The parent's side: the sums over all workers."""
 
     def __init__(self) -> None:
         self._counters: Readings = {}
-        self._present: dict[int, Readings] = {}
+        self._gauges: dict[int, Readings] = {}
 
     def add(self, worker: int, changes: Mapping[Key, float]) -> None:
-        """Add what a worker sent."""
-        present = self._present.setdefault(worker, {})
+        """Add the changes that a worker sent."""
+        gauges = self._gauges.setdefault(worker, {})
         for key, value in changes.items():
             if key[0] in COUNTED:
                 self._counters[key] = self._counters.get(key, 0) + value
             else:
-                present[key] = value
+                gauges[key] = value
 
-    def forget(self, worker: int) -> None:
-        """Forget how it is in a worker that is gone; what it counted stays."""
-        self._present.pop(worker, None)
+    def forget_worker(self, worker: int) -> None:
+        """Forget the gauges of a worker that has ended. Its counters stay in the sums."""
+        self._gauges.pop(worker, None)
 
     def total(self, own: Readings) -> Readings:
-        """Return the sums over all processes, this one's readings among them."""
+        """Return the sums over all processes, including this process's `own` readings."""
         total = dict(own)
-        for readings in (self._counters, *self._present.values()):
+        for readings in (self._counters, *self._gauges.values()):
             for key, value in readings.items():
                 total[key] = total.get(key, 0) + value
         return total

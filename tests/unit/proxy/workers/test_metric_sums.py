@@ -1,4 +1,4 @@
-"""What is added up: nothing twice, nothing lost, and nothing of a worker that is gone but what it counted."""
+"""The sums of metrics: nothing counted twice, nothing lost, and no gauges of workers that have ended."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from flagsvc.http.call import StatusCounts
 from flagsvc.proxy.api.samples import COUNTED, Readings
-from flagsvc.proxy.workers.sums import MetricChanges, MetricSums, NewReadings
+from flagsvc.proxy.workers.metric_sums import MetricChanges, MetricSums, NewReadings
 
 COUNTER = ("flagsvc_http_requests", "/proxy", "GET", "200")
 GAUGE = ("flagsvc_answer_cache_bytes",)
@@ -19,37 +19,37 @@ def test_which_rows_are_counters() -> None:
 
 
 def test_changes() -> None:
-    """Of counters the growth is sent, of others the number, of what has not changed nothing; a part may be looked at alone."""
+    """The growth of counters is sent, and the value of other metrics if it changed. Readings may be a part of all."""
     changes = MetricChanges()
-    assert changes.take({COUNTER: 5, GAUGE: 7}) == {COUNTER: 5, GAUGE: 7}
-    assert changes.take({COUNTER: 5, GAUGE: 7}) == {}
-    assert changes.take({COUNTER: 8}) == {COUNTER: 3}
-    assert changes.take({COUNTER: 9, GAUGE: 3}) == {COUNTER: 1, GAUGE: 3}
-    assert changes.take({COUNTER: 9, GAUGE: 0}) == {GAUGE: 0}
+    assert changes.take_changes({COUNTER: 5, GAUGE: 7}) == {COUNTER: 5, GAUGE: 7}
+    assert changes.take_changes({COUNTER: 5, GAUGE: 7}) == {}
+    assert changes.take_changes({COUNTER: 8}) == {COUNTER: 3}
+    assert changes.take_changes({COUNTER: 9, GAUGE: 3}) == {COUNTER: 1, GAUGE: 3}
+    assert changes.take_changes({COUNTER: 9, GAUGE: 0}) == {GAUGE: 0}
 
 
 def test_fresh_readings() -> None:
-    """Only of routes that were asked for meanwhile; together with the differences nothing is missed or sent twice."""
+    """Only routes with new requests are read. Together with full readings nothing is missed or sent twice."""
     first, second = StatusCounts("GET", "/proxy"), StatusCounts("POST", "/proxy")
     fresh, changes = NewReadings([first, second]), MetricChanges()
-    assert fresh.take() == {}
+    assert fresh.take_new() == {}
     first.add(200)
     second.add(200)
-    assert changes.take(fresh.take()) == {COUNTER: 1, (COUNTER[0], "/proxy", "POST", "200"): 1}
+    assert changes.take_changes(fresh.take_new()) == {COUNTER: 1, (COUNTER[0], "/proxy", "POST", "200"): 1}
     first.add(200)
     first.add(404)
-    assert changes.take(fresh.take()) == {COUNTER: 1, (COUNTER[0], "/proxy", "GET", "404"): 1}
-    assert fresh.take() == {}
+    assert changes.take_changes(fresh.take_new()) == {COUNTER: 1, (COUNTER[0], "/proxy", "GET", "404"): 1}
+    assert fresh.take_new() == {}
 
 
 def test_a_worker_that_is_gone() -> None:
-    """What it counted stays, how it was is forgotten; the next in its place begins at nothing."""
+    """Its counters stay, its gauges are forgotten. Its replacement starts at zero."""
     sums = MetricSums()
     sums.add(0, {COUNTER: 5, GAUGE: 7})
     sums.add(1, {COUNTER: 1, GAUGE: 2})
     assert sums.total({COUNTER: 1, GAUGE: 1}) == {COUNTER: 7, GAUGE: 10}
-    sums.forget(0)
-    sums.forget(0)
+    sums.forget_worker(0)
+    sums.forget_worker(0)
     assert sums.total({}) == {COUNTER: 6, GAUGE: 2}
     sums.add(0, {COUNTER: 2})
     assert sums.total({}) == {COUNTER: 8, GAUGE: 2}
@@ -57,7 +57,7 @@ def test_a_worker_that_is_gone() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9), st.integers(0, 9), st.booleans()), max_size=30))
 def test_sums_of_workers_that_come_and_go(steps: list[tuple[int, int, int, bool]]) -> None:
-    """However often workers count, send and are replaced, the sum is what they sent and the sum of how they are."""
+    """However often workers count and are replaced: counters add up to what was sent, gauges to the present values."""
     sums, expected = MetricSums(), 0
     lives: dict[int, tuple[MetricChanges, Readings]] = {}
     for worker, grown, size, dies in steps:
@@ -65,10 +65,10 @@ def test_sums_of_workers_that_come_and_go(steps: list[tuple[int, int, int, bool]
         readings[COUNTER] += grown
         readings[GAUGE] = size
         expected += grown
-        sums.add(worker, changes.take(dict(readings)))
+        sums.add(worker, changes.take_changes(dict(readings)))
         if dies:
             del lives[worker]
-            sums.forget(worker)
+            sums.forget_worker(worker)
     total = sums.total({COUNTER: 0, GAUGE: 0})
     assert total[COUNTER] == expected
     assert total[GAUGE] == sum(readings[GAUGE] for _, readings in lives.values())
