@@ -208,7 +208,7 @@ def test_by_hand(upstream: FakeUpstream) -> None:
             await proxy(a_get("/proxy"), nothing_more, collect(sent))
             assert sent[0]["status"] == 200
             assert [toggle["name"] for toggle in json.loads(sent[1]["body"])["toggles"]] == ["first", "second"]
-            proxy._world.counters.count("first", True)
+            proxy._runtime.counters.count("first", True)
         assert len(counts(upstream)) == 1
         await proxy(a_get("/proxy"), nothing_more, collect(sent))
         assert sent[2]["status"] == 200, "requests that come late are answered from memory"
@@ -278,9 +278,9 @@ def test_a_loop_that_ends_while_metrics_are_on_their_way(upstream: FakeUpstream)
     async def main() -> None:
         await proxy.ready(20)
         upstream.answer = slow  # type: ignore[method-assign]
-        proxy._world.counters.count("first", True)
+        proxy._runtime.counters.count("first", True)
         await asyncio.to_thread(upstream.wait, lambda: upstream.received(METRICS))
-        proxy._world.counters.count("second", True)
+        proxy._runtime.counters.count("second", True)
         upstream.answer = usual  # type: ignore[method-assign]
 
     asyncio.run(main())
@@ -295,7 +295,7 @@ def test_stopping_when_the_upstream_does_not_answer(upstream: FakeUpstream) -> N
 
     async def main() -> float:
         await proxy.ready(20)
-        proxy._world.counters.count("first", True)
+        proxy._runtime.counters.count("first", True)
         original = upstream.answer
         upstream.answer = lambda *request: (silent.wait(30), original(*request))[1]  # type: ignore[method-assign]
         started = time.monotonic()
@@ -316,7 +316,7 @@ def test_a_failed_start_leaves_nothing(upstream: FakeUpstream, monkeypatch: pyte
         raise RuntimeError("no threads left")
 
     async def main() -> None:
-        reporter = proxy._world.reporter
+        reporter = proxy._runtime.reporter
         assert reporter is not None
         with monkeypatch.context() as patch:
             patch.setattr(reporter, "start", broken)

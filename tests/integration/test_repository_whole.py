@@ -135,7 +135,7 @@ async def test_a_restart_with_the_upstream_down_is_ready_from_storage(tmp_path: 
         assert (running.serves, running.holder.state) == (["kept"], "restored")
     async with proxy(url, tmp_path / "other") as running:
         await until(lambda: running.poller.running)
-        assert not running.holder.ready
+        assert not running.holder.is_ready
 
 
 @asynchronous

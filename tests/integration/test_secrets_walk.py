@@ -317,9 +317,9 @@ def test_objects_show_none() -> None:
     """Neither options nor what is made of them have a secret in their repr: it ends in tracebacks and debuggers' logs."""
     outputs = Outputs()
     options = load(ENVIRONMENT | {"FLAGSVC_URL": URL}, None, {}).options
-    plan = make_setup(options)
-    world = ProxyRuntime(plan)
-    for each in (options, plan, create_app(options), world, world.service, world.upstream, world.poller):
+    setup = make_setup(options)
+    world = ProxyRuntime(setup)
+    for each in (options, setup, create_app(options), world, world.service, world.upstream, world.poller):
         outputs.take(type(each).__name__, repr(each) + str(each) + f"{each}")
         for name, part in getattr(each, "__dict__", {}).items():
             if not isinstance(part, str | tuple | list):

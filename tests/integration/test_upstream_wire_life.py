@@ -62,7 +62,7 @@ BAD = [name for name, (_, event, _, _) in LIFE.items() if event in ("rejected", 
 
 def happened(world: World) -> list[str]:
     """Return the events so far, each once."""
-    return [name for name, count in world.holder.events.items() if count]
+    return [name for name, count in world.holder.event_counts.items() if count]
 
 
 async def polled(world: World) -> float:
@@ -84,7 +84,7 @@ async def test_what_follows_from_an_answer(name: str) -> None:
         assert happened(world) == list(dict.fromkeys(["fetched", event]))
         assert world.serves == (["two"] if event == "fetched" else ["one"])
         assert world.holder.failures == (name in BAD)
-        assert world.holder.checked == (0.0 if name in BAD else 5.0)
+        assert world.holder.checked_at == (0.0 if name in BAD else 5.0)
         server.script(reply(200, TWO))
         await world.clock.advance(pause)
         assert (await polled(world), world.holder.state, world.holder.failures) == (5.0, "fresh", 0)

@@ -96,7 +96,7 @@ class Replica:
         self.store = ServerStore(client, PREFIX)
         self.fleet = Fleet(
             Post(client, PREFIX, KEY, lease_ms),
-            Neighbours(lambda: self.holder.ready, self.age, lambda: self.holder.state == State.REJECTED),
+            Neighbours(lambda: self.holder.is_ready, self.age, lambda: self.holder.state == State.REJECTED),
             clock=clock,
             log=self.log,
             draw=draw,
@@ -117,7 +117,7 @@ class Replica:
 
     def age(self) -> float | None:
         """Return how many seconds ago the last check was that went well."""
-        return None if self.holder.checked is None else self.clock.monotonic() - self.holder.checked
+        return None if self.holder.checked_at is None else self.clock.monotonic() - self.holder.checked_at
 
     @property
     def role(self) -> Role:

@@ -318,7 +318,7 @@ async def listening(options: ProxyOptions, servers: list[UvicornServer] | None =
             print(error if isinstance(error, ListenError) else f"cannot listen: {error}", file=printed)
 
     with redirect_stdout(printed), redirect_stderr(printed), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("flagsvc.process.process.stopped_by_signals", stopped_otherwise)
+        patch.setattr("flagsvc.process.process.handle_signals", stopped_otherwise)
         thread = threading.Thread(target=run)
         thread.start()
         try:
@@ -326,7 +326,7 @@ async def listening(options: ProxyOptions, servers: list[UvicornServer] | None =
             yield printed.getvalue().splitlines()[0]
         finally:
             for server in servers:
-                server.should_exit = server.grace.hurried = True
+                server.should_exit = server.grace.is_cut_short = True
             await until(lambda: not thread.is_alive(), 20)
             thread.join()
 

@@ -6,8 +6,8 @@ import asyncio
 from typing import Any
 
 from flagsvc import ProxyOptions
-from flagsvc.process.limits import front_limits
-from flagsvc.process.memory import request_memory
+from flagsvc.process.limits import make_connection_limits
+from flagsvc.process.memory import default_request_memory
 from flagsvc.testing import RecordingLog
 from support.frontkit import KEYED, dial, get, head, serving
 from support.option_looks import ask, listening, statuses
@@ -46,7 +46,7 @@ def seconds_until_the_end(begun: bytes, takes: int | None = None) -> Look:
     """See after how many seconds a connection ends on which no more than this comes, and of whose answers so much is taken."""
 
     async def look(scene: Scene, options: ProxyOptions) -> object:
-        line = dial(serving(), front_limits(options, RecordingLog()), takes=takes).send(begun)
+        line = dial(serving(), make_connection_limits(options, RecordingLog()), takes=takes).send(begun)
         ticks = 0
         while not line.transport.over and ticks < LONG:
             line.tick()
@@ -74,7 +74,7 @@ async def third_connection(scene: Scene, options: ProxyOptions) -> object:
 
 async def bytes_of_requests(scene: Scene, options: ProxyOptions) -> object:
     """See how many bytes of requests may be under way; what that does is the front's (test_front_budget)."""
-    return front_limits(options, RecordingLog()).memory
+    return make_connection_limits(options, RecordingLog()).memory
 
 
 LISTENING = (
@@ -95,7 +95,7 @@ LISTENING = (
         native=5 * 1024 * 1024,
         look=bytes_of_requests,
         seen=5 * 1024 * 1024,
-        unset=request_memory(1024 * 1024 + 16 * 1024, 1),
+        unset=default_request_memory(1024 * 1024 + 16 * 1024, 1),
     ),
     Row(
         name="headerTimeout",

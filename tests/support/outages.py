@@ -42,7 +42,7 @@ SLOW_S = 0.3
 """Whoever waits longer than that for an answer has noticed the outage,"""
 LOST_S = 1.0
 """and longer than that, whatever else the machine does."""
-CALM_S = 1.5
+CLOSE_DELAY_S = 1.5
 """So long nobody waits, and then the outage was over before."""
 PATIENCE_S = 30.0
 
@@ -140,7 +140,7 @@ class Outage:
         now = time.monotonic()
         waiting = any(opener.began and now - opener.began > LOST_S for opener in self.openers)
         last = max([since, *(each for opener in self.openers for each in opener.lost)])
-        return not waiting and now - last > CALM_S
+        return not waiting and now - last > CLOSE_DELAY_S
 
     def restored(self, number: int) -> None:
         """Wait until so many workers are there again."""

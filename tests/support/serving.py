@@ -69,7 +69,7 @@ class FakeHolder:
         self.last_update_ms = 0.0
         self.state = "cold"
         self.problems = 0
-        self.checked: float | None = None
+        self.checked_at: float | None = None
         self.failures = 0
         self.events = {"fetched": 0}
 

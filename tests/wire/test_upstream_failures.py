@@ -93,7 +93,7 @@ async def test_a_page_for_maintenance_does_not_stop_updates_for_an_hour(tmp_path
         assert len(around.received("features")) == 2, "the pause goes on"
         around.replies.clear()
         around.served = document(toggle("on"), toggle("new"))
-        proxy.app.look_again()
+        proxy.app.poll_now()
         await until(lambda: len(around.received("features")) == 3)
         assert await around.waits(1) == [INTERVAL_S]
         assert (await proxy.ask("GET", "/readyz")).status_code == 200

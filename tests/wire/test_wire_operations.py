@@ -59,7 +59,7 @@ def test_the_text_is_prometheus(opened: Opener) -> None:
 def test_other_metrics(opened: Opener) -> None:
     """Version, state and age of the configuration, malformed toggles, requests by route, method and status."""
     wire = opened(document={"version": 2, "features": [*DOCUMENT["features"], {"name": 5}]})
-    wire.holder.checked = wire.clock.monotonic() - 2.5
+    wire.holder.checked_at = wire.clock.monotonic() - 2.5
     wire.holder.state = "fresh"
     wire.get("/proxy?userId=secret-user")
     wire.get("/proxy", key="wrong")

@@ -102,7 +102,7 @@ def test_readiness(opened: Opener, target: str) -> None:
     wire.serve({"version": 2, "features": []})
     ready = wire.get(target, key=None)
     assert (ready.status, ready.body) == (200, b"ready")
-    wire.service.standing.draining = True
+    wire.service.readiness.is_draining = True
     ending = wire.get(target, key=None)
     assert (ending.status, ending.body) == (503, b"draining")
     for answer in (cold, ready, ending):

@@ -1,1 +1,1 @@
-"""The composition roots: the one place where options become a running proxy. Nothing is created at import."""
+"""Processes: listening sockets, TLS, signals, reload, start and shutdown. Nothing is created at import."""

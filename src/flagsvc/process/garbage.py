@@ -1,7 +1,7 @@
-"""Python's cyclic garbage collector in a process of ours: it does not look again and again at what lasts.
+"""Settings of Python's cyclic garbage collector: long-lived objects are not scanned in every full collection.
 
-Modules and the compiled configuration are a hundred thousand objects; a full collection over them stops every request for tens of
-milliseconds, and a refresh of the configuration sets one off. What has survived one is set aside.
+Modules and the compiled configuration are a hundred thousand objects. A full collection over them stops every request for tens of
+milliseconds, and each refresh of the configuration triggers one. So the objects that survive a full collection are frozen.
 """
 
 from __future__ import annotations
@@ -10,36 +10,36 @@ import contextlib
 import gc
 from collections.abc import Iterator, Mapping
 
-EVERY = 16
-"""In so many full collections one looks at everything: what was set aside may have become garbage since."""
+UNFREEZE_EVERY = 16
+"""One in this many full collections scans all objects: frozen objects may have become garbage."""
 
 
 class SurvivorFreezer:
-    """Sets aside what survives a full collection; as a callback of the collector."""
+    """A callback of the collector that freezes the objects that survive a full collection."""
 
     def __init__(self) -> None:
         self._count = 0
 
     def __call__(self, phase: str, info: Mapping[str, int]) -> None:
-        """Take that a collection starts or has ended."""
+        """Handle the start or the end of a collection."""
         if info["generation"] != 2:
             return
         if phase == "stop":
             gc.freeze()
             return
         self._count += 1
-        if self._count % EVERY == 0:
+        if self._count % UNFREEZE_EVERY == 0:
             gc.unfreeze()
 
 
 @contextlib.contextmanager
-def sparing_collector() -> Iterator[None]:
-    """Have full collections look only at what is new, as long as the block runs. For a process that is ours alone."""
-    spare = SurvivorFreezer()
+def freeze_survivors() -> Iterator[None]:
+    """Let full collections scan only new objects while the block runs. Not for processes of embedding programs."""
+    freezer = SurvivorFreezer()
     gc.freeze()
-    gc.callbacks.append(spare)
+    gc.callbacks.append(freezer)
     try:
         yield
     finally:
-        gc.callbacks.remove(spare)
+        gc.callbacks.remove(freezer)
         gc.unfreeze()

@@ -1,4 +1,4 @@
-"""The bounds of the connections of one process, from the options and from what the system allows (docs/decisions/0032)."""
+"""The limits for connections of one process, from the options and the limits of the system (docs/decisions/0032)."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ import resource
 
 from flagsvc.core.log import Logger
 from flagsvc.http.server import Limits
-from flagsvc.process.memory import request_memory
+from flagsvc.process.memory import default_request_memory
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.server import ServerOptions
 
-RESERVE = 128
-"""File descriptors for all else: listening, upstream, storage, and connections that are told that there is no room."""
-LEAST = 16
-"""Connections that are taken however few file descriptors there are."""
+RESERVED_FILES = 128
+"""File descriptors for other uses: listening, upstream, storage, and connections that are refused for lack of room."""
+MIN_CONNECTIONS = 16
+"""The least number of connections that are taken, even if there are fewer file descriptors."""
 
 
-def front_limits(options: ProxyOptions | ServerOptions, log: Logger) -> Limits:
-    """Return the bounds of connections; says in the log where the system allows fewer of them than the options."""
-    most = room(options.max_connections)
+def make_connection_limits(options: ProxyOptions | ServerOptions, log: Logger) -> Limits:
+    """Return the limits for connections. Logs a warning if the system allows fewer connections than the options."""
+    most = available_connections(options.max_connections)
     if most < options.max_connections:
         log.warn(
             "the system allows fewer connections than maxConnections",
             connections=most,
             wanted=options.max_connections,
-            remedy=f"allow the process {options.max_connections + RESERVE} open files",
+            remedy=f"allow the process {options.max_connections + RESERVED_FILES} open files",
         )
     largest = options.header_limit + options.body_limit
     processes = 1
     if isinstance(options, ProxyOptions):
         largest = max(largest, options.header_limit + options.metrics_body_limit)
         processes = options.workers
-    memory = options.request_memory or request_memory(largest, processes)
+    memory = options.request_memory or default_request_memory(largest, processes)
     if memory < 2 * largest:
         log.warn(
             "requestMemory is less than two of the largest requests: one network may hold half of it",
@@ -48,10 +48,10 @@ def front_limits(options: ProxyOptions | ServerOptions, log: Logger) -> Limits:
     )
 
 
-def room(wanted: int) -> int:
-    """Return how many connections the process can hold, of those that are wanted; asks the system for more open files."""
+def available_connections(wanted: int) -> int:
+    """Return how many of the wanted connections the process can hold. Raises the limit of open files if possible."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = wanted + RESERVE
+    needed = wanted + RESERVED_FILES
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return wanted
     top = needed if hard == resource.RLIM_INFINITY else min(hard, needed)
@@ -59,4 +59,4 @@ def room(wanted: int) -> int:
         resource.setrlimit(resource.RLIMIT_NOFILE, (top, hard))
     except (OSError, ValueError):
         top = soft
-    return max(LEAST, top - RESERVE)
+    return max(MIN_CONNECTIONS, top - RESERVED_FILES)

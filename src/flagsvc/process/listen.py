@@ -1,4 +1,4 @@
-"""The sockets the proxy listens on, opened before anything else is built, so that a port in use is told at once."""
+"""The sockets that the process listens on. They are opened first, so that a port in use is reported immediately."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from flagsvc.process.tls_sockets import TlsServer
 from flagsvc.settings.network import socket_path, url_at
 
 BACKLOG = 2048
-SPREADS = sys.platform == "linux"
-"""Whether the system spreads new connections over all sockets that listen on one port."""
+HAS_PORT_BALANCING = sys.platform == "linux"
+"""Whether the system distributes new connections over all sockets that listen on one port."""
 NO_IPV6 = frozenset({errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT, errno.EADDRNOTAVAIL})
 REASONS = {
     errno.EADDRINUSE: "another program is listening there",
@@ -32,26 +32,26 @@ UNIX_REASONS = {
     errno.EACCES: "this user may not use that path",
     errno.ENOTSOCK: "a file is there that is no socket",
 }
-MODE = "0660"
+DEFAULT_MODE = "0660"
 PROBE_S = 1.0
-"""Seconds that a program at a Unix socket has to take a connection; one that is too busy for that is there as well."""
-KEEPS_FILE: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
-"""The file of a Unix socket goes with the process that made it, not with the first worker that stops."""
+"""Seconds that a program at a Unix socket has to take a connection. If it takes longer, it counts as listening but busy."""
+KEEP_SOCKET_FILE: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
+"""Keeps asyncio from removing the file of a Unix socket when the first worker stops. The process that made it removes it."""
 
 
-def listen(host: str | None, port: int, *, shared: bool = False, mode: str = MODE) -> list[socket.socket]:
+def listen(host: str | None, port: int, *, shared: bool = False, mode: str = DEFAULT_MODE) -> list[socket.socket]:
     """Return listening sockets for `host` and `port` (behaviour: Drop-in, FLAGSVC_HOST).
 
-    No host, or an empty one, stands for all addresses: IPv6 together with IPv4, IPv4 alone where IPv6 is off. A
-    name is resolved and every address of it is listened on; `unix:/path` is a Unix socket, whose file has `mode` and goes when
-    the socket is closed. With `shared` other sockets of this user may listen there as well, if they say so too, and the kernel
-    spreads new connections over all of them. Raises ListenError.
+    No host, or an empty one, means all addresses: IPv6 together with IPv4, or only IPv4 if IPv6 is off. A name is resolved, and
+    there is a socket for each of its addresses. `unix:/path` is a Unix socket, whose file has `mode` and is removed when the socket
+    is closed. With `shared`, other sockets of this user may share the port, and the kernel distributes new connections over all
+    of them. Raises ListenError.
     """
     path = socket_path(host)
     try:
         if path is not None:
             return [UnixListener(path, int(mode, 8))]
-        return _everywhere(port, shared) if not host else _resolved(host, port, shared)
+        return _listen_on_all(port, shared) if not host else _listen_on_host(host, port, shared)
     except OSError as error:
         where = f"port {port}" if not host else f"`{host}`, port {port}" if path is None else f"`{host}`"
         reasons = REASONS if path is None else UNIX_REASONS
@@ -60,38 +60,38 @@ def listen(host: str | None, port: int, *, shared: bool = False, mode: str = MOD
 
 
 class UnixListener(socket.socket):
-    """A Unix socket that listens. Its file is there from the start with the right mode, and goes when this is closed."""
+    """A Unix socket that listens. Its file has the right mode from the start, and is removed when the socket is closed."""
 
     def __init__(self, path: str, mode: int) -> None:
-        """Take a path, and put away what a program that is gone has left there. Raises OSError."""
+        """Listen on a path, after removing a socket file that another program has left there. Raises OSError."""
         super().__init__(socket.AF_UNIX, socket.SOCK_STREAM)
         self._path = path
         self._made: tuple[int, int] | None = None
         try:
-            clear(path)
+            remove_stale_socket(path)
             before = os.umask(0o777 & ~mode)
             try:
                 self.bind(path)
             finally:
                 os.umask(before)
             os.chmod(path, mode)  # not every system obeys the umask here
-            self._made = identity(path)
+            self._made = file_identity(path)
             self.listen(BACKLOG)
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
-        """Close it, and remove its file if that is still the one that was made."""
-        if self._made is not None and identity(self._path) == self._made:
+        """Close the socket, and remove its file unless another program has replaced it."""
+        if self._made is not None and file_identity(self._path) == self._made:
             with contextlib.suppress(OSError):
                 os.unlink(self._path)
         self._made = None
         super().close()
 
 
-def identity(path: str) -> tuple[int, int] | None:
-    """Return what tells a file from any other that had its name before."""
+def file_identity(path: str) -> tuple[int, int] | None:
+    """Return device and inode of a file, None if there is none."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -99,8 +99,8 @@ def identity(path: str) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def clear(path: str) -> None:
-    """Remove the file of a socket that nobody listens on. Raises OSError where somebody does, or where it is no socket."""
+def remove_stale_socket(path: str) -> None:
+    """Remove the file of a socket that no program listens on. Raises OSError if a program does, or if it is not a socket."""
     try:
         kind = os.lstat(path).st_mode
     except FileNotFoundError:
@@ -119,32 +119,34 @@ def clear(path: str) -> None:
     raise OSError(errno.EADDRINUSE, "")
 
 
-async def take(
+async def serve_socket(
     sock: socket.socket,
     make: Callable[[], Any],
     tls: ssl.SSLContext | None = None,
     handshake_s: float | None = None,
 ) -> asyncio.Server:
-    """Take the connections of a listening socket, over TLS where its settings are given; `make` gives the protocol of each.
+    """Take the connections of a listening socket, over TLS if `tls` is given. `make` returns the protocol of a connection.
 
-    A handshake has `handshake_s` seconds, None for asyncio's minute; over TLS what `make` gives is a `Handshaking`.
+    A handshake may take `handshake_s` seconds, or asyncio's minute if that is None. Over TLS `make` returns a `HandshakeProtocol`.
     """
     loop = asyncio.get_running_loop()
     if tls is not None:
         return cast("asyncio.Server", TlsServer(sock, make, tls, handshake_s))
     given: dict[str, Any] = {"sock": sock, "backlog": BACKLOG}
     if sock.family == socket.AF_UNIX:
-        return await loop.create_unix_server(make, **given, **KEEPS_FILE)
+        return await loop.create_unix_server(make, **given, **KEEP_SOCKET_FILE)
     return await loop.create_server(make, **given)
 
 
-def listen_in_groups(host: str | None, port: int, count: int, *, mode: str = MODE) -> list[list[socket.socket]]:
-    """Return one group of listening sockets for each of `count` processes; just one for all where the system does not spread
-    connections over several (docs/decisions/0023-workers.md), as with a Unix socket. Raises ListenError.
+def listen_in_groups(host: str | None, port: int, count: int, *, mode: str = DEFAULT_MODE) -> list[list[socket.socket]]:
+    """Return one group of listening sockets for each of `count` processes. Raises ListenError.
+
+    There is only one group for all if the system does not distribute connections over several sockets, and for a Unix socket
+    (docs/decisions/0023-workers.md).
     """
-    # It is refused where anybody else listens, which shared sockets of this user's are not.
+    # Unlike shared sockets, this one fails if another process of this user listens on the port.
     alone = listen(host, port, mode=mode)
-    if not SPREADS or alone[0].family == socket.AF_UNIX:
+    if not HAS_PORT_BALANCING or alone[0].family == socket.AF_UNIX:
         return [alone]
     number = alone[0].getsockname()[1]
     for each in alone:
@@ -160,13 +162,13 @@ def listen_in_groups(host: str | None, port: int, count: int, *, mode: str = MOD
     return groups
 
 
-def url(sockets: Sequence[socket.socket], host: str | None, path: str, *, tls: bool = False) -> str:
+def listen_url(sockets: Sequence[socket.socket], host: str | None, path: str, *, tls: bool = False) -> str:
     """Return the address of a path on the sockets that `listen` opened for `host`."""
     port = sockets[0].getsockname()[1] if socket_path(host) is None else 0
     return url_at(host or "localhost", port, path, tls=tls)
 
 
-def scope(sockets: Sequence[socket.socket], host: str | None, more: str = "") -> str:
+def describe_scope(sockets: Sequence[socket.socket], host: str | None, more: str = "") -> str:
     """Return in words which addresses are listened on, with `more` behind it; nothing where the address of `url` says it."""
     if host:
         return ""
@@ -174,7 +176,7 @@ def scope(sockets: Sequence[socket.socket], host: str | None, more: str = "") ->
     return f" (all addresses, {'IPv6 and IPv4' if both else 'IPv4 only'}{more})"
 
 
-def _everywhere(port: int, shared: bool) -> list[socket.socket]:
+def _listen_on_all(port: int, shared: bool) -> list[socket.socket]:
     """Return one socket for all addresses of the machine."""
     if socket.has_dualstack_ipv6():
         try:
@@ -189,8 +191,8 @@ def _everywhere(port: int, shared: bool) -> list[socket.socket]:
     return [socket.create_server(("", port), family=socket.AF_INET, backlog=BACKLOG, reuse_port=shared)]
 
 
-def _resolved(host: str, port: int, shared: bool) -> list[socket.socket]:
-    """Return one socket for each address that `host` stands for; those of a family that is switched off are left out."""
+def _listen_on_host(host: str, port: int, shared: bool) -> list[socket.socket]:
+    """Return one socket for each address of `host`. Addresses of a family that is switched off are left out."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     opened: list[socket.socket] = []
     failed: OSError | None = None

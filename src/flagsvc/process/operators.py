@@ -1,7 +1,7 @@
-"""The operators' own address: liveness, readiness and metrics, apart from callers (adminAddress).
+"""The separate address for operators, with liveness, readiness and metrics (adminAddress).
 
-It speaks plain HTTP without keys, so it belongs on loopback, a private network or a Unix socket. It answers from the start to the
-very end, also while there is no configuration.
+It speaks plain HTTP without keys, so it belongs on loopback, a private network or a Unix socket. It answers from the start of the
+process to its end, also while there is no configuration.
 """
 
 from __future__ import annotations
@@ -17,21 +17,22 @@ from flagsvc.core.errors import ListenError
 from flagsvc.core.notices import Notice
 from flagsvc.core.version import version_text
 from flagsvc.http.server import Limits, front
-from flagsvc.process.listen import listen, scope, take, url
+from flagsvc.process.listen import describe_scope, listen, listen_url, serve_socket
 from flagsvc.proxy.api.service import Service
 from flagsvc.settings.network import split_address
 from flagsvc.settings.options import ProxyOptions
 
-TICK_S = 1.0
-MOST = 256
-"""Connections that are held at once: probes and scrapers are few."""
-LEAVE_S = 2.0
-"""Seconds that answers on their way have at the end."""
-STEP_S = 0.02
+DATE_INTERVAL_S = 1.0
+"""Seconds between two updates of the `Date` header."""
+MAX_CONNECTIONS = 256
+"""The most simultaneous connections; there are few probes and scrapers."""
+SHUTDOWN_S = 2.0
+"""Seconds that open requests have to finish at the end."""
+SHUTDOWN_STEP_S = 0.02
 
 
 class Connections:
-    """What the connections of this address share with whoever serves them; uvicorn has the same for its own."""
+    """The state that all connections of this address share, as uvicorn's `ServerState` is for its own."""
 
     def __init__(self) -> None:
         self.connections: set[Any] = set()
@@ -39,41 +40,41 @@ class Connections:
         self.total_requests = 0
         self.default_headers: list[tuple[bytes, bytes]] = []
 
-    def tick(self) -> None:
-        """Take the time for the headers."""
+    def update_date(self) -> None:
+        """Set the `Date` header to the present time."""
         self.default_headers = [(b"date", formatdate(usegmt=True).encode())]
 
 
 class OperatorsServer:
-    """Answers operators while it is entered; `line` says where. The sockets are closed in the end."""
+    """Answers operators while the context is entered. `line` is the notice with the address. The sockets are closed at the end."""
 
-    def __init__(self, address: str, provide: Callable[[], Service], *, mode: str, keep_alive_s: float) -> None:
-        """Take where to listen, who answers, the mode of a Unix socket. Raises ListenError."""
+    def __init__(self, address: str, get_service: Callable[[], Service], *, mode: str, keep_alive_s: float) -> None:
+        """Open the sockets; `mode` is that of a Unix socket's file. Raises ListenError."""
         host, port = split_address(address)
         self._sockets = listen(host, port, mode=mode)
         self._state = Connections()
-        self._make = front(provide, Limits(keep_alive_s=keep_alive_s, connections=MOST))
+        self._make_protocol = front(get_service, Limits(keep_alive_s=keep_alive_s, connections=MAX_CONNECTIONS))
         self._servers: list[asyncio.Server] = []
-        self._ticking: asyncio.Task[None] | None = None
-        self.line = f"flagsvc admin on {url(self._sockets, host, '')}{scope(self._sockets, host)}"
+        self._date_task: asyncio.Task[None] | None = None
+        self.line = f"flagsvc admin on {listen_url(self._sockets, host, '')}{describe_scope(self._sockets, host)}"
 
     async def __aenter__(self) -> Self:
-        """Begin."""
-        self._state.tick()
-        self._ticking = asyncio.create_task(self._tick())
-        made = partial(self._make, None, self._state, {})
+        """Start to take connections."""
+        self._state.update_date()
+        self._date_task = asyncio.create_task(self._keep_date())
+        make_protocol = partial(self._make_protocol, None, self._state, {})
         for each in self._sockets:
-            self._servers.append(await take(each, made))
+            self._servers.append(await serve_socket(each, make_protocol))
         return self
 
     async def __aexit__(self, *raised: object) -> None:
-        """End: take no more, finish what has begun."""
-        if self._ticking is not None:
-            self._ticking.cancel()
+        """Take no more connections, and finish open requests."""
+        if self._date_task is not None:
+            self._date_task.cancel()
         for server in self._servers:
             server.close()
         self.close()
-        await self._empty()
+        await self._wait_closed()
         for connection in list(self._state.connections):
             connection.abort()
 
@@ -82,41 +83,41 @@ class OperatorsServer:
         for each in self._sockets:
             each.close()
 
-    async def _empty(self) -> None:
-        """Return when every connection is gone, or has had time enough; one may still come that was taken just before the end."""
-        for _ in range(int(LEAVE_S / STEP_S)):
-            await asyncio.sleep(STEP_S)
+    async def _wait_closed(self) -> None:
+        """Wait until all connections are closed, for at most SHUTDOWN_S. One that was taken last may still appear."""
+        for _ in range(int(SHUTDOWN_S / SHUTDOWN_STEP_S)):
+            await asyncio.sleep(SHUTDOWN_STEP_S)
             for connection in list(self._state.connections):
                 connection.shutdown()
             if not self._state.connections:
                 return
 
-    async def _tick(self) -> None:
+    async def _keep_date(self) -> None:
         while True:
-            await asyncio.sleep(TICK_S)
-            self._state.tick()
+            await asyncio.sleep(DATE_INTERVAL_S)
+            self._state.update_date()
 
 
 def make_operators_server(
-    options: ProxyOptions, provide: Callable[[], Service], opened: Iterable[socket.socket]
+    options: ProxyOptions, get_service: Callable[[], Service], open_sockets: Iterable[socket.socket]
 ) -> OperatorsServer | None:
-    """Return the desk that the options ask for, None where they ask for none.
+    """Return the operators' server, or None if the options have no address for it.
 
-    Where it cannot have its address, what was `opened` for callers is closed. Raises ListenError.
+    If it cannot listen, the `open_sockets` for callers are closed. Raises ListenError.
     """
     if options.admin_address is None:
         return None
     try:
         keep = options.keep_alive_timeout
-        return OperatorsServer(options.admin_address, provide, mode=options.socket_mode, keep_alive_s=keep)
+        return OperatorsServer(options.admin_address, get_service, mode=options.socket_mode, keep_alive_s=keep)
     except ListenError:
-        for each in opened:
+        for each in open_sockets:
             each.close()
         raise
 
 
-def announced(address: str, operators_server: OperatorsServer | None) -> list[Notice]:
-    """Return what to print when callers are taken at `address`."""
+def listening_notices(address: str, operators_server: OperatorsServer | None) -> list[Notice]:
+    """Return the notices to print when the proxy listens at `address`."""
     lines = [f"flagsvc {version_text()} listening on {address}"] + (
         [] if operators_server is None else [operators_server.line]
     )

@@ -1,7 +1,8 @@
 """A process that serves one application under uvicorn: signals, lines on standard output, the libraries' logs.
 
-Prints a line when it listens, what the application has to say when it is ready, and a line when it stops. SIGTERM and SIGINT end it
-in order: first the time of grace (`ending`), then no new connections, answers on their way are finished, and the application stops.
+It prints a line when it listens, the application's notices when it is ready, and a line when it stops. SIGTERM and SIGINT start
+an orderly shutdown. First there is a grace period (`shutdown`). Then it takes no new connections, finishes open requests, and
+stops the application.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ import uvicorn
 from flagsvc.core.log import Logger, locate_error
 from flagsvc.core.notices import Notice, NoticePrinter, print_notice, print_notices
 from flagsvc.http.server.asgi import Receive, Scope, Send
-from flagsvc.process.garbage import sparing_collector
-from flagsvc.process.listen import take
-from flagsvc.process.shutdown import GRACE_S, ShutdownGrace, Stoppable, close_doors, stopped_by_signals
+from flagsvc.process.garbage import freeze_survivors
+from flagsvc.process.listen import serve_socket
+from flagsvc.process.shutdown import GRACE_S, ShutdownGrace, Stoppable, close_listeners, handle_signals
 from flagsvc.process.tls import Tls
-from flagsvc.process.tls_sockets import take_secured
+from flagsvc.process.tls_sockets import serve_tls_connection
 
-Beside: TypeAlias = AbstractAsyncContextManager[object]
-"""Something that runs as long as it is entered."""
+BackgroundService: TypeAlias = AbstractAsyncContextManager[object]
+"""A service that runs beside the application, as long as its context is entered."""
 MakeProtocol: TypeAlias = Callable[..., object]
 """Makes the protocol of a connection from uvicorn's `config`, `server_state`, `app_state` and `_loop`."""
-CALM_S = 0.25
-"""Seconds that pass between the last new connection and the end of those at rest: the first request of a caller far away or
-short of processors may still be on its way."""
+CLOSE_DELAY_S = 0.25
+"""Seconds between the last new connection and the close of idle ones: the first request of a distant or slow caller may still be
+on its way."""
 
 
 class AsgiApplication(Protocol):
@@ -45,17 +46,17 @@ class AsgiApplication(Protocol):
 
 
 class ServedApplication(AsgiApplication, Protocol):
-    """What a process serves: an ASGI application that starts and stops, and has a logger and some words."""
+    """An ASGI application that starts and stops, and has a logger and notices."""
 
     @property
     def log(self) -> Logger:
         """The logger."""
 
     def greeting(self) -> Sequence[Notice]:
-        """Return what to print when it is ready."""
+        """Return the notices to print when the application is ready."""
 
     async def ready(self) -> None:
-        """Return when it can answer."""
+        """Wait until the application can answer requests."""
 
     async def __aenter__(self) -> Self:
         """Start."""
@@ -65,36 +66,36 @@ class ServedApplication(AsgiApplication, Protocol):
 
 
 def run_process(
-    app: ServedApplication, server: UvicornServer, sockets: list[socket.socket], beside: Sequence[Beside]
+    app: ServedApplication, server: UvicornServer, sockets: list[socket.socket], services: Sequence[BackgroundService]
 ) -> None:
-    """Serve until SIGTERM or SIGINT; what runs `beside` the application begins before it and ends after it.
+    """Serve until SIGTERM or SIGINT. The background `services` start before the application and stop after it.
 
-    The sockets are closed in any case.
+    The sockets are always closed at the end.
     """
     with contextlib.ExitStack() as stack:
         for each in sockets:
             stack.callback(each.close)
-        stack.enter_context(sparing_collector())
-        stack.enter_context(surrounded(app.log, server))
+        stack.enter_context(freeze_survivors())
+        stack.enter_context(handle_signals_and_logs(app.log, server))
         runner = stack.enter_context(asyncio.Runner(loop_factory=loop_factory()))
-        runner.run(run(app, server, sockets, beside))
+        runner.run(run(app, server, sockets, services))
 
 
 @contextlib.contextmanager
-def surrounded(log: Logger, server: Stoppable) -> Iterator[None]:
-    """Have signals end the server, and what libraries log go to our logger, as long as the block runs."""
-    with forwarded_logs(log), stopped_by_signals(server):
+def handle_signals_and_logs(log: Logger, server: Stoppable) -> Iterator[None]:
+    """Pass signals to the server, and log lines of libraries to our logger, while the block runs."""
+    with forward_logs(log), handle_signals(server):
         yield
 
 
 async def run(
-    app: ServedApplication, server: UvicornServer, sockets: list[socket.socket], beside: Sequence[Beside]
+    app: ServedApplication, server: UvicornServer, sockets: list[socket.socket], services: Sequence[BackgroundService]
 ) -> None:
     """Serve until the server is told to exit, then stop the application."""
     async with contextlib.AsyncExitStack() as stack:
-        for each in (*beside, app):
+        for each in (*services, app):
             await stack.enter_async_context(each)
-        ready = asyncio.create_task(tell_ready(app, server))
+        ready = asyncio.create_task(announce_ready(app, server))
         try:
             await server.serve(sockets)
         finally:
@@ -102,17 +103,18 @@ async def run(
             await asyncio.wait([ready])
 
 
-async def tell_ready(app: ServedApplication, server: UvicornServer) -> None:
-    """Print what the application has to say as soon as it is ready."""
+async def announce_ready(app: ServedApplication, server: UvicornServer) -> None:
+    """Print the application's notices when it is ready."""
     await server.listening.wait()
     await app.ready()
     print_notices(app.greeting(), server.print_notice)
 
 
 class UvicornServer(uvicorn.Server):
-    """uvicorn's server; it tells when it listens, and prints its `lines` then.
+    """uvicorn's server with a grace period. It sets `listening` when it listens, and prints its `lines` then.
 
-    Told to end it takes its time of `grace` first. `hangups` are called at SIGHUP. With `tls` that is what it speaks.
+    When it is told to exit, the grace period `grace` starts. The functions in `hangups` are called at SIGHUP. With `tls` it speaks
+    TLS.
     """
 
     def __init__(
@@ -129,38 +131,38 @@ class UvicornServer(uvicorn.Server):
         self.grace = grace
         self.hangups: list[Callable[[], object]] = []
         self._lines = lines
-        self._hung_up = False
-        self._secured: tuple[ssl.SSLContext | None, float | None] = (None, None)
+        self._has_hangup = False
+        self._tls: tuple[ssl.SSLContext | None, float | None] = (None, None)
         if tls is not None:
-            self._secured = (tls.context, tls.handshake_s)
+            self._tls = (tls.context, tls.handshake_s)
             self.hangups.append(tls.reload)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Take a signal to end; when there is no hurrying up any more, Ctrl-C also gives up what has begun."""
-        if self.should_exit and self.grace.hurried and sig == signal.SIGINT:
+        """Handle a signal to end. Ctrl-C aborts open requests if the grace period was already cut short."""
+        if self.should_exit and self.grace.is_cut_short and sig == signal.SIGINT:
             self.force_exit = True
-        self.grace.tell(sig)
+        self.grace.receive_signal(sig)
         self.should_exit = True
 
     def handle_hangup(self) -> None:
-        """Take the signal to read files again."""
-        self._hung_up = True
+        """Handle the signal to reload files."""
+        self._has_hangup = True
 
     async def on_tick(self, counter: int) -> bool:
-        """Do what is due ten times a second; return whether it is time to end."""
-        if self._hung_up:
-            self._hung_up = False
+        """Do what is due, ten times a second. Returns whether to shut down now."""
+        if self._has_hangup:
+            self._has_hangup = False
             for call in self.hangups:
                 call()
-        return await super().on_tick(counter) and self.grace.over()
+        return await super().on_tick(counter) and self.grace.is_over()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take the connections that wait and no more, answer what has arrived, finish what has begun."""
-        for each in await close_doors(self.servers, sockets or []):
-            task = asyncio.create_task(self.welcome(each))
+        """Take the connections that already wait but no new ones, and finish open requests."""
+        for each in await close_listeners(self.servers, sockets or []):
+            task = asyncio.create_task(self.serve_connection(each))
             self.server_state.tasks.add(task)
             task.add_done_callback(self.server_state.tasks.discard)
-        await asyncio.sleep(CALM_S)
+        await asyncio.sleep(CLOSE_DELAY_S)
         await super().shutdown(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -168,31 +170,31 @@ class UvicornServer(uvicorn.Server):
         await super().startup([])
         if self.started:
             for each in sockets or []:
-                self.servers.append(await self.take(each))
+                self.servers.append(await self.serve_socket(each))
             print_notices(self._lines, self.print_notice)
             self.listening.set()
 
-    async def take(self, sock: socket.socket) -> asyncio.Server:
+    async def serve_socket(self, sock: socket.socket) -> asyncio.Server:
         """Take the connections of a listening socket."""
-        return await take(sock, self.made, *self._secured)
+        return await serve_socket(sock, self.make_protocol, *self._tls)
 
-    async def welcome(self, sock: socket.socket) -> None:
-        """Take one connection; one that breaks off meanwhile is nobody's loss."""
-        context, seconds = self._secured
+    async def serve_connection(self, sock: socket.socket) -> None:
+        """Take one connection. A connection that fails meanwhile is ignored."""
+        context, seconds = self._tls
         if context is not None:
-            await take_secured(sock, self.made, context, seconds)
+            await serve_tls_connection(sock, self.make_protocol, context, seconds)
             return
         with contextlib.suppress(OSError):
-            await asyncio.get_running_loop().connect_accepted_socket(self.made, sock)
+            await asyncio.get_running_loop().connect_accepted_socket(self.make_protocol, sock)
 
-    def made(self) -> Any:
+    def make_protocol(self) -> Any:
         """Return the protocol of a new connection."""
         make = cast("Callable[..., Any]", self.config.http_protocol_class)
         return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
 
 def server_config(app: AsgiApplication, protocol: MakeProtocol, keep_alive_timeout: int) -> uvicorn.Config:
-    """Return how uvicorn runs the application; everything a caller sees is the application's own."""
+    """Return uvicorn's configuration. It adds nothing of its own to the application's answers."""
     return uvicorn.Config(
         app,
         http=cast("type[asyncio.Protocol]", protocol),
@@ -209,7 +211,7 @@ def server_config(app: AsgiApplication, protocol: MakeProtocol, keep_alive_timeo
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return what makes uvloop's event loop; None, the standard library's, where there is no uvloop."""
+    """Return the factory of uvloop's event loop; None for the standard library's if uvloop is not installed."""
     try:
         import uvloop
     except ImportError:
@@ -219,14 +221,14 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 class LogForwarder(logging.Handler):
-    """Passes on to our logger what libraries write to the standard library's, without traces or texts of exceptions."""
+    """Passes log records of libraries on to our logger, without tracebacks and texts of exceptions."""
 
     def __init__(self, log: Logger) -> None:
         super().__init__(logging.WARNING)
         self._log = log
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one record as an event of our own."""
+        """Write a record as an event."""
         write = self._log.error if record.levelno >= logging.ERROR else self._log.warn
         error = record.exc_info[1] if record.exc_info else None
         write(
@@ -235,14 +237,17 @@ class LogForwarder(logging.Handler):
 
 
 @contextlib.contextmanager
-def forwarded_logs(log: Logger) -> Iterator[None]:
-    """Forward the libraries' log lines while the server runs; of uvicorn only errors, a caller's bad bytes are none."""
-    root, noisy = logging.getLogger(), logging.getLogger("uvicorn.error")
-    handler, level = LogForwarder(log), noisy.level
+def forward_logs(log: Logger) -> Iterator[None]:
+    """Forward log records of libraries while the block runs.
+
+    Of uvicorn only errors: its warnings are about bad bytes of callers.
+    """
+    root, uvicorn_logger = logging.getLogger(), logging.getLogger("uvicorn.error")
+    handler, level = LogForwarder(log), uvicorn_logger.level
     root.addHandler(handler)
-    noisy.setLevel(logging.ERROR)
+    uvicorn_logger.setLevel(logging.ERROR)
     try:
         yield
     finally:
         root.removeHandler(handler)
-        noisy.setLevel(level)
+        uvicorn_logger.setLevel(level)

@@ -1,7 +1,7 @@
 """`flagsvc server`: the flag server as a process of its own, under uvicorn.
 
-Prints one line when it listens and one when it is ready; after a first start also the token it made, and how to go on; one when it
-stops. SIGTERM and SIGINT end it in order, after SIGTERM with a time of grace; exit code 0.
+It prints one line when it listens, one when it is ready and one when it stops. After a first start it also prints the token that it
+has created, and the next steps. SIGTERM and SIGINT start an orderly shutdown, after SIGTERM with a grace period; exit code 0.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from flagsvc.core.notices import Notice, make_notice_printer
 from flagsvc.core.version import version_text
 from flagsvc.http.server import front
-from flagsvc.process.limits import front_limits
-from flagsvc.process.listen import listen, scope, url
+from flagsvc.process.limits import make_connection_limits
+from flagsvc.process.listen import describe_scope, listen, listen_url
 from flagsvc.process.process import UvicornServer, run_process, server_config
 from flagsvc.process.shutdown import ShutdownGrace
 from flagsvc.process.tls import make_tls
@@ -18,28 +18,28 @@ from flagsvc.server.application import create_flag_server
 from flagsvc.settings.server import ServerOptions
 
 ALONE = "; --host 127.0.0.1 limits it to this machine"
-"""What to do about listening on all addresses; containers and other machines need it, a first try does not."""
+"""A hint on listening on all addresses: containers and callers on other machines need it, a first try does not."""
 
 
 def serve_flags(options: ServerOptions) -> int:
     """Run the flag server until SIGTERM or SIGINT; return the exit code.
 
-    Raises DatabaseError where the database cannot be used, SeedError where the seed cannot, ConfigurationError where
-    certificates cannot, and ListenError where the port cannot be had.
+    Raises DatabaseError if the database cannot be used, SeedError if the seed cannot be used, ConfigurationError if certificates
+    cannot be used, and ListenError if it cannot listen on the port.
     """
     sockets = listen(options.host, options.port, mode=options.socket_mode)
-    address = url(sockets, options.host, options.base_path, tls=options.tls_cert is not None)
+    address = listen_url(sockets, options.host, options.base_path, tls=options.tls_cert is not None)
     server = create_flag_server(options, address)
     tls = make_tls(options, server.log)
     print_notice = make_notice_printer(as_json=options.use_json_logger)
-    protocol = front(lambda: server.contract, front_limits(options, server.log))
+    protocol = front(lambda: server.contract, make_connection_limits(options, server.log))
 
     def drain() -> None:
         server.drain()
         protocol.drain()
 
     config = server_config(server, protocol, options.keep_alive_timeout)
-    where = f"flagsvc {version_text()} listening on {address}{scope(sockets, options.host, ALONE)}"
+    where = f"flagsvc {version_text()} listening on {address}{describe_scope(sockets, options.host, ALONE)}"
     listening = UvicornServer(
         config, ShutdownGrace(options.shutdown_grace, drain, print_notice), tls, [Notice(where)], print_notice
     )

@@ -1,8 +1,8 @@
 """`flagsvc proxy --workers N`: the parent of N processes that answer on one port (behaviour: Drop-in).
 
-The parent polls, stores, registers and sends usage metrics, once for all; it holds the listening sockets and takes no connection.
-Prints the same two lines as one process does, and ends as one does: readiness fails in all workers, which go on answering for
-a while; when all have finished what they had begun and their counts are here, the last usage metrics leave.
+The parent polls, stores, registers and sends usage metrics for all workers. It holds the listening sockets and takes no connection.
+It prints the same lines as a single process, and shuts down in the same order: readiness fails in all workers, which answer for
+a while longer. When all have finished open requests and sent their counts, the parent sends the last usage metrics.
 """
 
 from __future__ import annotations
@@ -20,92 +20,102 @@ from flagsvc.core.notices import Notice, make_notice_printer, print_notices
 from flagsvc.engine.compile import Compiler
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.process import process
-from flagsvc.process.handover import portable, start_worker
-from flagsvc.process.listen import listen_in_groups, scope, url
-from flagsvc.process.operators import OperatorsServer, announced, make_operators_server
+from flagsvc.process.listen import describe_scope, listen_in_groups, listen_url
+from flagsvc.process.operators import OperatorsServer, listening_notices, make_operators_server
 from flagsvc.process.reload import ConfigurationFiles, Reloader
 from flagsvc.process.shutdown import ShutdownGrace
 from flagsvc.process.tls import make_tls
+from flagsvc.process.worker_start import portable_options, start_worker
 from flagsvc.proxy.api.cache import AnswerCache
 from flagsvc.proxy.api.prometheus import exposition
 from flagsvc.proxy.api.readiness import Readiness
 from flagsvc.proxy.api.samples import Sources, readings
 from flagsvc.proxy.api.service import Service
-from flagsvc.proxy.runtime import make_counters, make_operators
-from flagsvc.proxy.setup import ProxySetup, make_setup, renewed, survived
-from flagsvc.proxy.upstream_sync import UpstreamSync, make_wanted
+from flagsvc.proxy.runtime import make_counters, make_operators_service
+from flagsvc.proxy.setup import ProxySetup, count_loop_restarts, make_setup, renew_setup
+from flagsvc.proxy.upstream_sync import UpstreamSync, make_feature_filter
 from flagsvc.proxy.workers.pool import WorkerPool
 from flagsvc.proxy.workers.process_metrics import collect_process_metrics
 from flagsvc.proxy.workers.shared_configuration import SharedHolder, SharedPreparer
 from flagsvc.settings.options import OPTIONS, ProxyOptions
 
 TICK_S = 0.1
-"""Seconds between two looks whether the process is told to end."""
+"""Seconds between two checks whether the process is told to end."""
 
 
 class ParentProcess:
-    """What runs in the parent: a supply without a service, and the crew. `should_exit` and `hung_up` are set by signals."""
+    """The parts of the parent: the upstream side of a proxy, and the worker pool. Signals set `should_exit` and `has_hangup`."""
 
-    def __init__(self, plan: ProxySetup, groups: list[list[socket.socket]], again: ConfigurationFiles | None) -> None:
-        options, random = plan.options, Random()
-        self.plan, self.groups = plan, groups
-        self.should_exit = self.hung_up = False
+    def __init__(self, setup: ProxySetup, groups: list[list[socket.socket]], files: ConfigurationFiles | None) -> None:
+        options, random = setup.options, Random()
+        self.setup, self.groups = setup, groups
+        self.should_exit = self.has_hangup = False
         self.holder: SharedHolder[Snapshot] = SharedHolder()
-        self.counters = make_counters(plan, self.holder)
+        self.counters = make_counters(setup, self.holder)
         self.worker_pool = WorkerPool(
             options.workers,
             partial(start_worker, list(chain.from_iterable(groups))),
-            options=portable(options),
+            options=portable_options(options),
             sockets=[[each.fileno() for each in group] for group in groups],
             counters=self.counters,
             render_metrics=self.render_metrics,
-            clock=plan.clock,
-            log=plan.log,
+            clock=setup.clock,
+            log=setup.log,
             draw=random.random,
             timeout_s=options.worker_timeout / 1000,
         )
-        self.standing = Readiness(self.holder, plan.clock, options.max_staleness, lambda: self.worker_pool.is_answering)
+        self.readiness = Readiness(
+            self.holder, setup.clock, options.max_staleness, lambda: self.worker_pool.is_answering
+        )
         self.print_notice = make_notice_printer(as_json=options.use_json_logger)
         self.grace = ShutdownGrace(options.shutdown_grace, self.drain, self.print_notice)
         self.hangups: list[Callable[[], object]] = [self.worker_pool.reload_files]
         self.holder.rollout = self.worker_pool.rollout
-        prepare = SharedPreparer(Compiler(plan.compiling), make_wanted(options), self.worker_pool.rollout)
-        self.upstream_sync = UpstreamSync(plan, self.holder, self.counters, random, prepare)
-        self.hangups.append(self.upstream_sync.look_again)
+        prepare = SharedPreparer(
+            Compiler(setup.compile_options), make_feature_filter(options), self.worker_pool.rollout
+        )
+        self.upstream_sync = UpstreamSync(setup, self.holder, self.counters, random, prepare)
+        self.hangups.append(self.upstream_sync.poll_now)
         self.reload: Reloader | None = None
-        if again is not None:
-            self.reload = Reloader(options, again, self.take, clock=plan.clock, log=plan.log, draw=random.random)
-            self.hangups.append(self.reload.ask)
-            plan.loops["reload"] = self.reload
+        if files is not None:
+            self.reload = Reloader(
+                options, files, self.apply_options, clock=setup.clock, log=setup.log, draw=random.random
+            )
+            self.hangups.append(self.reload.request_reload)
+            setup.loops["reload"] = self.reload
         self.sources = Sources(
             self.holder,
             self.counters,
             (),
-            plan.clock,
+            setup.clock,
             AnswerCache(0),
             self.worker_pool,
             loops=self.restarts,
-            private=not plan.serving.operators_here,
+            private=not setup.service_settings.operators_here,
             fleet=self.upstream_sync.fleet,
         )
 
     def restarts(self) -> dict[str, int]:
-        """Return how often each loop failed for a reason nobody thought of and was started again."""
-        return {**self.upstream_sync.restarts(), "workers": self.worker_pool.loop_restarts, **survived(self.plan)}
+        """Return how often each loop was restarted after an unexpected failure, by name."""
+        return {
+            **self.upstream_sync.restarts(),
+            "workers": self.worker_pool.loop_restarts,
+            **count_loop_restarts(self.setup),
+        }
 
     @cached_property
     def operators(self) -> Service:
-        """The HTTP contract of the operators' own address; it is answered here, whatever becomes of the workers."""
-        return make_operators(self.plan, self.sources, self.standing, self.gathered)
+        """The service of the operators' address. The parent answers it itself, so that it does not depend on the workers."""
+        return make_operators_service(self.setup, self.sources, self.readiness, self.gather_metrics)
 
-    async def gathered(self) -> bytes:
-        """Return the metrics of all processes as they are now."""
+    async def gather_metrics(self) -> bytes:
+        """Return the present metrics of all processes."""
         await self.worker_pool.gather_counts()
         return self.render_metrics()
 
     def drain(self) -> None:
         """Fail readiness, here and in the workers."""
-        self.standing.draining = True
+        self.readiness.is_draining = True
         self.worker_pool.drain()
 
     def render_metrics(self) -> bytes:
@@ -117,47 +127,47 @@ class ParentProcess:
         )
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Take a signal to end."""
-        self.grace.tell(sig)
+        """Handle a signal to end."""
+        self.grace.receive_signal(sig)
         self.should_exit = True
 
     def handle_hangup(self) -> None:
-        """Take the signal to read files again."""
-        self.hung_up = True
+        """Handle the signal to reload files."""
+        self.has_hangup = True
 
-    async def take(self, fresh: ProxyOptions) -> None:
-        """Go on with these keys and tokens, and return when all workers do."""
-        self.plan = renewed(self.plan, fresh)
+    async def apply_options(self, fresh: ProxyOptions) -> None:
+        """Use these keys and tokens. Returns when all workers use them, or when the slowest has had time enough."""
+        self.setup = renew_setup(self.setup, fresh)
         self.upstream_sync.renew_token(fresh)
         await self.worker_pool.reload({row.field: getattr(fresh, row.field) for row in OPTIONS if row.reloads})
 
     async def run(self, lines: Sequence[Notice], operators_server: OperatorsServer | None) -> None:
-        """Work until told to exit, then end in order; `lines` are printed when the workers take connections."""
+        """Run until told to exit, then shut down in order. `lines` are printed when the workers take connections."""
         async with operators_server or contextlib.nullcontext(), self.reload or contextlib.nullcontext():
             self.worker_pool.start()
             self.upstream_sync.start()
-            telling = asyncio.create_task(self.tell(lines))
+            announcing = asyncio.create_task(self.announce(lines))
             try:
-                while not self.over():  # noqa: ASYNC110 - signals set what it looks at, which wakes no loop for certain
+                while not self.handle_pending():  # noqa: ASYNC110 - signal handlers only set attributes; they may not wake the loop
                     await asyncio.sleep(TICK_S)
             finally:
-                telling.cancel()
-                await asyncio.wait([telling])
+                announcing.cancel()
+                await asyncio.wait([announcing])
                 for each in chain.from_iterable(self.groups):
-                    each.close()  # what comes after the workers have closed theirs is refused, and does not wait here
+                    each.close()  # so that new connections are refused once the workers have closed theirs, and do not wait here
                 await self.worker_pool.stop()
                 await self.upstream_sync.stop()
 
-    def over(self) -> bool:
-        """Do what signals ask for; return whether it is time to end."""
-        if self.hung_up:
-            self.hung_up = False
+    def handle_pending(self) -> bool:
+        """Do what signals have requested. Returns whether to shut down now."""
+        if self.has_hangup:
+            self.has_hangup = False
             for call in self.hangups:
                 call()
-        return self.should_exit and self.grace.over()
+        return self.should_exit and self.grace.is_over()
 
-    async def tell(self, lines: Sequence[Notice]) -> None:
-        """Print that connections are taken, and that there is a configuration once every worker has it."""
+    async def announce(self, lines: Sequence[Notice]) -> None:
+        """Print `lines` when connections are taken, and another line when every worker has a configuration."""
         await self.worker_pool.wait_started()
         print_notices(lines, self.print_notice)
         await self.holder.wait_ready()
@@ -165,24 +175,24 @@ class ParentProcess:
         self.print_notice(Notice(f"flagsvc ready: {self.upstream_sync.summary()}"))
 
 
-def serve_workers(options: ProxyOptions, again: ConfigurationFiles | None) -> int:
-    """Run parent and workers until SIGTERM or SIGINT; return the exit code. `again` tells how the configuration is read again.
+def serve_workers(options: ProxyOptions, files: ConfigurationFiles | None) -> int:
+    """Run parent and workers until SIGTERM or SIGINT; return the exit code. `files` tells how to reload the configuration.
 
-    Raises ConfigurationError where the options hold objects made in code or certificates cannot be used, ExtensionError where
-    custom strategies or enrichers cannot, and ListenError where an address to listen on cannot be had.
+    Raises ConfigurationError if the options contain objects made in code or certificates cannot be used, ExtensionError if custom
+    strategies or enrichers cannot be used, and ListenError if it cannot listen on an address.
     """
-    plan = make_setup(options)
-    portable(options)
-    secure = make_tls(options, plan.log) is not None  # the workers speak it; here it is seen whether they can
+    setup = make_setup(options)
+    portable_options(options)
+    has_tls = make_tls(options, setup.log) is not None  # only the workers speak TLS; this checks that they can
     groups = listen_in_groups(options.host, options.port, options.workers, mode=options.socket_mode)
     path = f"{options.proxy_base_path}/proxy"
-    address = url(groups[0], options.host, path, tls=secure) + scope(groups[0], options.host)
+    address = listen_url(groups[0], options.host, path, tls=has_tls) + describe_scope(groups[0], options.host)
     with contextlib.ExitStack() as stack:
         for each in chain.from_iterable(groups):
             stack.callback(each.close)
-        parent = ParentProcess(plan, groups, again)
+        parent = ParentProcess(setup, groups, files)
         operators_server = make_operators_server(options, lambda: parent.operators, ())
-        stack.enter_context(process.surrounded(plan.log, parent))
+        stack.enter_context(process.handle_signals_and_logs(setup.log, parent))
         runner = stack.enter_context(asyncio.Runner(loop_factory=process.loop_factory()))
-        runner.run(parent.run(announced(address, operators_server), operators_server))
+        runner.run(parent.run(listening_notices(address, operators_server), operators_server))
     return 0

@@ -1,7 +1,7 @@
-"""How a process ends: it fails its readiness first, goes on answering for a while, and only then takes no more connections.
+"""The shutdown of a process: it fails readiness, answers requests for a grace period, and then takes no more connections.
 
-The time in between is for whoever sends callers here, a load balancer or a cluster's service, to notice and to send them elsewhere.
-Signals have plain effects on these objects; loops look at them ten times a second.
+During the grace period a load balancer or a cluster's service notices and sends callers elsewhere. Signal handlers only set
+attributes of these objects; loops check them ten times a second.
 """
 
 from __future__ import annotations
@@ -20,75 +20,75 @@ from typing import Protocol
 from flagsvc.core.notices import Notice, NoticePrinter
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-"""The signals to end."""
+"""The signals that end the process."""
 HANGUP = signal.SIGHUP
-"""The signal to read files again."""
+"""The signal to reload files."""
 GRACE_S = 10
-"""Seconds that answers under way get to finish when the process is asked to end."""
-TURNS = 3
-"""Turns of the loop after which a server has closed its sockets."""
+"""Seconds that open requests have to finish after the grace period."""
+LOOP_TURNS = 3
+"""Iterations of the event loop after which a server has closed its sockets."""
 
 
 class ShutdownGrace:
-    """The time between being told to end and ending. `hurried` cuts it short.
+    """The grace period between the signal to end and the shutdown. `is_cut_short` ends it early.
 
-    That is what a second signal does, and SIGINT, which comes from a person at a terminal.
+    A second signal cuts it short, and so does SIGINT, which a person sends from a terminal.
     """
 
     def __init__(self, seconds: float, drain: Callable[[], None], print_notice: NoticePrinter | None = None) -> None:
-        """Take how long it is, and what tells callers that it has begun; that is done once, also where it is no time at all.
+        """Take the length, and the function to call when the period starts. It is called once, even if the length is 0.
 
         `print_notice` prints what happens. A worker has none, because its parent prints for all.
         """
-        self.hurried = False
-        self._told = False
+        self.is_cut_short = False
+        self._has_signal = False
         self._seconds = seconds
         self._drain = drain
         self._print_notice = print_notice
         self._until: float | None = None
 
-    def tell(self, number: int) -> None:
-        """Take a signal to end."""
-        self.hurried = self.hurried or self._told or number == signal.SIGINT
-        self._told = True
+    def receive_signal(self, number: int) -> None:
+        """Handle a signal to end."""
+        self.is_cut_short = self.is_cut_short or self._has_signal or number == signal.SIGINT
+        self._has_signal = True
 
-    def over(self) -> bool:
-        """Return whether it is over; asked for the first time it begins."""
+    def is_over(self) -> bool:
+        """Return whether the grace period is over. The first call starts it."""
         now = time.monotonic()
         if self._until is None:
             self._until = now + self._seconds
             self._drain()
             if self._print_notice is not None:
-                self._print_notice(stopping(0 if self.hurried else self._seconds))
-        return self.hurried or now >= self._until
+                self._print_notice(stopping_notice(0 if self.is_cut_short else self._seconds))
+        return self.is_cut_short or now >= self._until
 
 
-def stopping(seconds: float) -> Notice:
-    """Return what to print when the end begins: how long new requests are answered, and those under way waited for."""
+def stopping_notice(seconds: float) -> Notice:
+    """Return the notice of a shutdown: how long new requests are answered, and how long open ones may take."""
     more = f"answers new requests for {seconds:g} s more (a second signal skips that), then " if seconds else ""
     return Notice(f"flagsvc stopping: {more}waits up to {GRACE_S} s for answers under way")
 
 
 class Stoppable(Protocol):
-    """What ends when it is told to, and reads files again when it is told to."""
+    """A server that handles signals."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Take a signal to end."""
+        """Handle a signal to end."""
 
     def handle_hangup(self) -> None:
-        """Take the signal to read files again."""
+        """Handle the signal to reload files."""
 
 
 @contextlib.contextmanager
-def stopped_by_signals(server: Stoppable) -> Iterator[None]:
-    """Let signals end the server, or have it read files again, and nothing else; afterwards the former handlers are back.
+def handle_signals(server: Stoppable) -> Iterator[None]:
+    """Pass signals to the server while the block runs, and restore the former handlers afterwards.
 
-    A terminal that goes away sends SIGHUP as well, and ends what was started from it.
+    SIGHUP reloads files. But a terminal that is closed sends SIGHUP too, and then it ends the server.
     """
-    attached = on_terminal()
+    attached = has_terminal()
 
     def hang_up(number: int, frame: FrameType | None) -> None:
-        if attached and not on_terminal():
+        if attached and not has_terminal():
             server.handle_exit(signal.SIGINT, frame)
         else:
             server.handle_hangup()
@@ -105,33 +105,33 @@ def stopped_by_signals(server: Stoppable) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-async def close_doors(servers: Sequence[asyncio.Server], sockets: Sequence[socket.socket]) -> list[socket.socket]:
-    """Have servers and sockets listen no longer; return the connections that were waiting there, which nobody else will take.
+async def close_listeners(servers: Sequence[asyncio.Server], sockets: Sequence[socket.socket]) -> list[socket.socket]:
+    """Stop listening on servers and sockets. Returns the connections that were waiting in the queues.
 
-    The system has a queue for each listening socket, and resets what is in it when the last descriptor of the socket is closed. So
-    the last is one of ours, and it is emptied just before.
+    The system has a queue for each listening socket, and resets its connections when the last descriptor of the socket is closed.
+    So this function keeps a descriptor of its own, and accepts all waiting connections before it closes that one.
     """
-    doors = [socket.socket(fileno=os.dup(each.fileno())) for server in servers for each in server.sockets]
+    listeners = [socket.socket(fileno=os.dup(each.fileno())) for server in servers for each in server.sockets]
     for server in servers:
         server.close()
     for each in sockets:
         each.close()
-    for _ in range(TURNS):
+    for _ in range(LOOP_TURNS):
         await asyncio.sleep(0)
-    return [waiting for door in doors for waiting in emptied(door)]
+    return [waiting for listener in listeners for waiting in accept_waiting(listener)]
 
 
-def emptied(door: socket.socket) -> list[socket.socket]:
-    """Close a listening socket, and return the connections that were waiting."""
+def accept_waiting(listener: socket.socket) -> list[socket.socket]:
+    """Accept and return the connections that wait at a listening socket, and close the socket."""
     found: list[socket.socket] = []
-    with door, contextlib.suppress(OSError):
-        door.setblocking(False)
+    with listener, contextlib.suppress(OSError):
+        listener.setblocking(False)
         while True:
-            found.append(door.accept()[0])
+            found.append(listener.accept()[0])
             found[-1].setblocking(False)
     return found
 
 
-def on_terminal() -> bool:
-    """Return whether standard input is a terminal that is there."""
+def has_terminal() -> bool:
+    """Return whether standard input is an open terminal."""
     return os.isatty(0)

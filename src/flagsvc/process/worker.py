@@ -1,7 +1,7 @@
-"""One worker's process: answers requests, and is told everything else by its parent (`serve_workers`).
+"""The process of one worker: answers requests, and gets everything else from its parent (`serve_workers`).
 
-It ends in order at SIGTERM, SIGINT, the parent's word or the parent's death: no new connections, answers on their way are finished,
-what was counted goes up. A SIGTERM of its own gives it the time of grace, as the parent has it; the parent's word comes after that.
+It shuts down in order at SIGTERM, SIGINT, the parent's Leave or the parent's end: it takes no new connections, finishes open
+requests, and sends its counts to the parent. A SIGTERM to the worker starts a grace period; the parent sends Leave after its own.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from flagsvc.core.log import Secrets
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.server import Front, front
 from flagsvc.http.server.asgi import AsgiApp
-from flagsvc.process.garbage import sparing_collector
-from flagsvc.process.handover import HELD_BACK
-from flagsvc.process.limits import front_limits
-from flagsvc.process.process import UvicornServer, loop_factory, server_config, surrounded
+from flagsvc.process.garbage import freeze_survivors
+from flagsvc.process.limits import make_connection_limits
+from flagsvc.process.process import UvicornServer, handle_signals_and_logs, loop_factory, server_config
 from flagsvc.process.shutdown import ShutdownGrace
 from flagsvc.process.tls import Tls, make_tls
+from flagsvc.process.worker_start import BLOCKED_SIGNALS
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.runtime import make_counters, make_service
-from flagsvc.proxy.setup import ProxySetup, logger_of, make_setup, renewed, survived
+from flagsvc.proxy.setup import ProxySetup, count_loop_restarts, make_logger, make_setup, renew_setup
 from flagsvc.proxy.upstream_sync import make_preparer
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.channel import connect_channel
@@ -43,7 +43,7 @@ from flagsvc.settings.options import ProxyOptions, secrets_of
 
 
 class WorkerListeners:
-    """What the parent has done in a worker: listening sockets, its own group and those of the fallen; keys; the end."""
+    """Carries out the parent's commands in a worker (`WorkerCommands`): listening sockets, options, shutdown."""
 
     def __init__(self, worker: Worker) -> None:
         self._server = worker.server
@@ -51,67 +51,70 @@ class WorkerListeners:
         self._service = worker.service
         self._groups = worker.groups
         self._own = worker.welcome.worker % len(worker.groups)
-        self._draining = False
-        self._plan = worker.plan
+        self._is_draining = False
+        self._setup = worker.setup
         self._adopted: dict[int, list[asyncio.Server]] = {}
 
     async def adopt(self, group: int) -> None:
-        """Also take connections of this group; not at the end, when the sockets of others are closed here."""
-        if self._draining:
+        """Also take connections of this group, unless the worker is draining: the sockets of others are closed then."""
+        if self._is_draining:
             return
         for each in self._groups[group]:
-            listening = await self._server.take(each.dup())
+            listening = await self._server.serve_socket(each.dup())
             self._adopted.setdefault(group, []).append(listening)
             self._server.servers.append(listening)
 
     def release(self, group: int) -> None:
-        """Leave the group alone."""
+        """Take no more connections of this group."""
         for listening in self._adopted.pop(group, []):
             self._server.servers.remove(listening)
             listening.close()
 
     def reload(self, options: dict[str, Any]) -> None:
-        """Go on with these keys and tokens; where there are none, read again what the server has of files."""
+        """Use these keys and tokens. Without options, reload the server's files."""
         if not options:
             return self._server.handle_hangup()
-        self._plan = renewed(self._plan, replace(self._plan.options, **options))
-        self._service.keys.replace(self._plan.serving.client_keys, self._plan.serving.server_tokens)
+        self._setup = renew_setup(self._setup, replace(self._setup.options, **options))
+        self._service.keys.replace(self._setup.service_settings.client_keys, self._setup.service_settings.server_tokens)
         return None
 
     def drain(self) -> None:
-        """Fail readiness, and have every answer from now on be the last of its connection.
+        """Fail readiness, and make every answer from now on the last of its connection.
 
-        Sockets of other workers are left to these: who waits there is lost when they are closed by somebody who does not look.
+        The sockets of other workers are closed here. Otherwise this worker could be the last to close one, and that would reset the
+        connections that wait there.
         """
-        self._draining = True
+        self._is_draining = True
         for group in (group for number, group in enumerate(self._groups) if number != self._own):
             for each in group:
                 each.close()
-        self._service.standing.draining = True
+        self._service.readiness.is_draining = True
         self._front.drain()
 
     def leave(self) -> None:
-        """End in order; the time of grace is over."""
-        self._server.grace.hurried = True
+        """Shut down in order, without a grace period."""
+        self._server.grace.is_cut_short = True
         self._server.should_exit = True
 
 
 class Worker:
-    """What runs in a worker: a service without a supply, and the link to the parent."""
+    """The parts of a worker: the service that answers requests, and the link to the parent."""
 
-    def __init__(self, plan: ProxySetup, welcome: messages.Welcome) -> None:
+    def __init__(self, setup: ProxySetup, welcome: messages.Welcome) -> None:
         holder: Holder[Snapshot] = Holder()
-        counters = make_counters(plan, holder)
-        self.plan = plan
+        counters = make_counters(setup, holder)
+        self.setup = setup
         self.holder = holder
         self.welcome = welcome
-        self.link = ParentLink(holder, counters, make_preparer(plan), worker=welcome.worker, log=plan.log)
-        self.service = make_service(plan, holder, counters, Random(), self.link.fetch_metrics, partial(survived, plan))
-        self.tls = make_tls(plan.options, plan.log, plan.options.watch_interval)
+        self.link = ParentLink(holder, counters, make_preparer(setup), worker=welcome.worker, log=setup.log)
+        self.service = make_service(
+            setup, holder, counters, Random(), self.link.fetch_metrics, partial(count_loop_restarts, setup)
+        )
+        self.tls = make_tls(setup.options, setup.log, setup.options.watch_interval)
         if self.tls is not None:
-            plan.loops["tls"] = self.tls
-        self.front = front(lambda: self.service, front_limits(plan.options, plan.log))
-        self.server = make_server(plan.options, self.service, self.front, self.tls)
+            setup.loops["tls"] = self.tls
+        self.front = front(lambda: self.service, make_connection_limits(setup.options, setup.log))
+        self.server = make_server(setup.options, self.service, self.front, self.tls)
         self.groups = [[socket.socket(fileno=number) for number in group] for group in welcome.sockets]
 
     async def run(self, end: socket.socket) -> None:
@@ -119,25 +122,25 @@ class Worker:
         await connect_channel(end, self.link.channel)
         self.link.start(self.service.sources, WorkerListeners(self))
         if self.welcome.has_configuration:
-            await first_of(self.holder.wait_ready(), self.link.channel.closed.wait())
-        telling = asyncio.create_task(self.tell())
+            await wait_for_first(self.holder.wait_ready(), self.link.channel.closed.wait())
+        reporting = asyncio.create_task(self.report_serving())
         try:
             async with self.tls or contextlib.nullcontext():
                 await self.server.serve(self.groups[self.welcome.worker % len(self.groups)])
         finally:
-            telling.cancel()
-            await asyncio.wait([telling])
+            reporting.cancel()
+            await asyncio.wait([reporting])
             await self.link.stop()
 
-    async def tell(self) -> None:
-        """Tell the parent when connections are taken."""
+    async def report_serving(self) -> None:
+        """Tell the parent when the worker takes connections."""
         await self.server.listening.wait()
         self.link.report_serving()
 
 
-async def first_of(*works: Awaitable[object]) -> None:
-    """Return when one of several is done; the others end."""
-    tasks = [asyncio.ensure_future(work) for work in works]
+async def wait_for_first(*awaitables: Awaitable[object]) -> None:
+    """Wait until the first of several is done, and cancel the others."""
+    tasks = [asyncio.ensure_future(each) for each in awaitables]
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in tasks:
         task.cancel()
@@ -145,17 +148,17 @@ async def first_of(*works: Awaitable[object]) -> None:
 
 
 def make_server(options: ProxyOptions, service: Service, protocol: Front, tls: Tls | None) -> UvicornServer:
-    """Return the server of a worker; it prints nothing."""
-    config = server_config(AsgiApp(service, nothing, nothing), protocol, options.keep_alive_timeout)
+    """Return the server of a worker, which prints nothing."""
+    config = server_config(AsgiApp(service, do_nothing, do_nothing), protocol, options.keep_alive_timeout)
     return UvicornServer(config, ShutdownGrace(options.shutdown_grace, protocol.drain), tls)
 
 
-async def nothing() -> None:
-    """Start and stop nothing: the parent does."""
+async def do_nothing() -> None:
+    """Do nothing: the parent starts and stops what an application would."""
 
 
 def read_welcome(end: socket.socket) -> messages.Welcome | None:
-    """Return the parent's first message, which is there or comes at once; None where the parent is gone."""
+    """Wait for the parent's first message and return it; None if the parent has ended."""
     lengths = end.recv(LENGTHS.size, socket.MSG_WAITALL)
     head = end.recv(LENGTHS.unpack(lengths)[0], socket.MSG_WAITALL) if len(lengths) == LENGTHS.size else b""
     message = messages.decode_parent_message(head) if head else None
@@ -172,16 +175,16 @@ def main(number: int) -> int:
         os.set_inheritable(each, False)
     options = ProxyOptions(**welcome.options)
     try:
-        plan = make_setup(options, again=True)
-        worker = Worker(plan, welcome)
-    except FlagsvcError as error:  # files are others than when the parent was started
-        log = logger_of(options, SystemClock(), options.log_level, Secrets(secrets_of(options)))
+        setup = make_setup(options, is_worker=True)
+        worker = Worker(setup, welcome)
+    except FlagsvcError as error:  # files have changed since the parent started
+        log = make_logger(options, SystemClock(), options.log_level, Secrets(secrets_of(options)))
         log.error("a worker cannot start", worker=welcome.worker, error=error)
         return 1
     with contextlib.ExitStack() as stack:
-        stack.enter_context(sparing_collector())
-        stack.enter_context(surrounded(plan.log, worker.server))
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_BACK)
+        stack.enter_context(freeze_survivors())
+        stack.enter_context(handle_signals_and_logs(setup.log, worker.server))
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, BLOCKED_SIGNALS)
         runner = stack.enter_context(asyncio.Runner(loop_factory=loop_factory()))
         runner.run(worker.run(end))
     return 0

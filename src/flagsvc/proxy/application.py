@@ -1,8 +1,8 @@
 """The proxy as an ASGI application: `create_app(options)` (specification: What the service does).
 
-Any ASGI server runs it, and any application mounts it. Served alone it starts and stops by lifespan events. Mounted it gets
-none: then the application around it passes `lifespan` on, or it starts by itself with the first request and stops when its
-loop ends. docs/how-to/mount-in-an-application.md tells which shutdown sends the last usage metrics.
+Any ASGI server can run it, and any application can mount it. Served alone, it starts and stops at lifespan events. A mounted
+application gets no lifespan events. Then the application around it passes `lifespan` on, or the proxy starts at the first request
+and stops when its loop ends. docs/how-to/mount-in-an-application.md explains which shutdown sends the last usage metrics.
 """
 
 from __future__ import annotations
@@ -19,172 +19,173 @@ from flagsvc.core.notices import Notice
 from flagsvc.http.server.asgi import AsgiApp, Receive, Scope, Send
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.runtime import ProxyRuntime
-from flagsvc.proxy.setup import ProxySetup, make_setup, renewed
+from flagsvc.proxy.setup import ProxySetup, make_setup, renew_setup
 from flagsvc.settings.options import ProxyOptions
 
 FIRST_REQUEST_S = 1.0
-"""Seconds that the request which starts a mounted proxy waits for the first configuration, before it is told Not Ready."""
+"""Seconds that the request that starts a mounted proxy waits for the first configuration, before it gets Not Ready."""
 
 
 def create_app(options: ProxyOptions) -> ProxyApp:
-    """Return the proxy with these options as an ASGI application; nothing runs yet.
+    """Return the proxy with these options as an ASGI application. Nothing runs yet.
 
-    Where it listens, TLS there and adminAddress are the business of whoever serves it: those options have no effect.
+    The options for listening, TLS and adminAddress have no effect: they are up to the server that runs the application.
 
-    Raises ExtensionError where custom strategies or enrichers cannot be used. Options that are no configuration have raised
-    ConfigurationError before, in `ProxyOptions`.
+    Raises ExtensionError if custom strategies or enrichers cannot be used. Invalid options already raise ConfigurationError in
+    `ProxyOptions`.
     """
-    plan = make_setup(options)
-    return ProxyApp(replace(plan, serving=replace(plan.serving, admin_address=None)))
+    setup = make_setup(options)
+    return ProxyApp(replace(setup, service_settings=replace(setup.service_settings, admin_address=None)))
 
 
 class RunningProxy:
-    """A world at work in one loop, and the task that stops it: when asked to, or when the loop cancels what is left."""
+    """A runtime that runs in one loop, and the task that stops it: on request, or when the loop cancels its tasks."""
 
-    def __init__(self, world: ProxyRuntime) -> None:
+    def __init__(self, runtime: ProxyRuntime) -> None:
         self.loop = asyncio.get_running_loop()
-        self._world = world
-        self._asked = asyncio.Event()
-        self._world.start()
-        self._task = self.loop.create_task(self._live(), name="flagsvc proxy")
+        self._runtime = runtime
+        self._stop_requested = asyncio.Event()
+        self._runtime.start()
+        self._task = self.loop.create_task(self._wait_and_stop(), name="flagsvc proxy")
 
-    async def _live(self) -> None:
-        """Wait to be asked or cancelled, and stop the world either way: a cancelled task may still wait for that."""
+    async def _wait_and_stop(self) -> None:
+        """Stop the runtime on request or on cancellation. A cancelled task may still wait for the stop."""
         try:
-            await self._asked.wait()
+            await self._stop_requested.wait()
         except asyncio.CancelledError:
-            await self._world.stop()
+            await self._runtime.stop()
             raise
-        await self._world.stop()
+        await self._runtime.stop()
 
-    async def end(self) -> None:
-        """Stop, and return when everything has stopped."""
-        self._asked.set()
+    async def stop(self) -> None:
+        """Stop, and wait until everything has stopped."""
+        self._stop_requested.set()
         await asyncio.wait([self._task])
 
-    def leave(self) -> None:
-        """Have it stop in its own loop, without waiting for that; safe to call from another thread."""
-        with contextlib.suppress(RuntimeError):  # that loop is closed, and nothing runs in it any more
-            self.loop.call_soon_threadsafe(self._asked.set)
+    def request_stop(self) -> None:
+        """Stop in its own loop, without waiting. Safe to call from another thread."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed, so nothing runs in it any more
+            self.loop.call_soon_threadsafe(self._stop_requested.set)
 
     @property
-    def ended(self) -> bool:
-        """Whether it was asked to stop."""
-        return self._asked.is_set()
+    def is_stopping(self) -> bool:
+        """Whether a stop was requested."""
+        return self._stop_requested.is_set()
 
     @property
-    def here(self) -> bool:
-        """Whether it belongs to the loop that is running now."""
+    def is_in_this_loop(self) -> bool:
+        """Whether it belongs to the running loop."""
         return self.loop is asyncio.get_running_loop()
 
 
 class ProxyApp:
     """An ASGI application that evaluates feature flags. Two of them in one process share nothing.
 
-    `async with app:`, or `start` and `aclose`, run it by hand; `Starlette(lifespan=app.lifespan)` runs it with a parent.
+    `async with app:`, or `start` and `aclose`, run it by hand. `Starlette(lifespan=app.lifespan)` runs it with an application
+    around.
     """
 
-    def __init__(self, plan: ProxySetup) -> None:
-        self._plan = plan
+    def __init__(self, setup: ProxySetup) -> None:
+        self._setup = setup
         self._running: RunningProxy | None = None
-        self._take(ProxyRuntime(plan))
+        self._use_runtime(ProxyRuntime(setup))
 
-    def _take(self, world: ProxyRuntime) -> None:
-        """Answer from this world from now on."""
-        self._world = world
-        self._asgi = AsgiApp(world.service, self.start, self.aclose)
+    def _use_runtime(self, runtime: ProxyRuntime) -> None:
+        """Answer requests from this runtime from now on."""
+        self._runtime = runtime
+        self._asgi = AsgiApp(runtime.service, self.start, self.aclose)
 
     @property
     def options(self) -> ProxyOptions:
         """The options of the proxy."""
-        return self._plan.options
+        return self._setup.options
 
     @property
     def clock(self) -> Clock:
         """The clock of the proxy."""
-        return self._plan.clock
+        return self._setup.clock
 
     @property
     def log(self) -> Logger:
         """The logger of the proxy."""
-        return self._plan.log
+        return self._setup.log
 
     def summary(self) -> str:
-        """Return how many toggles there are and where they came from, in words."""
-        return self._world.summary()
+        """Return a text with the number of toggles and where they came from."""
+        return self._runtime.summary()
 
     def greeting(self) -> list[Notice]:
-        """Return the line that tells it is ready."""
+        """Return the notice that the proxy is ready."""
         return [Notice(f"flagsvc ready: {self.summary()}")]
 
     @property
     def service(self) -> Service:
-        """The contract of what runs now."""
-        return self._world.service
+        """The service of the present runtime."""
+        return self._runtime.service
 
     @property
     def operators(self) -> Service:
-        """The contract of the operators' own address."""
-        return self._world.operators
+        """The service of the operators' address."""
+        return self._runtime.operators
 
     def renew(self, options: ProxyOptions) -> None:
-        """Work with the client keys and tokens of these options from now on; anything else stays as it is until a restart."""
-        self._plan = renewed(self._plan, options)
-        self._world.renew(self._plan)
+        """Use the client keys and tokens of these options from now on. All other options stay as they are until a restart."""
+        self._setup = renew_setup(self._setup, options)
+        self._runtime.renew(self._setup)
 
-    def look_again(self) -> None:
-        """Ask the upstream for flags at once, whatever pause it has asked for; does nothing while this does not run."""
-        self._world.look_again()
+    def poll_now(self) -> None:
+        """Poll the upstream now, whatever pause it has asked for. Does nothing while the proxy does not run."""
+        self._runtime.poll_now()
 
     def drain(self) -> None:
-        """Say that this is not ready any more, so that callers are sent elsewhere; those who come are answered all the same."""
-        self._world.service.standing.draining = True
+        """Fail readiness, so that callers are sent elsewhere. Requests are still answered."""
+        self._runtime.service.readiness.is_draining = True
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or follow a server's lifespan events. A request that finds nothing running starts it first."""
-        if scope["type"] == "http" and (self._running is None or not self._running.here):
+        """Answer a request, or handle a server's lifespan events. The first request starts the proxy if nothing else has."""
+        if scope["type"] == "http" and (self._running is None or not self._running.is_in_this_loop):
             await self.start()
-            await self._briefly_ready()
+            await self._wait_briefly()
         await self._asgi(scope, receive, send)
 
-    async def _briefly_ready(self) -> None:
-        """Wait a moment for the first configuration, so that the request which starts a proxy need not be the one to fail."""
+    async def _wait_briefly(self) -> None:
+        """Wait a moment for the first configuration, so that the request that starts the proxy does not fail."""
         with contextlib.suppress(TimeoutError):
             await self.ready(FIRST_REQUEST_S)
 
     async def start(self) -> None:
-        """Start polling, registering and sending usage metrics in the running loop; nothing happens when that is done.
+        """Start to poll, to register and to send usage metrics, in the running loop. Does nothing if the proxy runs already.
 
-        In another loop than before, as test clients have them, everything begins anew, with what was served last.
+        In another loop than before, which test clients use, a new runtime starts with the configuration that was served last.
         """
         if self._running is not None:
-            if self._running.here and not self._running.ended:
+            if self._running.is_in_this_loop and not self._running.is_stopping:
                 return
-            self._take(ProxyRuntime(self._plan, self._world))
-            self._running.leave()
+            self._use_runtime(ProxyRuntime(self._setup, self._runtime))
+            self._running.request_stop()
         try:
-            self._running = RunningProxy(self._world)
+            self._running = RunningProxy(self._runtime)
         except BaseException:
-            await self._world.stop()  # what had started of it
+            await self._runtime.stop()  # some parts may have started
             raise
         await asyncio.sleep(0)  # a task that a loop cancels before its first step never runs
 
     async def ready(self, seconds: float | None = None) -> None:
-        """Start if need be, and return when there is a configuration: synchronised, restored or bootstrapped.
+        """Start if necessary, and wait for a configuration: synchronised, restored or bootstrapped.
 
-        Raises TimeoutError when there is none after `seconds`; None waits for ever.
+        Raises TimeoutError if there is none after `seconds`. None waits for ever.
         """
         await self.start()
         async with asyncio.timeout(seconds):
-            await self._world.holder.wait_ready()
+            await self._runtime.holder.wait_ready()
 
     async def aclose(self) -> None:
-        """Stop: end polling, send the last usage metrics, finish writing to storage, close the connections.
+        """Stop polling, send the last usage metrics, finish writes to storage, and close the connections.
 
-        Takes a few seconds at most. Requests are still answered from memory afterwards; `start` starts again.
+        This takes a few seconds at most. Afterwards requests are still answered from memory, and `start` can start the proxy again.
         """
-        if self._running is not None and self._running.here:
-            await self._running.end()
+        if self._running is not None and self._running.is_in_this_loop:
+            await self._running.stop()
 
     async def __aenter__(self) -> Self:
         """Start."""
@@ -197,6 +198,6 @@ class ProxyApp:
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: object = None) -> AsyncIterator[None]:
-        """Run as long as the application around it: `Starlette(lifespan=proxy.lifespan)`, also FastAPI's."""
+        """Run as long as the application around it: `Starlette(lifespan=proxy.lifespan)`, also in FastAPI."""
         async with self:
             yield

@@ -1,6 +1,6 @@
 """The fleet of a proxy whose configuration is kept on a Redis or Valkey server (decision 0029).
 
-Imported only where it is: what speaks to such a server takes its time to import, and memory.
+This module is imported only in that case, because the client of such a server costs start time and memory.
 """
 
 from __future__ import annotations
@@ -25,49 +25,49 @@ OWN = CertificateOptionNames("storageCert", "storageKey", "storageKeyPassword")
 
 
 class SharedConfiguration:
-    """What takes the place of a source and a keeper, where replicas share them."""
+    """Makes the source and the document storage of replicas that share a configuration."""
 
     def __init__(
-        self, plan: ProxySetup, store: ServerStore, key: str, holder: Holder[Snapshot], draw: Callable[[], float]
+        self, setup: ProxySetup, store: ServerStore, key: str, holder: Holder[Snapshot], draw: Callable[[], float]
     ) -> None:
-        """Take what is common to the parts of a supply; `key` is that of the configuration (`storage_key`)."""
-        options, clock = plan.options, plan.clock
+        """Take the parts of a proxy. `key` is the key of the configuration (`storage_key`)."""
+        options, clock = setup.options, setup.clock
 
-        def age() -> float | None:
-            return None if holder.checked is None else clock.monotonic() - holder.checked
+        def get_age() -> float | None:
+            return None if holder.checked_at is None else clock.monotonic() - holder.checked_at
 
-        self._plan = plan
+        self._setup = setup
         self._store = store
         self._key = key
         self.fleet = Fleet(
             Post(store.client, options.storage_prefix, key, options.lease_time),
-            Neighbours(lambda: holder.ready, age, lambda: holder.state == State.REJECTED),
+            Neighbours(lambda: holder.is_ready, get_age, lambda: holder.state == State.REJECTED),
             clock=clock,
-            log=plan.log,
+            log=setup.log,
             draw=draw,
             lease_ms=options.lease_time,
             spread_ms=options.refresh_interval,
         )
 
-    def source(self, inner: Source) -> Source:
-        """Return where documents come from, if `inner` is where the upstream's do."""
-        return FleetSource(inner, self.fleet, self._plan.clock, self._plan.options.storage_timeout / 1000)
+    def make_source(self, inner: Source) -> Source:
+        """Return the shared source of documents; `inner` is the source of the upstream's."""
+        return FleetSource(inner, self.fleet, self._setup.clock, self._setup.options.storage_timeout / 1000)
 
-    def document_storage(self) -> DocumentStorage:
-        """Return what keeps the configuration."""
-        return SharedDocumentStorage(self.fleet, self._store, self._key, self._plan.log)
+    def make_document_storage(self) -> DocumentStorage:
+        """Return the storage of the configuration."""
+        return SharedDocumentStorage(self.fleet, self._store, self._key, self._setup.log)
 
 
 def make_store(options: ProxyOptions, server: Server) -> ServerStore:
-    """Return what is kept on the storage server. Raises ConfigurationError where a file of certificates cannot be used."""
+    """Return the store on a storage server. Raises ConfigurationError if a file of certificates cannot be used."""
     password = options.storage_password or server.password
-    known = replace(server, password=password)
-    context = tls_context(options) if server.tls else None
-    return ServerStore(Client(Access(known, context, options.storage_timeout / 1000)), options.storage_prefix)
+    server = replace(server, password=password)
+    context = make_tls_context(options) if server.tls else None
+    return ServerStore(Client(Access(server, context, options.storage_timeout / 1000)), options.storage_prefix)
 
 
-def tls_context(options: ProxyOptions) -> ssl.SSLContext:
-    """Return the TLS settings towards the storage server. Raises ConfigurationError where a file cannot be used."""
+def make_tls_context(options: ProxyOptions) -> ssl.SSLContext:
+    """Return the TLS context for the storage server. Raises ConfigurationError if a file cannot be used."""
     context = ssl.create_default_context()
     context.load_verify_locations(certifi.where())
     if options.storage_ca is not None:

@@ -1,9 +1,9 @@
-"""One running proxy in one process: the side that faces the upstream and the side that faces callers, around one holder.
+"""One running proxy in one process: the upstream side and the callers' side, around one holder.
 
-    upstream ─→ supply ─→ holder ─→ service
-                   └── counters ←──────┘
+    upstream ─→ upstream_sync ─→ holder ─→ service
+                      └── counters ←──────────┘
 
-With several workers the parent has the first side (`serve_workers`), each worker the second (`worker`).
+With several workers, the parent has the upstream side (`serve_workers`) and each worker the callers' side (`worker`).
 """
 
 from __future__ import annotations
@@ -12,122 +12,128 @@ from functools import cached_property, partial
 from random import Random
 
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.proxy.api.prometheus import Elsewhere, exposition
+from flagsvc.proxy.api.prometheus import FetchMetrics, exposition
 from flagsvc.proxy.api.readiness import Readiness
 from flagsvc.proxy.api.routes import ADMIN
 from flagsvc.proxy.api.samples import Loops, ReplicaStatus, Sources, no_loops, readings
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.configuration import Holder
-from flagsvc.proxy.setup import ProxySetup, survived
+from flagsvc.proxy.setup import ProxySetup, count_loop_restarts
 from flagsvc.proxy.upstream_sync import UpstreamSync
 from flagsvc.proxy.usage import UsageCounters
 
 
 class ProxyRuntime(UpstreamSync):
-    """The parts of one application in one loop. `previous` lends what it served and counted: a new loop begins warm."""
+    """The parts of one application in one event loop. It takes over configuration and counts of a `previous` runtime."""
 
-    def __init__(self, plan: ProxySetup, previous: ProxyRuntime | None = None) -> None:
+    def __init__(self, setup: ProxySetup, previous: ProxyRuntime | None = None) -> None:
         holder: Holder[Snapshot] = Holder()
-        super().__init__(plan, holder, make_counters(plan, holder), Random())
-        self.plan = plan
+        super().__init__(setup, holder, make_counters(setup, holder), Random())
+        self.setup = setup
         self.service = make_service(
-            plan, self.holder, self.counters, self.random, loops=self.restarts, fleet=self.fleet
+            setup, self.holder, self.counters, self.random, loops=self.restarts, fleet=self.fleet
         )
         if previous is not None:
             self.inherit(previous)
 
     def restarts(self) -> dict[str, int]:
-        """Return how often each loop of the process failed for a reason nobody thought of and was started again."""
-        return {**super().restarts(), **survived(self.plan)}
+        """Return how often each loop of the process was restarted after an unexpected failure, by name."""
+        return {**super().restarts(), **count_loop_restarts(self.setup)}
 
     @cached_property
     def operators(self) -> Service:
-        """The HTTP contract of the operators' own address."""
-        return make_operators(self.plan, self.service.sources, self.service.standing)
+        """The HTTP service of the operators' address."""
+        return make_operators_service(self.setup, self.service.sources, self.service.readiness)
 
     def inherit(self, previous: ProxyRuntime) -> None:
-        """Take over what another loop's world served, and the counts it could not send."""
+        """Take over the configuration that another runtime served, and the counts that it has not sent."""
         served, document = previous.holder.current, previous.holder.document
         if served is not None and document is not None:
             self.holder.replace(served, document, previous.holder.problems)
-            self.holder.checked, self.holder.last_fetch_ms = previous.holder.checked, previous.holder.last_fetch_ms
-        counted = previous.counters.drain()
-        if counted is not None:
-            self.counters.merge(counted)
+            self.holder.checked_at, self.holder.last_fetch_ms = (
+                previous.holder.checked_at,
+                previous.holder.last_fetch_ms,
+            )
+        bucket = previous.counters.drain()
+        if bucket is not None:
+            self.counters.merge(bucket)
 
-    def renew(self, plan: ProxySetup) -> None:
-        """Work with the keys and tokens of this plan from now on."""
-        self.service.keys.replace(plan.serving.client_keys, plan.serving.server_tokens)
-        self.renew_token(plan.options)
-
-
-def make_counters(plan: ProxySetup, holder: Holder[Snapshot]) -> UsageCounters:
-    """Return counters of the toggles that are served."""
-    most, most_bytes = plan.options.metrics_buffer, plan.options.metrics_buffer_bytes
-    return UsageCounters(partial(names_of, holder), plan.clock.now, most=most, most_bytes=most_bytes)
+    def renew(self, setup: ProxySetup) -> None:
+        """Use the keys and tokens of this setup from now on."""
+        self.service.keys.replace(setup.service_settings.client_keys, setup.service_settings.server_tokens)
+        self.renew_token(setup.options)
 
 
-def names_of(holder: Holder[Snapshot]) -> dict[str, frozenset[str]]:
-    """Return the toggles that are served, by name the names of their variants."""
+def make_counters(setup: ProxySetup, holder: Holder[Snapshot]) -> UsageCounters:
+    """Return usage counters for the toggles that are served."""
+    most, most_bytes = setup.options.metrics_buffer, setup.options.metrics_buffer_bytes
+    return UsageCounters(partial(served_names, holder), setup.clock.now, most=most, most_bytes=most_bytes)
+
+
+def served_names(holder: Holder[Snapshot]) -> dict[str, frozenset[str]]:
+    """Return the names of the served toggles, each with the names of its variants."""
     snapshot = holder.current
     return {} if snapshot is None else snapshot.names
 
 
 def make_service(
-    plan: ProxySetup,
+    setup: ProxySetup,
     holder: Holder[Snapshot],
     counters: UsageCounters,
     random: Random,
-    elsewhere: Elsewhere | None = None,
+    fetch_metrics: FetchMetrics | None = None,
     loops: Loops = no_loops,
     fleet: ReplicaStatus | None = None,
 ) -> Service:
-    """Return the HTTP contract over these parts; `elsewhere` gives the metrics of all processes, `loops` what befell theirs."""
+    """Return the HTTP service of these parts.
+
+    `fetch_metrics` returns the metrics of all processes, if there are several. `loops` returns the restarts of loops by name.
+    """
     return Service(
-        plan.serving,
+        setup.service_settings,
         holder=holder,
         usage=counters,
-        log=plan.serving_log,
-        clock=plan.clock,
-        enrichers=plan.enrichers.functions,
+        log=setup.service_log,
+        clock=setup.clock,
+        enrichers=setup.enrichers.functions,
         random=random,
-        elsewhere=elsewhere,
+        fetch_metrics=fetch_metrics,
         loops=loops,
         fleet=fleet,
     )
 
 
-def make_operators(
-    plan: ProxySetup, sources: Sources, standing: Readiness, elsewhere: Elsewhere | None = None
+def make_operators_service(
+    setup: ProxySetup, sources: Sources, readiness: Readiness, fetch_metrics: FetchMetrics | None = None
 ) -> Service:
-    """Return the HTTP contract of the operators' own address.
+    """Return the HTTP service of the operators' address.
 
-    `standing` is that of the callers' side, `elsewhere` gives the metrics of all processes where there are several. No browser has
-    any business here: there is no CORS.
+    `readiness` is that of the callers' side, and `fetch_metrics` returns the metrics of all processes, if there are several. There
+    is no CORS, because no browser uses this address.
     """
-    serving = plan.serving
+    callers = setup.service_settings
 
-    async def text() -> bytes:
+    async def own_metrics() -> bytes:
         return exposition(sources, readings(sources))
 
     settings = ServiceSettings(
         client_keys=(),
-        base_path=serving.base_path,
+        base_path=callers.base_path,
         cors_origin=(),
         cors_exposed_headers=(),
-        header_limit=serving.header_limit,
-        query_limit=serving.query_limit,
+        header_limit=callers.header_limit,
+        query_limit=callers.query_limit,
         answer_cache_bytes=0,
-        access_log=serving.access_log,
+        access_log=callers.access_log,
     )
     return Service(
         settings,
         holder=sources.holder,
         usage=sources.usage,
-        log=plan.serving_log,
-        clock=plan.clock,
-        elsewhere=elsewhere or text,
+        log=setup.service_log,
+        clock=setup.clock,
+        fetch_metrics=fetch_metrics or own_metrics,
         rows=ADMIN,
-        standing=standing,
+        readiness=readiness,
     )

@@ -1,7 +1,7 @@
-"""What an application is made of that lasts: options, logger, extensions, names, and what compiling needs.
+"""The lasting parts of an application: options, logger, extensions, identity, and the settings of engine and service.
 
-Made once and without a running loop: every mistake in options and extension files shows here. `world` makes of it
-what runs in one loop.
+They are made once, without a running loop, so that every mistake in options and extension files is found here. `runtime` builds
+from them what runs in one loop.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ RENAMED = {
     "base_path": "proxy_base_path",
     "server_tokens": "exp_server_side_sdk_config_tokens",
 }
-"""Field of ServiceSettings → option, where the two have different names."""
+"""Field of ServiceSettings → field of the option, where the two have different names."""
 
 
-class Restarting(Protocol):
-    """Loops that survive faults."""
+class RestartCounter(Protocol):
+    """Loops that are restarted when they fail."""
 
     @property
     def restarts(self) -> int:
-        """How many they have survived."""
+        """The number of restarts."""
 
 
 @dataclass(frozen=True)
 class ProxySetup:
-    """The lasting parts of one application. Nothing in it is bound to a loop; two plans share nothing.
+    """The lasting parts of one application. Nothing in it is bound to an event loop, and two setups share nothing.
 
-    `serving_log` is the logger of the HTTP contract: with an access log it also writes at level info, whatever logLevel is; neither
-    logger writes what is in `secrets`. `loops` are those of this process beside what is made of the plan, by name.
+    `service_log` is the logger of the HTTP service. If there is an access log, it writes at level info too, whatever logLevel is.
+    Both loggers mask `secrets`. `loops` are other loops of this process, by name, whose restarts are reported.
     """
 
     options: ProxyOptions
@@ -56,59 +56,69 @@ class ProxySetup:
     identity: Identity
     strategies: Strategies
     enrichers: Enrichers
-    compiling: CompileOptions
-    serving: ServiceSettings
-    serving_log: Logger
+    compile_options: CompileOptions
+    service_settings: ServiceSettings
+    service_log: Logger
     secrets: Secrets
-    loops: dict[str, Restarting] = field(default_factory=dict)
+    loops: dict[str, RestartCounter] = field(default_factory=dict)
 
 
-def make_setup(options: ProxyOptions, *, again: bool = False) -> ProxySetup:
-    """Return the plan of an application with these options; `again` in a process whose parent has made it, and has warned.
+def make_setup(options: ProxyOptions, *, is_worker: bool = False) -> ProxySetup:
+    """Return the setup of an application with these options. `is_worker` skips checks and warnings that the parent has done.
 
-    Raises ExtensionError, one line for each file or object of custom strategies or enrichers that cannot be used.
-    Raises ConfigurationError for certificates towards the upstream that cannot.
+    Raises ExtensionError, with one line for each file or object of custom strategies or enrichers that cannot be used. Raises
+    ConfigurationError for certificates towards the upstream that cannot be used.
     """
     clock = SystemClock()
     secrets = Secrets(secrets_of(options))
-    log = logger_of(options, clock, options.log_level, secrets)
-    apart = options.access_log and options.log_level != "debug"
-    serving_log = logger_of(options, clock, "info", secrets) if apart else log
-    if not again:
+    log = make_logger(options, clock, options.log_level, secrets)
+    is_separate = options.access_log and options.log_level != "debug"
+    service_log = make_logger(options, clock, "info", secrets) if is_separate else log
+    if not is_worker:
         make_trust(options).check()
     strategies, enrichers = load_extensions(options)
-    for name in () if again else sorted(strategies.by_name.keys() & STRATEGIES.keys()):
+    for name in () if is_worker else sorted(strategies.by_name.keys() & STRATEGIES.keys()):
         log.warn("a custom strategy takes the place of the built-in one of its name", strategy=name)
     identity = Identity(options.flagsvc_app_name, options.flagsvc_instance_id)
-    compiling, serving = compile_options(options, strategies), service_settings(options, strategies)
-    return ProxySetup(options, clock, log, identity, strategies, enrichers, compiling, serving, serving_log, secrets)
+    return ProxySetup(
+        options,
+        clock,
+        log,
+        identity,
+        strategies,
+        enrichers,
+        make_compile_options(options, strategies),
+        make_service_settings(options, strategies),
+        service_log,
+        secrets,
+    )
 
 
-def survived(plan: ProxySetup) -> dict[str, int]:
-    """Return how many faults the loops beside what is made of the plan have survived, by name."""
-    return {name: loop.restarts for name, loop in plan.loops.items()}
+def count_loop_restarts(setup: ProxySetup) -> dict[str, int]:
+    """Return the restarts of the setup's `loops`, by name."""
+    return {name: loop.restarts for name, loop in setup.loops.items()}
 
 
-def renewed(plan: ProxySetup, options: ProxyOptions) -> ProxySetup:
-    """Return the plan with other keys and tokens; its loggers, which both plans have, write none of them."""
-    plan.secrets.add(secrets_of(options))
-    return replace(plan, options=options, serving=service_settings(options, plan.strategies))
+def renew_setup(setup: ProxySetup, options: ProxyOptions) -> ProxySetup:
+    """Return the setup with other keys and tokens. The loggers, which both setups share, mask the new ones as well."""
+    setup.secrets.add(secrets_of(options))
+    return replace(setup, options=options, service_settings=make_service_settings(options, setup.strategies))
 
 
-def logger_of(options: ProxyOptions, clock: Clock, level: str, secrets: Secrets) -> Logger:
-    """Return the logger that the options ask for, at `level` and above."""
+def make_logger(options: ProxyOptions, clock: Clock, level: str, secrets: Secrets) -> Logger:
+    """Return the logger of the options, which writes at `level` and above."""
     return build_logger(options.logger, level=level, as_json=options.use_json_logger, clock=clock, secrets=secrets)
 
 
 def make_trust(options: ProxyOptions) -> Trust:
-    """Return whom connections to the upstream trust, and as whom they show themselves."""
+    """Return the trusted authorities and the client certificate for connections to the upstream."""
     cert, key, password = options.upstream_cert, options.upstream_key, options.upstream_key_password
     own = None if cert is None else CertificateFiles(OWN, cert, key, password)
     return Trust(options.http_options_reject_unauthorized, options.upstream_ca, own)
 
 
 def load_extensions(options: ProxyOptions) -> tuple[Strategies, Enrichers]:
-    """Return the custom strategies and enrichers; what is wrong with either is told together."""
+    """Return the custom strategies and enrichers. Raises ExtensionError with the problems of both."""
     problems: list[str] = []
 
     def attempt(load: Callable[[Iterable[object]], T], sources: Iterable[object]) -> T:
@@ -125,8 +135,8 @@ def load_extensions(options: ProxyOptions) -> tuple[Strategies, Enrichers]:
     return strategies, enrichers
 
 
-def compile_options(options: ProxyOptions, strategies: Strategies) -> CompileOptions:
-    """Return what the engine needs to know beside a document."""
+def make_compile_options(options: ProxyOptions, strategies: Strategies) -> CompileOptions:
+    """Return the options of the engine's compiler."""
     return CompileOptions(
         hash_encoding=options.hash_encoding,
         hostname=host_name(os.environ),
@@ -138,8 +148,8 @@ def compile_options(options: ProxyOptions, strategies: Strategies) -> CompileOpt
     )
 
 
-def service_settings(options: ProxyOptions, strategies: Strategies) -> ServiceSettings:
-    """Return what the HTTP contract needs to know of the options."""
+def make_service_settings(options: ProxyOptions, strategies: Strategies) -> ServiceSettings:
+    """Return the settings of the HTTP service."""
     names = [each.name for each in fields(ServiceSettings)]
     values = {name: getattr(options, RENAMED.get(name, name)) for name in names}
     return ServiceSettings(**values | {"custom_strategies": tuple(strategies.by_name)})

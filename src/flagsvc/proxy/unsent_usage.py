@@ -1,4 +1,4 @@
-"""Where usage metrics wait that could not be sent: beside the configuration, in whatever storage that has
+"""The store of usage metrics that could not be sent: in the same storage as the configuration
 (docs/decisions/0030-usage-is-never-lost.md).
 """
 
@@ -13,21 +13,22 @@ from flagsvc.proxy.usage import RecordStore, UnsentUsage
 from flagsvc.settings.options import ProxyOptions
 
 
-def make_unsent_usage(plan: ProxySetup, provider: StorageProvider) -> UnsentUsage | None:
-    """Return what keeps usage metrics in a storage, None where nothing is stored."""
-    options = plan.options
+def make_unsent_usage(setup: ProxySetup, provider: StorageProvider) -> UnsentUsage | None:
+    """Return the store of unsent usage metrics, or None if nothing is stored."""
+    options = setup.options
     record_store = make_record_store(provider, make_usage_key(options), options.flagsvc_instance_id)
-    # a post on its way is waited for before the record is written anew
-    pace = max(options.metrics_interval, options.upstream_timeout)
-    return None if record_store is None else UnsentUsage(record_store, clock=plan.clock, log=plan.log, interval_ms=pace)
+    # not shorter than the timeout: a request that is being sent must end before the record is written again
+    interval_ms = max(options.metrics_interval, options.upstream_timeout)
+    if record_store is None:
+        return None
+    return UnsentUsage(record_store, clock=setup.clock, log=setup.log, interval_ms=interval_ms)
 
 
 def make_usage_key(options: ProxyOptions) -> str:
-    """Return the name under which counts are stored that may be sent by whoever has these options: a digest of all that decides
-    where the upstream books them.
+    """Return the name under which unsent counts are stored: a digest of the options that decide where the upstream adds them.
 
-    Of the token that is its scope, `project:environment`, where it has one: counts that wait because a token is no longer taken are
-    sent with the one that replaces it.
+    Any process with the same options may send these counts. Of a token only its scope counts, `project:environment`, if it has one.
+    So counts that wait because a token is no longer accepted are sent with its replacement.
     """
     token = options.flagsvc_api_token
     identity = ["usage", options.flagsvc_url, scope_of(token) or token, options.flagsvc_app_name]
@@ -35,13 +36,16 @@ def make_usage_key(options: ProxyOptions) -> str:
 
 
 def scope_of(token: str) -> str:
-    """Return what of a token is no secret, `project:environment.`; empty where it has no such part."""
+    """Return the part of a token that is not secret, `project:environment.`; an empty text if it has none."""
     scope, dot, _ = token.partition(".")
     return scope + dot if dot and ":" in scope else ""
 
 
 def make_record_store(provider: StorageProvider, key: str, instance_id: str) -> RecordStore | None:
-    """Return the records of usage metrics in a storage: those of its `record_store(key)` where it has one, else a single one."""
+    """Return the store of usage records in a storage; None if nothing is stored.
+
+    A provider with a method `record_store(key)` returns its own; any other provider keeps a single record.
+    """
     if isinstance(provider, NoStore):
         return None
     if isinstance(provider, FileStore):

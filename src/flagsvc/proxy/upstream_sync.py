@@ -1,10 +1,10 @@
-"""The side of a proxy that faces the upstream: what fetches, stores and replaces the configuration, and what sends usage.
+"""The upstream side of a proxy: fetches, stores and replaces the configuration, and sends usage metrics.
 
     source ─→ poller ─→ holder        counters ─→ reporter ─→ upstream
-                 └→ keeper (storage)
+                 └→ document storage
 
-An upstream that is a file has no one to register with or to send usage to, and needs no storage: it is there after a restart
-as it was before.
+If the upstream is a file, there is no registration and no usage report. It also needs no storage, since the file survives a
+restart.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from flagsvc.engine.parse import wanted
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.client.addresses import shown
 from flagsvc.proxy.configuration import Holder, Poller, Preparer, Source, State, file_path, is_file_url
-from flagsvc.proxy.configuration.prepare import Wanted
+from flagsvc.proxy.configuration.prepare import FeatureFilter
 from flagsvc.proxy.configuration.sources import BootstrapSource, FileSource, HttpSource
 from flagsvc.proxy.configuration.stores import (
     DocumentStorage,
@@ -31,7 +31,7 @@ from flagsvc.proxy.configuration.stores import (
     storage_at,
     storage_key,
 )
-from flagsvc.proxy.configuration.stores.provider import in_thread
+from flagsvc.proxy.configuration.stores.provider import run_in_thread
 from flagsvc.proxy.setup import ProxySetup, make_trust
 from flagsvc.proxy.unsent_usage import make_unsent_usage, scope_of
 from flagsvc.proxy.upstream import Limits, Outbound, Upstream, UpstreamOptions
@@ -47,60 +47,65 @@ ORIGINS: dict[str, str] = {
     State.RESTORED: "storage, the upstream has not answered yet",
     State.BOOTSTRAPPED: "the bootstrap document, the upstream has not answered yet",
 }
-"""What is said of where the configuration came from; in any other state it is the upstream's."""
+"""State → where the configuration came from, in words. In any other state it came from the upstream."""
 STOP_S = 8.0
-"""Seconds that stopping may take at most, the last metrics and the last write to storage included."""
+"""The most seconds that stopping may take, including the last usage metrics and the last write to storage."""
 
 
 class UpstreamSync:
-    """Keeps `holder` current and sends what `counters` have, from `start` to `stop`, in one loop."""
+    """Keeps `holder` current and sends the counts of `counters`, from `start` to `stop`, in one event loop."""
 
     def __init__(
         self,
-        plan: ProxySetup,
+        setup: ProxySetup,
         holder: Holder[Snapshot],
         counters: UsageCounters,
         random: Random,
         prepare: Preparer[Snapshot] | None = None,
     ) -> None:
-        """Take where the configuration goes and where counts come from; `prepare` makes documents ready, by default just here."""
-        self.options = plan.options
-        self.token = plan.options.flagsvc_api_token
-        self.log = plan.log
+        """Take the holder to fill and the counters to send.
+
+        `prepare` compiles documents; the default does so only in this process.
+        """
+        self.options = setup.options
+        self.token = setup.options.flagsvc_api_token
+        self.log = setup.log
         self.random = random
         self.holder = holder
         self.counters = counters
-        self.storage = make_storage(plan.options)
-        self.storage_key = make_storage_key(plan.options)
-        self.shared = make_shared(plan, self.storage, self.storage_key, holder, random.random)
+        self.storage = make_storage(setup.options)
+        self.storage_key = make_storage_key(setup.options)
+        self.shared = make_shared(setup, self.storage, self.storage_key, holder, random.random)
         self.fleet = None if self.shared is None else self.shared.fleet
-        self.upstream = None if is_file_url(plan.options.flagsvc_url) else make_upstream(plan)
+        self.upstream = None if is_file_url(setup.options.flagsvc_url) else make_upstream(setup)
         self.http = None if self.upstream is None else HttpSource(self.upstream)
         shared = self.shared
         self.document_storage = (
-            DocumentStorage(self.storage, self.storage_key, plan.log) if shared is None else shared.document_storage()
+            DocumentStorage(self.storage, self.storage_key, setup.log)
+            if shared is None
+            else shared.make_document_storage()
         )
-        self.poller = self.make_poller(plan, prepare or make_preparer(plan))
-        self.reporter = None if self.upstream is None else self.make_reporter(plan, self.upstream)
-        self.looking: asyncio.Task[None] | None = None
+        self.poller = self.make_poller(setup, prepare or make_preparer(setup))
+        self.reporter = None if self.upstream is None else self.make_reporter(setup, self.upstream)
+        self.folder_check: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Start polling, registering and sending in the running loop."""
+        """Start to poll, to register and to send usage metrics, in the running loop."""
         if self.fleet is not None:
             self.fleet.start()
         self.poller.start()
         if isinstance(self.storage, FileStore):
-            self.looking = asyncio.create_task(look_at(self.storage, self.log))
+            self.folder_check = asyncio.create_task(warn_if_exposed(self.storage, self.log))
         if self.reporter is not None:
             self.reporter.start()
 
     async def stop(self) -> None:
-        """End every loop, send the last usage metrics, finish writing to storage, close the connections.
+        """Stop every loop, send the last usage metrics, finish writes to storage, and close the connections.
 
-        Each is done whatever happens to the others, all within a bound.
+        Each step is done even if another one fails, and all within STOP_S seconds.
         """
-        if self.looking is not None:
-            self.looking.cancel()
+        if self.folder_check is not None:
+            self.folder_check.cancel()
         parts = [self.poller.stop(), *([] if self.reporter is None else [self.reporter.stop()])]
         tasks = [asyncio.ensure_future(part) for part in parts]
         try:
@@ -119,16 +124,17 @@ class UpstreamSync:
                 await self.fleet.stop()
 
     def restarts(self) -> dict[str, int]:
-        """Return how often each loop failed for a reason nobody thought of and was started again."""
+        """Return how often each loop was restarted after an unexpected failure, by name."""
         usage = {} if self.reporter is None else {"usage": self.reporter.restarts}
         fleet = {} if self.fleet is None else {"fleet": self.fleet.restarts}
         return {"polling": self.poller.restarts, **usage, **fleet}
 
     def renew_token(self, options: ProxyOptions) -> None:
-        """Ask the upstream with the token of these options from now on, and at once if it is another one.
+        """Use the token of these options for the upstream from now on, and poll immediately if it is a new one.
 
-        What it gives is kept under that token's name. A fleet keeps its name, which all its replicas know, until they start again.
-        A token of another project or environment is not taken: what was counted, and what a fleet shares, are of this one.
+        The configuration is then stored under the new token's key. A fleet keeps its key, which all replicas know, until
+        they restart. A token of another project or environment is refused: the counts, and what a fleet shares, belong to
+        the present one.
         """
         token = options.flagsvc_api_token
         old, new = scope_of(self.token), scope_of(token)
@@ -144,80 +150,80 @@ class UpstreamSync:
         else:
             self.fleet.news.set()
 
-    def look_again(self) -> None:
-        """Ask the upstream at once, whatever pause it has asked for; in a fleet whoever asks for all does."""
+    def poll_now(self) -> None:
+        """Poll the upstream now, whatever pause it has asked for. In a fleet, the replica that polls for all does so."""
         if self.http is not None:
-            self.http.look_again()
+            self.http.poll_now()
             if self.fleet is not None:
                 self.fleet.news.set()
 
     def summary(self) -> str:
-        """Return how many toggles are served and where they came from, in words."""
+        """Return a text with the number of served toggles and where they came from."""
         served = self.holder.current
         count = 0 if served is None else len(served.names)
         origin = ORIGINS.get(self.holder.state) or shown(self.options.flagsvc_url)
         return f"{count} toggle{'' if count == 1 else 's'} from {origin}"
 
-    def make_poller(self, plan: ProxySetup, prepare: Preparer[Snapshot]) -> Poller[Snapshot]:
+    def make_poller(self, setup: ProxySetup, prepare: Preparer[Snapshot]) -> Poller[Snapshot]:
         """Return the loop that keeps the configuration current."""
-        options, source = plan.options, make_source(plan, self.http)
+        options, source = setup.options, make_source(setup, self.http)
         return Poller(
-            source if self.shared is None else self.shared.source(source),
+            source if self.shared is None else self.shared.make_source(source),
             self.holder,
             prepare,
             self.document_storage,
-            clock=plan.clock,
-            log=plan.log,
+            clock=setup.clock,
+            log=setup.log,
             draw=self.random.random,
             refresh_ms=options.refresh_interval,
-            bootstrap=make_bootstrap(plan),
+            bootstrap=make_bootstrap(setup),
         )
 
-    def make_reporter(self, plan: ProxySetup, upstream: Upstream) -> Reporter:
-        """Return what registers and sends usage metrics."""
+    def make_reporter(self, setup: ProxySetup, upstream: Upstream) -> Reporter:
+        """Return the reporter, which registers the proxy and sends usage metrics."""
         return Reporter(
             self.counters,
             upstream,
-            plan.identity,
-            clock=plan.clock,
-            log=plan.log,
+            setup.identity,
+            clock=setup.clock,
+            log=setup.log,
             draw=self.random.random,
-            interval_ms=plan.options.metrics_interval,
-            jitter_ms=plan.options.metrics_jitter,
-            batch=plan.options.metrics_batch,
-            unsent_usage=make_unsent_usage(plan, self.storage),
-            custom_strategies=list(plan.strategies.by_name),
+            interval_ms=setup.options.metrics_interval,
+            jitter_ms=setup.options.metrics_jitter,
+            batch=setup.options.metrics_batch,
+            unsent_usage=make_unsent_usage(setup, self.storage),
+            custom_strategies=list(setup.strategies.by_name),
             synchronised=self.holder.wait_synchronised,
         )
 
 
-async def look_at(store: FileStore, log: Logger) -> None:
-    """Say so where others can write what is served, or everybody can read it."""
-    mode = await in_thread(store.exposed)
+async def warn_if_exposed(store: FileStore, log: Logger) -> None:
+    """Log a warning if other users can write to the storage folder, or all users can read it."""
+    mode = await run_in_thread(store.find_exposed_mode)
     if mode is not None:
         remedy = f"chmod 0700 {store.folder}"
         log.warn("the storage folder is open to others", folder=str(store.folder), mode=f"{mode:04o}", remedy=remedy)
 
 
-def make_preparer(plan: ProxySetup) -> Preparer[Snapshot]:
-    """Return what makes documents ready to be served."""
-    return Preparer(Compiler(plan.compiling), make_wanted(plan.options))
+def make_preparer(setup: ProxySetup) -> Preparer[Snapshot]:
+    """Return the preparer, which compiles documents."""
+    return Preparer(Compiler(setup.compile_options), make_feature_filter(setup.options))
 
 
-def make_wanted(options: ProxyOptions) -> Wanted | None:
-    """Return what tells which features belong to this proxy; None: all of them."""
+def make_feature_filter(options: ProxyOptions) -> FeatureFilter | None:
+    """Return a function that tells whether a feature belongs to this proxy's project and name prefix; None for all features."""
     project, prefix = options.project_name, options.name_prefix
     return partial(wanted, project=project, name_prefix=prefix) if project or prefix else None
 
 
-def make_upstream(plan: ProxySetup) -> Upstream:
-    """Return the session with the upstream server; nothing is opened yet."""
-    options = plan.options
+def make_upstream(setup: ProxySetup) -> Upstream:
+    """Return the session with the upstream server. It opens no connection yet."""
+    options = setup.options
     seconds = options.upstream_timeout / 1000
     given = UpstreamOptions(
         url=options.flagsvc_url,
         token=options.flagsvc_api_token,
-        identity=plan.identity,
+        identity=setup.identity,
         refresh_interval=options.refresh_interval,
         metrics_interval=options.metrics_interval,
         project=options.project_name,
@@ -228,7 +234,7 @@ def make_upstream(plan: ProxySetup) -> Upstream:
         limits=Limits(step_s=seconds, total_s=seconds),
         retry_after_limit_s=options.retry_after_limit / 1000,
     )
-    return Upstream(given, clock=plan.clock, log=plan.log)
+    return Upstream(given, clock=setup.clock, log=setup.log)
 
 
 def make_outbound(options: ProxyOptions) -> Outbound:
@@ -236,17 +242,17 @@ def make_outbound(options: ProxyOptions) -> Outbound:
     return Outbound(options.http_proxy, options.https_proxy, options.no_proxy)
 
 
-def make_source(plan: ProxySetup, http: HttpSource | None) -> Source:
-    """Return where documents come from: the upstream server, or the file that stands for it."""
+def make_source(setup: ProxySetup, http: HttpSource | None) -> Source:
+    """Return the source of documents: the upstream server, or the file that replaces it."""
     if http is not None:
         return http
-    options = plan.options
-    return FileSource(file_path(options.flagsvc_url), clock=plan.clock, refresh_ms=options.refresh_interval)
+    options = setup.options
+    return FileSource(file_path(options.flagsvc_url), clock=setup.clock, refresh_ms=options.refresh_interval)
 
 
-def make_bootstrap(plan: ProxySetup) -> Source | None:
-    """Return where the document to begin with comes from, if anywhere (specification: expBootstrap)."""
-    options = plan.options
+def make_bootstrap(setup: ProxySetup) -> Source | None:
+    """Return the source of the first document, or None (specification: expBootstrap)."""
+    options = setup.options
     if options.exp_bootstrap_url is None:
         return None
     return BootstrapSource(
@@ -254,12 +260,12 @@ def make_bootstrap(plan: ProxySetup) -> Source | None:
         authorization=options.exp_bootstrap_authorization,
         trust=make_trust(options).nameless,
         outbound=make_outbound(options),
-        clock=plan.clock,
+        clock=setup.clock,
     )
 
 
 def make_storage(options: ProxyOptions) -> StorageProvider:
-    """Return where the configuration survives a restart."""
+    """Return the storage in which the configuration survives a restart."""
     if options.storage_provider is not None:
         provider: StorageProvider = options.storage_provider
         return provider
@@ -274,19 +280,19 @@ def make_storage(options: ProxyOptions) -> StorageProvider:
 
 
 def make_shared(
-    plan: ProxySetup, storage: StorageProvider, key: str, holder: Holder[Snapshot], draw: Callable[[], float]
+    setup: ProxySetup, storage: StorageProvider, key: str, holder: Holder[Snapshot], draw: Callable[[], float]
 ) -> SharedConfiguration | None:
-    """Return what replicas share that keep their configuration on one server, None where it is kept elsewhere."""
-    if server_at(plan.options.storage) is None:
+    """Return the shared parts of replicas that keep their configuration on one server; None for any other storage."""
+    if server_at(setup.options.storage) is None:
         return None
     from flagsvc.proxy.replicas import ServerStore
     from flagsvc.proxy.replication import SharedConfiguration
 
-    return SharedConfiguration(plan, storage, key, holder, draw) if isinstance(storage, ServerStore) else None
+    return SharedConfiguration(setup, storage, key, holder, draw) if isinstance(storage, ServerStore) else None
 
 
 def make_storage_key(options: ProxyOptions) -> str:
-    """Return the name under which this configuration, and no other, is stored."""
+    """Return the key under which only this configuration is stored."""
     return storage_key(
         url=options.flagsvc_url,
         token=options.flagsvc_api_token,

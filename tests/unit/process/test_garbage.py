@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 
-from flagsvc.process.garbage import EVERY, sparing_collector
+from flagsvc.process.garbage import UNFREEZE_EVERY, freeze_survivors
 
 
 class Ring:
@@ -18,7 +18,7 @@ class Ring:
 def test_what_survived_is_set_aside() -> None:
     """A full collection looks at it once; the younger collections set nothing aside."""
     before = gc.get_freeze_count()
-    with sparing_collector():
+    with freeze_survivors():
         lasting = [Ring() for _ in range(1000)]
         frozen = gc.get_freeze_count()
         assert frozen > before + 1000
@@ -31,7 +31,7 @@ def test_what_survived_is_set_aside() -> None:
 
 def test_garbage_is_found() -> None:
     """What is new at once, what was set aside after some full collections at the latest."""
-    with sparing_collector():
+    with freeze_survivors():
         new, old = Ring(), Ring()
         seen = weakref.ref(new)
         del new
@@ -41,7 +41,7 @@ def test_garbage_is_found() -> None:
         del old
         gc.collect()
         assert gone() is not None
-        for _ in range(EVERY):
+        for _ in range(UNFREEZE_EVERY):
             gc.collect()
         assert gone() is None
 
@@ -50,7 +50,7 @@ def test_nothing_of_it_stays() -> None:
     """Also when what runs in it fails."""
     before = list(gc.callbacks)
     try:
-        with sparing_collector():
+        with freeze_survivors():
             raise ValueError
     except ValueError:
         assert gc.callbacks == before and gc.get_freeze_count() == 0

@@ -28,16 +28,18 @@ def system(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
         (1024, 4096, 500, 500, None),
         (1024, 4096, 896, 896, None),
         (1024, 4096, 897, 897, 1025),
-        (1024, 4096, 10_000, 4096 - limits.RESERVE, 4096),
-        (1024, INFINITE, 10_000, 10_000, 10_000 + limits.RESERVE),
+        (1024, 4096, 10_000, 4096 - limits.RESERVED_FILES, 4096),
+        (1024, INFINITE, 10_000, 10_000, 10_000 + limits.RESERVED_FILES),
         (INFINITE, INFINITE, 10_000, 10_000, None),
-        (64, 64, 10_000, limits.LEAST, 64),
+        (64, 64, 10_000, limits.MIN_CONNECTIONS, 64),
     ],
 )
-def test_room(system: list[tuple[int, int]], soft: int, hard: int, wanted: int, room: int, asked: int | None) -> None:
+def test_available_connections(
+    system: list[tuple[int, int]], soft: int, hard: int, wanted: int, room: int, asked: int | None
+) -> None:
     """More files are asked for where they are needed and allowed; some are kept for all else."""
     system[0] = (soft, hard)
-    assert limits.room(wanted) == room
+    assert limits.available_connections(wanted) == room
     assert system[1:] == ([] if asked is None else [(asked, hard)])
 
 
@@ -48,14 +50,14 @@ def test_a_system_that_refuses(monkeypatch: pytest.MonkeyPatch, system: list[tup
         raise PermissionError
 
     monkeypatch.setattr(limits.resource, "setrlimit", refuse)
-    assert limits.room(10_000) == 1024 - limits.RESERVE
+    assert limits.available_connections(10_000) == 1024 - limits.RESERVED_FILES
 
 
 def test_the_options_are_taken(system: list[tuple[int, int]]) -> None:
     """Each option is a bound of the front, and nothing is said."""
     log = RecordingLog()
     given = options(max_connections=500, header_timeout=1, body_timeout=2, write_timeout=3, keep_alive_timeout=4)
-    made = limits.front_limits(given, log)
+    made = limits.make_connection_limits(given, log)
     assert (made.connections, made.header_s, made.body_s, made.stall_s, made.keep_alive_s) == (500, 1, 2, 3, 4)
     assert log.lines == []
 
@@ -63,7 +65,7 @@ def test_the_options_are_taken(system: list[tuple[int, int]]) -> None:
 def test_a_system_that_allows_less_is_named(system: list[tuple[int, int]]) -> None:
     """One line says how many connections there are room for, and what to do."""
     log = RecordingLog()
-    made = limits.front_limits(options(), log)
-    assert made.connections == 4096 - limits.RESERVE
+    made = limits.make_connection_limits(options(), log)
+    assert made.connections == 4096 - limits.RESERVED_FILES
     [line] = log.lines
     assert "10128 open files" in str(line) and str(made.connections) in str(line)

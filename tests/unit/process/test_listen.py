@@ -12,7 +12,7 @@ import pytest
 
 from flagsvc.core.errors import ListenError
 from flagsvc.process import listen as module
-from flagsvc.process.listen import listen, listen_in_groups, scope, url
+from flagsvc.process.listen import describe_scope, listen, listen_in_groups, listen_url
 from support.needs import missing
 
 
@@ -39,8 +39,8 @@ def test_all_addresses() -> None:
         port = server.getsockname()[1]
         reach(socket.AF_INET, "127.0.0.1", port)
         reach(socket.AF_INET6, "::1", port)
-        assert url([server], None, "/base/proxy") == f"http://localhost:{port}/base/proxy"
-        assert scope([server], None) == " (all addresses, IPv6 and IPv4)"
+        assert listen_url([server], None, "/base/proxy") == f"http://localhost:{port}/base/proxy"
+        assert describe_scope([server], None) == " (all addresses, IPv6 and IPv4)"
 
 
 @pytest.mark.parametrize("error", [errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL])
@@ -58,7 +58,7 @@ def test_ipv4_alone(monkeypatch: pytest.MonkeyPatch, error: int) -> None:
     [server] = listen("", 0)
     with server:
         assert server.family == socket.AF_INET
-        assert scope([server], "") == " (all addresses, IPv4 only)"
+        assert describe_scope([server], "") == " (all addresses, IPv4 only)"
         reach(socket.AF_INET, "127.0.0.1", server.getsockname()[1])
 
 
@@ -76,8 +76,8 @@ def test_one_address() -> None:
     with server:
         port = server.getsockname()[1]
         assert server.getsockname()[0] == "127.0.0.1"
-        assert url([server], "127.0.0.1", "/proxy") == f"http://127.0.0.1:{port}/proxy"
-        assert scope([server], "127.0.0.1") == ""
+        assert listen_url([server], "127.0.0.1", "/proxy") == f"http://127.0.0.1:{port}/proxy"
+        assert describe_scope([server], "127.0.0.1") == ""
 
 
 def test_an_ipv6_address_is_put_in_brackets() -> None:
@@ -86,7 +86,7 @@ def test_an_ipv6_address_is_put_in_brackets() -> None:
         missing("this machine has no IPv6")
     [server] = listen("::1", 0)
     with server:
-        assert url([server], "::1", "") == f"http://[::1]:{server.getsockname()[1]}"
+        assert listen_url([server], "::1", "") == f"http://[::1]:{server.getsockname()[1]}"
 
 
 def resolve_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
@@ -171,7 +171,7 @@ def close(groups: list[list[socket.socket]]) -> None:
 @pytest.mark.parametrize("host", [None, "127.0.0.1", "localhost"])
 def test_groups_share_one_port(host: str | None) -> None:
     """Each process gets sockets of its own for every address, all on one port, and callers reach them."""
-    if not module.SPREADS:
+    if not module.HAS_PORT_BALANCING:
         missing("this system does not spread connections over sockets")
     groups = listen_in_groups(host, 0, 3)
     try:
@@ -189,7 +189,7 @@ def test_groups_share_one_port(host: str | None) -> None:
 
 def test_one_group_where_nothing_is_spread(monkeypatch: pytest.MonkeyPatch) -> None:
     """On other systems all processes share the same sockets."""
-    monkeypatch.setattr(module, "SPREADS", False)
+    monkeypatch.setattr(module, "HAS_PORT_BALANCING", False)
     groups = listen_in_groups("127.0.0.1", 0, 3)
     try:
         assert len(groups) == 1
@@ -199,7 +199,7 @@ def test_one_group_where_nothing_is_spread(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_no_group_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """When one of them cannot be had, those before it are closed."""
-    if not module.SPREADS:
+    if not module.HAS_PORT_BALANCING:
         missing("this system does not spread connections over sockets")
     make, opened = module.listen, list[socket.socket]()
 

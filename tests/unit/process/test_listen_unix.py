@@ -14,7 +14,14 @@ import pytest
 
 from flagsvc.core.errors import ListenError
 from flagsvc.process import listen as module
-from flagsvc.process.listen import clear, listen, listen_in_groups, scope, take, url
+from flagsvc.process.listen import (
+    describe_scope,
+    listen,
+    listen_in_groups,
+    listen_url,
+    remove_stale_socket,
+    serve_socket,
+)
 from flagsvc.process.process import loop_factory
 from flagsvc.settings.table import BY_NAME
 
@@ -44,9 +51,9 @@ def test_the_file_has_its_mode_and_goes_with_the_socket(path: str, mode: str) ->
     with server:
         assert stat.S_IMODE(os.stat(path).st_mode) == int(mode, 8)
         reach(path)
-        assert url([server], f"unix:{path}", "/proxy") == f"http://unix:{path}:/proxy"
-        assert url([server], f"unix:{path}", "/proxy", tls=True) == f"https://unix:{path}:/proxy"
-        assert scope([server], f"unix:{path}") == ""
+        assert listen_url([server], f"unix:{path}", "/proxy") == f"http://unix:{path}:/proxy"
+        assert listen_url([server], f"unix:{path}", "/proxy", tls=True) == f"https://unix:{path}:/proxy"
+        assert describe_scope([server], f"unix:{path}") == ""
     assert not os.path.exists(path)
 
 
@@ -114,7 +121,7 @@ def test_nothing_is_left_where_it_fails(path: str, monkeypatch: pytest.MonkeyPat
     with pytest.raises(ListenError):
         listen(f"unix:{path}", 0)
     monkeypatch.undo()
-    clear(path)
+    remove_stale_socket(path)
     assert not os.path.exists(path)
 
 
@@ -123,7 +130,7 @@ def test_processes_share_one_socket(path: str) -> None:
     groups = listen_in_groups(f"unix:{path}", 0, 3, mode="0600")
     assert len(groups) == 1 and len(groups[0]) == 1
     groups[0][0].close()
-    assert BY_NAME["socketMode"].default == module.MODE
+    assert BY_NAME["socketMode"].default == module.DEFAULT_MODE
 
 
 def there(path: str) -> bool:
@@ -148,7 +155,7 @@ def test_connections_are_taken(path: str, make: object, inherited: bool) -> None
     async def run() -> bytes:
         [sock] = listen(f"unix:{path}", 0)
         given = socket.socket(fileno=os.dup(sock.fileno())) if inherited else sock
-        server = await take(given, Peer)
+        server = await serve_socket(given, Peer)
         reader, writer = await asyncio.open_unix_connection(path)
         said = await reader.read()
         writer.close()

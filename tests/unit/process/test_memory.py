@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flagsvc.process import memory as of
-from flagsvc.process.limits import front_limits
+from flagsvc.process.limits import make_connection_limits
 from flagsvc.settings.server import ServerOptions
 from flagsvc.testing import RecordingLog
 
@@ -31,7 +31,7 @@ def group(root: Path, path: str, text: str) -> None:
 
 def test_without_groups(system: Path) -> None:
     """The machine's memory counts."""
-    assert of.memory(system, system / "none") > 64 * MB
+    assert of.available_memory(system, system / "none") > 64 * MB
 
 
 def test_of_both_versions_and_up_to_the_root(system: Path) -> None:
@@ -39,38 +39,38 @@ def test_of_both_versions_and_up_to_the_root(system: Path) -> None:
     own = system / "own"
     own.write_text("4:memory:/a/b\n1:cpu:/a\n0::/c/d\n")
     group(system, "c/d/memory.max", "max")
-    assert of.memory(system, own) > 600 * MB
+    assert of.available_memory(system, own) > 600 * MB
     group(system, "c/memory.max", str(500 * MB))
-    assert of.memory(system, own) == 500 * MB
+    assert of.available_memory(system, own) == 500 * MB
     group(system, "memory/a/memory.limit_in_bytes", str(400 * MB))
-    assert of.memory(system, own) == 400 * MB
+    assert of.available_memory(system, own) == 400 * MB
     group(system, "memory.max", str(300 * MB))
-    assert of.memory(system, own) == 300 * MB
+    assert of.available_memory(system, own) == 300 * MB
 
 
 def test_the_address_space(system: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A limit on it counts too."""
     monkeypatch.setattr(of.resource, "getrlimit", lambda which: (256 * MB, resource.RLIM_INFINITY))
-    assert of.memory(system, system / "none") == 256 * MB
+    assert of.available_memory(system, system / "none") == 256 * MB
 
 
 def test_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     """An eighth for all processes together, within bounds; four of the largest requests fit in any case."""
-    monkeypatch.setattr(of, "memory", lambda: 256 * MB)
-    assert of.request_memory(MB, 1) == 32 * MB
-    assert of.request_memory(MB, 2) == 16 * MB
-    assert of.request_memory(MB, 64) == 8 * MB
-    assert of.request_memory(50 * MB, 1) == 200 * MB
-    monkeypatch.setattr(of, "memory", lambda: 64 * 1024 * MB)
-    assert of.request_memory(MB, 1) == 512 * MB
+    monkeypatch.setattr(of, "available_memory", lambda: 256 * MB)
+    assert of.default_request_memory(MB, 1) == 32 * MB
+    assert of.default_request_memory(MB, 2) == 16 * MB
+    assert of.default_request_memory(MB, 64) == 8 * MB
+    assert of.default_request_memory(50 * MB, 1) == 200 * MB
+    monkeypatch.setattr(of, "available_memory", lambda: 64 * 1024 * MB)
+    assert of.default_request_memory(MB, 1) == 512 * MB
 
 
 def test_what_is_asked_for() -> None:
     """It holds; one that the largest request does not fit into is named."""
     log = RecordingLog()
     options = ServerOptions(database="flags.db", request_memory=64 * MB)
-    assert front_limits(options, log).memory == 64 * MB and log.lines == []
+    assert make_connection_limits(options, log).memory == 64 * MB and log.lines == []
     options = ServerOptions(database="flags.db", request_memory=64 * MB, body_limit=50 * MB)
-    assert front_limits(options, log).memory == 64 * MB
+    assert make_connection_limits(options, log).memory == 64 * MB
     [line] = log.lines
     assert "requestMemory" in str(line)

@@ -14,7 +14,7 @@ from flagsvc.cli.probing import ProbeTarget, status_of
 from flagsvc.core.errors import ListenError
 from flagsvc.core.notices import Notice
 from flagsvc.core.version import version_text
-from flagsvc.process.operators import announced, make_operators_server
+from flagsvc.process.operators import listening_notices, make_operators_server
 from flagsvc.proxy.application import create_app
 from flagsvc.proxy.runtime import ProxyRuntime
 from flagsvc.proxy.setup import ProxySetup, make_setup
@@ -25,8 +25,8 @@ HOST = "127.0.0.1"
 METRICS = "/proxy/internal-backstage/prometheus"
 
 
-def plan(**given: Any) -> ProxySetup:
-    """Return the plan of a proxy that will not have a configuration."""
+def proxy_setup(**given: Any) -> ProxySetup:
+    """Return the setup of a proxy that will not have a configuration."""
     return make_setup(options(storage="none", **given))
 
 
@@ -49,7 +49,7 @@ async def asked(port: int, *lines: str) -> tuple[int, dict[str, str], bytes]:
 @asynchronous
 async def test_what_operators_get() -> None:
     """Liveness and metrics answer before there is a configuration, health and readiness say that there is none."""
-    made = plan(admin_address=f"{HOST}:0", proxy_base_path="/base")
+    made = proxy_setup(admin_address=f"{HOST}:0", proxy_base_path="/base")
     world = ProxyRuntime(made)
     operators_server = make_operators_server(made.options, lambda: world.operators, ())
     assert operators_server is not None
@@ -78,25 +78,25 @@ async def test_what_operators_get() -> None:
 @asynchronous
 async def test_the_callers_side_has_no_metrics() -> None:
     """With an address of their own, operators are answered nowhere else; without one, and mounted, as ever."""
-    apart, together = ProxyRuntime(plan(admin_address=f"{HOST}:0")), ProxyRuntime(plan())
+    apart, together = ProxyRuntime(proxy_setup(admin_address=f"{HOST}:0")), ProxyRuntime(proxy_setup())
     assert METRICS.encode() not in apart.service.resources
     assert METRICS.encode() in together.service.resources
-    mounted = create_app(plan(admin_address=f"{HOST}:0").options)
+    mounted = create_app(proxy_setup(admin_address=f"{HOST}:0").options)
     assert METRICS.encode() in mounted.service.resources
     assert b"/proxy" in apart.service.resources and b"/proxy" not in apart.operators.resources
 
 
 @asynchronous
 async def test_both_sides_know_that_the_process_ends() -> None:
-    """There is one standing."""
-    world = ProxyRuntime(plan(admin_address=f"{HOST}:0"))
-    assert world.operators.standing is world.service.standing
+    """There is one readiness."""
+    world = ProxyRuntime(proxy_setup(admin_address=f"{HOST}:0"))
+    assert world.operators.readiness is world.service.readiness
 
 
 @asynchronous
 async def test_the_end(tmp_path: Path) -> None:
     """A kept connection is closed, one that says nothing is cut off; the socket's file is gone."""
-    made = plan(admin_address=f"unix:{tmp_path}/a.sock", socket_mode="600")
+    made = proxy_setup(admin_address=f"unix:{tmp_path}/a.sock", socket_mode="600")
     world = ProxyRuntime(made)
     operators_server = make_operators_server(made.options, lambda: world.operators, ())
     assert operators_server is not None
@@ -118,7 +118,7 @@ async def test_the_end(tmp_path: Path) -> None:
 def test_an_address_that_cannot_be_had() -> None:
     """It is told, and what was opened for callers is closed."""
     with socket.create_server((HOST, 0)) as taken, socket.create_server((HOST, 0)) as callers:
-        made = plan(admin_address=f"{HOST}:{taken.getsockname()[1]}")
+        made = proxy_setup(admin_address=f"{HOST}:{taken.getsockname()[1]}")
         world = ProxyRuntime(made)
         with pytest.raises(ListenError, match="another program is listening there"):
             make_operators_server(made.options, lambda: world.operators, [callers])
@@ -127,12 +127,14 @@ def test_an_address_that_cannot_be_had() -> None:
 
 def test_none_is_the_default() -> None:
     """And there is one line to print, or two."""
-    made = plan()
+    made = proxy_setup()
     assert make_operators_server(made.options, lambda: ProxyRuntime(made).operators, ()) is None
-    assert announced("http://a", None) == [Notice(f"flagsvc {version_text()} listening on http://a")]
-    other = make_operators_server(plan(admin_address=f"{HOST}:0").options, lambda: ProxyRuntime(made).operators, ())
+    assert listening_notices("http://a", None) == [Notice(f"flagsvc {version_text()} listening on http://a")]
+    other = make_operators_server(
+        proxy_setup(admin_address=f"{HOST}:0").options, lambda: ProxyRuntime(made).operators, ()
+    )
     assert other is not None
-    assert announced("http://a", other) == [
+    assert listening_notices("http://a", other) == [
         Notice(f"flagsvc {version_text()} listening on http://a"),
         Notice(other.line),
     ]

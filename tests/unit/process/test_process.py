@@ -14,8 +14,8 @@ from typing import Any, cast
 import pytest
 import uvicorn
 
-from flagsvc.process.process import LogForwarder, UvicornServer, forwarded_logs, loop_factory
-from flagsvc.process.shutdown import ShutdownGrace, stopped_by_signals
+from flagsvc.process.process import LogForwarder, UvicornServer, forward_logs, loop_factory
+from flagsvc.process.shutdown import ShutdownGrace, handle_signals
 from flagsvc.process.tls import Tls
 from flagsvc.testing import RecordingLog
 from support.apps_options import options
@@ -38,7 +38,7 @@ def make_server(seconds: float = 60.0) -> tuple[UvicornServer, list[str]]:
 def test_signals_tell_the_server_to_end(number: int) -> None:
     """A signal tells the server to exit; after SIGTERM it goes on for its time of grace, after SIGINT it does not."""
     server, told = make_server()
-    with stopped_by_signals(server):
+    with handle_signals(server):
         os.kill(os.getpid(), number)
     assert server.should_exit and not server.force_exit
     assert asyncio.run(server.on_tick(1)) is (number == signal.SIGINT)
@@ -90,7 +90,7 @@ def test_hanging_up() -> None:
 def test_foreign_log_lines() -> None:
     """Warnings and errors of libraries become our lines; the text of an exception stays out of them."""
     log = RecordingLog()
-    with forwarded_logs(log):
+    with forward_logs(log):
         library = logging.getLogger("some.library")
         library.info("not worth it")
         library.warning("odd: %s", 7)

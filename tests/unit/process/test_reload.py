@@ -27,36 +27,36 @@ URL = "http://127.0.0.1:1/api"
 def test_keys_that_are_exchanged_open_a_while_longer() -> None:
     """Where others come in their place, those before open until their time is over."""
     overlap = KeyOverlap(60)
-    overlap.change(["old", "both"], ["both", "new"], 100.0)
-    assert overlap.open(["both", "new"], 159.9) == ("both", "new", "old")
-    assert overlap.end == 160.0
-    assert overlap.open(["both", "new"], 160.0) == ("both", "new")
-    assert overlap.end is None
+    overlap.record_change(["old", "both"], ["both", "new"], 100.0)
+    assert overlap.accepted_keys(["both", "new"], 159.9) == ("both", "new", "old")
+    assert overlap.next_expiry == 160.0
+    assert overlap.accepted_keys(["both", "new"], 160.0) == ("both", "new")
+    assert overlap.next_expiry is None
 
 
 def test_keys_that_are_taken_away_end_at_once() -> None:
     """Where nothing comes in their place, somebody wants them to open no longer."""
     overlap = KeyOverlap(60)
-    overlap.change(["stays", "goes"], ["stays"], 100.0)
-    assert overlap.open(["stays"], 100.0) == ("stays",) and overlap.end is None
+    overlap.record_change(["stays", "goes"], ["stays"], 100.0)
+    assert overlap.accepted_keys(["stays"], 100.0) == ("stays",) and overlap.next_expiry is None
 
 
 def test_each_key_has_a_time_of_its_own() -> None:
     """A second exchange does not prolong the time of what went with the first; what comes back is a key as any."""
     overlap = KeyOverlap(60)
-    overlap.change(["one"], ["two"], 0.0)
-    overlap.change(["two"], ["three"], 30.0)
-    assert overlap.open(["three"], 59.0) == ("three", "one", "two") and overlap.end == 60.0
-    assert overlap.open(["three"], 61.0) == ("three", "two") and overlap.end == 90.0
-    overlap.change(["three"], ["two", "four"], 62.0)
-    assert overlap.open(["two", "four"], 100.0) == ("two", "four", "three") and overlap.end == 122.0
+    overlap.record_change(["one"], ["two"], 0.0)
+    overlap.record_change(["two"], ["three"], 30.0)
+    assert overlap.accepted_keys(["three"], 59.0) == ("three", "one", "two") and overlap.next_expiry == 60.0
+    assert overlap.accepted_keys(["three"], 61.0) == ("three", "two") and overlap.next_expiry == 90.0
+    overlap.record_change(["three"], ["two", "four"], 62.0)
+    assert overlap.accepted_keys(["two", "four"], 100.0) == ("two", "four", "three") and overlap.next_expiry == 122.0
 
 
 def test_no_overlap() -> None:
     """With no seconds every key ends at once."""
     overlap = KeyOverlap(0)
-    overlap.change(["old"], ["new"], 5.0)
-    assert overlap.open(["new"], 5.0) == ("new",)
+    overlap.record_change(["old"], ["new"], 5.0)
+    assert overlap.accepted_keys(["new"], 5.0) == ("new",)
 
 
 @given(st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, unique=True), min_size=1, max_size=8))
@@ -65,8 +65,8 @@ def test_what_opens_after_any_changes(steps: list[list[str]]) -> None:
     overlap, last_seen, before = KeyOverlap(3), dict[str, float](), steps[0]
     for moment, keys in enumerate(steps):
         last_seen |= dict.fromkeys(before, float(moment))
-        overlap.change(before, keys, float(moment))
-        opens = overlap.open(keys, float(moment))
+        overlap.record_change(before, keys, float(moment))
+        opens = overlap.accepted_keys(keys, float(moment))
         assert list(opens[: len(keys)]) == keys and len(set(opens)) == len(opens)
         assert all(moment - last_seen[key] < 3 for key in opens[len(keys) :])
         before = keys
@@ -87,12 +87,12 @@ class Scene:
             **more,
         }
         self.clock, self.log = FakeClock(), RecordingLog()
-        self.taken: list[ProxyOptions] = []
+        self.applied: list[ProxyOptions] = []
         self.reads = 0
         loaded = accepted(resolve(self.environment, None, {}))
-        again = ConfigurationFiles(self.read, loaded.files)
+        source = ConfigurationFiles(self.read, loaded.files)
         self.reload = Reloader(
-            loaded.options, again, self.take, clock=self.clock, log=self.log, draw=partial(float, 0.5)
+            loaded.options, source, self.apply, clock=self.clock, log=self.log, draw=partial(float, 0.5)
         )
 
     def write(self, name: str, text: str) -> str:
@@ -106,9 +106,9 @@ class Scene:
         self.reads += 1
         return resolve(self.environment, None, {})
 
-    async def take(self, options: ProxyOptions) -> None:
+    async def apply(self, options: ProxyOptions) -> None:
         """Go on with options."""
-        self.taken.append(options)
+        self.applied.append(options)
 
     async def look(self) -> None:
         """Let the time pass until the files were looked at once more, and nobody does anything but wait."""
@@ -141,9 +141,9 @@ async def test_a_file_that_changes(tmp_path: Path) -> None:
     async with scene(tmp_path) as around:
         around.write("keys", "second-key,third-key")
         await around.look()
-        assert [each.client_keys for each in around.taken] == [("second-key", "third-key", "first-key")]
+        assert [each.client_keys for each in around.applied] == [("second-key", "third-key", "first-key")]
         await around.clock.advance(60)
-        assert [each.client_keys for each in around.taken[1:]] == [("second-key", "third-key")]
+        assert [each.client_keys for each in around.applied[1:]] == [("second-key", "third-key")]
         assert ("info", "keys and tokens have changed") in around.events
         assert "-key" not in repr(around.log.lines)
 
@@ -166,7 +166,7 @@ async def test_a_change_before_the_first_look(tmp_path: Path) -> None:
     async with made.reload:
         await turns()
         await made.look()
-        assert made.taken[-1].client_keys == ("second-key", "first-key")
+        assert made.applied[-1].client_keys == ("second-key", "first-key")
 
 
 @asynchronous
@@ -181,8 +181,8 @@ async def test_a_file_that_is_being_written(tmp_path: Path) -> None:
         await until(lambda: 0.2 in around.clock.sleeping)
         assert around.reads == 0
         await around.clock.advance(0.2)
-        await until(lambda: around.taken)
-        assert around.reads == 1 and around.taken[0].client_keys == ("first-key", "second-key")
+        await until(lambda: around.applied)
+        assert around.reads == 1 and around.applied[0].client_keys == ("first-key", "second-key")
 
 
 @asynchronous
@@ -191,7 +191,7 @@ async def test_another_token(tmp_path: Path) -> None:
     async with scene(tmp_path) as around:
         around.write("token", "api-token-two")
         await around.look()
-        assert [each.flagsvc_api_token for each in around.taken] == ["api-token-two"]
+        assert [each.flagsvc_api_token for each in around.applied] == ["api-token-two"]
         assert around.reload.options.flagsvc_api_token == "api-token-two"
 
 
@@ -204,13 +204,13 @@ async def test_a_wrong_configuration_is_refused(tmp_path: Path, text: str) -> No
         around.write("keys", "second-key")
         await around.look()
         await around.look()
-        assert around.taken == [] and around.reads == 1
+        assert around.applied == [] and around.reads == 1
         [line] = around.log.lines
         assert (line.level, line.event) == ("error", "the configuration cannot be read again, the old one stays")
         assert "flagsvcApiToken" in str(line.fields["problems"]) and "second-key" not in repr(line)
         around.write("token", "api-token-two")
         await around.look()
-        assert around.taken[-1].client_keys[0] == "second-key"
+        assert around.applied[-1].client_keys[0] == "second-key"
 
 
 @asynchronous
@@ -220,10 +220,10 @@ async def test_a_file_that_vanishes(tmp_path: Path) -> None:
         (tmp_path / "keys").unlink()
         await around.look()
         await around.look()
-        assert around.taken == [] and len(around.log.lines) == 1
+        assert around.applied == [] and len(around.log.lines) == 1
         around.write("keys", "second-key")
         await around.look()
-        assert around.taken[-1].client_keys[0] == "second-key"
+        assert around.applied[-1].client_keys[0] == "second-key"
 
 
 @asynchronous
@@ -238,7 +238,7 @@ async def test_what_needs_a_restart(tmp_path: Path) -> None:
             "these options have changed and need a restart",
             {"options": "port, logLevel"},
         )
-        assert around.taken[0].log_level == "warn" and around.taken[0].client_keys[0] == "second-key"
+        assert around.applied[0].log_level == "warn" and around.applied[0].client_keys[0] == "second-key"
         around.write("keys", "third-key")
         await around.look()
         assert len(around.log.at("warn")) == 1, "it is told once"
@@ -252,13 +252,13 @@ async def test_what_needs_a_restart(tmp_path: Path) -> None:
 async def test_asking(tmp_path: Path) -> None:
     """Whoever asks has everything read at once, also what is in no file; where nothing has changed that is said."""
     async with scene(tmp_path) as around:
-        around.reload.ask()
+        around.reload.request_reload()
         await until(lambda: around.log.at("info"))
         assert around.events == [("info", "the configuration was read again, nothing has changed")]
         around.environment["EXP_SERVER_SIDE_SDK_CONFIG_TOKENS"] = "server-token"
-        around.reload.ask()
-        await until(lambda: around.taken)
-        assert around.taken[0].exp_server_side_sdk_config_tokens == ("server-token",)
+        around.reload.request_reload()
+        await until(lambda: around.applied)
+        assert around.applied[0].exp_server_side_sdk_config_tokens == ("server-token",)
         assert around.clock.sleeping == [2], "there was no token before that could end"
 
 
@@ -269,8 +269,8 @@ async def test_without_a_watch(tmp_path: Path) -> None:
         async with scene(tmp_path, **more) as around:
             assert around.clock.sleeping == []
             around.environment["FLAGSVC_PROXY_CLIENT_KEYS"] = "second-key"
-            around.reload.ask()
-            await until(lambda: around.taken)
+            around.reload.request_reload()
+            await until(lambda: around.applied)
 
 
 @asynchronous
@@ -284,7 +284,7 @@ async def test_what_can_be_read_only_once(tmp_path: Path) -> None:
         around.write("keys", "second-key")
         for _ in range(3):
             await around.look()
-        assert around.reads == 0 and around.taken == []
+        assert around.reads == 0 and around.applied == []
         [line] = around.log.lines
         assert f"`/dev/fd/{reading}` is no file that can be read again" in str(line.fields["problems"])
 
@@ -295,13 +295,13 @@ async def test_a_pipe_in_the_place_of_a_file(tmp_path: Path) -> None:
     async with scene(tmp_path) as around:
         os.mkfifo(tmp_path / "pipe")
         (tmp_path / "pipe").rename(tmp_path / "keys")
-        around.reload.ask()
+        around.reload.request_reload()
         await until(lambda: around.log.lines)
         [line] = around.log.lines
         assert "keys` is no file that can be read again" in str(line.fields["problems"]) and around.reads == 0
         around.write("keys", "second-key")
         await around.look()
-        assert around.taken[-1].client_keys[0] == "second-key"
+        assert around.applied[-1].client_keys[0] == "second-key"
 
 
 @asynchronous
@@ -315,7 +315,7 @@ async def test_a_file_of_options(tmp_path: Path) -> None:
         made.write("later", "second-key")
         file.write_text(f'clientKeysFile = "{tmp_path}/later"\n')
         await made.look()
-        assert made.taken[-1].client_keys[0] == "second-key"
+        assert made.applied[-1].client_keys[0] == "second-key"
         made.write("later", "third-key")
         await made.look()
-        assert made.taken[-1].client_keys[:2] == ("third-key", "first-key")
+        assert made.applied[-1].client_keys[:2] == ("third-key", "first-key")

@@ -14,7 +14,7 @@ import pytest
 import uvloop
 
 from flagsvc.process import shutdown as ending
-from flagsvc.process.shutdown import ShutdownGrace, stopped_by_signals
+from flagsvc.process.shutdown import ShutdownGrace, handle_signals
 
 
 class Ending:
@@ -44,11 +44,11 @@ def test_the_time_of_grace(time: list[float]) -> None:
     """It begins when it is asked for first, which callers are told once, and is over after its seconds."""
     told: list[bool] = []
     grace = ShutdownGrace(5, lambda: told.append(True))
-    assert not told and not grace.over()
+    assert not told and not grace.is_over()
     time[0] += 4.9
-    assert not grace.over() and told == [True]
+    assert not grace.is_over() and told == [True]
     time[0] += 0.1
-    assert grace.over() and told == [True]
+    assert grace.is_over() and told == [True]
 
 
 ENDINGS = {
@@ -64,21 +64,21 @@ def test_it_says_how_long_it_takes(case: tuple[signal.Signals, int]) -> None:
     """One line when the end begins: how long requests are answered, if they are, and how long those under way have."""
     said: list[str] = []
     grace = ShutdownGrace(case[1], lambda: None, lambda notice: said.append(notice.event))
-    grace.tell(case[0])
-    grace.over()
-    grace.tell(signal.SIGTERM)
-    grace.over()
+    grace.receive_signal(case[0])
+    grace.is_over()
+    grace.receive_signal(signal.SIGTERM)
+    grace.is_over()
     assert said == [ENDINGS[case]]
 
 
 def test_no_time_of_grace(time: list[float]) -> None:
     """It is over at once, and callers are told all the same."""
     told: list[bool] = []
-    assert ShutdownGrace(0, lambda: told.append(True)).over() and told == [True]
+    assert ShutdownGrace(0, lambda: told.append(True)).is_over() and told == [True]
 
 
 @pytest.mark.parametrize(
-    ("signals", "hurried"),
+    ("signals", "is_cut_short"),
     [
         ([signal.SIGTERM], False),
         ([signal.SIGINT], True),
@@ -86,19 +86,19 @@ def test_no_time_of_grace(time: list[float]) -> None:
         ([signal.SIGTERM, signal.SIGINT], True),
     ],
 )
-def test_what_cuts_it_short(signals: list[int], hurried: bool) -> None:
+def test_what_cuts_it_short(signals: list[int], is_cut_short: bool) -> None:
     """The second signal does, and one from the keyboard."""
     grace = ShutdownGrace(60, lambda: None)
     for number in signals:
-        grace.tell(number)
-    assert grace.over() is hurried
+        grace.receive_signal(number)
+    assert grace.is_over() is is_cut_short
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_have_one_effect(number: int) -> None:
     """A signal is taken, and nothing else happens; afterwards the former handlers are back."""
     before, server = signal.getsignal(number), Ending()
-    with stopped_by_signals(server):
+    with handle_signals(server):
         os.kill(os.getpid(), number)
         assert server.got == [number]
     assert signal.getsignal(number) is before
@@ -110,7 +110,7 @@ def test_signals_belong_to_the_main_thread() -> None:
     seen: list[object] = []
 
     def run() -> None:
-        with stopped_by_signals(Ending()):
+        with handle_signals(Ending()):
             seen.append(signal.getsignal(signal.SIGTERM))
 
     thread = threading.Thread(target=run)
@@ -122,9 +122,9 @@ def test_signals_belong_to_the_main_thread() -> None:
 def test_a_terminal_that_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its SIGHUP ends what was started from it; as long as the terminal is there the signal asks to read files again."""
     there = [True]
-    monkeypatch.setattr(ending, "on_terminal", lambda: there[0])
+    monkeypatch.setattr(ending, "has_terminal", lambda: there[0])
     server = Ending()
-    with stopped_by_signals(server):
+    with handle_signals(server):
         os.kill(os.getpid(), signal.SIGHUP)
         there[0] = False
         os.kill(os.getpid(), signal.SIGHUP)
@@ -135,9 +135,9 @@ def test_what_a_terminal_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """A terminal is one as long as its other end is there."""
     ours, theirs = pty.openpty()
     monkeypatch.setattr(os, "isatty", lambda number, ask=os.isatty: ask(theirs if number == 0 else number))
-    assert ending.on_terminal()
+    assert ending.has_terminal()
     os.close(ours)
-    assert not ending.on_terminal()
+    assert not ending.has_terminal()
     os.close(theirs)
 
 
@@ -152,7 +152,7 @@ def test_who_waits_at_a_door_is_taken(loop: str, number: int) -> None:
         server = await asyncio.get_running_loop().create_server(asyncio.Protocol, sock=door)
         with contextlib.ExitStack() as stack:
             callers = [stack.enter_context(socket.create_connection(address, timeout=20)) for _ in range(number)]
-            taken = [stack.enter_context(each) for each in await ending.close_doors([server], [door])]
+            taken = [stack.enter_context(each) for each in await ending.close_listeners([server], [door])]
             assert sorted(each.getpeername() for each in taken) == sorted(each.getsockname() for each in callers)
             assert all(each.gettimeout() == 0 for each in taken)
             assert stack.enter_context(socket.socket()).connect_ex(address) != 0

@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 
 from flagsvc.core.errors import ConfigurationError
-from flagsvc.process.listen import listen, take
+from flagsvc.process.listen import listen, serve_socket
 from flagsvc.process.process import loop_factory
 from flagsvc.process.tls import Tls, make_tls
 from flagsvc.settings.server import ServerOptions
@@ -49,7 +49,7 @@ class Echo(asyncio.Protocol):
 async def serving(tls: Tls) -> AsyncIterator[int]:
     """Serve over TLS, give the port."""
     [sock] = listen(HOST, 0)
-    server = await take(sock, Echo, tls.context, tls.handshake_s)
+    server = await serve_socket(sock, Echo, tls.context, tls.handshake_s)
     try:
         yield sock.getsockname()[1]
     finally:

@@ -14,9 +14,9 @@ from typing import cast
 import pytest
 
 from flagsvc.process import tls_sockets as secure
-from flagsvc.process.listen import listen, take
+from flagsvc.process.listen import listen, serve_socket
 from flagsvc.process.process import loop_factory
-from flagsvc.process.tls_sockets import TlsServer, take_secured
+from flagsvc.process.tls_sockets import TlsServer, serve_tls_connection
 from support.aio import asynchronous, until
 from support.pki import HOST, Authority
 
@@ -65,7 +65,7 @@ async def serving(counting: Counting, handshake_s: float = 10) -> AsyncIterator[
     """Serve until the block ends; give the server and its port."""
     [sock] = listen(HOST, 0)
     port = sock.getsockname()[1]
-    server = cast("TlsServer", await take(sock, counting, OURS.server(), handshake_s))
+    server = cast("TlsServer", await serve_socket(sock, counting, OURS.server(), handshake_s))
     try:
         yield server, port
     finally:
@@ -172,7 +172,7 @@ class Refusing(socket.socket):
 @asynchronous
 async def test_no_room_in_the_system(errors: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Taking pauses a moment and goes on; a caller that has gone before it was taken is no reason to."""
-    monkeypatch.setattr(secure, "PAUSE_S", 0.05)
+    monkeypatch.setattr(secure, "RETRY_S", 0.05)
     counting = Counting()
     [sock] = listen(HOST, 0)
     with Refusing(fileno=sock.detach()) as refusing:
@@ -194,5 +194,5 @@ async def test_one_that_was_taken_by_hand() -> None:
             door.setblocking(False)
             calling = asyncio.ensure_future(said(door.getsockname()[1], OURS.client()))
             taken, _ = await asyncio.get_running_loop().sock_accept(door)
-            await take_secured(taken, counting, OURS.server(), 10)
+            await serve_tls_connection(taken, counting, OURS.server(), 10)
             assert (counting.made, await calling) == (room, b"hello" * room)

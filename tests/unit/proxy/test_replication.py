@@ -10,7 +10,7 @@ import pytest
 
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.proxy.replicas import FleetSource, Role, ServerStore, SharedDocumentStorage
-from flagsvc.proxy.replication import tls_context
+from flagsvc.proxy.replication import make_tls_context
 from flagsvc.proxy.runtime import ProxyRuntime
 from flagsvc.proxy.setup import make_setup
 from flagsvc.proxy.upstream_sync import make_storage
@@ -80,9 +80,9 @@ def test_tls(tmp_path: Path) -> None:
     files = {"storage_ca": str(tmp_path / "ca.pem"), "storage_cert": str(tmp_path / "own.pem")}
     given = options(storage="rediss://h", **files)
     assert isinstance(make_storage(given), ServerStore)
-    trusted = tls_context(given).get_ca_certs(binary_form=True)
+    trusted = make_tls_context(given).get_ca_certs(binary_form=True)
     assert ssl.PEM_cert_to_DER_cert(authority.pem) in trusted
-    assert ssl.PEM_cert_to_DER_cert(authority.pem) not in tls_context(options()).get_ca_certs(binary_form=True)
+    assert ssl.PEM_cert_to_DER_cert(authority.pem) not in make_tls_context(options()).get_ca_certs(binary_form=True)
 
 
 @asynchronous
@@ -90,7 +90,7 @@ async def test_what_a_scrape_says_of_the_fleet(tmp_path: Path) -> None:
     """Who this replica is, when it gave and took configurations, and how often the server failed; nothing without a fleet."""
     with redis_server() as server:
         async with scene(tmp_path) as around, around.proxy(around.options(storage=server.url)) as proxy:
-            fleet = proxy.app._world.fleet
+            fleet = proxy.app._runtime.fleet
             assert fleet is not None
             await until(lambda: fleet.published)
             page = (await proxy.ask("GET", "/proxy/internal-backstage/prometheus")).text
@@ -111,4 +111,4 @@ async def test_a_start_without_the_server(tmp_path: Path) -> None:
         storage = f"redis://127.0.0.1:{free_port()}"
         async with around.proxy(around.options(storage=storage)) as proxy:
             assert await proxy.names() == ["on"]
-            assert proxy.app._world.fleet is not None and proxy.app._world.fleet.role is Role.ALONE
+            assert proxy.app._runtime.fleet is not None and proxy.app._runtime.fleet.role is Role.ALONE

@@ -17,7 +17,7 @@ from flagsvc.proxy.configuration import State
 from flagsvc.proxy.configuration.sources import BootstrapSource
 from flagsvc.proxy.configuration.stores import FileStore, NoStore
 from flagsvc.proxy.runtime import ProxyRuntime
-from flagsvc.proxy.setup import make_setup, renewed
+from flagsvc.proxy.setup import make_setup, renew_setup
 from flagsvc.proxy.upstream_sync import make_bootstrap, make_storage, make_storage_key
 from flagsvc.testing import MemoryStore, RecordingLog
 from support.aio import until
@@ -50,10 +50,10 @@ def warm(document: Path, **given: Any) -> ProxyRuntime:
 
 def test_a_file_has_no_one_to_report_to(document: Path) -> None:
     """With a file in the upstream's place nothing is registered, sent or stored."""
-    plan = make_setup(options(flagsvc_url=document.as_uri()))
-    made = ProxyRuntime(plan)
+    setup = make_setup(options(flagsvc_url=document.as_uri()))
+    made = ProxyRuntime(setup)
     assert (made.upstream, made.reporter) == (None, None)
-    assert isinstance(make_storage(plan.options), NoStore)
+    assert isinstance(make_storage(setup.options), NoStore)
     assert isinstance(ProxyRuntime(make_setup(options())).reporter, object)
 
 
@@ -92,7 +92,7 @@ def test_a_new_world_inherits(document: Path) -> None:
     old = warm(document)
     old.counters.count("first", True)
     new = ProxyRuntime(make_setup(options()), old)
-    assert new.holder.ready and new.holder.current is old.holder.current
+    assert new.holder.is_ready and new.holder.current is old.holder.current
     bucket = new.counters.drain()
     assert bucket is not None and bucket.toggles["first"].yes == 1
     assert ProxyRuntime(make_setup(options()), new).counters.drain() is None
@@ -102,9 +102,9 @@ def test_a_new_world_is_as_fresh_as_the_old_one(document: Path) -> None:
     """Another loop in the same process goes on where the last one ended."""
     old = warm(document)
     new = ProxyRuntime(make_setup(options()), old)
-    assert old.holder.checked is not None
-    assert (new.holder.checked, new.holder.last_fetch_ms) == (old.holder.checked, old.holder.last_fetch_ms)
-    assert new.service.standing.age_s is not None
+    assert old.holder.checked_at is not None
+    assert (new.holder.checked_at, new.holder.last_fetch_ms) == (old.holder.checked_at, old.holder.last_fetch_ms)
+    assert new.service.readiness.age_s is not None
 
 
 def test_every_loop_is_counted(document: Path) -> None:
@@ -112,15 +112,15 @@ def test_every_loop_is_counted(document: Path) -> None:
     made = ProxyRuntime(make_setup(options()))
     assert made.restarts() == {"polling": 0, "usage": 0}
     assert made.service.sources.loops() == made.restarts()
-    plan = make_setup(options(flagsvc_url=document.as_uri()))
-    alone = ProxyRuntime(plan)
+    setup = make_setup(options(flagsvc_url=document.as_uri()))
+    alone = ProxyRuntime(setup)
     assert alone.restarts() == {"polling": 0}
-    plan.loops["reload"] = Beside()
+    setup.loops["reload"] = Beside()
     assert alone.service.sources.loops() == {"polling": 0, "reload": 3}
 
 
 class Beside:
-    """A loop of the process that has survived something."""
+    """A loop of the process that has count_loop_restarts something."""
 
     restarts = 3
 
@@ -150,7 +150,7 @@ def test_a_token_of_another_environment_needs_a_restart(new: str, taken: bool) -
 
 def test_a_new_world_after_a_cold_one() -> None:
     """There may be nothing to inherit."""
-    assert not ProxyRuntime(make_setup(options()), ProxyRuntime(make_setup(options()))).holder.ready
+    assert not ProxyRuntime(make_setup(options()), ProxyRuntime(make_setup(options()))).holder.is_ready
 
 
 def test_what_counts_as_known(document: Path) -> None:
@@ -183,7 +183,7 @@ def test_the_filters_hold_for_a_file(document: Path) -> None:
 def test_the_summary(document: Path, state: State, text: str) -> None:
     """It tells how many toggles there are, and where they came from."""
     made = warm(document)
-    made.holder.mark(state)
+    made.holder.set_state(state)
     assert made.summary() == text.format(url=document.as_uri())
 
 
@@ -191,7 +191,7 @@ def test_the_summary_repeats_no_secret(document: Path) -> None:
     """User and password of the upstream's address are not shown."""
     old = warm(document)
     made = ProxyRuntime(make_setup(options(flagsvc_url="http://user:some-password@127.0.0.1:1/api")), old)
-    made.holder.mark(State.FRESH)
+    made.holder.set_state(State.FRESH)
     assert made.summary() == "1 toggle from http://127.0.0.1:1/api"
 
 
@@ -245,11 +245,11 @@ def test_stopping_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_other_keys() -> None:
-    """A renewed world opens to new keys and tokens alone, and asks the upstream with its new token."""
+    """A renew_setup world opens to new keys and tokens alone, and asks the upstream with its new token."""
     before = make_setup(options(storage_provider=MemoryStore()))
     made = ProxyRuntime(before)
     fresh = dataclasses.replace(before.options, client_keys="other-key", exp_server_side_sdk_config_tokens="sdk-token")
-    made.renew(renewed(before, dataclasses.replace(fresh, flagsvc_api_token="other-token")))
+    made.renew(renew_setup(before, dataclasses.replace(fresh, flagsvc_api_token="other-token")))
     keys = made.service.keys
     assert [ring.holds(b"other-key") for ring in (keys.client, keys.server)] == [True, False]
     assert [ring.holds(b"sdk-token") for ring in (keys.client, keys.server)] == [False, True]
@@ -261,7 +261,9 @@ def test_other_keys_without_an_upstream(document: Path) -> None:
     """Where a file stands for the upstream there is no token to renew."""
     before = make_setup(options(flagsvc_url=document.as_uri()))
     made = ProxyRuntime(before)
-    made.renew(renewed(before, dataclasses.replace(before.options, client_keys="other-key", flagsvc_api_token="other")))
+    made.renew(
+        renew_setup(before, dataclasses.replace(before.options, client_keys="other-key", flagsvc_api_token="other"))
+    )
     assert made.service.keys.client.holds(b"other-key")
 
 
@@ -275,7 +277,7 @@ def test_a_storage_folder_that_is_open_to_all_is_named(tmp_path: Path, mode: int
 
     async def main() -> None:
         made.start()
-        await until(lambda: made.looking is None or made.looking.done())
+        await until(lambda: made.folder_check is None or made.folder_check.done())
         await made.stop()
 
     asyncio.run(main())
@@ -290,7 +292,7 @@ def test_a_storage_folder_that_is_open_to_all_is_named(tmp_path: Path, mode: int
 def test_a_disk_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Looking at the folder holds up neither start nor stop."""
     hanging = threading.Event()
-    monkeypatch.setattr(FileStore, "exposed", lambda store: hanging.wait(20) and None)
+    monkeypatch.setattr(FileStore, "find_exposed_mode", lambda store: hanging.wait(20) and None)
     made = ProxyRuntime(make_setup(options(storage=tmp_path.as_uri())))
 
     async def main() -> None:

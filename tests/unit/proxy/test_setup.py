@@ -9,7 +9,7 @@ import pytest
 
 from flagsvc.core.errors import ExtensionError
 from flagsvc.proxy.api.settings import ServiceSettings
-from flagsvc.proxy.setup import RENAMED, make_setup, renewed
+from flagsvc.proxy.setup import RENAMED, make_setup, renew_setup
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.testing import RecordingLog
 from support.apps_options import options
@@ -68,7 +68,7 @@ def test_every_setting_of_the_contract_has_an_option() -> None:
         exp_server_side_sdk_config_tokens="server",
         custom_strategies=[Named("mine")],
     )
-    plain, other = make_setup(options()).serving, make_setup(changed).serving
+    plain, other = make_setup(options()).service_settings, make_setup(changed).service_settings
     same = [field.name for field in fields(ServiceSettings) if getattr(plain, field.name) == getattr(other, field.name)]
     assert same == ["client_keys"]
     assert (other.base_path, other.server_tokens, other.app_name) == ("/base", ("server",), "app")
@@ -83,10 +83,10 @@ def test_compiling_knows_the_options() -> None:
         variant_feature_state=True,
         custom_strategies=[Named("mine")],
     )
-    compiling = make_setup(given).compiling
+    compiling = make_setup(given).compile_options
     assert (compiling.hash_encoding, compiling.project, compiling.name_prefix) == ("utf8", "shop", "a.")
     assert compiling.variant_feature_state and list(compiling.custom_strategies) == ["mine"]
-    assert compiling.code_digest and compiling.code_digest != make_setup(options()).compiling.code_digest
+    assert compiling.code_digest and compiling.code_digest != make_setup(options()).compile_options.code_digest
     assert compiling.hostname
 
 
@@ -119,26 +119,26 @@ def test_secrets_do_not_reach_the_log() -> None:
         exp_bootstrap_authorization="the-bootstrap-secret",
         logger=log,
     )
-    plan = make_setup(given)
+    setup = make_setup(given)
     text = "the-api-token first-client-key other-client-key the-server-token the-bootstrap-secret"
-    plan.log.warn(text, field=text)
+    setup.log.warn(text, field=text)
     assert log.lines[0].event == "*** *** *** *** ***"
     assert log.lines[0].fields == {"field": "*** *** *** *** ***"}
     for secret in [*text.split(), "the-proxy-secret"]:
-        assert secret not in repr(plan)
-    assert "client_keys_header_name" in repr(plan.serving)
+        assert secret not in repr(setup)
+    assert "client_keys_header_name" in repr(setup.service_settings)
 
 
 @pytest.mark.parametrize(("level", "written"), [("warn", True), ("fatal", True), ("debug", True)])
 def test_the_access_log_has_a_level_of_its_own(capsys: pytest.CaptureFixture[str], level: str, written: bool) -> None:
     """The contract may write at level info where an access log is wanted, whatever the other rooms may."""
-    plan = make_setup(options(access_log=True, log_level=level))
-    plan.serving_log.info("request")
+    setup = make_setup(options(access_log=True, log_level=level))
+    setup.service_log.info("request")
     assert ("request" in capsys.readouterr().err) is written
-    plan.log.info("something else")
+    setup.log.info("something else")
     assert ("something else" in capsys.readouterr().err) is (level == "debug")
     plain = make_setup(options(log_level=level))
-    assert plain.serving_log is plain.log
+    assert plain.service_log is plain.log
 
 
 def test_two_plans_share_nothing(tmp_path: Path) -> None:
@@ -152,13 +152,15 @@ def test_two_plans_share_nothing(tmp_path: Path) -> None:
 
 
 def test_other_keys() -> None:
-    """A renewed plan has the new keys, and everything else of the former; the loggers of both write neither's secrets."""
+    """A renew_setup setup has the new keys, and everything else of the former; the loggers of both write neither's secrets."""
     log = RecordingLog()
     before = make_setup(replace(options(logger=log), client_keys="former-key"))
     present = replace(before.options, client_keys="present-key", exp_server_side_sdk_config_tokens="a-server-token")
-    after = renewed(before, present)
-    assert after.serving.client_keys == ("present-key",) and after.serving.server_tokens == ("a-server-token",)
+    after = renew_setup(before, present)
+    assert after.service_settings.client_keys == ("present-key",) and after.service_settings.server_tokens == (
+        "a-server-token",
+    )
     assert (after.log, after.identity, after.strategies) == (before.log, before.identity, before.strategies)
-    for plan in (before, after):
-        plan.log.warn("former-key present-key a-server-token")
+    for setup in (before, after):
+        setup.log.warn("former-key present-key a-server-token")
     assert [line.event for line in log.lines] == ["*** *** ***"] * 2

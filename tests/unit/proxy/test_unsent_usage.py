@@ -38,9 +38,9 @@ def test_each_storage_has_a_shelf(tmp_path: Path) -> None:
 
 def test_without_storage_nothing_is_spooled(tmp_path: Path) -> None:
     """With it everything is that cannot be sent."""
-    plan = make_setup(options())
-    assert make_unsent_usage(plan, NoStore()) is None
-    unsent_usage, other = make_unsent_usage(plan, FileStore(tmp_path)), make_unsent_usage(plan, FileStore(tmp_path))
+    setup = make_setup(options())
+    assert make_unsent_usage(setup, NoStore()) is None
+    unsent_usage, other = make_unsent_usage(setup, FileStore(tmp_path)), make_unsent_usage(setup, FileStore(tmp_path))
     assert unsent_usage is not None and other is not None and unsent_usage.name != other.name
 
 
@@ -49,8 +49,8 @@ def test_without_storage_nothing_is_spooled(tmp_path: Path) -> None:
 )
 def test_a_post_on_its_way_is_no_sign_of_death(tmp_path: Path, interval: int, timeout: int, pace_s: float) -> None:
     """Nobody takes over the counts of a process that waits for the upstream's answer, however long that may take."""
-    plan = make_setup(options(metrics_interval=interval, upstream_timeout=timeout))
-    unsent_usage = make_unsent_usage(plan, FileStore(tmp_path))
+    setup = make_setup(options(metrics_interval=interval, upstream_timeout=timeout))
+    unsent_usage = make_unsent_usage(setup, FileStore(tmp_path))
     assert unsent_usage is not None and unsent_usage._every == pace_s
 
 

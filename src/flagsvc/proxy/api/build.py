@@ -22,7 +22,7 @@ from flagsvc.proxy.api.enrich import CONTEXT, Enrichment
 from flagsvc.proxy.api.evaluation import Evaluator, Listing, Lookup
 from flagsvc.proxy.api.health import Health, Ready
 from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
-from flagsvc.proxy.api.prometheus import Elsewhere, Prometheus
+from flagsvc.proxy.api.prometheus import FetchMetrics, Prometheus
 from flagsvc.proxy.api.readiness import AgeField, Readiness
 from flagsvc.proxy.api.routes import ROUTES, Auth, Limit, RouteRow
 from flagsvc.proxy.api.samples import Loops, ReplicaStatus, Sources, no_loops
@@ -37,8 +37,8 @@ OTHER = "other"
 class Ports(NamedTuple):
     """What the contract is connected to.
 
-    `elsewhere` gives the metrics of all processes where this is one of several, `loops` what befell those that face the upstream.
-    `standing` is somebody else's, None for one of its own.
+    `fetch_metrics` gives the metrics of all processes where this is one of several, `loops` what befell those that face the
+    upstream. `readiness` is somebody else's, None for one of its own.
     """
 
     holder: ConfigurationHolder
@@ -46,16 +46,16 @@ class Ports(NamedTuple):
     clock: Clock
     log: Logger
     random: Random
-    elsewhere: Elsewhere | None = None
+    fetch_metrics: FetchMetrics | None = None
     loops: Loops = no_loops
-    standing: Readiness | None = None
+    readiness: Readiness | None = None
     fleet: ReplicaStatus | None = None
 
 
 class ServiceParts(NamedTuple):
     """What a Service works with. `headers` has the kind of each header's name; `rest` counts what found no endpoint.
 
-    `keys` open routes, `reached` counts what was refused at a limit, `sources` is what the metrics are read from, `standing` says
+    `keys` open routes, `reached` counts what was refused at a limit, `sources` is what the metrics are read from, `readiness` says
     whether callers should be sent here, `age` is a field of every answer.
     """
 
@@ -68,7 +68,7 @@ class ServiceParts(NamedTuple):
     keys: Keys
     reached: Reached
     sources: Sources
-    standing: Readiness
+    readiness: Readiness
     age: AgeField | None
 
 
@@ -92,9 +92,9 @@ def build(
         private=not settings.operators_here,
         fleet=ports.fleet,
     )
-    standing = ports.standing or Readiness(ports.holder, ports.clock, settings.max_staleness)
+    readiness = ports.readiness or Readiness(ports.holder, ports.clock, settings.max_staleness)
     handlers = make_handlers(settings, ports, answers, sources, make_enrichment(settings, ports, enrichers, reached))
-    handlers["ready"] = Ready(standing, answers)
+    handlers["ready"] = Ready(readiness, answers)
     handlers["welcome"] = FirstPage(settings, rows, answers)
     keys = Keys(settings.client_keys, settings.server_tokens)
     return ServiceParts(
@@ -107,8 +107,8 @@ def build(
         keys=keys,
         reached=reached,
         sources=sources,
-        standing=standing,
-        age=None if settings.age_header is None else AgeField(settings.age_header, standing),
+        readiness=readiness,
+        age=None if settings.age_header is None else AgeField(settings.age_header, readiness),
     )
 
 
@@ -148,7 +148,7 @@ def make_handlers(
         "register": Register(answers),
         "features": Features(ports.holder, answers),
         "health": Health(answers),
-        "prometheus": Prometheus(sources, answers, ports.elsewhere),
+        "prometheus": Prometheus(sources, answers, ports.fetch_metrics),
     }
     if settings.enable_oas:
         handlers |= {"openapi": docs.OpenApi(settings, answers), "page": docs.DocsPage(answers), **docs.files(answers)}

@@ -25,13 +25,13 @@ class Health(Handler):
 class Ready(Handler):
     """Readiness: whether a load balancer should send callers here."""
 
-    def __init__(self, standing: Readiness, answers: Answers) -> None:
-        self.standing = standing
+    def __init__(self, readiness: Readiness, answers: Answers) -> None:
+        self.readiness = readiness
         self.answers = answers
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return `ready`; raises Refused (503) with the word for why not."""
-        objection = self.standing.objection()
+        objection = self.readiness.find_objection()
         if objection:
             raise Refused(503, objection, [])
         return self.answers.words(call, READY)

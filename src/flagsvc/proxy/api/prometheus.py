@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 
-Elsewhere: TypeAlias = Callable[[], Awaitable[bytes]]
+FetchMetrics: TypeAlias = Callable[[], Awaitable[bytes]]
 """Gives the text of all processes; raises Refused."""
 
 
@@ -34,24 +34,24 @@ def exposition(sources: Sources, served: Mapping[Key, float], processes: Iterabl
 
 
 class Prometheus(Handler):
-    """GET /proxy/internal-backstage/prometheus: of this process, or of all where that is known `elsewhere`."""
+    """GET /proxy/internal-backstage/prometheus: of this process, or of all where that is known `fetch_metrics`."""
 
-    def __init__(self, sources: Sources, answers: Answers, elsewhere: Elsewhere | None = None) -> None:
+    def __init__(self, sources: Sources, answers: Answers, fetch_metrics: FetchMetrics | None = None) -> None:
         self.sources = sources
         self.answers = answers
-        self.elsewhere = elsewhere
+        self.fetch_metrics = fetch_metrics
         self.shape: FixedHeaders = answers.shape(CONTENT_TYPE, ASK_AGAIN)
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return every metric in Prometheus text format."""
-        if self.elsewhere is not None:
-            return self.later(call, self.elsewhere)
+        if self.fetch_metrics is not None:
+            return self.later(call, self.fetch_metrics)
         text = exposition(self.sources, readings(self.sources))
         return self.answers.seal(self.shape, call, text)
 
-    async def later(self, call: Call, elsewhere: Elsewhere) -> Response:
+    async def later(self, call: Call, fetch_metrics: FetchMetrics) -> Response:
         """Return the same of all processes; raises Refused (503) where that cannot be had."""
-        return self.answers.seal(self.shape, call, await elsewhere())
+        return self.answers.seal(self.shape, call, await fetch_metrics())
 
 
 def written(sample: Sample, value: float) -> list[str]:

@@ -35,7 +35,7 @@ class Readiness:
         max_staleness_s: float = 0,
         answered: Callable[[], bool] | None = None,
     ) -> None:
-        self.draining = False
+        self.is_draining = False
         self._holder = holder
         self._clock = clock
         self._max_staleness_s = max_staleness_s
@@ -45,7 +45,7 @@ class Readiness:
     @property
     def age_s(self) -> float | None:
         """The seconds since the last check of the upstream that went well; None before the first."""
-        checked = self._holder.checked
+        checked = self._holder.checked_at
         return None if checked is None else max(0.0, self._clock.monotonic() - checked)
 
     @property
@@ -59,9 +59,9 @@ class Readiness:
             age = self._clock.monotonic() - self._began
         return 0 < self._max_staleness_s < age
 
-    def objection(self) -> str:
+    def find_objection(self) -> str:
         """Return the word for why nobody should be sent here; empty where all is well."""
-        if self.draining:
+        if self.is_draining:
             return DRAINING
         if self._answered is not None and not self._answered():
             return NO_WORKER
@@ -73,9 +73,9 @@ class Readiness:
 class AgeField:
     """The header field with the age of the configuration in whole seconds (option ageHeader); written once a second at most."""
 
-    def __init__(self, name: str, standing: Readiness) -> None:
+    def __init__(self, name: str, readiness: Readiness) -> None:
         self._name = name.encode("latin-1")
-        self._standing = standing
+        self._standing = readiness
         self._seconds = -1
         self._fields: Headers = []
 

@@ -144,7 +144,7 @@ class MetricRow(NamedTuple):
 
 def age(sources: Sources) -> float:
     """Return the seconds since the last check that went well; NaN before the first."""
-    checked = sources.holder.checked
+    checked = sources.holder.checked_at
     return float("nan") if checked is None else max(0.0, sources.clock.monotonic() - checked)
 
 
@@ -225,7 +225,7 @@ KEPT = (
         "flagsvc_upstream_answers",
         "counter",
         "What the checks for updates brought.",
-        lambda of: by_name(of.holder.events),
+        lambda of: by_name(of.holder.event_counts),
         ("event",),
     ),
     MetricRow(

@@ -23,7 +23,7 @@ from flagsvc.proxy.api import refusals
 from flagsvc.proxy.api.build import Ports, build
 from flagsvc.proxy.api.enrich import EnricherError
 from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
-from flagsvc.proxy.api.prometheus import Elsewhere
+from flagsvc.proxy.api.prometheus import FetchMetrics
 from flagsvc.proxy.api.rate import rates_of
 from flagsvc.proxy.api.readiness import Readiness
 from flagsvc.proxy.api.routes import ROUTES, RouteRow
@@ -41,8 +41,8 @@ class Service(Contract):
 
     `holder` is read once per request, `usage` counts look-ups, `log` takes an event with fields, `clock` tells the time,
     `random` draws sessions and seeds (by default seeded by the system), `enrichers` change the context before it is
-    evaluated, `elsewhere` gives the metrics of all processes where this is one of several, `loops` how often the loops
-    that face the upstream failed. `standing` says whether callers should be sent here, `rows` what is
+    evaluated, `fetch_metrics` gives the metrics of all processes where this is one of several, `loops` how often the loops
+    that face the upstream failed. `readiness` says whether callers should be sent here, `rows` what is
     answered at all. `keys` may be replaced while it answers.
     """
 
@@ -56,14 +56,14 @@ class Service(Contract):
         clock: Clock,
         enrichers: Sequence[ContextEnricher] = (),
         random: Random | None = None,
-        elsewhere: Elsewhere | None = None,
+        fetch_metrics: FetchMetrics | None = None,
         loops: Loops = no_loops,
         rows: Sequence[RouteRow] = ROUTES,
-        standing: Readiness | None = None,
+        readiness: Readiness | None = None,
         fleet: ReplicaStatus | None = None,
     ) -> None:
         drawn = Random() if random is None else random
-        ports = Ports(holder, usage, clock, log, drawn, elsewhere, loops, standing, fleet)
+        ports = Ports(holder, usage, clock, log, drawn, fetch_metrics, loops, readiness, fleet)
         parts = build(settings, ports, enrichers, rows)
         super().__init__(parts.headers, settings.header_limit, settings.query_limit, parts.reached, log)
         self.settings = settings
@@ -79,7 +79,7 @@ class Service(Contract):
         self.rates = rates_of(settings, clock)
         self.trust = TrustedProxies(settings.trust_proxy)
         self.depth: int = settings.json_depth_limit
-        self.standing = parts.standing
+        self.readiness = parts.readiness
         self.age = parts.age
         self.dynamic: bool = parts.cors.dynamic or parts.age is not None
         self.access_log = settings.access_log

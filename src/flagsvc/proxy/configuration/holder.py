@@ -42,14 +42,14 @@ class Holder(Generic[S]):
         self.problems = 0
         self.last_fetch_ms = 0.0
         self.last_update_ms = 0.0
-        self.checked: float | None = None
+        self.checked_at: float | None = None
         self.failures = 0
-        self.events: dict[str, int] = {str(event): 0 for event in POLLED}
+        self.event_counts: dict[str, int] = {str(event): 0 for event in POLLED}
         self._ready = asyncio.Event()
         self._synchronised = asyncio.Event()
 
     @property
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Whether requests can be answered (specification: States and transitions)."""
         return self.current is not None
 
@@ -62,15 +62,15 @@ class Holder(Generic[S]):
         self.current = snapshot
         self._ready.set()
 
-    def mark(self, state: State) -> None:
+    def set_state(self, state: State) -> None:
         """Note the state; the first one that the upstream stands behind ends `wait_synchronised`."""
         self.state = state
         if state is State.FRESH:
             self._synchronised.set()
 
-    def note(self, event: Event, failures: int) -> None:
+    def record_check(self, event: Event, failures: int) -> None:
         """Note what a check brought, and how many in a row have failed now."""
-        self.events[event] += 1
+        self.event_counts[event] += 1
         self.failures = failures
 
     def confirm(self, clock: Clock, age_s: float = 0.0) -> None:
@@ -79,8 +79,8 @@ class Holder(Generic[S]):
         What is known already is never set back.
         """
         moment = clock.monotonic() - age_s
-        if self.checked is None or moment >= self.checked:
-            self.checked = moment
+        if self.checked_at is None or moment >= self.checked_at:
+            self.checked_at = moment
             self.last_fetch_ms = (clock.now() - age_s) * 1000
 
     async def wait_ready(self) -> None:

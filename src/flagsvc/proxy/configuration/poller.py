@@ -121,9 +121,9 @@ class Poller(Generic[S]):
 
     async def _begin(self) -> None:
         """Look for something to serve until the upstream answers; a holder that was handed over with something has it."""
-        if self._holder.ready:
+        if self._holder.is_ready:
             self._life = LifecycleStatus(State.STALE)
-            return self._holder.mark(State.STALE)
+            return self._holder.set_state(State.STALE)
         self._restoring = asyncio.create_task(self._restore())
         await asyncio.wait([self._restoring], timeout=HEAD_START_S)
         if self._bootstrap is not None:
@@ -169,13 +169,13 @@ class Poller(Generic[S]):
             return self._delay(pace, error)
         self._trouble.log_recovery()
         pace = self._polled(event, offer)
-        self._keeper.save_again()
+        self._keeper.retry_save()
         return self._delay(pace, None)
 
     def _polled(self, event: Event, offer: FetchedDocument[S] | None) -> Pace:
         """Let follow what follows from a poll, and note it."""
         pace = self._apply(event, offer)
-        self._holder.note(event, self._life.failures)
+        self._holder.record_check(event, self._life.failures)
         return pace
 
     async def _pause(self, seconds: float) -> None:
@@ -225,7 +225,7 @@ class Poller(Generic[S]):
         if offer is not None:
             for action in step.actions:
                 self._carry_out(action, offer)
-        self._holder.mark(step.state)
+        self._holder.set_state(step.state)
         return step.pace
 
     def _carry_out(self, action: Action, offer: FetchedDocument[S]) -> None:

@@ -28,7 +28,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MOST_DIGITS = 400
 """A whole number of so many digits is beyond all doubles."""
 
-Wanted = Callable[[object], bool]
+FeatureFilter = Callable[[object], bool]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Preparer(Generic[S]):
     every source (behaviour: Towards the upstream server); without it the document is passed on byte for byte.
     """
 
-    def __init__(self, compile: Compile[S], wanted: Wanted | None = None) -> None:
+    def __init__(self, compile: Compile[S], wanted: FeatureFilter | None = None) -> None:
         self._compile = compile
         self._wanted = wanted
         self._sliced: Incremental[S] | None = incremental(compile)
@@ -143,7 +143,7 @@ def refuse(constant: str) -> object:
     raise ValueError(constant)
 
 
-def narrowed(body: bytes, document: object, wanted: Wanted) -> bytes:
+def narrowed(body: bytes, document: object, wanted: FeatureFilter) -> bytes:
     """Return the document with only the features that are wanted; the same bytes when that is all of them."""
     features = document.get("features") if isinstance(document, dict) else None
     if not isinstance(document, dict) or not isinstance(features, list):

@@ -29,7 +29,7 @@ class SharedDocumentStorage(DocumentStorage):
         if self._fleet.leads:
             super().save(record)
 
-    def save_again(self) -> None:
+    def retry_save(self) -> None:
         """Do nothing: a leader sees with every beat what is stored, and stores what it has by then where that is something else.
 
         The record whose write failed may be one that this replica serves no longer.

@@ -138,7 +138,7 @@ class ParentLink(Generic[S]):
         if isinstance(message, messages.Prepare | messages.Switch):
             self._document_queue.put_nowait((message, body))
         elif isinstance(message, messages.Checked):
-            self._holder.checked = message.moment
+            self._holder.checked_at = message.moment
         elif isinstance(message, messages.CountsRequest):
             self._send_counts()
             self.channel.send(messages.CountsSent(message.number))

@@ -6,7 +6,7 @@ from flagsvc.core.clock import Clock
 from flagsvc.proxy.configuration import Holder, Preparer
 from flagsvc.proxy.configuration.holder import ConfigurationDocument
 from flagsvc.proxy.configuration.ports import Compile, S
-from flagsvc.proxy.configuration.prepare import PreparedDocument, Wanted
+from flagsvc.proxy.configuration.prepare import FeatureFilter, PreparedDocument
 from flagsvc.proxy.workers.rollout import DocumentRollout
 
 
@@ -26,14 +26,14 @@ class SharedHolder(Holder[S]):
     def confirm(self, clock: Clock, age_s: float = 0.0) -> None:
         """Record that the configuration is current, here and in all workers."""
         super().confirm(clock, age_s)
-        if self.rollout is not None and self.checked is not None:
-            self.rollout.confirm(self.checked)
+        if self.rollout is not None and self.checked_at is not None:
+            self.rollout.confirm(self.checked_at)
 
 
 class SharedPreparer(Preparer[S]):
     """A preparer that waits until the workers have prepared the document as well."""
 
-    def __init__(self, compile: Compile[S], wanted: Wanted | None, rollout: DocumentRollout) -> None:
+    def __init__(self, compile: Compile[S], wanted: FeatureFilter | None, rollout: DocumentRollout) -> None:
         super().__init__(compile, wanted)
         self._rollout = rollout
 

@@ -39,7 +39,7 @@ def test_why_not(path: str) -> None:
     serving = Serving(max_staleness=10)
     for word, change in (("stale", None), ("draining", "draining"), ("draining", "cold")):
         if change == "draining":
-            serving.service.standing.draining = True
+            serving.service.readiness.is_draining = True
         elif change == "cold":
             serving.holder.current = None
         else:
@@ -50,7 +50,7 @@ def test_why_not(path: str) -> None:
         assert serving.ask(b"GET", b"/livez").status == 200
         if change != "cold":
             assert serving.ask(b"GET", b"/proxy/health").status == serving.ask(b"GET", b"/proxy").status == 200
-    serving.service.standing.draining = False
+    serving.service.readiness.is_draining = False
     assert serving.ask(b"GET", path.encode()).body == b"cold"
 
 

@@ -11,85 +11,85 @@ from support.serving import FakeHolder, FakeSnapshot
 
 
 def made(max_staleness_s: float = 0, *, warm: bool = True) -> tuple[Readiness, FakeHolder, FakeClock]:
-    """Return a standing and what it looks at."""
+    """Return a readiness and what it looks at."""
     holder, clock = FakeHolder(FakeSnapshot() if warm else None), FakeClock()
     return Readiness(holder, clock, max_staleness_s), holder, clock
 
 
 def test_with_a_configuration_all_is_well() -> None:
     """Without one there is nothing to come for."""
-    standing, holder, _ = made()
-    assert standing.objection() == ""
+    readiness, holder, _ = made()
+    assert readiness.find_objection() == ""
     holder.current = None
-    assert standing.objection() == "cold"
+    assert readiness.find_objection() == "cold"
 
 
 @asynchronous
 async def test_staleness_counts_from_the_last_check() -> None:
     """Up to the bound all is well; one check that goes well is enough to be well again."""
-    standing, holder, clock = made(10)
-    holder.checked = clock.monotonic()
+    readiness, holder, clock = made(10)
+    holder.checked_at = clock.monotonic()
     await clock.advance(10)
-    assert standing.objection() == ""
+    assert readiness.find_objection() == ""
     await clock.advance(0.5)
-    assert (standing.objection(), standing.age_s) == ("stale", 10.5)
-    holder.checked = clock.monotonic()
-    assert (standing.objection(), standing.age_s) == ("", 0.0)
+    assert (readiness.find_objection(), readiness.age_s) == ("stale", 10.5)
+    holder.checked_at = clock.monotonic()
+    assert (readiness.find_objection(), readiness.age_s) == ("", 0.0)
 
 
 @asynchronous
 async def test_before_the_first_check_staleness_counts_from_the_start() -> None:
     """A restart in an outage serves what is stored, for as long as if the outage began with it."""
-    standing, _, clock = made(10)
+    readiness, _, clock = made(10)
     await clock.advance(10)
-    assert (standing.objection(), standing.age_s) == ("", None)
+    assert (readiness.find_objection(), readiness.age_s) == ("", None)
     await clock.advance(1)
-    assert standing.objection() == "stale"
+    assert readiness.find_objection() == "stale"
 
 
 @asynchronous
 async def test_without_a_bound_nothing_is_ever_stale() -> None:
     """Not after a year either."""
-    standing, holder, clock = made()
-    holder.checked = 0.0
+    readiness, holder, clock = made()
+    holder.checked_at = 0.0
     await clock.advance(31_536_000)
-    assert standing.objection() == ""
+    assert readiness.find_objection() == ""
 
 
 @pytest.mark.parametrize("warm", [True, False])
 def test_nobody_who_answers(warm: bool) -> None:
     """Where others answer, and none of them does, that is said, whatever the configuration; but not when all end."""
     answered = [True]
-    standing = Readiness(FakeHolder(FakeSnapshot() if warm else None), FakeClock(), 0, lambda: answered[0])
-    assert standing.objection() == ("" if warm else "cold")
+    readiness = Readiness(FakeHolder(FakeSnapshot() if warm else None), FakeClock(), 0, lambda: answered[0])
+    assert readiness.find_objection() == ("" if warm else "cold")
     answered[0] = False
-    assert standing.objection() == "no-worker"
-    standing.draining = True
-    assert standing.objection() == "draining"
+    assert readiness.find_objection() == "no-worker"
+    readiness.is_draining = True
+    assert readiness.find_objection() == "draining"
 
 
 @pytest.mark.parametrize("warm", [True, False])
 def test_who_ends_says_so_first(warm: bool) -> None:
     """Whatever else there is to say."""
-    standing, _, _ = made(warm=warm)
-    standing.draining = True
-    assert standing.objection() == "draining"
+    readiness, _, _ = made(warm=warm)
+    readiness.is_draining = True
+    assert readiness.find_objection() == "draining"
 
 
 def test_a_check_of_another_machine_is_not_in_the_future() -> None:
     """An age is never negative."""
-    standing, holder, _ = made(10)
-    holder.checked = 5.0
-    assert (standing.age_s, standing.objection()) == (0.0, "")
+    readiness, holder, _ = made(10)
+    holder.checked_at = 5.0
+    assert (readiness.age_s, readiness.find_objection()) == (0.0, "")
 
 
 @asynchronous
 async def test_the_age_field() -> None:
     """Whole seconds, none before the first check, and the same list as long as the second is the same."""
-    standing, holder, clock = made()
-    field = AgeField("x-config-age", standing)
+    readiness, holder, clock = made()
+    field = AgeField("x-config-age", readiness)
     assert field.fields() == []
-    holder.checked = 0.0
+    holder.checked_at = 0.0
     first = field.fields()
     assert first == [(b"x-config-age", b"0")]
     await clock.advance(0.9)

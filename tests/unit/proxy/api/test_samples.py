@@ -49,7 +49,7 @@ def test_what_is_told_of_the_configuration() -> None:
     """Its revision, how often what came of a check, when the last one went well, and how many have failed since."""
     serving = Serving()
     serving.holder.last_fetch_ms, serving.holder.failures = 2500.0, 3
-    serving.holder.events = {"failed": 3, "fetched": 1}
+    serving.holder.event_counts = {"failed": 3, "fetched": 1}
     serving.holder.state = "rejected"
     lines = serving.ask(b"GET", b"/proxy/internal-backstage/prometheus").body.decode().splitlines()
     for line in (
@@ -66,9 +66,9 @@ def test_what_is_told_of_the_configuration() -> None:
 def test_the_age_is_that_of_the_last_check() -> None:
     """By a clock that nobody sets, so that it cannot be wrong by the hours that an operator corrects."""
     serving = Serving()
-    serving.holder.checked = serving.clock.monotonic() - 2.5
+    serving.holder.checked_at = serving.clock.monotonic() - 2.5
     assert age(serving.service.sources) == 2.5
-    serving.holder.checked = None
+    serving.holder.checked_at = None
     assert revision(serving.service.sources._replace(holder=FakeHolder(None))) == {}
 
 

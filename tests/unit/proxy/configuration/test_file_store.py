@@ -268,7 +268,7 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
 def test_a_folder_that_is_open_to_all(tmp_path: Path, mode: int, exposed: bool) -> None:
     """Where somebody else may write, or everybody read, it is told; where there is no folder yet it will be the owner's."""
     folder = tmp_path / "state"
-    assert FileStore(folder).exposed() is None
+    assert FileStore(folder).find_exposed_mode() is None
     folder.mkdir()
     folder.chmod(mode)
-    assert FileStore(folder).exposed() == (mode if exposed else None)
+    assert FileStore(folder).find_exposed_mode() == (mode if exposed else None)

@@ -18,14 +18,14 @@ DOCUMENT = ConfigurationDocument(b"secret", '"e"')
 async def test_a_holder_is_ready_with_the_first_snapshot() -> None:
     """Those who wait for it wait no longer, those who come later do not wait."""
     holder: Holder[TinySnapshot] = Holder()
-    assert (holder.ready, holder.current, holder.document, holder.state) == (False, None, None, "cold")
+    assert (holder.is_ready, holder.current, holder.document, holder.state) == (False, None, None, "cold")
     waiting = asyncio.create_task(holder.wait_ready())
     await turns()
     assert not waiting.done()
     holder.replace(SNAPSHOT, DOCUMENT, 3)
     await waiting
     await holder.wait_ready()
-    assert (holder.ready, holder.current, holder.document, holder.problems) == (True, SNAPSHOT, DOCUMENT, 3)
+    assert (holder.is_ready, holder.current, holder.document, holder.problems) == (True, SNAPSHOT, DOCUMENT, 3)
 
 
 @asynchronous
@@ -34,12 +34,12 @@ async def test_only_fresh_is_synchronised() -> None:
     holder: Holder[TinySnapshot] = Holder()
     waiting = asyncio.create_task(holder.wait_synchronised())
     for state in (State.RESTORED, State.BOOTSTRAPPED):
-        holder.mark(state)
+        holder.set_state(state)
         await turns()
         assert not waiting.done() and holder.state == state
-    holder.mark(State.FRESH)
+    holder.set_state(State.FRESH)
     await waiting
-    holder.mark(State.STALE)
+    holder.set_state(State.STALE)
     await holder.wait_synchronised()
 
 
@@ -52,23 +52,23 @@ def test_the_document_is_in_no_repr() -> None:
 async def test_how_fresh_it_is() -> None:
     """The moment of the last check that went well, and its date; what is heard from elsewhere never sets it back."""
     clock, holder = FakeClock(now=1000.0), Holder[TinySnapshot]()
-    assert (holder.checked, holder.last_fetch_ms) == (None, 0.0)
+    assert (holder.checked_at, holder.last_fetch_ms) == (None, 0.0)
     await clock.advance(50)
     holder.confirm(clock, 20.0)
-    assert (holder.checked, holder.last_fetch_ms) == (30.0, 1_030_000.0)
+    assert (holder.checked_at, holder.last_fetch_ms) == (30.0, 1_030_000.0)
     holder.confirm(clock)
-    assert (holder.checked, holder.last_fetch_ms) == (50.0, 1_050_000.0)
+    assert (holder.checked_at, holder.last_fetch_ms) == (50.0, 1_050_000.0)
     holder.confirm(clock, 1.0)
-    assert (holder.checked, holder.last_fetch_ms) == (50.0, 1_050_000.0)
+    assert (holder.checked_at, holder.last_fetch_ms) == (50.0, 1_050_000.0)
 
 
 def test_what_the_checks_brought() -> None:
     """Every kind of answer has a number from the start, so that a first one is seen as an increase."""
     holder: Holder[TinySnapshot] = Holder()
-    assert set(holder.events) == {"fetched", "same", "not-modified", "empty", "rejected", "refused", "failed"}
-    assert set(holder.events.values()) == {0}
-    holder.note(Event.FAILED, 1)
-    holder.note(Event.FAILED, 2)
-    assert (holder.events["failed"], holder.failures) == (2, 2)
-    holder.note(Event.SAME, 0)
-    assert (holder.events["same"], holder.failures) == (1, 0)
+    assert set(holder.event_counts) == {"fetched", "same", "not-modified", "empty", "rejected", "refused", "failed"}
+    assert set(holder.event_counts.values()) == {0}
+    holder.record_check(Event.FAILED, 1)
+    holder.record_check(Event.FAILED, 2)
+    assert (holder.event_counts["failed"], holder.failures) == (2, 2)
+    holder.record_check(Event.SAME, 0)
+    assert (holder.event_counts["same"], holder.failures) == (1, 0)

@@ -73,12 +73,12 @@ async def test_being_told_to_ask_again() -> None:
     """That is news at once, also while it is being asked; what was got before holds, so the ETag is sent."""
     api = Api()
     source = HttpSource(api)
-    source.look_again()
+    source.poll_now()
     await source.news()
     api.gate.clear()
     fetching = asyncio.ensure_future(source.fetch('"one"'))
     await turns()
-    source.look_again()
+    source.poll_now()
     api.gate.set()
     await fetching
     await source.news()

@@ -129,16 +129,16 @@ async def test_what_could_not_be_stored_is_stored_as_soon_as_it_can() -> None:
     """A disk that was full at the start is tried again later, without a new configuration; what is stored is not written twice."""
     store, log = MemoryStore(), RecordingLog()
     document_storage = DocumentStorage(store, "key", log)
-    document_storage.save_again()
+    document_storage.retry_save()
     store.fault = OSError("full")
     document_storage.save(RECORD)
     await document_storage.flush(5)
     store.fault = None
-    document_storage.save_again()
+    document_storage.retry_save()
     await document_storage.flush(5)
     assert store.data["key"] == RECORD.pack()
     store.data.clear()
-    document_storage.save_again()
+    document_storage.retry_save()
     await document_storage.flush(5)
     assert store.data == {}
 
@@ -306,7 +306,7 @@ async def test_another_key() -> None:
     for each, key in ((document_storage, "new"), (later, "newer")):
         each.rename(key)
         assert await DocumentStorage(store, key, RecordingLog()).load() is None
-        each.save_again()
+        each.retry_save()
         await each.flush(5)
         assert await DocumentStorage(store, key, RecordingLog()).load() == RECORD
     other = StoredDocument(b"{}", None)
@@ -322,6 +322,6 @@ async def test_another_key_before_there_is_anything() -> None:
     store = MemoryStore()
     document_storage = DocumentStorage(store, "old", RecordingLog())
     document_storage.rename("new")
-    document_storage.save_again()
+    document_storage.retry_save()
     await document_storage.flush(5)
     assert store.data == {}

@@ -28,7 +28,7 @@ async def test_every_poll_is_counted_by_what_it_brought() -> None:
         # each round ends when the next poll is over
         assert failures == [0, 0, 1, 2, 3, 0, 0, 1, 2]
         counts = {"fetched": 2, "not-modified": 1, "same": 1, "failed": 3, "refused": 1, "rejected": 1, "empty": 1}
-        assert world.holder.events == counts
+        assert world.holder.event_counts == counts
 
 
 @asynchronous
@@ -38,7 +38,7 @@ async def test_the_last_check_is_the_last_that_went_well() -> None:
         checked = []
         for _ in range(6):
             await world.clock.next_sleep()
-            checked.append(world.holder.checked)
+            checked.append(world.holder.checked_at)
             await world.clock.advance(max(world.clock.sleeping))
         assert checked == [0.0, 5.0, 5.0, 5.0, 5.0, world.clock.monotonic() - 5.0]
 
@@ -50,11 +50,11 @@ async def test_nothing_was_checked_by_reading_what_is_stored() -> None:
     bootstrap.gate = asyncio.Event()
     async with running(DOWN, store=stored(ONE, None), bootstrap=bootstrap) as world:
         await world.round()
-        assert (world.serves, world.holder.checked, world.holder.failures) == (["one"], None, 2)
+        assert (world.serves, world.holder.checked_at, world.holder.failures) == (["one"], None, 2)
         bootstrap.gate.set()
         await turns()
-        assert (world.serves, world.holder.checked, world.holder.failures) == (["two"], None, 2)
-        assert sum(world.holder.events.values()) == 2
+        assert (world.serves, world.holder.checked_at, world.holder.failures) == (["two"], None, 2)
+        assert sum(world.holder.event_counts.values()) == 2
 
 
 @asynchronous
@@ -62,7 +62,7 @@ async def test_who_asked_elsewhere_tells_how_long_ago_that_was() -> None:
     """What another process has fetched is as fresh as it was there."""
     async with running(Fetched(ONE, '"1"', age_s=3.0)) as world:
         await world.clock.next_sleep()
-        assert world.holder.checked == world.clock.monotonic() - 3.0
+        assert world.holder.checked_at == world.clock.monotonic() - 3.0
         assert world.holder.last_fetch_ms == (world.clock.now() - 3.0) * 1000
 
 

@@ -209,7 +209,7 @@ async def test_a_storage_that_hangs_does_not_hold_the_upstream_up() -> None:
         await turns()
         assert (world.serves, world.holder.state, world.log.at("warn")) == (["two"], "fresh", [])
         world.document_storage.rename("other")
-        world.document_storage.save_again()
+        world.document_storage.retry_save()
         await turns()
         assert [StoredDocument.unpack(data).body for data in store.data.values()] == [TWO, TWO]
         await world.round()
@@ -256,7 +256,7 @@ async def test_stopping_ends_a_storage_that_hangs() -> None:
                 await world.clock.next_sleep()
             else:
                 await turns()
-        assert not world.holder.ready
+        assert not world.holder.is_ready
 
 
 @asynchronous
@@ -281,7 +281,7 @@ async def test_stopping_ends_a_bootstrap_that_hangs() -> None:
     async with running(source=source, bootstrap=bootstrap) as world:
         await turns()
         assert bootstrap.etags == source.etags == [None]
-    assert not world.holder.ready
+    assert not world.holder.is_ready
 
 
 @asynchronous

@@ -36,8 +36,8 @@ async def test_a_follower_knows_how_fresh_it_is(server: RedisServer, upstream: C
     async with replicas(2, server.port, upstream, refresh_ms=100) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
         [follower] = [each for each in fleet if each.role is Role.FOLLOWER]
-        first = follower.holder.checked
-        await until(lambda: (follower.holder.checked or 0.0) > (first or 0.0) + 0.3)
+        first = follower.holder.checked_at
+        await until(lambda: (follower.holder.checked_at or 0.0) > (first or 0.0) + 0.3)
         upstream.down = UpstreamError("server", "broken", status=500)
         await until(lambda: follower.holder.state is State.STALE and (follower.age() or 0.0) > 0.3)
         upstream.down = None

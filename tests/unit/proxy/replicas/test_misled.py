@@ -73,7 +73,7 @@ async def test_a_lease_that_lasts_too_long(server: RedisServer, upstream: Counte
     """Of a dead leader whose server's clock was set back: its last word gets no fresher by that, and the upstream is asked."""
     async with left_behind(server, upstream) as follower:
         assert server.ask("PEXPIRE", LEASE, HOUR_MS) == 1
-        follower.holder.checked = None
+        follower.holder.checked_at = None
         await looks(follower).wait()
         assert follower.fleet.follows and (follower.fleet.age() or 0.0) > LEFT_MS / 1000 / BEATS
         follower.clock.ahead += (SILENT_LEASES - 0.25) * LEFT_MS / 1000
@@ -181,7 +181,7 @@ async def test_an_older_configuration_is_not_taken(server: RedisServer, upstream
     replica = Replica("one", Server("127.0.0.1", server.port), upstream, refresh_ms=60_000)
     await replica.store.set(KEY, StoredDocument(document("old")).pack())
     digest = digest_in(server.ask("GET", STORED))
-    replica.holder.checked = replica.clock.monotonic()
+    replica.holder.checked_at = replica.clock.monotonic()
     try:
         await replica.fleet._note(Beat("another", 1, digest, age_s=60.0), 0.0)
         assert replica.fleet.known.offer is None

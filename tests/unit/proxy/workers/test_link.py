@@ -142,9 +142,9 @@ async def test_a_report_is_sent_at_once() -> None:
 async def test_how_fresh_it_is() -> None:
     """The moment of the last check is the one that the parent tells."""
     async with pair() as both:
-        assert both.holder.checked is None
+        assert both.holder.checked_at is None
         both.parent.send(messages.Checked(12.5))
-        await until(lambda: both.holder.checked == 12.5)
+        await until(lambda: both.holder.checked_at == 12.5)
 
 
 @asynchronous
@@ -296,7 +296,7 @@ async def test_keys_before_the_start() -> None:
     made.parent.send(
         messages.Checked(12.5)
     )  # sent after it and handled immediately: when it is handled, the other has arrived
-    await until(lambda: made.holder.checked == 12.5)
+    await until(lambda: made.holder.checked_at == 12.5)
     assert made.commands.calls == made.received == []
     made.link.start(made.sources(), made.commands)
     await until(lambda: made.of(messages.Reloaded))

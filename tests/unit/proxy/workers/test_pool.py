@@ -155,7 +155,7 @@ async def test_a_question_of_one_that_is_gone() -> None:
 
 @asynchronous
 async def test_groups_of_ended_workers_are_adopted() -> None:
-    """Another worker takes the connections of a worker that has ended, until its replacement serves. If it ends too, a third does."""
+    """Another worker takes the connections of an ended worker until its replacement serves. If it ends too, a third does."""
     async with pool_scene(3) as scene:
         scene.ignores.add(messages.Welcome)
         first, second, third = scene.made

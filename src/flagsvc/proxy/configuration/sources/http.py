@@ -16,7 +16,7 @@ class FeaturesApi(Protocol):
 
 
 class HttpSource:
-    """The features endpoint of an upstream, at the refresh interval; at once where `renew` or `look_again` says so."""
+    """The features endpoint of an upstream, at the refresh interval; at once where `renew` or `poll_now` says so."""
 
     pace: float | None = None
 
@@ -32,7 +32,7 @@ class HttpSource:
         self._renewals += 1
         self._due.set()
 
-    def look_again(self) -> None:
+    def poll_now(self) -> None:
         """Take that somebody wants it to be asked now, whatever pause it has asked for."""
         self._due.set()
 

@@ -92,10 +92,10 @@ class DocumentStorage:
             self._writer = asyncio.create_task(self._write())
 
     def rename(self, key: str) -> None:
-        """Keep what comes under another key from now on; what there is goes there with the next `save_again`."""
+        """Keep what comes under another key from now on; what there is goes there with the next `retry_save`."""
         self._key, self._unsaved, self._reading = key, self._kept, None
 
-    def save_again(self) -> None:
+    def retry_save(self) -> None:
         """Have a record written whose last write failed: a disk that was full then may have room now."""
         if self._unsaved is not None and self._pending is None:
             self.save(self._unsaved)

@@ -78,7 +78,7 @@ class FileStore:
         sync_folder(self.folder)
         sweep(self.folder, key)
 
-    def exposed(self) -> int | None:
+    def find_exposed_mode(self) -> int | None:
         """Return the mode of a folder into which somebody else may write, or in which everybody may read; None for any other."""
         try:
             mode = stat.S_IMODE(self.folder.stat().st_mode)

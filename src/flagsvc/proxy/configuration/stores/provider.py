@@ -55,11 +55,11 @@ async def write(provider: StorageProvider, key: str, data: bytes) -> None:
 
 
 async def _call(method: object, call: Callable[[], Awaitable[T] | T]) -> T:
-    result = call() if inspect.iscoroutinefunction(method) else await in_thread(call)
+    result = call() if inspect.iscoroutinefunction(method) else await run_in_thread(call)
     return await result if inspect.isawaitable(result) else result
 
 
-async def in_thread(call: Callable[[], T]) -> T:
+async def run_in_thread(call: Callable[[], T]) -> T:
     """Return what a call that may block returns.
 
     Its thread is nobody's to wait for: the threads of the event loop would keep the process from ending as long as one hangs.

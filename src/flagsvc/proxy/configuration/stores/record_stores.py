@@ -13,7 +13,7 @@ from pathlib import Path
 
 from flagsvc.core.errors import StoreError
 from flagsvc.proxy.configuration.stores.file import frame, named, read_file, sweep, sync_folder, unframe, write_file
-from flagsvc.proxy.configuration.stores.provider import StorageProvider, in_thread, read, write
+from flagsvc.proxy.configuration.stores.provider import StorageProvider, read, run_in_thread, write
 
 MOST_RECORDS = 64
 """Records that one configuration may have: processes that start and are killed again and again must not fill the disk."""
@@ -34,22 +34,22 @@ class FileRecordStore:
     async def put(self, name: str, data: bytes) -> None:
         """Store a record. Raises StoreError, also where there are too many."""
         with named(self._folder):
-            await in_thread(partial(self._put, name, data))
+            await run_in_thread(partial(self._put, name, data))
 
     async def get(self, name: str) -> bytes | None:
         """Return a record, None when there is none. Raises StoreError, also for one that is damaged."""
         with named(self._folder):
-            return await in_thread(partial(self._get, name))
+            return await run_in_thread(partial(self._get, name))
 
     async def names(self) -> list[str]:
         """Return the names of all records. Raises StoreError."""
         with named(self._folder):
-            return await in_thread(self._names)
+            return await run_in_thread(self._names)
 
     async def remove(self, name: str) -> bool:
         """Remove a record and return whether it was there. Raises StoreError."""
         with named(self._folder):
-            return await in_thread(partial(self._remove, name))
+            return await run_in_thread(partial(self._remove, name))
 
     def _put(self, name: str, data: bytes) -> None:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What a worker's process is given at its start: how it is started, and the options in a form that another process can have."""
+"""Starts the process of a worker, and turns options into values that can be sent to another process."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ from flagsvc.process.shutdown import HANGUP, SIGNALS
 from flagsvc.settings.fleet import STORED
 from flagsvc.settings.options import OPTIONS, ProxyOptions
 
-HELD_BACK = (*SIGNALS, HANGUP)
-"""The signals that a worker does not see before it is ready for them."""
-UPSTREAM = ("upstream_ca", "upstream_cert", "upstream_key", "upstream_key_password")
-PARENTS = frozenset({"workers", "worker_timeout", "storage_provider", *UPSTREAM, *(option.field for option in STORED)})
-"""Options that mean nothing to a worker."""
+BLOCKED_SIGNALS = (*SIGNALS, HANGUP)
+"""The signals that a worker blocks until it has installed its handlers."""
+UPSTREAM_TLS = ("upstream_ca", "upstream_cert", "upstream_key", "upstream_key_password")
+PARENT_ONLY = frozenset(
+    {"workers", "worker_timeout", "storage_provider", *UPSTREAM_TLS, *(option.field for option in STORED)}
+)
+"""The fields of options that only the parent needs."""
 
 
-def portable(options: ProxyOptions) -> dict[str, Any]:
-    """Return the options by field, as `ProxyOptions` takes them, without what only the parent needs.
+def portable_options(options: ProxyOptions) -> dict[str, Any]:
+    """Return the options by field, as `ProxyOptions` takes them, without those that only the parent needs.
 
-    Raises ConfigurationError where they hold objects made in code: no other process can have those.
+    Raises ConfigurationError if they contain objects made in code, which cannot be sent to another process.
     """
     values = {option.field: getattr(options, option.field) for option in OPTIONS if not option.deprecated}
-    given = {name: value for name, value in values.items() if value is not None and name not in PARENTS}
+    given = {name: value for name, value in values.items() if value is not None and name not in PARENT_ONLY}
     wrong = [name for name, value in given.items() if not is_plain(value)]
     if wrong:
         raise ConfigurationError(
@@ -42,18 +44,18 @@ def portable(options: ProxyOptions) -> dict[str, Any]:
 
 
 def is_plain(value: object) -> bool:
-    """Return whether a value is made of texts, numbers and lists of them."""
+    """Return whether a value consists of texts, numbers and tuples of them."""
     return all(map(is_plain, value)) if isinstance(value, tuple) else isinstance(value, str | int | float)
 
 
 def start_worker(sockets: Iterable[socket.socket], end: socket.socket) -> subprocess.Popen[bytes]:
     """Start a worker with its end of a socket pair and all listening sockets. Raises OSError.
 
-    It is this Python with this search path; options come over the socket pair, so that no secret is in its arguments. It does not
-    see a signal before it is ready for it.
+    The worker uses the same Python and search path. It gets its options over the socket pair, so that its arguments contain no
+    secret. Signals are blocked until it has installed its handlers.
     """
     descriptors = [end.fileno(), *(each.fileno() for each in sockets)]
-    with held_back(HELD_BACK):
+    with block_signals(BLOCKED_SIGNALS):
         return subprocess.Popen(  # noqa: S603 - the arguments are our own
             [sys.executable, "-P", "-m", "flagsvc.process.worker", str(end.fileno())],
             pass_fds=descriptors,
@@ -63,8 +65,8 @@ def start_worker(sockets: Iterable[socket.socket], end: socket.socket) -> subpro
 
 
 @contextmanager
-def held_back(signals: Sequence[signal.Signals]) -> Iterator[None]:
-    """Let signals wait; a process that is started meanwhile begins so."""
+def block_signals(signals: Sequence[signal.Signals]) -> Iterator[None]:
+    """Block signals while the block runs. A process that is started meanwhile inherits this."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
         yield

@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from flagsvc import ConfigurationError
-from flagsvc.process.handover import HELD_BACK, held_back, portable, start_worker
+from flagsvc.process.worker_start import BLOCKED_SIGNALS, block_signals, portable_options, start_worker
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.testing import MemoryStore, RecordingLog
 from support.apps_options import options as usual
@@ -18,7 +18,7 @@ from support.apps_options import options as usual
 
 def carried(options: ProxyOptions) -> ProxyOptions:
     """Return the options as they come out at the other end."""
-    return ProxyOptions(**json.loads(json.dumps(portable(options))))
+    return ProxyOptions(**json.loads(json.dumps(portable_options(options))))
 
 
 SAMPLES: dict[str, object] = {
@@ -63,7 +63,7 @@ def test_what_only_the_parent_needs() -> None:
         "storage": "redis://:sample-secret@h",
         "storage_password": "sample-secret",
     }
-    given = portable(usual(**storage, workers=2))
+    given = portable_options(usual(**storage, workers=2))
     assert "sample-secret" not in repr(given) and "workers" not in given
     assert not [name for name in given if name.startswith("storage")]
 
@@ -89,7 +89,7 @@ class Always:
 def test_objects_cannot_be_carried(field: str, value: object) -> None:
     """An object made in code is refused by the name of its option."""
     with pytest.raises(ConfigurationError) as raised:
-        portable(usual(**{field: value, "workers": 3}))
+        portable_options(usual(**{field: value, "workers": 3}))
     [problem] = raised.value.problems
     assert problem == f"{field}: it is an object made in code, which cannot be given to 3 workers"
 
@@ -99,7 +99,7 @@ def test_signals_wait() -> None:
     got: list[int] = []
     before = signal.signal(signal.SIGTERM, lambda number, frame: got.append(number))
     try:
-        with held_back(HELD_BACK):
+        with block_signals(BLOCKED_SIGNALS):
             signal.pthread_kill(threading.get_ident(), signal.SIGTERM)  # other threads, if any, do not hold it back
             assert got == []
         assert got == [signal.SIGTERM]
