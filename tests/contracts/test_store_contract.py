@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from flagsvc.proxy.configuration.stores import FileStore, NoStore, StorageProvider
-from flagsvc.proxy.configuration.stores.provider import read, write
+from flagsvc.proxy.configuration.stores.provider import read_record, write_record
 from flagsvc.proxy.replicas import Access, Client, ServerStore
 from flagsvc.settings.fleet import Server
 from flagsvc.testing import MemoryStore
@@ -101,7 +101,7 @@ def make(request: pytest.FixtureRequest) -> Make:
 @asynchronous
 async def test_nothing_stored_is_none(make: Make, tmp_path: Path) -> None:
     """At the first start."""
-    assert await read(make(tmp_path), "key") is None
+    assert await read_record(make(tmp_path), "key") is None
 
 
 @asynchronous
@@ -109,22 +109,22 @@ async def test_the_last_data_come_back_whole(make: Make, tmp_path: Path) -> None
     """Any bytes, any size; what is set later replaces what was set before."""
     store = make(tmp_path)
     for data in (b"one", b"", bytes(range(256)) * 4096, b"\n\n{}"):
-        await write(store, "key", data)
-        assert await read(store, "key") == data
+        await write_record(store, "key", data)
+        assert await read_record(store, "key") == data
 
 
 @asynchronous
 async def test_keys_are_apart(make: Make, tmp_path: Path) -> None:
     """One configuration never shows under the name of another."""
     store = make(tmp_path)
-    await write(store, "a" * 40, b"a")
-    await write(store, "b" * 40, b"b")
-    assert [await read(store, key * 40) for key in "abc"] == [b"a", b"b", None]
+    await write_record(store, "a" * 40, b"a")
+    await write_record(store, "b" * 40, b"b")
+    assert [await read_record(store, key * 40) for key in "abc"] == [b"a", b"b", None]
 
 
 @asynchronous
 async def test_no_store_takes_everything_and_has_nothing() -> None:
     """The one exception: `none` (specification: storage)."""
     store = NoStore()
-    await write(store, "key", b"data")
-    assert await read(store, "key") is None
+    await write_record(store, "key", b"data")
+    assert await read_record(store, "key") is None

@@ -134,7 +134,7 @@ async def test_a_restart_with_the_upstream_down_is_ready_from_storage(tmp_path: 
         await asyncio.wait_for(running.holder.wait_ready(), 5)
         assert (running.serves, running.holder.state) == (["kept"], "restored")
     async with proxy(url, tmp_path / "other") as running:
-        await until(lambda: running.poller.running)
+        await until(lambda: running.poller.is_running)
         assert not running.holder.is_ready
 
 

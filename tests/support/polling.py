@@ -73,4 +73,4 @@ async def running(*script: Any, **changes: Any) -> AsyncIterator[World]:
         yield world
     finally:
         await world.poller.stop()
-        assert not world.poller.running
+        assert not world.poller.is_running

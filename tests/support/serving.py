@@ -71,7 +71,7 @@ class FakeHolder:
         self.problems = 0
         self.checked_at: float | None = None
         self.failures = 0
-        self.events = {"fetched": 0}
+        self.event_counts = {"fetched": 0}
 
 
 class FakeUsage:

@@ -74,7 +74,7 @@ class ConfigurationHolder(Protocol):
         """The number of malformed features that were left out."""
 
     @property
-    def checked(self) -> float | None:
+    def checked_at(self) -> float | None:
         """The moment of the last check of the upstream that went well, in the seconds of `Clock.monotonic`; None when never."""
 
     @property
@@ -82,7 +82,7 @@ class ConfigurationHolder(Protocol):
         """The number of checks since then, all of which failed."""
 
     @property
-    def events(self) -> Mapping[str, int]:
+    def event_counts(self) -> Mapping[str, int]:
         """How often a check brought what, by the name of `lifecycle.Event`."""
 
 

@@ -1,7 +1,7 @@
-"""How a configuration arrives and survives.
+"""How a configuration arrives and survives a restart.
 
-`lifecycle` is the table that decides, `poller` the loop that acts, `holder` the one cell that requests read; `sources` and
-`stores` are the ports' implementations, `prepare` the way from bytes to a snapshot.
+`lifecycle` is the table that decides, `poller` the loop that acts, and `holder` the one cell that requests read. `sources` and
+`stores` implement the ports. `prepare` turns bytes into a snapshot.
 """
 
 from flagsvc.proxy.configuration.holder import ConfigurationDocument, Holder

@@ -1,4 +1,4 @@
-"""The one cell that holds the configuration being served. Requests read it, the poller replaces it, whole."""
+"""The one cell that holds the served configuration. Requests read it, and the poller replaces it as a whole."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import Generic
 
 from flagsvc.core.clock import Clock
-from flagsvc.proxy.configuration.lifecycle import POLLED, Event, State
+from flagsvc.proxy.configuration.lifecycle import POLL_EVENTS, Event, State
 from flagsvc.proxy.configuration.ports import S
 from flagsvc.proxy.configuration.retire import retire
 
 
 @dataclass(frozen=True)
 class ConfigurationDocument:
-    """The document a server-side SDK gets from this proxy, and its strong ETag, quotes included.
+    """The document that a server-side SDK gets from this proxy, and its strong ETag with its quotes.
 
     behaviour: Other endpoints, GET /proxy/client/features.
     """
@@ -24,15 +24,15 @@ class ConfigurationDocument:
 
 
 class Holder(Generic[S]):
-    """What is served now, and how fresh it is.
+    """The served configuration, and how fresh it is.
 
-    `current` is None until the first configuration is there; read it once per request. `document` belongs to it. `state` is
+    `current` is None until there is a first configuration; a request reads it once. `document` belongs to it. `state` is
     one of `lifecycle.State`; `problems` the number of malformed features left out; `last_fetch_ms` and `last_update_ms` the
     epoch ms of the upstream's last answer and last new document, 0.0 when never (specification: GET
     /proxy/internal-backstage/prometheus).
 
-    `checked` is the moment of the last check of the upstream that went well, in the seconds of `Clock.monotonic`, None when
-    never: what is served was current then. `failures` counts the checks since that failed, `events` what every one brought.
+    `checked_at` is the moment of the last successful check of the upstream, in seconds of `Clock.monotonic`, or None. The
+    configuration was current then. `failures` counts the failed checks since, and `event_counts` the results of all checks.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Holder(Generic[S]):
         self.last_update_ms = 0.0
         self.checked_at: float | None = None
         self.failures = 0
-        self.event_counts: dict[str, int] = {str(event): 0 for event in POLLED}
+        self.event_counts: dict[str, int] = {str(event): 0 for event in POLL_EVENTS}
         self._ready = asyncio.Event()
         self._synchronised = asyncio.Event()
 
@@ -54,7 +54,7 @@ class Holder(Generic[S]):
         return self.current is not None
 
     def replace(self, snapshot: S, document: ConfigurationDocument, problems: int) -> None:
-        """Serve another configuration from now on; the one before is given back bit by bit."""
+        """Serve another configuration from now on. The memory of the old one is released in slices."""
         if self.current is not snapshot:
             retire(self.current)
         self.document = document
@@ -63,20 +63,20 @@ class Holder(Generic[S]):
         self._ready.set()
 
     def set_state(self, state: State) -> None:
-        """Note the state; the first one that the upstream stands behind ends `wait_synchronised`."""
+        """Set the state. The first FRESH one, which the upstream has confirmed, ends `wait_synchronised`."""
         self.state = state
         if state is State.FRESH:
             self._synchronised.set()
 
     def record_check(self, event: Event, failures: int) -> None:
-        """Note what a check brought, and how many in a row have failed now."""
+        """Record the result of a check, and how many checks in a row have failed."""
         self.event_counts[event] += 1
         self.failures = failures
 
     def confirm(self, clock: Clock, age_s: float = 0.0) -> None:
-        """Note that a check went well `age_s` seconds ago, here or where this configuration comes from.
+        """Record a successful check `age_s` seconds ago, by this process or by the one that this configuration comes from.
 
-        What is known already is never set back.
+        The recorded moment never moves back.
         """
         moment = clock.monotonic() - age_s
         if self.checked_at is None or moment >= self.checked_at:
@@ -84,9 +84,9 @@ class Holder(Generic[S]):
             self.last_fetch_ms = (clock.now() - age_s) * 1000
 
     async def wait_ready(self) -> None:
-        """Wait until a configuration is there: synchronised, restored or bootstrapped."""
+        """Wait for a configuration: synchronised, restored or bootstrapped."""
         await self._ready.wait()
 
     async def wait_synchronised(self) -> None:
-        """Wait until the upstream has given or confirmed a configuration."""
+        """Wait until the upstream has sent or confirmed a configuration."""
         await self._synchronised.wait()

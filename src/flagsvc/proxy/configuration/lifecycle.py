@@ -1,4 +1,4 @@
-"""The life of the configuration as a table: state × event → state, actions. No I/O, no clock, no random draw of its own.
+"""The life cycle of the configuration as a table: state × event → state, actions. It has no I/O, no clock and no random numbers.
 
 Implements specification: States and transitions; behaviour: Order of checks ("the first configuration is there") and Towards
 the upstream server (which documents are accepted). `poller` carries the actions out.
@@ -15,39 +15,39 @@ from flagsvc.core.errors import FlagsvcError, UpstreamError
 
 
 class State(StrEnum):
-    """Where the configuration that is served came from, and whether the upstream stands behind it."""
+    """Where the served configuration came from, and whether the upstream has confirmed it."""
 
     COLD = "cold"
-    """There is none yet: requests get 503."""
+    """There is no configuration yet: requests get 503."""
     RESTORED = "restored"
     """Read from storage; the upstream has not answered yet."""
     BOOTSTRAPPED = "bootstrapped"
     """From the bootstrap address; the upstream has not answered yet."""
     FRESH = "fresh"
-    """The upstream's, and the last poll went well."""
+    """From the upstream, and the last poll succeeded."""
     STALE = "stale"
-    """The upstream's, but the last poll failed: nobody is there, or it is in trouble."""
+    """From the upstream, but the last poll failed: the upstream is unreachable or has an error."""
     REJECTED = "rejected"
-    """The upstream's, but what it answers cannot be used: a document that is cut off or wrong, or that it refuses the token."""
+    """From the upstream, but its last answer cannot be used: the document is incomplete or wrong, or it refuses the token."""
 
 
 class Event(StrEnum):
-    """What can happen to it."""
+    """What can happen to the configuration."""
 
     RESTORED = "restored"
     """A stored document was read."""
     BOOTSTRAPPED = "bootstrapped"
     """The bootstrap document arrived."""
     FETCHED = "fetched"
-    """A poll brought a good document."""
+    """A poll returned a good document."""
     SAME = "same"
-    """A poll brought, byte for byte, the document that is served."""
+    """A poll returned, byte for byte, the document that is served."""
     NOT_MODIFIED = "not-modified"
-    """A poll was told that the document of the ETag sent is current."""
+    """A poll returned that the document with the sent ETag is current."""
     EMPTY = "empty"
-    """A poll brought a document without toggles, for the first time where there were some."""
+    """A poll returned a document without toggles, for the first time, while there were some before."""
     REJECTED = "rejected"
-    """A poll brought a document that is cut off, not JSON or not of the right shape."""
+    """A poll returned a document that is incomplete, not JSON or not of the right shape."""
     REFUSED = "refused"
     """The upstream refused the token (401, 403)."""
     FAILED = "failed"
@@ -55,18 +55,18 @@ class Event(StrEnum):
 
 
 class Action(Enum):
-    """What the poller has to do."""
+    """What the poller must do."""
 
     REPLACE = "replace"
     """Serve the new snapshot."""
     KEEP_ETAG = "keep-etag"
     """Send this document's ETag with the next poll."""
     DROP_ETAG = "drop-etag"
-    """Send no ETag: what is served is not a document the upstream gave one for."""
+    """Send no ETag: the served document did not come from the upstream."""
     SAVE = "save"
     """Write the document to storage."""
     HOLD_BACK = "hold-back"
-    """Say that an empty document waits for the next poll to confirm it."""
+    """Log that an empty document is not used until the next poll confirms it."""
 
 
 class Pace(Enum):
@@ -75,11 +75,11 @@ class Pace(Enum):
     NORMAL = "normal"
     """After the refresh interval."""
     SOON = "soon"
-    """Within seconds, whatever went wrong: nothing is served, and the upstream may be about to be there."""
+    """Within seconds after any failure: there is no configuration, and the upstream may just be starting."""
     BACK_OFF = "back-off"
-    """Ever later, up to a ceiling."""
+    """After growing pauses, up to a ceiling."""
     SLOW = "slow"
-    """At the ceiling from the first time on."""
+    """After the longest pause from the first failure on."""
 
 
 class Transition(NamedTuple):
@@ -106,12 +106,12 @@ _AGREE: Cell = (State.FRESH, (Action.KEEP_ETAG,))
 _ADOPT: Cell = (State.FRESH, (Action.KEEP_ETAG, Action.SAVE))
 
 
-def _doubt(cell: Cell) -> Cell:
+def _hold_back(cell: Cell) -> Cell:
     return cell[0], (Action.HOLD_BACK,)
 
 
-# What was stored never replaces anything; what was bootstrapped replaces only what was stored; the upstream's word is last.
-# A 304 counts where the ETag sent belongs to what is served: never after a bootstrap.
+# A stored document replaces nothing. A bootstrap document replaces only a stored one. The upstream's document replaces any other.
+# A 304 counts only if the sent ETag belongs to the served document, which is never so after a bootstrap.
 _ROWS: tuple[tuple[Event, Pace, tuple[Cell, ...]], ...] = (
     #                             cold   restored   bootstrapped   fresh   stale   rejected
     (Event.RESTORED, Pace.NORMAL, (_LOAD, _RESTORED, _BOOTSTRAPPED, _FRESH, _STALE, _REJECTED)),
@@ -119,7 +119,7 @@ _ROWS: tuple[tuple[Event, Pace, tuple[Cell, ...]], ...] = (
     (Event.FETCHED, Pace.NORMAL, (_TAKE, _TAKE, _TAKE, _TAKE, _TAKE, _TAKE)),
     (Event.SAME, Pace.NORMAL, (_COLD, _AGREE, _ADOPT, _AGREE, _AGREE, _AGREE)),
     (Event.NOT_MODIFIED, Pace.NORMAL, (_COLD, _FRESH, _BOOTSTRAPPED, _FRESH, _FRESH, _FRESH)),
-    (Event.EMPTY, Pace.NORMAL, (_TAKE, *map(_doubt, (_RESTORED, _BOOTSTRAPPED, _FRESH, _STALE, _REJECTED)))),
+    (Event.EMPTY, Pace.NORMAL, (_TAKE, *map(_hold_back, (_RESTORED, _BOOTSTRAPPED, _FRESH, _STALE, _REJECTED)))),
     (Event.REJECTED, Pace.BACK_OFF, (_COLD, _RESTORED, _BOOTSTRAPPED, _REJECTED, _REJECTED, _REJECTED)),
     (Event.REFUSED, Pace.SLOW, (_COLD, _RESTORED, _BOOTSTRAPPED, _REJECTED, _REJECTED, _REJECTED)),
     (Event.FAILED, Pace.BACK_OFF, (_COLD, _RESTORED, _BOOTSTRAPPED, _STALE, _STALE, _STALE)),
@@ -127,7 +127,7 @@ _ROWS: tuple[tuple[Event, Pace, tuple[Cell, ...]], ...] = (
 
 
 def _pace(before: State, pace: Pace) -> Pace:
-    """Return the pace of a cell: a failure while nothing is served is another matter than one while something is."""
+    """Return the pace of a cell: a failure without any configuration is followed by a poll soon."""
     return Pace.SOON if before is State.COLD and pace is not Pace.NORMAL else pace
 
 
@@ -136,10 +136,10 @@ TABLE: dict[tuple[State, Event], Transition] = {
     for event, pace, cells in _ROWS
     for before, (after, actions) in zip(_STATES, cells, strict=True)
 }
-"""What follows from each event in each state. Every pair is there."""
+"""The transition for every pair of state and event."""
 
-POLLED = tuple(event for event in Event if event not in (Event.RESTORED, Event.BOOTSTRAPPED))
-"""What a poll can bring; the others come from elsewhere, and say nothing of the upstream."""
+POLL_EVENTS = tuple(event for event in Event if event not in (Event.RESTORED, Event.BOOTSTRAPPED))
+"""The events of a poll. The other events do not involve the upstream."""
 
 _SETTLING = (Event.FETCHED, Event.SAME, Event.NOT_MODIFIED)
 _OF_KIND = {"unauthorized": Event.REFUSED, "document": Event.REJECTED}
@@ -147,33 +147,33 @@ _OF_KIND = {"unauthorized": Event.REFUSED, "document": Event.REJECTED}
 
 @dataclass(frozen=True)
 class LifecycleStatus:
-    """The state, the polls in a row that failed, and whether the last answer was an empty document that was held back."""
+    """The state, the number of failed polls in a row, and whether an empty document waits to be confirmed."""
 
     state: State = State.COLD
     failures: int = 0
-    doubt: bool = False
+    is_empty_pending: bool = False
 
 
-def advance(life: LifecycleStatus, event: Event) -> tuple[LifecycleStatus, Transition]:
-    """Return what the configuration's life is after an event, and what to do."""
-    step = TABLE[life.state, event]
-    failures = life.failures
-    if event in POLLED:
+def advance(status: LifecycleStatus, event: Event) -> tuple[LifecycleStatus, Transition]:
+    """Return the status after an event, and the transition that led there."""
+    step = TABLE[status.state, event]
+    failures = status.failures
+    if event in POLL_EVENTS:
         failures = 0 if step.pace is Pace.NORMAL else failures + 1
-    doubt = Action.HOLD_BACK in step.actions or (life.doubt and event not in _SETTLING)
-    return LifecycleStatus(step.state, failures, doubt), step
+    is_empty_pending = Action.HOLD_BACK in step.actions or (status.is_empty_pending and event not in _SETTLING)
+    return LifecycleStatus(step.state, failures, is_empty_pending), step
 
 
-def arrival(names: Collection[str], served: Collection[str] | None, doubt: bool) -> Event:
-    """Return which event the arrival of a good document is, from the toggles in it and in what is served (None: nothing is).
+def classify_document(names: Collection[str], served: Collection[str] | None, is_empty_pending: bool) -> Event:
+    """Return the event of a good document, from its toggles and the served ones (None: there is no configuration).
 
-    A document without toggles, where there were some, counts only when the next one is empty too (`doubt`): a flag server that
-    has lost its database must not turn everything off.
+    If there were toggles, a document without toggles counts only when the next one is empty too: a flag server that has lost its
+    database must not turn everything off. `is_empty_pending` tells that the last document was empty.
     """
-    emptied = not names and (served is None or len(served) > 0)
-    return Event.EMPTY if emptied and not doubt else Event.FETCHED
+    is_emptied = not names and (served is None or len(served) > 0)
+    return Event.EMPTY if is_emptied and not is_empty_pending else Event.FETCHED
 
 
-def event_of(error: FlagsvcError) -> Event:
-    """Return which event a failed poll is; what is no UpstreamError is about the document."""
+def classify_error(error: FlagsvcError) -> Event:
+    """Return the event of a failed poll. Any error except UpstreamError is about the document."""
     return _OF_KIND.get(error.kind, Event.FAILED) if isinstance(error, UpstreamError) else Event.REJECTED

@@ -1,4 +1,4 @@
-"""`file:` URLs, which sources, bootstrap and stores take."""
+"""`file:` URLs, as sources, bootstrap and stores accept them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from flagsvc.core.errors import ConfigurationError
 
 
 def is_file_url(url: str) -> bool:
-    """Return whether a URL names a file of this machine."""
+    """Return whether a URL is a `file:` URL."""
     return url[:5].lower() == "file:"
 
 
 def file_path(url: str) -> Path:
-    """Return the path a `file:` URL names; raises ConfigurationError when it names another host or nothing."""
+    """Return the path of a `file:` URL. Raises ConfigurationError if the URL names another host or has no path."""
     parts = urlsplit(url)
     if parts.netloc.lower() not in ("", "localhost") or not parts.path:
         raise ConfigurationError([f"`{url}` does not name a file of this machine; write `file:///folder/name`"])

@@ -1,4 +1,4 @@
-"""What the repository asks of its neighbours: a source of documents, and a function that compiles one."""
+"""The ports of this package: a source of documents, and a function that compiles one."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from flagsvc.proxy.upstream import Fetched
 
 
 class SnapshotLike(Protocol):
-    """What the repository looks at in a compiled configuration; it never evaluates one."""
+    """The part of a compiled configuration that this package uses. It evaluates nothing."""
 
     @property
     def revision(self) -> str:
-        """A digest, equal for equal configurations."""
+        """A digest that is equal for equal configurations."""
 
     @property
     def names(self) -> Mapping[str, Collection[str]]:
@@ -21,15 +21,15 @@ class SnapshotLike(Protocol):
 
 
 class ProblemLike(Protocol):
-    """One part of a document that was malformed and left out."""
+    """A malformed part of a document that was left out."""
 
     @property
     def path(self) -> str:
-        """The spot, for example `features[3].strategies[0]`."""
+        """The path in the document, for example `features[3].strategies[0]`."""
 
     @property
     def toggle(self) -> str | None:
-        """The toggle's name, if that much can be read."""
+        """The toggle's name, if it can be read."""
 
     @property
     def message(self) -> str:
@@ -41,7 +41,7 @@ S_co = TypeVar("S_co", bound=SnapshotLike, covariant=True)
 
 
 class CompiledLike(Protocol[S_co]):
-    """What compiling gives."""
+    """The result of compiling a document."""
 
     @property
     def snapshot(self) -> S_co:
@@ -49,62 +49,62 @@ class CompiledLike(Protocol[S_co]):
 
     @property
     def problems(self) -> Sequence[ProblemLike]:
-        """What was left out of it."""
+        """The malformed parts that were left out."""
 
 
 Compile = Callable[[object, S | None], CompiledLike[S]]
-"""From a decoded document, and the snapshot it may replace, to what compiling gives; raises DocumentError."""
+"""Compiles a decoded document, given the snapshot that it may replace. Raises DocumentError."""
 
 
 class CompilationLike(Protocol[S_co]):
-    """The compiling of one document, some of the work at a time."""
+    """The compilation of one document, which can be done in slices."""
 
     @property
     def kept(self) -> Sequence[object]:
-        """The features that the filters leave in, as they came, once everything is done."""
+        """The features that pass the filters, as they were in the document. Complete when the compilation is done."""
 
     @property
     def left_out(self) -> int:
-        """How many features the filters leave out."""
+        """The number of features that do not pass the filters."""
 
     def advance(self, budget: int) -> bool:
-        """Do work worth about `budget` bytes of new features; return whether everything is done.
+        """Compile about `budget` bytes of new features; return whether the compilation is done.
 
-        Raises DocumentError, or `engine.source.Unusual` where the document must be decoded as a whole first.
+        Raises DocumentError, or `engine.source.Unusual` if the document must be decoded as a whole first.
         """
 
     def compiled(self) -> CompiledLike[S_co]:
-        """Return what compiling gives, once everything is done."""
+        """Return the result, once the compilation is done."""
 
 
 @runtime_checkable
 class Incremental(Protocol[S]):
-    """A `Compile` that can work some at a time, and takes over what did not change."""
+    """A `Compile` that can work in slices, and reuses the unchanged parts of the snapshot before."""
 
     def begin(self, document: object, previous: S | None) -> CompilationLike[S]:
-        """Begin with a decoded document. Raises DocumentError."""
+        """Start with a decoded document. Raises DocumentError."""
 
     def begin_text(self, text: bytes, previous: S | None) -> CompilationLike[S] | None:
-        """Begin with the JSON of a document, to decode only what changed; None where it must be decoded as a whole."""
+        """Start with the JSON of a document, and decode only what changed. Returns None if it must be decoded as a whole."""
 
 
 class Source(Protocol):
-    """Where configuration documents come from. One of ours, or one of a test's (`flagsvc.testing.FakeSource`)."""
+    """A source of configuration documents. `flagsvc.testing.FakeSource` is the public fake."""
 
     @property
     def pace(self) -> float | None:
-        """Seconds between two fetches where asking costs next to nothing; None: the refresh interval."""
+        """Seconds between two fetches, if a fetch costs almost nothing; None for the refresh interval."""
 
     async def fetch(self, etag: str | None) -> Fetched:
-        """Return the document, or that the one of `etag` is still current. Raises UpstreamError."""
+        """Return the document, or that the one with `etag` is still current. Raises UpstreamError."""
 
 
 @runtime_checkable
 class Announcing(Protocol):
-    """A source that hears of a new document by itself, and need not wait to be asked."""
+    """A source that is notified of new documents, so that the poller need not wait for its next poll."""
 
     async def news(self) -> None:
-        """Return when there is something that the last fetch did not bring, also where that was so before the call.
+        """Wait until there may be a document newer than the last fetch. Returns immediately if that is already so.
 
-        It is cancelled when its answer is no longer needed. What it raises is taken for no news until the next fetch.
+        The poller cancels it when the result is no longer needed. After an error the poller waits for the next regular poll.
         """

@@ -1,6 +1,6 @@
-"""From the bytes of a document to everything that replaces what is served, in slices: requests are answered in between.
+"""Turns the bytes of a document into a configuration that can be served, in slices: requests are answered in between.
 
-A thread would be no help: compiled code does not let go of the interpreter's lock, and would hold up every request.
+A thread would not help: compiled code does not release the interpreter's lock, and would delay every request.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from flagsvc.proxy.configuration.holder import ConfigurationDocument
 from flagsvc.proxy.configuration.ports import CompilationLike, Compile, CompiledLike, Incremental, ProblemLike, S
 
 SLICE_BYTES = 12_288
-"""Bytes of new features that are compiled in one go: about half a millisecond's work."""
+"""Bytes of new features that are compiled in one slice, which takes about half a millisecond."""
 HASHED_BYTES = 524_288
-"""Bytes that are hashed in one go."""
+"""Bytes that are hashed in one slice."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-MOST_DIGITS = 400
-"""A whole number of so many digits is beyond all doubles."""
+MAX_DIGITS = 400
+"""An integer with this many digits is larger than any double."""
 
 FeatureFilter = Callable[[object], bool]
 
 
 @dataclass(frozen=True)
 class PreparedDocument(Generic[S]):
-    """A document ready to be served: its bytes as they came, its snapshot, what server-side SDKs get, what was left out."""
+    """A compiled document: its bytes as received, its snapshot, the document for server-side SDKs, and the malformed parts."""
 
     raw: bytes
     snapshot: S
@@ -42,85 +42,85 @@ class PreparedDocument(Generic[S]):
 
 
 class Preparer(Generic[S]):
-    """Decodes, compiles, and shapes the document for server-side SDKs.
+    """Decodes and compiles a document, and makes the one for server-side SDKs.
 
-    Where `compile` is `Incremental`, what did not change since the snapshot before is taken over from it, and the event loop gets
-    its turn after every slice. `wanted` tells which features belong to this proxy's project and name prefix, so that these hold for
-    every source (behaviour: Towards the upstream server); without it the document is passed on byte for byte.
+    If `compile` is `Incremental`, the unchanged parts of the previous snapshot are reused, and the event loop runs after
+    every slice. `wanted` tells which features belong to this proxy's project and name prefix, so that these hold for every
+    source (behaviour: Towards the upstream server); without it the document is passed on byte for byte.
     """
 
     def __init__(self, compile: Compile[S], wanted: FeatureFilter | None = None) -> None:
         self._compile = compile
         self._wanted = wanted
-        self._sliced: Incremental[S] | None = incremental(compile)
+        self._incremental: Incremental[S] | None = as_incremental(compile)
 
     async def __call__(self, body: bytes, previous: S | None) -> PreparedDocument[S]:
-        """Return what can replace `previous`. Raises DocumentError when the document is not JSON or not of the right shape."""
-        if self._sliced is None:
+        """Return the configuration that can replace `previous`. Raises DocumentError if the document is not JSON or malformed."""
+        if self._incremental is None:
             return self.prepare(body, previous)
-        building = self._sliced.begin_text(body.removeprefix(BYTE_ORDER_MARK), previous)
-        if building is not None:
+        compilation = self._incremental.begin_text(body.removeprefix(BYTE_ORDER_MARK), previous)
+        if compilation is not None:
             await yield_to_loop(body)
             try:
-                compiled = await in_slices(building)
+                compiled = await compile_in_slices(compilation)
             except Unusual:
                 pass
             else:
-                passed_on = body if self._wanted is None else reduced(body, building)
-                return await finished(body, compiled, passed_on)
+                sdk_body = body if self._wanted is None else filter_compiled(body, compilation)
+                return await finish_document(body, compiled, sdk_body)
         document = decode(body)
         await yield_to_loop(body)
-        compiled = await in_slices(self._sliced.begin(document, previous))
-        return await finished(body, compiled, self._passed_on(body, document))
+        compiled = await compile_in_slices(self._incremental.begin(document, previous))
+        return await finish_document(body, compiled, self._make_document_body(body, document))
 
     def prepare(self, body: bytes, previous: S | None) -> PreparedDocument[S]:
-        """Return the same, on the spot."""
+        """Return the same without slices."""
         document = decode(body)
         compiled = self._compile(document, previous)
-        passed_on = self._passed_on(body, document)
-        tag = f'"{hashlib.sha256(passed_on).hexdigest()[:32]}"'
-        return PreparedDocument(body, compiled.snapshot, ConfigurationDocument(passed_on, tag), compiled.problems)
+        sdk_body = self._make_document_body(body, document)
+        tag = f'"{hashlib.sha256(sdk_body).hexdigest()[:32]}"'
+        return PreparedDocument(body, compiled.snapshot, ConfigurationDocument(sdk_body, tag), compiled.problems)
 
-    def _passed_on(self, body: bytes, document: object) -> bytes:
-        return body if self._wanted is None else narrowed(body, document, self._wanted)
+    def _make_document_body(self, body: bytes, document: object) -> bytes:
+        return body if self._wanted is None else filter_features(body, document, self._wanted)
 
 
-def incremental(compile: object) -> Incremental[S] | None:
-    """Return what compiles as one that can work some at a time, None where it cannot."""
+def as_incremental(compile: object) -> Incremental[S] | None:
+    """Return `compile` if it can work in slices, else None."""
     return compile if isinstance(compile, Incremental) else None
 
 
 async def yield_to_loop(body: bytes) -> None:
-    """Let the event loop have its turn, where the document is so large that a step on it takes long."""
+    """Let the event loop run if the document is so large that one step on it takes long."""
     if len(body) > SLICE_BYTES:
         await asyncio.sleep(0)
 
 
-async def in_slices(building: CompilationLike[S]) -> CompiledLike[S]:
-    """Return what compiling gives, and let the event loop have its turn after every slice."""
-    done = building.advance(SLICE_BYTES)
-    while not done:
+async def compile_in_slices(compilation: CompilationLike[S]) -> CompiledLike[S]:
+    """Return the result of a compilation. The event loop runs after every slice."""
+    is_done = compilation.advance(SLICE_BYTES)
+    while not is_done:
         await asyncio.sleep(0)
-        done = building.advance(SLICE_BYTES)
-    return building.compiled()
+        is_done = compilation.advance(SLICE_BYTES)
+    return compilation.compiled()
 
 
-async def finished(body: bytes, compiled: CompiledLike[S], passed_on: bytes) -> PreparedDocument[S]:
-    """Return what can be served, with the ETag of what is passed on."""
+async def finish_document(body: bytes, compiled: CompiledLike[S], sdk_body: bytes) -> PreparedDocument[S]:
+    """Return the prepared document, with the ETag of the document for SDKs."""
     await yield_to_loop(body)
-    whole = hashlib.sha256(passed_on[:HASHED_BYTES])
-    for at in range(HASHED_BYTES, len(passed_on), HASHED_BYTES):
+    digest = hashlib.sha256(sdk_body[:HASHED_BYTES])
+    for start in range(HASHED_BYTES, len(sdk_body), HASHED_BYTES):
         await asyncio.sleep(0)
-        whole.update(passed_on[at : at + HASHED_BYTES])
-    document = ConfigurationDocument(passed_on, f'"{whole.hexdigest()[:32]}"')
+        digest.update(sdk_body[start : start + HASHED_BYTES])
+    document = ConfigurationDocument(sdk_body, f'"{digest.hexdigest()[:32]}"')
     return PreparedDocument(body, compiled.snapshot, document, compiled.problems)
 
 
 def decode(body: bytes) -> object:
-    """Return the decoded JSON; raises DocumentError when it is none.
+    """Return the decoded JSON. Raises DocumentError if it is not JSON.
 
-    What only the strict decoder refuses (an escaped lone surrogate, a number beyond all doubles or of thousands of digits) is valid
-    JSON that the reference takes, and must not cost every other toggle.
+    The strict decoder refuses some valid JSON: an escaped lone surrogate, and a number that is larger than any double or has
+    thousands of digits. The reference accepts these, and one such value must not make all other toggles unavailable.
     """
     text = body.removeprefix(BYTE_ORDER_MARK)
     try:
@@ -128,23 +128,23 @@ def decode(body: bytes) -> object:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         refused = DocumentError("", f"the document is not JSON: {error}")
     try:
-        return json.loads(text.decode(), parse_constant=refuse, parse_int=whole)
+        return json.loads(text.decode(), parse_constant=refuse_constant, parse_int=parse_integer)
     except (ValueError, RecursionError):
         raise refused from None
 
 
-def whole(digits: str) -> int | float:
-    """Return the number of these digits; one beyond all doubles is an infinity, as in JavaScript, at the cost of its length."""
-    return int(digits) if len(digits) < MOST_DIGITS else float(digits)
+def parse_integer(digits: str) -> int | float:
+    """Return the number of these digits. A number larger than any double becomes infinity, as in JavaScript, in linear time."""
+    return int(digits) if len(digits) < MAX_DIGITS else float(digits)
 
 
-def refuse(constant: str) -> object:
+def refuse_constant(constant: str) -> object:
     """Refuse NaN and the infinities, which are not JSON."""
     raise ValueError(constant)
 
 
-def narrowed(body: bytes, document: object, wanted: FeatureFilter) -> bytes:
-    """Return the document with only the features that are wanted; the same bytes when that is all of them."""
+def filter_features(body: bytes, document: object, wanted: FeatureFilter) -> bytes:
+    """Return the document with only the wanted features; the same bytes if all features are wanted."""
     features = document.get("features") if isinstance(document, dict) else None
     if not isinstance(document, dict) or not isinstance(features, list):
         return body
@@ -152,9 +152,9 @@ def narrowed(body: bytes, document: object, wanted: FeatureFilter) -> bytes:
     return body if len(kept) == len(features) else encode({**document, "features": kept})
 
 
-def reduced(body: bytes, building: CompilationLike[S]) -> bytes:
-    """Return the document with only the features that compiling kept, as they were written; the same bytes when that is all."""
-    if not building.left_out:
+def filter_compiled(body: bytes, compilation: CompilationLike[S]) -> bytes:
+    """Return the document with only the features that the compilation kept, unchanged; the same bytes if it kept all."""
+    if not compilation.left_out:
         return body
     top = msgspec.json.decode(body.removeprefix(BYTE_ORDER_MARK), type=dict[str, msgspec.Raw])
-    return encode({**top, "features": building.kept})
+    return encode({**top, "features": compilation.kept})

@@ -1,36 +1,36 @@
-"""Giving back the memory of a configuration that is no longer served, bit by bit: freeing a large one takes milliseconds."""
+"""Releases the memory of a configuration that is no longer served, in slices: freeing a large one at once takes milliseconds."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Protocol, runtime_checkable
 
-AT_ONCE = 500
-"""Objects that are let go between two turns of the event loop."""
+SLICE_OBJECTS = 500
+"""Objects that are released in one iteration of the event loop."""
 
 
 @runtime_checkable
 class Retirable(Protocol):
-    """A configuration that tells what it holds most of."""
+    """A configuration that can list its largest parts."""
 
     def remains(self) -> list[list[object]]:
-        """Return that, in lists that are nobody else's."""
+        """Return these parts, in new lists that nothing else refers to."""
 
 
 def retire(snapshot: object) -> None:
-    """Hold on to what a configuration is made of, and let go of it in slices; outside of a loop all at once."""
+    """Release the parts of a configuration in slices. Without a running event loop, release all of them together."""
     if isinstance(snapshot, Retirable):
-        let_go(snapshot.remains())
+        release_in_slices(snapshot.remains())
 
 
-def let_go(lists: list[list[object]]) -> None:
-    """Empty the lists by a slice, and see to it that the next follows."""
+def release_in_slices(lists: list[list[object]]) -> None:
+    """Remove one slice from the lists, and schedule the next slice."""
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
         return
     for each in lists:
         if each:
-            del each[-AT_ONCE:]
-            loop.call_soon(let_go, lists)
+            del each[-SLICE_OBJECTS:]
+            loop.call_soon(release_in_slices, lists)
             return

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from flagsvc.core.errors import StoreError
 from flagsvc.proxy.configuration.stores.file import frame, unframe
-from flagsvc.proxy.configuration.stores.record_stores import MOST_RECORDS
+from flagsvc.proxy.configuration.stores.record_stores import MAX_RECORDS
 from flagsvc.proxy.replicas.client import Client, aside
 
 
@@ -24,8 +24,8 @@ class ServerRecordStore:
     async def put(self, name: str, data: bytes) -> None:
         """Store a record."""
         others = [each for each in await self.names() if each != name]
-        if len(others) >= MOST_RECORDS:
-            raise StoreError(f"there are {MOST_RECORDS} records of usage metrics in `{self._name}` already")
+        if len(others) >= MAX_RECORDS:
+            raise StoreError(f"there are {MAX_RECORDS} records of usage metrics in `{self._name}` already")
         await self._client.call("HSET", self._name, name, await aside(frame, data))
 
     async def get(self, name: str) -> bytes | None:

@@ -13,7 +13,7 @@ import pytest
 from flagsvc.core.errors import StoreError
 from flagsvc.proxy.configuration.stores import FileStore, StoredDocument
 from flagsvc.proxy.configuration.stores import file as module
-from flagsvc.proxy.configuration.stores.file import ABANDONED_S, MOST_BYTES, frame, read_file, unframe
+from flagsvc.proxy.configuration.stores.file import ABANDONED_S, MAX_BYTES, frame, read_file, unframe
 from flagsvc.proxy.upstream import Limits
 
 KEY = "0123abc"
@@ -127,12 +127,12 @@ def test_what_is_stored_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.Monke
         steps.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
         fsync(descriptor)
 
-    def named(path: Path, target: Path) -> Path:
+    def name_folder_in_errors(path: Path, target: Path) -> Path:
         steps.append("name")
         return replace(path, target)
 
     monkeypatch.setattr(os, "fsync", synced)
-    monkeypatch.setattr(Path, "replace", named)
+    monkeypatch.setattr(Path, "replace", name_folder_in_errors)
     FileStore(tmp_path).set(KEY, b"data")
     assert steps == ["file", "name", "folder"]
 
@@ -237,12 +237,12 @@ def test_what_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.Monke
         file.truncate(10**12)  # takes no room on the disk, and would not fit into memory
     assert store.get(KEY) == b"old"
     (tmp_path / f"{KEY}.previous").unlink()
-    said = f"^`{newest}` has 1000000000000 bytes, and flagsvc stores at most {MOST_BYTES}$"
+    said = f"^`{newest}` has 1000000000000 bytes, and flagsvc stores at most {MAX_BYTES}$"
     with pytest.raises(StoreError, match=said):
         store.get(KEY)
     store.set(KEY, b"newer")
     assert store.get(KEY) == b"newer" and files(tmp_path) == [newest.name]
-    monkeypatch.setattr(module, "MOST_BYTES", newest.stat().st_size)
+    monkeypatch.setattr(module, "MAX_BYTES", newest.stat().st_size)
     assert store.get(KEY) == b"newer"
     with pytest.raises(StoreError, match="at most"):
         store.set(KEY, b"newer and larger")
@@ -251,7 +251,7 @@ def test_what_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_the_largest_document_can_be_stored() -> None:
     """What the upstream may give, with what stands before it."""
-    assert Limits().max_bytes + len(frame(StoredDocument(b"", "x" * 10_000).pack())) < MOST_BYTES
+    assert Limits().max_bytes + len(frame(StoredDocument(b"", "x" * 10_000).pack())) < MAX_BYTES
 
 
 def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_the_document_is_in_no_repr() -> None:
 
 @asynchronous
 async def test_how_fresh_it_is() -> None:
-    """The moment of the last check that went well, and its date; what is heard from elsewhere never sets it back."""
+    """The moment of the last check that went well, and its date; what is wait_for_news from elsewhere never sets it back."""
     clock, holder = FakeClock(now=1000.0), Holder[TinySnapshot]()
     assert (holder.checked_at, holder.last_fetch_ms) == (None, 0.0)
     await clock.advance(50)

@@ -1,4 +1,4 @@
-"""The table of the configuration's life."""
+"""The table of the configuration's status."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from flagsvc.core.errors import DocumentError, UpstreamError
 from flagsvc.proxy.configuration.lifecycle import (
-    POLLED,
+    POLL_EVENTS,
     TABLE,
     Action,
     Event,
@@ -18,8 +18,8 @@ from flagsvc.proxy.configuration.lifecycle import (
     Pace,
     State,
     advance,
-    arrival,
-    event_of,
+    classify_document,
+    classify_error,
 )
 
 KEY = {"R": Action.REPLACE, "k": Action.KEEP_ETAG, "d": Action.DROP_ETAG, "s": Action.SAVE, "h": Action.HOLD_BACK}
@@ -70,37 +70,37 @@ EVENTS = st.sampled_from(Event)
 UPSTREAMS = (State.FRESH, State.STALE, State.REJECTED)
 
 
-def failures_after(life: LifecycleStatus, pace: Pace) -> int:
+def failures_after(status: LifecycleStatus, pace: Pace) -> int:
     """Return how many polls in a row have failed after one more poll."""
-    return 0 if pace is Pace.NORMAL else life.failures + 1
+    return 0 if pace is Pace.NORMAL else status.failures + 1
 
 
 @given(st.lists(EVENTS))
 def test_laws_of_every_history(history: list[Event]) -> None:
     """Readiness is never lost, only a poll's document replaces an upstream's, failures count up and end at once."""
-    life = LifecycleStatus()
+    status = LifecycleStatus()
     for event in history:
-        before, (life, step) = life, advance(life, event)
-        assert before.state is State.COLD or life.state is not State.COLD
+        before, (status, step) = status, advance(status, event)
+        assert before.state is State.COLD or status.state is not State.COLD
         if before.state in UPSTREAMS:
-            assert life.state in UPSTREAMS
+            assert status.state in UPSTREAMS
             assert Action.REPLACE not in step.actions or event is Event.FETCHED
-        assert life.failures == (before.failures if event not in POLLED else failures_after(before, step.pace))
-        assert (step.pace is Pace.SOON) == (life.state is State.COLD and step.pace is not Pace.NORMAL)
-        assert (Action.SAVE in step.actions) <= (life.state is State.FRESH)
+        assert status.failures == (before.failures if event not in POLL_EVENTS else failures_after(before, step.pace))
+        assert (step.pace is Pace.SOON) == (status.state is State.COLD and step.pace is not Pace.NORMAL)
+        assert (Action.SAVE in step.actions) <= (status.state is State.FRESH)
 
 
 @given(st.lists(EVENTS))
 def test_doubt_lasts_until_the_upstream_says_something_else(history: list[Event]) -> None:
     """A failure between two empty documents is no evidence; a 304 or a document with toggles is."""
-    life = advance(advance(LifecycleStatus(), Event.FETCHED)[0], Event.EMPTY)[0]
-    assert life.doubt
+    status = advance(advance(LifecycleStatus(), Event.FETCHED)[0], Event.EMPTY)[0]
+    assert status.is_empty_pending
     for event in history:
-        before, (life, _) = life, advance(life, event)
+        before, (status, _) = status, advance(status, event)
         if event in (Event.FETCHED, Event.SAME, Event.NOT_MODIFIED):
-            assert not life.doubt
+            assert not status.is_empty_pending
         elif event is not Event.EMPTY:
-            assert life.doubt == before.doubt
+            assert status.is_empty_pending == before.is_empty_pending
 
 
 @pytest.mark.parametrize(
@@ -115,9 +115,9 @@ def test_doubt_lasts_until_the_upstream_says_something_else(history: list[Event]
         ([], None, False, Event.EMPTY),
     ],
 )
-def test_what_an_arrival_is(names: list[str], served: list[str] | None, doubt: bool, event: Event) -> None:
+def test_classify_document(names: list[str], served: list[str] | None, doubt: bool, event: Event) -> None:
     """Only emptiness where there was something is held back, and only once. At a cold start the table accepts it."""
-    assert arrival(names, served, doubt) is event
+    assert classify_document(names, served, doubt) is event
     assert TABLE[State.COLD, Event.EMPTY].state is State.FRESH
 
 
@@ -135,5 +135,5 @@ def test_what_an_arrival_is(names: list[str], served: list[str] | None, doubt: b
 )
 def test_what_a_failure_is(kind: str, event: Event) -> None:
     """Every kind of UpstreamError is an event; what is no UpstreamError is about the document."""
-    assert event_of(UpstreamError(kind, "x")) is event
-    assert event_of(DocumentError("features", "x")) is Event.REJECTED
+    assert classify_error(UpstreamError(kind, "x")) is event
+    assert classify_error(DocumentError("features", "x")) is Event.REJECTED

@@ -75,17 +75,17 @@ class Outages(RuleBasedStateMachine):
         self.accepted, self.doubt, self.synchronised = self.stored, False, False
         self.poller.start()
         self.delay = await self.clock.next_sleep()
-        self._polled(first)
+        self._apply_poll(first)
 
     async def _poll(self, answer: bytes | UpstreamError) -> None:
         self.source.then([answer])
         await self.clock.advance(self.delay)
         self.delay = await self.clock.next_sleep()
-        self._polled(answer)
+        self._apply_poll(answer)
 
     # ---- the model
 
-    def _polled(self, answer: bytes | UpstreamError) -> None:
+    def _apply_poll(self, answer: bytes | UpstreamError) -> None:
         """Say what must have followed from a poll's answer."""
         served = self.accepted is not None or self.booted
         upstreams = None if self.accepted is None or self.booted else etag_of(self.accepted)
@@ -171,7 +171,7 @@ class Outages(RuleBasedStateMachine):
     @invariant()
     def the_loop_lives(self) -> None:
         """No answer of an upstream is a fault of the loop."""
-        assert self.poller.running and self.poller.restarts == 0
+        assert self.poller.is_running and self.poller.restarts == 0
 
     def teardown(self) -> None:
         """Stop what runs."""

@@ -118,7 +118,7 @@ async def test_a_refresh_interval_of_0_polls_until_the_first_success_and_never_a
     async with running(DOWN, DOWN, ONE, TWO, refresh_ms=0) as world:
         for _ in range(2):
             assert 0 < await world.round() <= 10
-        await until(lambda: not world.poller.running)
+        await until(lambda: not world.poller.is_running)
         await world.clock.advance(100_000)
         assert (world.serves, len(world.source.etags), world.poller.restarts) == (["one"], 3, 0)
 
@@ -131,7 +131,7 @@ async def test_a_refresh_interval_of_0_still_confirms_an_empty_document() -> Non
         assert world.serves == ["one"]
         await world.clock.advance(5)
         assert world.serves == []
-        await until(lambda: not world.poller.running)
+        await until(lambda: not world.poller.is_running)
 
 
 # ---- trouble
@@ -286,7 +286,7 @@ async def test_a_fault_nobody_thought_of_does_not_end_the_loop() -> None:
 
     async with running(ONE, TWO, compile=faulty) as world:
         await world.round()
-        assert (world.poller.restarts, world.poller.running, world.serves) == (1, True, ["one"])
+        assert (world.poller.restarts, world.poller.is_running, world.serves) == (1, True, ["one"])
         assert world.log.at("error") == ["polling failed and starts again"]
         await world.round()
         assert (world.poller.restarts, world.serves) == (1, ["two"])

@@ -207,9 +207,9 @@ async def test_what_is_refused_at_once_is_refused_in_slices() -> None:
     ):
         with pytest.raises(DocumentError) as at_once:
             Preparer(Compiler(CompileOptions())).prepare(body, None)
-        with pytest.raises(DocumentError) as in_slices:
+        with pytest.raises(DocumentError) as compile_in_slices:
             await Preparer(Compiler(CompileOptions()))(body, None)
-        assert str(in_slices.value) == str(at_once.value)
+        assert str(compile_in_slices.value) == str(at_once.value)
 
 
 @asynchronous

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.configuration.holder import ConfigurationDocument
-from flagsvc.proxy.configuration.retire import AT_ONCE, retire
+from flagsvc.proxy.configuration.retire import SLICE_OBJECTS, retire
 from support.aio import asynchronous
 
 
@@ -46,13 +46,13 @@ def replaced(count: int) -> list[weakref.ref[Thing]]:
 @asynchronous
 async def test_a_large_configuration_goes_in_slices() -> None:
     """Never more than a slice between two turns of the loop, and in the end all of it."""
-    seen = replaced(AT_ONCE * 3 - 10)
+    seen = replaced(SLICE_OBJECTS * 3 - 10)
     alive = [sum(1 for each in seen if each() is not None)]
     while alive[-1]:
         await asyncio.sleep(0)
         alive.append(sum(1 for each in seen if each() is not None))
     assert len(alive) >= 3
-    assert all(before - after <= AT_ONCE for before, after in pairwise(alive))
+    assert all(before - after <= SLICE_OBJECTS for before, after in pairwise(alive))
 
 
 def test_outside_of_a_loop_it_goes_at_once() -> None:

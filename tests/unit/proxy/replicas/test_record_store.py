@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from flagsvc.core.errors import StoreError
-from flagsvc.proxy.configuration.stores.record_stores import MOST_RECORDS
+from flagsvc.proxy.configuration.stores.record_stores import MAX_RECORDS
 from flagsvc.proxy.replicas.client import Access, Client
 from flagsvc.proxy.replicas.record_store import ServerRecordStore
 from flagsvc.settings.fleet import Server
@@ -86,10 +86,10 @@ async def test_records_are_bounded(server: RedisServer) -> None:
     """Who has a record may go on writing it."""
     connection = client(server)
     record_store = ServerRecordStore(connection, "prefix", KEY)
-    for number in range(MOST_RECORDS):
+    for number in range(MAX_RECORDS):
         await record_store.put(str(number), b"x")
     with pytest.raises(StoreError, match="already"):
         await record_store.put("more", b"x")
     await record_store.put("0", b"y")
-    assert await record_store.get("0") == b"y" and len(await record_store.names()) == MOST_RECORDS
+    assert await record_store.get("0") == b"y" and len(await record_store.names()) == MAX_RECORDS
     await connection.aclose()

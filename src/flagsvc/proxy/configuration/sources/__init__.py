@@ -1,4 +1,4 @@
-"""Where configuration documents come from: the upstream, a file, a bootstrap address. All of them are a `ports.Source`."""
+"""The sources of configuration documents: the upstream, a file, a bootstrap address. Each implements `ports.Source`."""
 
 from flagsvc.proxy.configuration.sources.bootstrap import BootstrapSource
 from flagsvc.proxy.configuration.sources.file import FileSource

@@ -10,7 +10,7 @@ from flagsvc.proxy.upstream import Fetched, Outbound, Trust, download
 
 
 class BootstrapSource:
-    """A client-features document at an http, https or `file:` URL, asked for once."""
+    """A client-features document at an http, https or `file:` URL, fetched once."""
 
     pace: float | None = None
 
@@ -23,7 +23,7 @@ class BootstrapSource:
         outbound: Outbound | None = None,
         clock: Clock,
     ) -> None:
-        """Take the URL and the value of the Authorization header, if one is to be sent."""
+        """Take the URL, and the value of the Authorization header or None."""
         self._url = url
         self._authorization = authorization
         self._trust = trust or Trust()
@@ -31,7 +31,7 @@ class BootstrapSource:
         self._clock = clock
 
     async def fetch(self, etag: str | None) -> Fetched:
-        """Return the document; it is read each time, `etag` is not looked at. Raises UpstreamError."""
+        """Return the document. It is read each time, and `etag` is ignored. Raises UpstreamError."""
         try:
             if is_file_url(self._url):
                 return await FileSource(file_path(self._url), clock=self._clock, refresh_ms=0).fetch(None)

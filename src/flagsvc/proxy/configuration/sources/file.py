@@ -1,4 +1,4 @@
-"""Documents from a file: for work without a network, for tests, and for whoever gets flags delivered as a file."""
+"""Documents from a file: for work without a network, for tests, and for flags that are delivered as a file."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.upstream import Fetched
 
 WATCH_S = 0.5
-"""Seconds between two looks at the file's date, size and identity."""
+"""Seconds between two checks of the file's date, size and identity."""
 SETTLED_S = 2.0
-"""A date younger than this says little: a second change may come within the same tick of the file system's clock."""
+"""A date younger than this is not reliable: a second change within the same tick of the file system's clock has the same date."""
 
 
 class FileSource:
-    """A client-features document in a file; it is watched, and read again when it changed and at every refresh interval.
+    """A client-features document in a file. It is read again when the file has changed, and at every refresh interval.
 
-    The ETag is made of date, size and identity of the file. A file that is half written is not JSON, so it is not accepted, and
+    The ETag consists of date, size and identity of the file. A file that is only half written is not JSON. So it is rejected, and
     read again a moment later.
     """
 
     def __init__(self, path: Path, *, clock: Clock, refresh_ms: int) -> None:
-        """Take the path; `refresh_ms` 0 means that it is not read again for its age alone."""
+        """Take the path. With `refresh_ms` 0 the file is read again only when it has changed."""
         self.pace: float | None = WATCH_S
         self._path = path
         self._clock = clock
@@ -33,13 +33,13 @@ class FileSource:
         self._read_at = -math.inf
 
     async def fetch(self, etag: str | None) -> Fetched:
-        """Return the document, or that the one of `etag` is still current. Raises UpstreamError."""
+        """Return the document, or that the one with `etag` is still current. Raises UpstreamError."""
         return await asyncio.to_thread(self._fetch, etag)
 
     def _fetch(self, etag: str | None) -> Fetched:
         try:
-            aged = self._clock.monotonic() - self._read_at >= self._refresh_s
-            if etag is not None and not aged and etag == signature(self._path.stat()):
+            is_due = self._clock.monotonic() - self._read_at >= self._refresh_s
+            if etag is not None and not is_due and etag == signature(self._path.stat()):
                 return Fetched(None, etag)
             self._read_at = self._clock.monotonic()
             return self._read()
@@ -55,10 +55,10 @@ class FileSource:
             after = os.fstat(file.fileno())
         if signature(before) != signature(after):
             raise UpstreamError("document", f"`{self._path}` changed while it was read")
-        settled = abs(self._clock.now() - after.st_mtime) >= SETTLED_S
-        return Fetched(body, signature(after) if settled else None)
+        is_settled = abs(self._clock.now() - after.st_mtime) >= SETTLED_S
+        return Fetched(body, signature(after) if is_settled else None)
 
 
 def signature(stat: os.stat_result) -> str:
-    """Return what tells one state of a file from another without reading it."""
+    """Return a text that differs when a file has changed, without reading it."""
     return f"{stat.st_mtime_ns:x}-{stat.st_size:x}-{stat.st_ino:x}"

@@ -9,39 +9,39 @@ from flagsvc.proxy.upstream import Fetched
 
 
 class FeaturesApi(Protocol):
-    """The part of an upstream session that gives documents (`flagsvc.proxy.upstream.Upstream`)."""
+    """The part of an upstream session that fetches documents (`flagsvc.proxy.upstream.Upstream`)."""
 
     async def get_features(self, etag: str | None) -> Fetched:
-        """Return the document, or that the one of `etag` is still current. Raises UpstreamError."""
+        """Return the document, or that the one with `etag` is still current. Raises UpstreamError."""
 
 
 class HttpSource:
-    """The features endpoint of an upstream, at the refresh interval; at once where `renew` or `poll_now` says so."""
+    """The features endpoint of an upstream, polled at the refresh interval, and immediately after `renew` or `poll_now`."""
 
     pace: float | None = None
 
     def __init__(self, upstream: FeaturesApi) -> None:
-        """Take the session; whoever made it closes it."""
+        """Take the session. The caller closes it."""
         self._upstream = upstream
         self._due = asyncio.Event()
         self._renewals = 0
         self._known = 0
 
     def renew(self) -> None:
-        """Take that it is asked with another token: what was got with the one before says nothing about what this one gets."""
+        """Poll now without an ETag, because the token has changed: documents of the old token may differ."""
         self._renewals += 1
         self._due.set()
 
     def poll_now(self) -> None:
-        """Take that somebody wants it to be asked now, whatever pause it has asked for."""
+        """Poll now, whatever pause the upstream has asked for."""
         self._due.set()
 
     async def news(self) -> None:
-        """Return when it is to be asked at once."""
+        """Wait until a poll is requested."""
         await self._due.wait()
 
     async def fetch(self, etag: str | None) -> Fetched:
-        """Return the document, or that the one of `etag` is still current. Raises UpstreamError."""
+        """Return the document, or that the one with `etag` is still current. Raises UpstreamError."""
         self._due.clear()
         renewals = self._renewals
         fetched = await self._upstream.get_features(etag if renewals == self._known else None)

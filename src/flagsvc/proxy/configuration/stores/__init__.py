@@ -1,5 +1,7 @@
-"""Where configurations survive a restart: the provider's shape, a folder, nothing, the keeper that reads and writes; and shelves,
-where usage metrics do.
+"""Storage that survives a restart.
+
+There is the interface of a storage provider, a provider over a folder, and one that stores nothing. `DocumentStorage` reads and
+writes configurations; record stores keep usage metrics.
 """
 
 from flagsvc.core.errors import ConfigurationError
@@ -23,7 +25,7 @@ __all__ = [
 
 
 def storage_at(location: str) -> StorageProvider:
-    """Return the provider for a location: `none`, or a folder as `file:///folder`. Raises ConfigurationError."""
+    """Return the provider of a location: `none`, or a folder as `file:///folder`. Raises ConfigurationError."""
     if location.lower() == "none":
         return NoStore()
     if is_file_url(location):

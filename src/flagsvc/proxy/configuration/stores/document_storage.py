@@ -1,4 +1,4 @@
-"""Keeps a configuration in storage: one record a configuration, written beside the requests, never in their way."""
+"""Keeps a configuration in storage: one record for each configuration, written in the background."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from flagsvc.core.errors import StoreError
 from flagsvc.core.log import Logger
 from flagsvc.core.outages import OutageLog
-from flagsvc.proxy.configuration.stores.provider import StorageProvider, read, write
+from flagsvc.proxy.configuration.stores.provider import StorageProvider, read_record, write_record
 
 LOAD_S = 10.0
-"""A provider that takes longer to answer does not hold the start up."""
+"""Seconds that the start waits for a provider at most."""
 
 
 @dataclass(frozen=True)
 class StoredDocument:
-    """A document as the upstream gave it, and its ETag. Stored as one line of JSON in front of the document."""
+    """A document as received from the upstream, and its ETag. A record is a line of JSON followed by the document."""
 
     body: bytes = field(repr=False)
     etag: str | None = None
@@ -28,7 +28,7 @@ class StoredDocument:
 
     @classmethod
     def unpack(cls, data: bytes) -> StoredDocument:
-        """Return the record that was packed; raises StoreError when it is none of ours."""
+        """Return the document of a packed record. Raises StoreError if the data are not such a record."""
         head, separator, body = data.partition(b"\n")
         try:
             fields = json.loads(head) if separator else None
@@ -41,7 +41,7 @@ class StoredDocument:
 
 
 class DocumentStorage:
-    """Reads and writes the record of one configuration. Nothing it meets in the storage provider gets out but as a warning."""
+    """Reads and writes the record of one configuration. Errors of the storage provider are logged, never raised."""
 
     def __init__(self, provider: StorageProvider, key: str, log: Logger, *, load_s: float = LOAD_S) -> None:
         """Take the provider and the key (`storage_key`)."""
@@ -49,22 +49,22 @@ class DocumentStorage:
         self._key = key
         self._load_s = load_s
         self._reading: asyncio.Future[bytes | None] | None = None
-        self._kept: StoredDocument | None = None
+        self._latest: StoredDocument | None = None
         self._pending: StoredDocument | None = None
         self._unsaved: StoredDocument | None = None
         self._writer: asyncio.Task[None] | None = None
-        self._trouble = OutageLog(log, "the configuration could not be stored", "the configuration is stored again")
+        self._outage = OutageLog(log, "the configuration could not be stored", "the configuration is stored again")
         self._unread = OutageLog(
             log, "the stored configuration could not be read", "the stored configuration can be read again"
         )
 
     async def load(self) -> StoredDocument | None:
-        """Return the stored record, None when there is none or it cannot be read.
+        """Return the stored record; None if there is none or it cannot be read.
 
-        A provider that hangs is waited for once: whoever asks again finds the same question, and no second one behind it.
+        A provider that hangs is called only once: a second `load` waits for the same call.
         """
-        seconds, before = self._load_s if self._reading is None else 0, self._kept
-        reading = self._reading = self._reading or asyncio.ensure_future(read(self._provider, self._key))
+        seconds, before = self._load_s if self._reading is None else 0, self._latest
+        reading = self._reading = self._reading or asyncio.ensure_future(read_record(self._provider, self._key))
         try:
             await asyncio.wait([reading], timeout=seconds)
         except asyncio.CancelledError:
@@ -77,31 +77,31 @@ class DocumentStorage:
             self._reading = None
             data = reading.result()
             record = None if data is None else StoredDocument.unpack(data)
-        except Exception as error:  # a provider may be anybody's code
+        except Exception as error:  # a provider of a user may raise any exception
             self._unread.log_failure(error)
             return None
         self._unread.log_recovery()
-        if self._kept is before:  # else one was kept meanwhile that is newer
-            self._kept = record
+        if self._latest is before:  # else a newer record was saved meanwhile
+            self._latest = record
         return record
 
     def save(self, record: StoredDocument) -> None:
-        """Have a record written; of several that come while one is being written only the last one is."""
-        self._pending = self._kept = record
+        """Write a record in the background. Of several records that come during a write, only the last one is written."""
+        self._pending = self._latest = record
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._write())
 
     def rename(self, key: str) -> None:
-        """Keep what comes under another key from now on; what there is goes there with the next `retry_save`."""
-        self._key, self._unsaved, self._reading = key, self._kept, None
+        """Use another key from now on. The present record is written there at the next `retry_save`."""
+        self._key, self._unsaved, self._reading = key, self._latest, None
 
     def retry_save(self) -> None:
-        """Have a record written whose last write failed: a disk that was full then may have room now."""
+        """Write the record again if its last write failed: a disk that was full may have room now."""
         if self._unsaved is not None and self._pending is None:
             self.save(self._unsaved)
 
     async def flush(self, seconds: float) -> None:
-        """Wait until everything is written, at most `seconds`."""
+        """Wait until everything is written, for at most `seconds`."""
         if self._writer is not None:
             await asyncio.wait([self._writer], timeout=seconds)
 
@@ -109,9 +109,9 @@ class DocumentStorage:
         while self._pending is not None:
             record, self._pending, self._unsaved = self._pending, None, None
             try:
-                await write(self._provider, self._key, record.pack())
-            except Exception as error:  # a provider may be anybody's code
+                await write_record(self._provider, self._key, record.pack())
+            except Exception as error:  # a provider of a user may raise any exception
                 self._unsaved = record
-                self._trouble.log_failure(error)
+                self._outage.log_failure(error)
             else:
-                self._trouble.log_recovery()
+                self._outage.log_recovery()

@@ -1,7 +1,7 @@
-"""Configurations in a folder: a restart with the upstream down is ready at once.
+"""Configurations in a folder, so that a restart while the upstream is down is ready immediately.
 
-A generation is written to a temporary file, synced, and renamed into place; the one before is kept. Whatever moment the machine
-stops at, a reader finds the old or the new one, whole: each carries its length and digest.
+A generation is written to a temporary file, synced, and renamed into place; the previous one is kept. If the machine stops at any
+moment, a reader finds the old or the new generation complete: each contains its length and digest.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from flagsvc.core.errors import StoreError
 from flagsvc.proxy.upstream import Limits
 
 MAGIC = b"flagsvc-store 1 "
-MOST_BYTES = Limits().max_bytes + 65_536
-"""Bytes of a file: the largest document that the upstream may give, and what stands before it."""
+MAX_BYTES = Limits().max_bytes + 65_536
+"""The most bytes of a file: the largest document of an upstream, and the lines before it."""
 EXPOSED = stat.S_IWGRP | stat.S_IWOTH | stat.S_IROTH
 ABANDONED_S = 3600.0
-"""A temporary file this old is left over from a process that was killed."""
+"""Seconds after which a temporary file counts as left over from a process that was killed."""
 
 
 class FileStore:
-    """A storage provider over a `folder`; files are for their owner alone (0600, a folder it makes 0700)."""
+    """A storage provider over a `folder`. Only the owner can access its files (0600; a folder it creates has 0700)."""
 
     def __init__(self, folder: Path) -> None:
-        """Take the folder; it is made when something is stored."""
+        """Take the folder, which is created when something is stored."""
         self.folder = folder
 
     def get(self, key: str) -> bytes | None:
-        """Return the newest generation that is whole, or None when nothing was stored.
+        """Return the newest complete generation, or None if nothing was stored.
 
-        Raises StoreError when there are files but none of them can be read and is whole.
+        Raises StoreError if there are files but none of them is readable and complete.
         """
         newest, previous = self._paths(key)
-        there = False
+        is_found = False
         failed: OSError | StoreError | None = None
         for path in (newest, previous):
             try:
@@ -47,20 +47,20 @@ class FileStore:
             except (OSError, StoreError) as error:
                 failed = failed or error
                 continue
-            there = there or content is not None
+            is_found = is_found or content is not None
             data = unframe(content)
             if data is not None:
                 return data
         if failed is not None:
-            with named(self.folder):
+            with name_folder_in_errors(self.folder):
                 raise failed
-        if there:
+        if is_found:
             raise StoreError(f"no generation of `{newest}` is whole")
         return None
 
     def set(self, key: str, data: bytes) -> None:
-        """Store a new generation; what was the newest becomes the previous one, if it is whole. Raises StoreError."""
-        with named(self.folder):
+        """Store a new generation. The newest one becomes the previous one, if it is complete. Raises StoreError."""
+        with name_folder_in_errors(self.folder):
             self._set(key, data)
 
     def _set(self, key: str, data: bytes) -> None:
@@ -76,13 +76,13 @@ class FileStore:
         finally:
             temporary.unlink(missing_ok=True)
         sync_folder(self.folder)
-        sweep(self.folder, key)
+        remove_abandoned(self.folder, key)
 
     def find_exposed_mode(self) -> int | None:
-        """Return the mode of a folder into which somebody else may write, or in which everybody may read; None for any other."""
+        """Return the folder's mode if other users can write to it or all users can read it, else None."""
         try:
             mode = stat.S_IMODE(self.folder.stat().st_mode)
-        except OSError:  # it is not there, or storing will say what is wrong with it
+        except OSError:  # it does not exist yet, or storing will report the problem
             return None
         return mode if mode & EXPOSED else None
 
@@ -91,8 +91,8 @@ class FileStore:
 
 
 @contextlib.contextmanager
-def named(folder: Path) -> Iterator[None]:
-    """Make a StoreError that names the folder of an OSError."""
+def name_folder_in_errors(folder: Path) -> Iterator[None]:
+    """Turn an OSError in the block into a StoreError that names the folder."""
     try:
         yield
     except OSError as error:
@@ -100,20 +100,22 @@ def named(folder: Path) -> Iterator[None]:
 
 
 def frame(data: bytes) -> bytes:
-    """Return data with a first line that tells its length and digest."""
+    """Return data after a first line with its length and digest."""
     return MAGIC + f"{len(data)} {hashlib.sha256(data).hexdigest()}\n".encode() + data
 
 
 def unframe(content: bytes | None) -> bytes | None:
-    """Return the data of a file, None when it is not there or not exactly what was written."""
+    """Return the data of a file's content; None if there is no file, or if it is not exactly what was written."""
     data = (content or b"").partition(b"\n")[2]
     return data if content is not None and frame(data) == content else None
 
 
 def read_file(path: Path) -> bytes | None:
-    """Return what a file holds, None when there is none. Raises StoreError for what is no file, or is larger than MOST_BYTES."""
+    """Return the content of a file; None if there is none. Raises StoreError if it is no regular file or larger than MAX_BYTES."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe would be waited for
+        descriptor = os.open(
+            path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+        )  # without O_NONBLOCK, opening a pipe would block
     except FileNotFoundError:
         return None
     with os.fdopen(descriptor, "rb") as file:
@@ -121,17 +123,17 @@ def read_file(path: Path) -> bytes | None:
         if not stat.S_ISREG(found.st_mode):
             raise StoreError(f"`{path}` is no file")
         check_size(path, found.st_size)
-        return file.read(MOST_BYTES)
+        return file.read(MAX_BYTES)
 
 
 def check_size(path: Path, size: int) -> None:
-    """Raise StoreError for a file that is larger than anything of ours."""
-    if size > MOST_BYTES:
-        raise StoreError(f"`{path}` has {size} bytes, and flagsvc stores at most {MOST_BYTES}")
+    """Raise StoreError for a file that is larger than MAX_BYTES."""
+    if size > MAX_BYTES:
+        raise StoreError(f"`{path}` has {size} bytes, and flagsvc stores at most {MAX_BYTES}")
 
 
 def is_whole(path: Path) -> bool:
-    """Return whether a file can be read and is exactly what was written."""
+    """Return whether a file is readable and exactly what was written."""
     try:
         return unframe(read_file(path)) is not None
     except (OSError, StoreError):
@@ -139,7 +141,7 @@ def is_whole(path: Path) -> bool:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a new file, readable for its owner only, and have it put on the disk. Raises StoreError where it is too large."""
+    """Write a new file that only its owner can read, and sync it to disk. Raises StoreError if it is too large."""
     check_size(path, len(content))
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
@@ -149,7 +151,7 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the machine put the folder's names on the disk."""
+    """Sync the entries of a folder to disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -157,8 +159,8 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def sweep(folder: Path, key: str) -> None:
-    """Remove the temporary files that killed processes have left behind under a key."""
+def remove_abandoned(folder: Path, key: str) -> None:
+    """Remove the temporary files of a key that killed processes have left."""
     for path in folder.glob(f".{key}.*.tmp"):
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime > ABANDONED_S:

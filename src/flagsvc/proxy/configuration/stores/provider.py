@@ -15,22 +15,22 @@ T = TypeVar("T")
 
 
 class StorageProvider(Protocol):
-    """Keeps the last good configuration over restarts. Write your own for a database or an object store.
+    """Keeps the last good configuration across restarts. Write your own for a database or an object store.
 
-    Both methods may be `async def` or plain; plain ones are called in a thread, so they may block. Keys are short and made of hex
-    digits; data are opaque bytes, as large as the configuration. Whatever a method raises is a warning in the log, never a failed
-    start: without storage a proxy works, but has to wait for the upstream when it starts.
+    Both methods may be `async def` or plain. Plain ones are called in a thread, so they may block. Keys are short and consist
+    of hex digits. Data are opaque bytes, as large as the configuration. An exception of a method is logged as a warning, and
+    never stops the start: a proxy without storage works, but must wait for the upstream when it starts.
 
-    Usage metrics that cannot be sent wait here as well, under a key for each flagsvcInstanceId. A provider that several processes
-    have at once can do better with a third method, `record_store(key)`, which returns a `flagsvc.proxy.usage.RecordStore`: then
-    each takes over what another has left behind.
+    Usage metrics that cannot be sent are stored here as well, under a key for each flagsvcInstanceId. A provider that several
+    processes share can have a third method, `record_store(key)`, which returns a `flagsvc.proxy.usage.RecordStore`. Then each
+    process takes over the metrics that another one has left.
     """
 
     def get(self, key: str) -> Awaitable[bytes | None] | bytes | None:
-        """Return what was last stored under `key`, or None when nothing was."""
+        """Return the data that were last stored under `key`, or None."""
 
     def set(self, key: str, data: bytes) -> Awaitable[None] | None:
-        """Store `data` under `key`, all of it or nothing."""
+        """Store `data` under `key`, either completely or not at all."""
 
 
 class NoStore:
@@ -44,13 +44,13 @@ class NoStore:
         """Do nothing."""
 
 
-async def read(provider: StorageProvider, key: str) -> bytes | None:
-    """Return what the provider has under a key, whichever way its `get` is written."""
+async def read_record(provider: StorageProvider, key: str) -> bytes | None:
+    """Return the provider's data under a key, from an async or a plain `get`."""
     return await _call(provider.get, lambda: provider.get(key))
 
 
-async def write(provider: StorageProvider, key: str, data: bytes) -> None:
-    """Store data, whichever way the provider's `set` is written."""
+async def write_record(provider: StorageProvider, key: str, data: bytes) -> None:
+    """Store data with the provider's `set`, async or plain."""
     await _call(provider.set, lambda: provider.set(key, data))
 
 
@@ -60,9 +60,9 @@ async def _call(method: object, call: Callable[[], Awaitable[T] | T]) -> T:
 
 
 async def run_in_thread(call: Callable[[], T]) -> T:
-    """Return what a call that may block returns.
+    """Run a call that may block in a thread, and return its result.
 
-    Its thread is nobody's to wait for: the threads of the event loop would keep the process from ending as long as one hangs.
+    The thread is a daemon of its own: a hanging call in the event loop's threads would keep the process from ending.
     """
     outcome: Future[T] = Future()
     outcome.set_running_or_notify_cancel()
@@ -71,7 +71,7 @@ async def run_in_thread(call: Callable[[], T]) -> T:
 
 
 def _work(call: Callable[[], T], outcome: Future[T]) -> None:
-    """Call, and put what comes of it where it is waited for."""
+    """Call, and set the result or the exception as the outcome."""
     try:
         outcome.set_result(call())
     except BaseException as error:
@@ -81,8 +81,9 @@ def _work(call: Callable[[], T], outcome: Future[T]) -> None:
 def storage_key(
     *, url: str, token: str, project: str | None, name_prefix: str | None, tags: Sequence[tuple[str, str]]
 ) -> str:
-    """Return the key of one configuration: a digest of all that decides what the upstream answers, so that no process reads the
-    flags of another environment.
+    """Return the key of one configuration: a digest of everything that decides the upstream's answer.
+
+    So no process reads the flags of another environment.
     """
     identity = [url, token, project, name_prefix, [list(tag) for tag in tags]]
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:40]

@@ -1,6 +1,7 @@
-"""Where usage metrics wait that could not be sent: small records by name, beside the configuration they belong to.
+"""Stores of usage metrics that could not be sent: small named records, next to the configuration that they belong to.
 
-Every process with the same upstream and storage sees all of them. Whoever removes a record has it: storages let one alone do that.
+Every process with the same upstream and storage sees all records. The process that removes a record owns its counts: a storage lets
+only one process remove it.
 """
 
 from __future__ import annotations
@@ -12,50 +13,58 @@ from functools import partial
 from pathlib import Path
 
 from flagsvc.core.errors import StoreError
-from flagsvc.proxy.configuration.stores.file import frame, named, read_file, sweep, sync_folder, unframe, write_file
-from flagsvc.proxy.configuration.stores.provider import StorageProvider, read, run_in_thread, write
+from flagsvc.proxy.configuration.stores.file import (
+    frame,
+    name_folder_in_errors,
+    read_file,
+    remove_abandoned,
+    sync_folder,
+    unframe,
+    write_file,
+)
+from flagsvc.proxy.configuration.stores.provider import StorageProvider, read_record, run_in_thread, write_record
 
-MOST_RECORDS = 64
-"""Records that one configuration may have: processes that start and are killed again and again must not fill the disk."""
+MAX_RECORDS = 64
+"""The most records of one configuration: processes that are started and killed repeatedly must not fill the disk."""
 SUFFIX = ".usage"
 ONLY = "only"
 
 
 class FileRecordStore:
-    """Records in a folder, one file each, for their owner alone; written whole or not at all, and checked when read."""
+    """Records in a folder, one file each, which only the owner can access. They are written atomically and checked when read."""
 
     shared = True
 
     def __init__(self, folder: Path, key: str) -> None:
-        """Take the folder, which is made when something is stored, and the configuration's key (`storage_key`)."""
+        """Take the folder, which is created when something is stored, and the configuration's key (`storage_key`)."""
         self._folder = folder
         self._key = key
 
     async def put(self, name: str, data: bytes) -> None:
-        """Store a record. Raises StoreError, also where there are too many."""
-        with named(self._folder):
+        """Store a record. Raises StoreError, also if there are too many."""
+        with name_folder_in_errors(self._folder):
             await run_in_thread(partial(self._put, name, data))
 
     async def get(self, name: str) -> bytes | None:
-        """Return a record, None when there is none. Raises StoreError, also for one that is damaged."""
-        with named(self._folder):
+        """Return a record, or None. Raises StoreError, also for a damaged record."""
+        with name_folder_in_errors(self._folder):
             return await run_in_thread(partial(self._get, name))
 
     async def names(self) -> list[str]:
         """Return the names of all records. Raises StoreError."""
-        with named(self._folder):
+        with name_folder_in_errors(self._folder):
             return await run_in_thread(self._names)
 
     async def remove(self, name: str) -> bool:
         """Remove a record and return whether it was there. Raises StoreError."""
-        with named(self._folder):
+        with name_folder_in_errors(self._folder):
             return await run_in_thread(partial(self._remove, name))
 
     def _put(self, name: str, data: bytes) -> None:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._path(name)
-        if not path.exists() and len(self._names()) >= MOST_RECORDS:
-            raise StoreError(f"there are {MOST_RECORDS} records of usage metrics in `{self._folder}` already")
+        if not path.exists() and len(self._names()) >= MAX_RECORDS:
+            raise StoreError(f"there are {MAX_RECORDS} records of usage metrics in `{self._folder}` already")
         temporary = self._folder / f".{self._key}.{name}-{secrets.token_hex(6)}.tmp"
         try:
             write_file(temporary, frame(data))
@@ -63,7 +72,7 @@ class FileRecordStore:
         finally:
             temporary.unlink(missing_ok=True)
         sync_folder(self._folder)
-        sweep(self._folder, self._key)
+        remove_abandoned(self._folder, self._key)
 
     def _get(self, name: str) -> bytes | None:
         content = read_file(self._path(name))
@@ -81,7 +90,7 @@ class FileRecordStore:
             self._path(name).unlink()
         except FileNotFoundError:
             return False
-        with contextlib.suppress(OSError):  # it is gone; that it stays so when the machine stops now is a wish
+        with contextlib.suppress(OSError):  # the file is removed; syncing that is only best effort
             sync_folder(self._folder)
         return True
 
@@ -90,9 +99,9 @@ class FileRecordStore:
 
 
 class SingleRecordStore:
-    """One record in a provider that knows no more than `get` and `set`: that of the one process with an instance id.
+    """One record in a provider that has only `get` and `set`: that of the process with an instance id.
 
-    What is there when it begins is of an earlier life of that process. Removing is storing nothing.
+    A record that exists at the start is of an earlier run of that process. To remove it is to store empty data.
     """
 
     shared = False
@@ -101,27 +110,27 @@ class SingleRecordStore:
         """Take the provider, the configuration's key (`storage_key`) and flagsvcInstanceId."""
         self._provider = provider
         self._key = hashlib.sha256(f"{key} {instance_id}".encode()).hexdigest()[:40]
-        self._ours = False
+        self._is_replaced = False
 
     async def put(self, name: str, data: bytes) -> None:
         """Store the record. Raises what the provider raises."""
-        self._ours = True
-        await write(self._provider, self._key, frame(data))
+        self._is_replaced = True
+        await write_record(self._provider, self._key, frame(data))
 
     async def get(self, name: str) -> bytes | None:
-        """Return the record, None when there is none. Raises what the provider raises, and StoreError for one that is damaged."""
-        content = await read(self._provider, self._key)
+        """Return the record, or None. Raises what the provider raises, and StoreError for a damaged record."""
+        content = await read_record(self._provider, self._key)
         data = unframe(content)
         if content and data is None:
             raise StoreError("the stored usage metrics are not whole, or not flagsvc's")
         return data
 
     async def names(self) -> list[str]:
-        """Return the name of the record that an earlier life has left, until it is taken or replaced."""
-        return [] if self._ours or not await read(self._provider, self._key) else [ONLY]
+        """Return the name of the record of an earlier run, until it is removed or replaced."""
+        return [] if self._is_replaced or not await read_record(self._provider, self._key) else [ONLY]
 
     async def remove(self, name: str) -> bool:
         """Remove the record. Raises what the provider raises."""
-        self._ours = True
-        await write(self._provider, self._key, b"")
+        self._is_replaced = True
+        await write_record(self._provider, self._key, b"")
         return True

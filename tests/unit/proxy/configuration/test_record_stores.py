@@ -12,7 +12,7 @@ import pytest
 from flagsvc.core.errors import StoreError
 from flagsvc.proxy.configuration.stores import FileRecordStore, FileStore, SingleRecordStore
 from flagsvc.proxy.configuration.stores.file import ABANDONED_S, frame
-from flagsvc.proxy.configuration.stores.record_stores import MOST_RECORDS
+from flagsvc.proxy.configuration.stores.record_stores import MAX_RECORDS
 from flagsvc.testing import MemoryStore
 from support.aio import asynchronous
 
@@ -129,14 +129,14 @@ async def test_a_removal_counts_once_the_name_is_gone(tmp_path: Path, monkeypatc
 async def test_records_are_bounded(tmp_path: Path) -> None:
     """Processes that are killed again and again do not fill the disk; who has a record may go on writing it."""
     record_store = FileRecordStore(tmp_path, KEY)
-    for number in range(MOST_RECORDS):
+    for number in range(MAX_RECORDS):
         await record_store.put(str(number), b"x")
     with pytest.raises(StoreError, match="already"):
         await record_store.put("more", b"x")
     await record_store.put("0", b"y")
     assert await record_store.remove("1")
     await record_store.put("more", b"x")
-    assert len(await record_store.names()) == MOST_RECORDS
+    assert len(await record_store.names()) == MAX_RECORDS
 
 
 @asynchronous
