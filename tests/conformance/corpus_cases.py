@@ -113,7 +113,7 @@ class Cell:
     def add(self, name: str, yes: int, no: int, variants: dict[str, int]) -> None:
         """Take a report."""
 
-    def reported(self) -> None:
+    def finish_report(self) -> None:
         """Take that it was all of it."""
 
 

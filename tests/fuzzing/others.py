@@ -17,7 +17,7 @@ from flagsvc.proxy.replicas.beat import unpack as beat_of
 from flagsvc.proxy.upstream import Identity
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.proxy.usage.counters import ToggleCounts, UsageBucket
-from flagsvc.proxy.usage.payload import metrics
+from flagsvc.proxy.usage.payload import metrics_body
 from flagsvc.proxy.usage.record import pack, unpack
 from fuzzing import words
 from fuzzing.rows import Row
@@ -59,7 +59,7 @@ def usage_row(world: object, data: bytes) -> None:
     assert 0 <= record.every < float("inf")
     counters = UsageCounters(lambda: dict.fromkeys(NAMES, frozenset({"blue"})), lambda: 1_750_000_000.0)
     for each in record.buckets():
-        body = json.dumps(metrics(Identity("app", "instance"), each))
+        body = json.dumps(metrics_body(Identity("app", "instance"), each))
         assert json.loads(body)["bucket"]["toggles"].keys() == each.toggles.keys()
         counters.merge(each)
     left = counters.drain()

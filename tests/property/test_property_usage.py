@@ -14,7 +14,7 @@ from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.upstream import Identity
 from flagsvc.proxy.usage import Reporter, UnsentUsage, UsageCounters
 from flagsvc.proxy.usage.record import unpack
-from flagsvc.proxy.usage.unsent import ABANDONED
+from flagsvc.proxy.usage.unsent import ABANDONED_INTERVALS
 from flagsvc.testing import FakeClock, MemoryRecordStore, RecordingLog
 
 NAMES = ("a", "b", "c")
@@ -133,7 +133,7 @@ async def play(steps: list[tuple[str, int, object]]) -> None:
             processes[at] = Process(record_store, upstream)
         assert +(upstream.taken + waiting(record_store, processes)) == +counted
     upstream.outcomes = []
-    for _ in range(ABANDONED + 2):
+    for _ in range(ABANDONED_INTERVALS + 2):
         for process in processes:
             await process.round()
             for other in processes:
@@ -144,7 +144,7 @@ async def play(steps: list[tuple[str, int, object]]) -> None:
 def memory(process: Process) -> Counter[str]:
     """Return what a process has in memory."""
     found: Counter[str] = Counter()
-    for bucket in process.reporter._waiting():
+    for bucket in process.reporter._pending_buckets():
         found.update({name: tally.yes for name, tally in bucket.toggles.items()})
     return found
 

@@ -92,7 +92,7 @@ class FakeUsage:
         """Write a report down."""
         self.added.append((name, yes, no, variants))
 
-    def reported(self) -> None:
+    def finish_report(self) -> None:
         """Write down that a report is complete."""
         self.reports += 1
 

@@ -67,8 +67,8 @@ class ProxyRuntime(UpstreamSync):
 
 def make_counters(setup: ProxySetup, holder: Holder[Snapshot]) -> UsageCounters:
     """Return usage counters for the toggles that are served."""
-    most, most_bytes = setup.options.metrics_buffer, setup.options.metrics_buffer_bytes
-    return UsageCounters(partial(served_names, holder), setup.clock.now, most=most, most_bytes=most_bytes)
+    max_entries, max_bytes = setup.options.metrics_buffer, setup.options.metrics_buffer_bytes
+    return UsageCounters(partial(served_names, holder), setup.clock.now, max_entries=max_entries, max_bytes=max_bytes)
 
 
 def served_names(holder: Holder[Snapshot]) -> dict[str, frozenset[str]]:

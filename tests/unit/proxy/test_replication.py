@@ -35,7 +35,7 @@ def test_a_fleet() -> None:
     """With a server for a storage there is one."""
     world = ProxyRuntime(make_setup(options()))
     assert world.fleet is not None and world.restarts() == {"polling": 0, "usage": 0, "fleet": 0}
-    assert isinstance(world.poller._source, FleetSource) and isinstance(world.poller._keeper, SharedDocumentStorage)
+    assert isinstance(world.poller._source, FleetSource) and isinstance(world.poller._storage, SharedDocumentStorage)
     assert world.service.sources.fleet is world.fleet
 
 

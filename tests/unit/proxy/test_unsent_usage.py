@@ -59,7 +59,7 @@ def test_the_options_decide(storage: str, stores: bool) -> None:
     """`storage` is for both, the configuration and what could not be sent."""
     reporter = ProxyRuntime(make_setup(options(storage=storage))).reporter
     assert reporter is not None
-    assert (reporter._spool is not None) is stores
+    assert (reporter._unsent_usage is not None) is stores
 
 
 @pytest.mark.parametrize(

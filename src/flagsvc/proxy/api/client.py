@@ -23,7 +23,7 @@ class Metrics(Handler):
         """Count a report; raises Refused (400, 413) before anything of it is counted."""
         for name, yes, no, variants in read_metrics(read_json(body, call.media, call.limit, call.depth)):
             self.usage.add(name, yes, no, variants)
-        self.usage.reported()
+        self.usage.finish_report()
         return self.answers.words(call, DONE)
 
 

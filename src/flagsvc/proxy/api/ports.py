@@ -111,5 +111,5 @@ class UsageCounting(Protocol):
     def add(self, name: str, yes: int, no: int, variants: dict[str, int]) -> None:
         """Count what an SDK reports of a toggle, as far as the configuration knows its name and variants."""
 
-    def reported(self) -> None:
+    def finish_report(self) -> None:
         """Take that all of an SDK's report was added."""

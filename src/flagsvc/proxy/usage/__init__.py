@@ -1,10 +1,10 @@
 """Usage metrics: how often callers asked for each toggle, counted here and reported upstream.
 
-counters    count
+counters    counts for each toggle
 payload     the body of a report
-sender      sends reports, split where the upstream refuses a large one
-unsent      keeps in storage what cannot be sent, each time as one `record`
-reporter    registers, and decides when to send
+sender      sends reports, and splits them if the upstream refuses large ones
+unsent      stores counts that cannot be sent, as one `record`
+reporter    registers the proxy, and decides when to send
 """
 
 from flagsvc.proxy.usage.counters import UsageBucket, UsageCounters

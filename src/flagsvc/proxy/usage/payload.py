@@ -1,4 +1,4 @@
-"""What is sent upstream: a registration and usage metrics. Names, versions and counts; no datum about an end user.
+"""The bodies that are sent upstream: a registration and usage metrics. They contain no data about end users.
 
 Implements behaviour: Towards the upstream server.
 """
@@ -12,33 +12,33 @@ from flagsvc.engine.strategies import STRATEGIES
 from flagsvc.proxy.upstream import SDK, Identity
 from flagsvc.proxy.usage.counters import ToggleCounts, UsageBucket
 
-MOST = 2**53 - 1
-"""The largest number that every reader of JSON keeps exactly."""
+MAX_SAFE_INTEGER = 2**53 - 1
+"""The largest integer that every JSON reader keeps exactly."""
 
 
-def registration(
+def registration_body(
     identity: Identity, *, custom_strategies: Sequence[str], started: float, interval_ms: int
 ) -> dict[str, object]:
     """Return the body of a registration; `started` is in seconds since the epoch, `interval_ms` is metricsInterval."""
     names = dict.fromkeys((*STRATEGIES, *custom_strategies))
-    fields = {"sdkVersion": SDK, "strategies": list(names), "started": moment(started), "interval": interval_ms}
+    fields = {"sdkVersion": SDK, "strategies": list(names), "started": format_time(started), "interval": interval_ms}
     return identity.fields() | fields
 
 
-def metrics(identity: Identity, bucket: UsageBucket) -> dict[str, object]:
+def metrics_body(identity: Identity, bucket: UsageBucket) -> dict[str, object]:
     """Return the body of a metrics post."""
-    toggles = {name: counts(tally) for name, tally in bucket.toggles.items()}
+    toggles = {name: toggle_body(counts) for name, counts in bucket.toggles.items()}
     return identity.fields() | {
-        "bucket": {"start": moment(bucket.start), "stop": moment(bucket.stop), "toggles": toggles}
+        "bucket": {"start": format_time(bucket.start), "stop": format_time(bucket.stop), "toggles": toggles}
     }
 
 
-def counts(tally: ToggleCounts) -> dict[str, object]:
+def toggle_body(counts: ToggleCounts) -> dict[str, object]:
     """Return the counts of one toggle."""
-    variants = {name: min(times, MOST) for name, times in tally.variants.items()}
-    return {"yes": min(tally.yes, MOST), "no": min(tally.no, MOST), "variants": variants}
+    variants = {name: min(times, MAX_SAFE_INTEGER) for name, times in counts.variants.items()}
+    return {"yes": min(counts.yes, MAX_SAFE_INTEGER), "no": min(counts.no, MAX_SAFE_INTEGER), "variants": variants}
 
 
-def moment(seconds: float) -> str:
+def format_time(seconds: float) -> str:
     """Return seconds since the epoch as an ISO 8601 date-time in UTC with milliseconds."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""What was counted as bytes: for another process of ours, on the same machine now or in a later life. Pure."""
+"""Counts as bytes, for another process on the same machine, or for a later run of this one. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import msgspec
 from flagsvc.core.errors import StoreError
 from flagsvc.proxy.usage.counters import ToggleCounts, UsageBucket
 
-PIECE: Final = 1000
-"""Toggles and variants that are written in one go: less than a millisecond's work."""
+PIECE_ENTRIES: Final = 1000
+"""Toggles and variants that are encoded in one piece, which takes less than a millisecond."""
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 Moment: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=253_402_300_799)]
-"""Seconds since the epoch, as far as dates go: any other could never be sent, and would be tried for ever."""
+"""Seconds since the epoch, in the range of dates: a moment out of range could never be sent, and would be retried for ever."""
 Span: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 
 
@@ -27,10 +27,10 @@ class UsageWindow(msgspec.Struct, array_like=True):
 
 
 class UnsentRecord(msgspec.Struct, kw_only=True):
-    """What one process could not send yet.
+    """The counts that one process could not send yet.
 
-    While it lives it writes the record anew every `every` seconds, each time with another `beat`; `left` says that it has ended
-    and whoever comes may have it.
+    While the process runs, it rewrites the record every `every` seconds, each time with another `beat`. `left` tells that it has
+    ended, so that any other process may take the record over.
     """
 
     version: Literal[1] = 1
@@ -40,28 +40,28 @@ class UnsentRecord(msgspec.Struct, kw_only=True):
     usages: list[UsageWindow]
 
     def buckets(self) -> list[UsageBucket]:
-        """Return what was counted."""
+        """Return the counts."""
         return [from_wire(usage) for usage in self.usages]
 
 
 def pack(buckets: Sequence[UsageBucket], *, left: bool, beat: int, every: float) -> Iterator[bytes]:
-    """Give the bytes of a record piece by piece, each a moment's work. What is counted meanwhile is in it or not."""
+    """Yield the bytes of a record in pieces, each of which takes little time. Counts that are added meanwhile may be included."""
     yield msgspec.json.encode(UnsentRecord(left=left, beat=beat, every=every, usages=[])).removesuffix(b"]}")
     for number, bucket in enumerate(buckets):
         yield b"," * (number > 0) + msgspec.json.encode((bucket.start, bucket.stop)).removesuffix(b"]") + b",{"
-        for at, piece in enumerate(pieces(bucket)):
+        for at, piece in enumerate(split_bucket(bucket)):
             yield b"," * (at > 0) + msgspec.json.encode(to_wire(piece).toggles)[1:-1]
         yield b"}]"
     yield b"]}"
 
 
-def pieces(bucket: UsageBucket) -> Iterator[UsageBucket]:
-    """Give what is in a bucket in smaller ones, of about `PIECE` toggles and variants each."""
+def split_bucket(bucket: UsageBucket) -> Iterator[UsageBucket]:
+    """Yield the counts of a bucket in smaller buckets, of about `PIECE_ENTRIES` toggles and variants each."""
     piece, entries = UsageBucket(bucket.start, bucket.stop, {}), 0
     for name in list(bucket.toggles):
-        tally = piece.toggles[name] = bucket.toggles[name]
-        entries += 1 + len(tally.variants)
-        if entries >= PIECE:
+        counts = piece.toggles[name] = bucket.toggles[name]
+        entries += 1 + len(counts.variants)
+        if entries >= PIECE_ENTRIES:
             yield piece
             piece, entries = UsageBucket(bucket.start, bucket.stop, {}), 0
     if piece.toggles:
@@ -69,7 +69,7 @@ def pieces(bucket: UsageBucket) -> Iterator[UsageBucket]:
 
 
 def unpack(data: bytes) -> UnsentRecord:
-    """Return the record that was packed; raises StoreError when it is none of ours."""
+    """Return the record from its bytes. Raises StoreError if they are not such a record."""
     try:
         record: UnsentRecord = msgspec.json.decode(data, type=UnsentRecord)
     except ValueError:
@@ -78,18 +78,18 @@ def unpack(data: bytes) -> UnsentRecord:
 
 
 def to_wire(bucket: UsageBucket) -> UsageWindow:
-    """Return a bucket as it is written."""
-    toggles = {name: (tally.yes, tally.no, tally.variants) for name, tally in bucket.toggles.items()}
+    """Return a bucket in the form of a record."""
+    toggles = {name: (counts.yes, counts.no, counts.variants) for name, counts in bucket.toggles.items()}
     return UsageWindow(bucket.start, bucket.stop, toggles)
 
 
 def from_wire(usage: UsageWindow) -> UsageBucket:
-    """Return the bucket that was written."""
-    return UsageBucket(usage.start, usage.stop, {name: tally_of(*counts) for name, counts in usage.toggles.items()})
+    """Return the bucket from the form of a record."""
+    return UsageBucket(usage.start, usage.stop, {name: make_counts(*counts) for name, counts in usage.toggles.items()})
 
 
-def tally_of(yes: int, no: int, variants: dict[str, int]) -> ToggleCounts:
-    """Return what was counted for one toggle."""
-    tally = ToggleCounts()
-    tally.yes, tally.no, tally.variants = yes, no, variants
-    return tally
+def make_counts(yes: int, no: int, variants: dict[str, int]) -> ToggleCounts:
+    """Return the counts of one toggle."""
+    counts = ToggleCounts()
+    counts.yes, counts.no, counts.variants = yes, no, variants
+    return counts

@@ -1,7 +1,7 @@
-"""Tells the upstream that this proxy exists and what was used.
+"""Registers this proxy with the upstream, and sends usage metrics.
 
-What could not be sent is kept: in memory, and while sending fails in storage as well, so that a later life of this process, or
-another process, sends it. docs/decisions/0013-usage-metrics-failures.md and 0030-usage-is-never-lost.md say what may happen to it.
+Counts that could not be sent are kept in memory. While sending fails they are also stored, so that a later run of this process, or
+another process, sends them. docs/decisions/0013-usage-metrics-failures.md and 0030-usage-is-never-lost.md give the rules.
 
 Implements specification: What the service does (3, 4), Configuration (metricsInterval, metricsJitter); behaviour: Towards the
 upstream server.
@@ -20,21 +20,21 @@ from flagsvc.core.log import Logger
 from flagsvc.core.outages import OutageLog
 from flagsvc.proxy.upstream import Identity
 from flagsvc.proxy.usage.counters import UsageBucket, UsageCounters
-from flagsvc.proxy.usage.payload import registration
-from flagsvc.proxy.usage.sender import MOST_BATCH, Sink, UsageSender
+from flagsvc.proxy.usage.payload import registration_body
+from flagsvc.proxy.usage.sender import MAX_BATCH, Sink, UsageSender
 from flagsvc.proxy.usage.unsent import UnsentUsage
 
 REGISTRATION_S = 5.0
 """The back-off of a registration starts from this many seconds."""
 REGISTRATION_CEILING_S = 300.0
 LAST_SEND_S = 3.0
-"""Seconds that the shutdown waits for the last counts to leave."""
-SHORTEST = 0.1
-"""However large the jitter, no interval is shorter than this part of metricsInterval."""
+"""Seconds that the shutdown waits for the last counts to be sent."""
+MIN_INTERVAL_SHARE = 0.1
+"""No interval is shorter than this share of metricsInterval, even with a large jitter."""
 
 
 class Reporter:
-    """Registers once the configuration is synchronised and sends what was counted, from `start` to `stop`.
+    """Registers when the configuration is synchronised, and sends usage metrics, from `start` to `stop`.
 
     With metricsInterval 0 it does neither.
     """
@@ -50,35 +50,37 @@ class Reporter:
         draw: Callable[[], float],
         interval_ms: int,
         jitter_ms: int = 0,
-        batch: int = MOST_BATCH,
+        batch: int = MAX_BATCH,
         unsent_usage: UnsentUsage | None = None,
         custom_strategies: Sequence[str] = (),
         synchronised: Callable[[], Awaitable[None]],
     ) -> None:
-        """Take the parts; `draw` gives random numbers of [0, 1), `synchronised` returns after the first synchronisation.
+        """Take the parts. `draw` returns random numbers in [0, 1), and `synchronised` waits for the first synchronisation.
 
-        `batch` is the most entries of one post; without a `unsent_usage` nothing is kept in storage.
+        `batch` is the most entries of one post. Without `unsent_usage` no counts are stored.
         """
         self._counters = counters
         self._sink = sink
-        self._spool = unsent_usage
+        self._unsent_usage = unsent_usage
         self._clock = clock
         self._log = log
         self._draw = draw
         self._interval_s = interval_ms / 1000
         self._jitter_s = jitter_ms / 1000
         self._synchronised = synchronised
-        self._registration = registration(
+        self._registration = registration_body(
             identity, custom_strategies=custom_strategies, started=clock.now(), interval_ms=interval_ms
         )
-        self._sender = UsageSender(sink, identity, batch=batch, refuse=counters.refuse, answered=self._answered)
+        self._sender = UsageSender(
+            sink, identity, batch=batch, refuse=counters.refuse, after_answer=self._update_record
+        )
         self._unsent: list[UsageBucket] = []
         self._failures = 0
         self._error: UpstreamError | None = None
-        self._ending = False
+        self._is_ending = False
         self._sending: asyncio.Task[None] | None = None
         self._unregistered = OutageLog(log, "the registration was not taken", "the registration was taken")
-        self._trouble = OutageLog(log, "usage metrics could not be sent", "usage metrics are sent again")
+        self._outage = OutageLog(log, "usage metrics could not be sent", "usage metrics are sent again")
         self._loops = [
             SupervisedTask("registering", self._register, clock=clock, log=log, draw=draw),
             SupervisedTask("sending usage metrics", self._send_for_ever, clock=clock, log=log, draw=draw),
@@ -86,45 +88,45 @@ class Reporter:
 
     @property
     def restarts(self) -> int:
-        """How often a loop failed for a reason nobody thought of and was started again."""
+        """How often a loop was restarted after an unexpected failure."""
         return sum(loop.restarts for loop in self._loops)
 
     def start(self) -> None:
-        """Start registering and sending."""
+        """Start to register and to send."""
         if self._interval_s:
             for loop in self._loops:
                 loop.start()
 
     async def stop(self) -> None:
-        """End both, send what is left once more, for a few seconds at most, and have what is left then stored."""
+        """Stop both loops, send the remaining counts within a few seconds, and store those that could not be sent."""
         for loop in self._loops:
             await loop.stop()
         if not self._interval_s:
             return
-        self._ending = True
+        self._is_ending = True
         last = asyncio.create_task(self._last_send(self._sending))
         await asyncio.wait([last], timeout=LAST_SEND_S)
         unfinished = [task for task in (self._sending, last) if task is not None and task.cancel()]
         if unfinished:
             await asyncio.wait(unfinished)
-            self._trouble.log_failure(UpstreamError("network", f"not done within {LAST_SEND_S:g} s at the shutdown"))
-        await self._leave()
+            self._outage.log_failure(UpstreamError("network", f"not done within {LAST_SEND_S:g} s at the shutdown"))
+        await self._store_rest()
 
     async def _last_send(self, current: asyncio.Task[None] | None) -> None:
-        """Wait for the request that is on its way, if one is, and send what came after it."""
+        """Wait for the current request, if there is one, and send the remaining counts."""
         try:
             if current is not None:
-                await asyncio.wait([current])  # it may have been cancelled, by a loop that ends
+                await asyncio.wait([current])  # an event loop that shuts down may have cancelled it
             await self._send()
-        except Exception as error:  # whatever a bug raises must not stand in the way of the shutdown
-            self._trouble.log_failure(error)
+        except Exception as error:  # a bug must not prevent the shutdown
+            self._outage.log_failure(error)
 
-    async def _leave(self) -> None:
-        """Leave in storage what is left, for whoever comes."""
-        waiting = self._waiting()
-        stored = self._spool is not None and await self._spool.keep(waiting, left=True)
-        if waiting and not stored:
-            entries = sum(bucket.entries() for bucket in waiting)
+    async def _store_rest(self) -> None:
+        """Store the remaining counts for another process."""
+        pending = self._pending_buckets()
+        is_stored = self._unsent_usage is not None and await self._unsent_usage.save(pending, left=True)
+        if pending and not is_stored:
+            entries = sum(bucket.entries() for bucket in pending)
             self._log.warn("usage metrics are lost: they could be neither sent nor stored", entries=entries)
 
     async def _register(self) -> None:
@@ -136,8 +138,8 @@ class Reporter:
             except UpstreamError as error:
                 failures += 1
                 self._unregistered.log_failure(error)
-                wish, most = error.retry_after, REGISTRATION_CEILING_S
-                pause = delay_after_failure(failures, self._draw(), REGISTRATION_S, retry_after=wish, ceiling=most)
+                wish, ceiling = error.retry_after, REGISTRATION_CEILING_S
+                pause = delay_after_failure(failures, self._draw(), REGISTRATION_S, retry_after=wish, ceiling=ceiling)
                 await self._clock.sleep(pause)
             else:
                 return self._unregistered.log_recovery()
@@ -146,75 +148,75 @@ class Reporter:
         while True:
             await self._pause()
             self._sending = asyncio.create_task(self._send())
-            await asyncio.shield(self._sending)  # stopping the loop does not tear a request in two
+            await asyncio.shield(self._sending)  # a stop of the loop must not cancel a request
 
     async def _pause(self) -> None:
-        """Wait until it is time to send; meanwhile what waits is stored once in an interval, also where that is long after."""
+        """Wait until the next send. During a long wait after a failure, the pending counts are stored once in an interval."""
         left = self._delay()
-        while self._spool is not None and self._error is not None and left > self._interval_s:
+        while self._unsent_usage is not None and self._error is not None and left > self._interval_s:
             await self._clock.sleep(self._interval_s)
             left -= self._interval_s
             await self._store()
         await self._clock.sleep(left)
 
     async def _send(self) -> None:
-        """Send what was counted, and what others have left behind; keep what may still be taken later."""
-        counted = self._counters.drain()
-        self._unsent += [] if counted is None else [counted]
+        """Send the counts, and those that other processes have left. Keep the counts that the upstream may accept later."""
+        bucket = self._counters.drain()
+        self._unsent += [] if bucket is None else [bucket]
         try:
-            while await self._next():
-                self._note(await self._sender.send(self._unsent[0]))
+            while await self._has_next():
+                self._record_result(await self._sender.send(self._unsent[0]))
                 if self._unsent[0].toggles:
                     break
                 del self._unsent[0]
         finally:
-            self._take_back(counted)
+            self._merge_unsent(bucket)
         await self._store()
 
-    async def _next(self) -> bool:
-        """Return whether there is something to send; where nothing is, look for what others have left behind."""
-        if not self._unsent and self._spool is not None and not self._ending:
-            self._unsent = await self._spool.find()
-            await self._store()  # it is ours now, and nowhere else
+    async def _has_next(self) -> bool:
+        """Return whether there are counts to send. If not, try to take over a record of another process."""
+        if not self._unsent and self._unsent_usage is not None and not self._is_ending:
+            self._unsent = await self._unsent_usage.take_over()
+            await self._store()  # the record was removed, so its counts are stored only here
         return len(self._unsent) > 0
 
-    def _take_back(self, counted: UsageBucket | None) -> None:
-        """Count what was not sent with what comes. What others have left stays by itself: it is of another time."""
-        self._unsent = [each for each in self._unsent if each is not counted and each.toggles]
-        if counted is not None and counted.toggles:
-            self._counters.merge(counted)
+    def _merge_unsent(self, bucket: UsageBucket | None) -> None:
+        """Merge the unsent counts into the counters. Counts of other processes stay separate: they are of another time."""
+        self._unsent = [each for each in self._unsent if each is not bucket and each.toggles]
+        if bucket is not None and bucket.toggles:
+            self._counters.merge(bucket)
 
-    def _note(self, error: UpstreamError | None) -> None:
-        """Note how sending went."""
+    def _record_result(self, error: UpstreamError | None) -> None:
+        """Record the result of sending."""
         self._error = error
         if error is None:
             self._failures = 0
-            self._trouble.log_recovery()
+            self._outage.log_recovery()
         else:
             self._failures += 1
-            self._trouble.log_failure(error)
+            self._outage.log_failure(error)
 
-    async def _answered(self) -> None:
-        """Take out of storage what the upstream has answered for, before anything else happens: it must not be sent again."""
-        if self._spool is not None and self._spool.held:
-            await self._spool.keep([bucket for bucket in self._unsent if bucket.toggles])
+    async def _update_record(self) -> None:
+        """Remove counts with a final answer from storage immediately, so that they are never sent again."""
+        if self._unsent_usage is not None and self._unsent_usage.has_record:
+            await self._unsent_usage.save([bucket for bucket in self._unsent if bucket.toggles])
 
     async def _store(self) -> None:
-        """Have in storage what waits, while it does not wait for its time alone."""
-        if self._spool is not None:
-            waits = self._error is not None or len(self._unsent) > 0
-            await self._spool.keep(self._waiting() if waits else [])
+        """Store the pending counts, unless they only wait for the next regular send."""
+        if self._unsent_usage is not None:
+            is_delayed = self._error is not None or len(self._unsent) > 0
+            await self._unsent_usage.save(self._pending_buckets() if is_delayed else [])
 
-    def _waiting(self) -> list[UsageBucket]:
-        """Return everything that is still to be sent."""
+    def _pending_buckets(self) -> list[UsageBucket]:
+        """Return all counts that are still to be sent."""
         return [bucket for bucket in (*self._unsent, self._counters.peek()) if bucket.toggles]
 
     def _delay(self) -> float:
-        """Return the seconds until the next sending."""
+        """Return the seconds until the next send."""
         error, interval = self._error, self._interval_s
         if error is None:
             spread = (2 * self._draw() - 1) * self._jitter_s
-            return max(SHORTEST * interval, interval + spread)
+            return max(MIN_INTERVAL_SHARE * interval, interval + spread)
         if error.kind == "unauthorized":
             return delay_while_refused(self._draw(), interval, retry_after=error.retry_after)
         return delay_after_failure(self._failures, self._draw(), interval, retry_after=error.retry_after)

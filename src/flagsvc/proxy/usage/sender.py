@@ -1,4 +1,4 @@
-"""Sends buckets in posts that the upstream takes, and knows what each of its answers means for what was counted.
+"""Sends buckets in posts that the upstream accepts, and decides from its answers what must be sent again.
 
 docs/decisions/0030-usage-is-never-lost.md says what is sent again and what is not. Implements behaviour: Towards the
 upstream server.
@@ -12,19 +12,19 @@ from typing import Protocol
 from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.upstream import Identity
 from flagsvc.proxy.usage.counters import UsageBucket
-from flagsvc.proxy.usage.payload import metrics
+from flagsvc.proxy.usage.payload import metrics_body
 
-MOST_BATCH = 10_000
-"""Toggles and variants in one post, unless the upstream wants smaller ones."""
-MOST_POSTS = 200
-"""Posts in a row; what is left then waits for the next time."""
+MAX_BATCH = 10_000
+"""The most toggles and variants in one post, unless the upstream accepts only smaller ones."""
+MAX_POSTS = 200
+"""The most posts in a row; the rest waits for the next time."""
 TOO_LARGE = 413
-RETRIED = (401, 403, 404, 408, 429)
-"""The client errors that may pass; any other says that these counts will never be taken."""
+RETRIED_STATUSES = (401, 403, 404, 408, 429)
+"""Client errors that may be temporary. Any other one means that the upstream will never accept these counts."""
 
 
 class Sink(Protocol):
-    """The part of an upstream session that takes payloads (`flagsvc.proxy.upstream.Upstream`)."""
+    """The part of an upstream session that sends payloads (`flagsvc.proxy.upstream.Upstream`)."""
 
     async def register(self, payload: Mapping[str, object]) -> None:
         """Send a registration. Raises UpstreamError."""
@@ -34,7 +34,7 @@ class Sink(Protocol):
 
 
 class UsageSender:
-    """Sends to one upstream. `most` is how many entries a post has at the moment."""
+    """Sends usage metrics to one upstream. `batch_size` is the present number of entries in a post."""
 
     def __init__(
         self,
@@ -43,74 +43,75 @@ class UsageSender:
         *,
         batch: int,
         refuse: Callable[[UsageBucket], None],
-        answered: Callable[[], Awaitable[None]],
+        after_answer: Callable[[], Awaitable[None]],
     ) -> None:
-        """Take where to and as whom, and the most entries of a post.
+        """Take the upstream, this proxy's identity, and the most entries of a post.
 
-        `refuse` gets what will never be taken, `answered` is awaited after each known answer, before anything else is sent.
+        `refuse` gets the batches that the upstream will never accept. `after_answer` is awaited after each final answer, before the
+        next post.
         """
-        self.most = batch
+        self.batch_size = batch
         self._sink = sink
         self._identity = identity
         self._batch = batch
         self._refuse = refuse
-        self._answered = answered
+        self._after_answer = after_answer
 
     async def send(self, bucket: UsageBucket) -> UpstreamError | None:
-        """Send what is in a bucket, post by post, and return what went wrong last, None when nothing did.
+        """Send the counts of a bucket, post by post. Returns the last error, or None.
 
-        What the upstream has answered for is taken out of the bucket. What is left in it, also where something is raised, is to
-        be sent again.
+        Batches with a final answer are removed from the bucket. The counts that remain in it, also after an exception, must be sent
+        again.
         """
         refusal: UpstreamError | None = None
-        for _ in range(MOST_POSTS):
+        for _ in range(MAX_POSTS):
             if not bucket.toggles:
                 break
-            batch = first(bucket, self.most)
+            batch = first_batch(bucket, self.batch_size)
             error = await self._post(batch)
             if error is not None and not is_final(error):
                 return error
             if error is not None and error.status == TOO_LARGE and len(batch.toggles) > 1:
-                self.most = max(1, batch.entries() // 2)
+                self.batch_size = max(1, batch.entries() // 2)
                 continue
             if error is not None:
                 refusal = error
                 self._refuse(batch)
-            take_out(bucket, batch)
-            await self._answered()
-        if refusal is None:  # back to larger posts, little by little: the limit may have been another's, and is gone
-            self.most = min(self._batch, self.most + self.most // 10 + 1)
+            remove_batch(bucket, batch)
+            await self._after_answer()
+        if refusal is None:  # slowly back to larger posts: the limit may have been temporary
+            self.batch_size = min(self._batch, self.batch_size + self.batch_size // 10 + 1)
         return refusal
 
     async def _post(self, batch: UsageBucket) -> UpstreamError | None:
         try:
-            await self._sink.send_metrics(metrics(self._identity, batch))
+            await self._sink.send_metrics(metrics_body(self._identity, batch))
         except UpstreamError as error:
             return error
         return None
 
 
 def is_final(error: UpstreamError) -> bool:
-    """Return whether the upstream has said that it will never take these counts."""
-    return error.status is not None and 400 <= error.status < 500 and error.status not in RETRIED
+    """Return whether an error means that the upstream will never accept these counts."""
+    return error.status is not None and 400 <= error.status < 500 and error.status not in RETRIED_STATUSES
 
 
-def first(bucket: UsageBucket, most: int) -> UsageBucket:
-    """Return the first toggles of a bucket, with at most `most` entries together, but at least one toggle.
+def first_batch(bucket: UsageBucket, most: int) -> UsageBucket:
+    """Return the first_batch toggles of a bucket, with at most `most` entries together, but at least one toggle.
 
-    A toggle is never cut: some flag servers pass over one that was neither on nor off, its variants included.
+    A toggle is never split: some flag servers ignore a toggle that was neither on nor off, including its variants.
     """
     chosen = UsageBucket(bucket.start, bucket.stop, {})
     entries = 0
-    for name, tally in bucket.toggles.items():
-        entries += 1 + len(tally.variants)
+    for name, counts in bucket.toggles.items():
+        entries += 1 + len(counts.variants)
         if chosen.toggles and entries > most:
             break
-        chosen.toggles[name] = tally
+        chosen.toggles[name] = counts
     return chosen
 
 
-def take_out(bucket: UsageBucket, batch: UsageBucket) -> None:
-    """Take a batch out of the bucket it was cut from."""
+def remove_batch(bucket: UsageBucket, batch: UsageBucket) -> None:
+    """Remove the toggles of a batch from its bucket."""
     for name in batch.toggles:
         del bucket.toggles[name]

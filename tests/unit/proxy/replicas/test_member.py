@@ -190,7 +190,7 @@ async def test_what_could_not_be_stored_does_not_come_back(upstream: CountedUpst
             [leader] = leaders(fleet)
             first.kill()
             upstream.body = document("two")
-            leader.poller._keeper._unsaved = StoredDocument(document("two"))  # as where the write is the first to fail
+            leader.poller._storage._unsaved = StoredDocument(document("two"))  # as where the write is the first to fail
             await until(lambda: served(fleet, "two"), 5.0)
             upstream.body = document("three")
             await until(lambda: served(fleet, "three"), 5.0)

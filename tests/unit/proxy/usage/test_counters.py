@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from flagsvc.proxy.upstream import Identity
 from flagsvc.proxy.usage import UsageBucket, UsageCounters
-from flagsvc.proxy.usage.payload import metrics
+from flagsvc.proxy.usage.payload import metrics_body
 
 KNOWN = {"plain": frozenset({"disabled"}), "varied": frozenset({"disabled", "red", "blue"})}
 
@@ -26,9 +26,9 @@ class Now:
         return self.time
 
 
-def counters(most: int = 1000, now: Now | None = None, most_bytes: int = 100_000) -> UsageCounters:
+def counters(most: int = 1000, now: Now | None = None, max_bytes: int = 100_000) -> UsageCounters:
     """Return counters over a small configuration."""
-    return UsageCounters(lambda: dict(KNOWN), now or Now(), most=most, most_bytes=most_bytes)
+    return UsageCounters(lambda: dict(KNOWN), now or Now(), max_entries=most, max_bytes=max_bytes)
 
 
 def read(bucket: UsageBucket | None) -> dict[str, tuple[int, int, dict[str, int]]]:
@@ -132,7 +132,7 @@ def test_bytes_are_bounded_as_well() -> None:
     """By what the entries take in a post, about; names are counted in UTF-8. What is sent or taken back makes room or takes it."""
     name, long = "a" * 30, "ü" * 500
     known = {name: frozenset({"v" * 80}), long: frozenset[str]()}
-    usage = UsageCounters(lambda: known, Now(), most_bytes=100 + 100 + 100)
+    usage = UsageCounters(lambda: known, Now(), max_bytes=100 + 100 + 100)
     usage.count(long, True)
     assert (usage.full, usage.entries) == (1, 0)
     usage.add(name, 1, 0, {"v" * 80: 1})
@@ -141,7 +141,7 @@ def test_bytes_are_bounded_as_well() -> None:
     assert sent is not None and usage.entries == 0
     usage.merge(sent)
     assert (usage.full, usage.entries) == (1, 2)
-    tight = UsageCounters(lambda: known, Now(), most_bytes=199)
+    tight = UsageCounters(lambda: known, Now(), max_bytes=199)
     tight.merge(sent)
     assert (tight.full, tight.entries) == (1, 1)
 
@@ -150,12 +150,12 @@ def test_the_bytes_are_about_those_of_a_post() -> None:
     """Whatever is counted, up to the largest numbers that are sent: a post is not larger than the bound, nor much smaller."""
     names = {f"some-toggle-{number}": frozenset({"blue", "green"}) for number in range(200)}
     most = 20_000
-    usage = UsageCounters(lambda: names, Now(), most_bytes=most)
+    usage = UsageCounters(lambda: names, Now(), max_bytes=most)
     for name in names:
         usage.add(name, 2**53 - 1, 2**53 - 1, {"blue": 2**53 - 1, "green": 2**53 - 1})
     bucket = usage.drain()
     assert bucket is not None and usage.full > 0
-    body = json.dumps(metrics(Identity("", "", ""), bucket)["bucket"], separators=(",", ":"))
+    body = json.dumps(metrics_body(Identity("", "", ""), bucket)["bucket"], separators=(",", ":"))
     assert most * 0.9 < len(body) < most + 100
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from flagsvc.proxy.upstream import SDK, SPEC_VERSION, Identity
 from flagsvc.proxy.usage.counters import ToggleCounts, UsageBucket
-from flagsvc.proxy.usage.payload import metrics, moment, registration
+from flagsvc.proxy.usage.payload import format_time, metrics_body, registration_body
 
 IDENTITY = Identity("app", "instance", "connection")
 COMMON = {
@@ -33,7 +33,9 @@ BUILT_IN = [
 
 def test_a_registration() -> None:
     """Exactly these fields; custom strategies behind the built-in ones, each once."""
-    body = registration(IDENTITY, custom_strategies=["mine", "default"], started=1_750_000_000.5, interval_ms=30_000)
+    body = registration_body(
+        IDENTITY, custom_strategies=["mine", "default"], started=1_750_000_000.5, interval_ms=30_000
+    )
     assert body == COMMON | {
         "sdkVersion": SDK,
         "strategies": [*BUILT_IN, "mine"],
@@ -48,7 +50,7 @@ def test_usage_metrics() -> None:
     tally.yes, tally.no, tally.variants = 3, 1, {"red": 2}
     huge.yes, huge.no, huge.variants = 2**60, 2**60, {"red": 2**60}
     most = 2**53 - 1
-    assert metrics(IDENTITY, UsageBucket(1_750_000_000.0, 1_750_000_030.0, {"a": tally, "b": huge})) == COMMON | {
+    assert metrics_body(IDENTITY, UsageBucket(1_750_000_000.0, 1_750_000_030.0, {"a": tally, "b": huge})) == COMMON | {
         "bucket": {
             "start": "2025-06-15T15:06:40.000Z",
             "stop": "2025-06-15T15:07:10.000Z",
@@ -62,4 +64,4 @@ def test_usage_metrics() -> None:
 
 def test_a_moment_is_a_date_time_that_everybody_reads() -> None:
     """ISO 8601 with zone."""
-    assert datetime.fromisoformat(moment(1.25)).timestamp() == 1.25
+    assert datetime.fromisoformat(format_time(1.25)).timestamp() == 1.25

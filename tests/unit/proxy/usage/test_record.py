@@ -7,7 +7,7 @@ import pytest
 
 from flagsvc.core.errors import StoreError
 from flagsvc.proxy.usage import UsageBucket, UsageCounters
-from flagsvc.proxy.usage.record import PIECE, UnsentRecord, UsageWindow, from_wire, pack, to_wire, unpack
+from flagsvc.proxy.usage.record import PIECE_ENTRIES, UnsentRecord, UsageWindow, from_wire, pack, to_wire, unpack
 
 
 def bucket(start: float = 5.0) -> UsageBucket:
@@ -78,27 +78,32 @@ def test_what_is_written_is_short() -> None:
     assert b'[5.0,6.0,{"a":[1,0,{}],"b":[2,3,{"v":4}]}]' in packed([bucket()])
 
 
-@pytest.mark.parametrize(("toggles", "variants"), [(0, 0), (PIECE - 1, 0), (PIECE, 0), (PIECE + 1, 0), (4 * PIECE, 2)])
+@pytest.mark.parametrize(
+    ("toggles", "variants"),
+    [(0, 0), (PIECE_ENTRIES - 1, 0), (PIECE_ENTRIES, 0), (PIECE_ENTRIES + 1, 0), (4 * PIECE_ENTRIES, 2)],
+)
 def test_a_large_record_is_written_in_pieces(toggles: int, variants: int) -> None:
     """Each a moment's work, and together what would be written at once."""
     buckets = [large(toggles, variants), bucket(), large(toggles, variants)]
     made = list(pack(buckets, left=False, beat=7, every=1.0))
     whole = UnsentRecord(left=False, beat=7, every=1.0, usages=[to_wire(each) for each in buckets])
     assert b"".join(made) == msgspec.json.encode(whole)
-    assert max(piece.count(b"[1,2,") for piece in made) <= PIECE // (1 + variants) + 1
-    assert len(made) >= 2 * (toggles * (1 + variants) // PIECE)
+    assert max(piece.count(b"[1,2,") for piece in made) <= PIECE_ENTRIES // (1 + variants) + 1
+    assert len(made) >= 2 * (toggles * (1 + variants) // PIECE_ENTRIES)
 
 
 def test_what_is_counted_while_a_record_is_written() -> None:
     """It is in it or not; the record is whole either way."""
-    known = {f"toggle-{number}": () for number in range(3 * PIECE)}
+    known = {f"toggle-{number}": () for number in range(3 * PIECE_ENTRIES)}
     counters = UsageCounters(lambda: known, lambda: 5.0)
     made = []
-    for number in range(2 * PIECE):
+    for number in range(2 * PIECE_ENTRIES):
         counters.count(f"toggle-{number}", True)
     for piece in pack([counters.peek()], left=False, beat=7, every=1.0):
         made.append(piece)
-        for number in range(3 * PIECE):
+        for number in range(3 * PIECE_ENTRIES):
             counters.count(f"toggle-{number}", True)
     [found] = unpack(b"".join(made)).buckets()
-    assert len(found.toggles) in (2 * PIECE, 3 * PIECE) and all(tally.yes >= 1 for tally in found.toggles.values())
+    assert len(found.toggles) in (2 * PIECE_ENTRIES, 3 * PIECE_ENTRIES) and all(
+        tally.yes >= 1 for tally in found.toggles.values()
+    )

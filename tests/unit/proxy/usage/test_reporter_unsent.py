@@ -11,7 +11,7 @@ import pytest
 from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.usage import reporter
 from flagsvc.proxy.usage.record import UnsentRecord, unpack
-from flagsvc.proxy.usage.unsent import ABANDONED
+from flagsvc.proxy.usage.unsent import ABANDONED_INTERVALS
 from flagsvc.testing import FakeClock, MemoryRecordStore, RecordingUpstream, turns
 from support.aio import asynchronous
 from support.usage_scene import DOWN, HangingUpstream, World, running, tally
@@ -103,7 +103,7 @@ async def test_a_killed_process_is_survived_by_its_counts() -> None:
     killed.usage.count("a", True)
     await killed.reporter._send()
     async with running(record_store=record_store) as world, running(record_store=record_store) as other:
-        for _ in range(ABANDONED + 2):
+        for _ in range(ABANDONED_INTERVALS + 2):
             await world.interval()
             await other.interval()
         assert [*world.sent, *other.sent] == [{"a": tally(1, 0)}] and record_store.data == {}

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.upstream import Identity
 from flagsvc.proxy.usage import UsageBucket
-from flagsvc.proxy.usage.record import tally_of
-from flagsvc.proxy.usage.sender import MOST_POSTS, UsageSender, first, take_out
+from flagsvc.proxy.usage.record import make_counts
+from flagsvc.proxy.usage.sender import MAX_POSTS, UsageSender, first_batch, remove_batch
 from flagsvc.testing import RecordingUpstream
 from support.aio import asynchronous
 
@@ -23,7 +23,7 @@ DOWN = UpstreamError("network", "nobody there")
 
 def bucket(sizes: Mapping[str, int]) -> UsageBucket:
     """Return a bucket of toggles with so many variants."""
-    toggles = {name: tally_of(1, 2, {str(number): 3 for number in range(size)}) for name, size in sizes.items()}
+    toggles = {name: make_counts(1, 2, {str(number): 3 for number in range(size)}) for name, size in sizes.items()}
     return UsageBucket(5.0, 6.0, toggles)
 
 
@@ -32,11 +32,11 @@ class Upstream(RecordingUpstream):
 
     def __init__(self, most: int = 10**9) -> None:
         super().__init__()
-        self.most = most
+        self.batch_size = most
 
     async def send_metrics(self, payload: Mapping[str, object]) -> None:
         """Write down, or say that it is too large."""
-        if len(json.dumps(payload["bucket"])) > self.most:
+        if len(json.dumps(payload["bucket"])) > self.batch_size:
             self.faults.insert(0, TOO_LARGE)
         await super().send_metrics(payload)
 
@@ -58,7 +58,7 @@ class World:
             Identity("app", "instance", "connection"),
             batch=batch,
             refuse=lambda bucket: self.refused.extend(bucket.toggles),
-            answered=self.answered,
+            after_answer=self.answered,
         )
 
     async def answered(self) -> None:
@@ -105,7 +105,7 @@ async def test_what_is_answered_for_is_not_sent_again() -> None:
     async def fail_after_one() -> None:
         world.upstream.faults = [DOWN]
 
-    world.sender._answered = fail_after_one
+    world.sender._after_answer = fail_after_one
     assert await world.sender.send(counted) is DOWN
     assert (world.upstream.names, list(counted.toggles)) == ([["a"]], ["b", "c"])
 
@@ -144,11 +144,11 @@ async def test_a_toggle_that_is_too_large_by_itself_is_given_up() -> None:
 async def test_posts_become_larger_again() -> None:
     """A limit that somebody has raised is found, little by little, and never more is sent at once than was asked for."""
     world = World(Upstream(), batch=100)
-    world.sender.most = 1
+    world.sender.batch_size = 1
     sizes = []
     for _ in range(60):
         await world.sender.send(bucket({"a": 0}))
-        sizes.append(world.sender.most)
+        sizes.append(world.sender.batch_size)
     assert sizes == sorted(sizes) and sizes[:3] == [2, 3, 4] and sizes[-1] == 100
 
 
@@ -166,11 +166,11 @@ async def test_counts_that_will_never_be_taken_are_given_up(status: int) -> None
 @asynchronous
 async def test_there_is_an_end() -> None:
     """One round does not send for ever: what is left waits for the next."""
-    world, counted = World(batch=1), bucket({str(number): 0 for number in range(MOST_POSTS + 5)})
+    world, counted = World(batch=1), bucket({str(number): 0 for number in range(MAX_POSTS + 5)})
     assert await world.sender.send(counted) is None
     assert len(counted.toggles) == 5
     assert await world.sender.send(counted) is None
-    assert (len(world.upstream.metrics), counted.toggles) == (MOST_POSTS + 5, {})
+    assert (len(world.upstream.metrics), counted.toggles) == (MAX_POSTS + 5, {})
 
 
 @given(st.dictionaries(st.text(max_size=3), st.integers(0, 5)), st.integers(1, 8))
@@ -178,8 +178,8 @@ def test_cutting_loses_nothing(sizes: dict[str, int], most: int) -> None:
     """The batches of a bucket, one after the other, are the bucket; each but a lonely toggle keeps the bound."""
     counted, found = bucket(sizes), []
     while counted.toggles:
-        batch = first(counted, most)
+        batch = first_batch(counted, most)
         assert batch.toggles and (batch.entries() <= most or len(batch.toggles) == 1)
         found += [(name, len(tally.variants)) for name, tally in batch.toggles.items()]
-        take_out(counted, batch)
+        remove_batch(counted, batch)
     assert found == list(sizes.items())

@@ -9,8 +9,8 @@ import pytest
 
 from flagsvc.core.errors import StoreError
 from flagsvc.proxy.usage import UnsentUsage, UsageBucket
-from flagsvc.proxy.usage.record import tally_of, unpack
-from flagsvc.proxy.usage.unsent import ABANDONED
+from flagsvc.proxy.usage.record import make_counts, unpack
+from flagsvc.proxy.usage.unsent import ABANDONED_INTERVALS
 from flagsvc.testing import FakeClock, MemoryRecordStore, RecordingLog, turns
 from support.aio import asynchronous
 
@@ -19,7 +19,7 @@ EVERY_S = 30.0
 
 def bucket(name: str = "a", yes: int = 1) -> UsageBucket:
     """Return a bucket of one toggle."""
-    return UsageBucket(5.0, 6.0, {name: tally_of(yes, 0, {})})
+    return UsageBucket(5.0, 6.0, {name: make_counts(yes, 0, {})})
 
 
 def names(found: list[UsageBucket]) -> list[str]:
@@ -52,9 +52,9 @@ async def test_what_is_left_is_found_once() -> None:
     """By whoever looks first; then it is gone."""
     world = World()
     ended, one, other = world.unsent_usage(), world.unsent_usage(), world.unsent_usage()
-    assert await ended.keep([bucket("a"), bucket("b")], left=True)
-    assert names(await one.find()) == ["a", "b"]
-    assert await other.find() == await one.find() == []
+    assert await ended.save([bucket("a"), bucket("b")], left=True)
+    assert names(await one.take_over()) == ["a", "b"]
+    assert await other.take_over() == await one.take_over() == []
     assert world.record_store.data == {}
 
 
@@ -62,8 +62,8 @@ async def test_what_is_left_is_found_once() -> None:
 async def test_of_several_who_look_at_once_one_gets_it() -> None:
     """Whoever takes it out of the storage."""
     world = World()
-    assert await world.unsent_usage().keep([bucket()], left=True)
-    found = await asyncio.gather(*(world.unsent_usage().find() for _ in range(5)))
+    assert await world.unsent_usage().save([bucket()], left=True)
+    found = await asyncio.gather(*(world.unsent_usage().take_over() for _ in range(5)))
     assert sorted(map(names, found)) == [[], [], [], [], ["a"]]
 
 
@@ -72,9 +72,9 @@ async def test_records_are_taken_one_by_one() -> None:
     """So that no more waits in memory than one process may keep."""
     world = World()
     for number in range(3):
-        await world.unsent_usage().keep([bucket(str(number))], left=True)
+        await world.unsent_usage().save([bucket(str(number))], left=True)
     looking = world.unsent_usage()
-    assert [names(await looking.find()) for _ in range(4)] == [["0"], ["1"], ["2"], []]
+    assert [names(await looking.take_over()) for _ in range(4)] == [["0"], ["1"], ["2"], []]
 
 
 @asynchronous
@@ -82,12 +82,12 @@ async def test_the_last_word_counts() -> None:
     """A record holds what was kept last, and nothing once nothing is."""
     world = World()
     unsent_usage = world.unsent_usage()
-    assert await unsent_usage.keep([]) and world.record_store.data == {} and not unsent_usage.held
-    assert await unsent_usage.keep([bucket("a")]) and unsent_usage.held
-    assert await unsent_usage.keep([bucket("b", 7)])
+    assert await unsent_usage.save([]) and world.record_store.data == {} and not unsent_usage.has_record
+    assert await unsent_usage.save([bucket("a")]) and unsent_usage.has_record
+    assert await unsent_usage.save([bucket("b", 7)])
     [data] = world.record_store.data.values()
     assert [(name, tally.yes) for each in unpack(data).buckets() for name, tally in each.toggles.items()] == [("b", 7)]
-    assert await unsent_usage.keep([]) and world.record_store.data == {} and not unsent_usage.held
+    assert await unsent_usage.save([]) and world.record_store.data == {} and not unsent_usage.has_record
 
 
 @asynchronous
@@ -96,8 +96,8 @@ async def test_nobody_takes_what_a_living_process_keeps() -> None:
     world = World()
     living, looking = world.unsent_usage(), world.unsent_usage()
     for _ in range(20):
-        await living.keep([bucket()])
-        assert await looking.find() == await living.find() == []
+        await living.save([bucket()])
+        assert await looking.take_over() == await living.take_over() == []
         await world.pass_s(EVERY_S)
     assert list(world.record_store.data) == [living.name]
 
@@ -107,14 +107,14 @@ async def test_what_a_killed_process_kept_is_found_after_a_while() -> None:
     """Once its record has not changed for some of its intervals since it was first seen; whatever any clock says."""
     world = World()
     killed = world.unsent_usage()
-    await killed.keep([bucket()])
+    await killed.save([bucket()])
     await world.pass_s(1e6)
     looking = world.unsent_usage()
-    assert await looking.find() == []
-    await world.pass_s(ABANDONED * EVERY_S - 1)
-    assert await looking.find() == []
+    assert await looking.take_over() == []
+    await world.pass_s(ABANDONED_INTERVALS * EVERY_S - 1)
+    assert await looking.take_over() == []
     await world.pass_s(1)
-    assert names(await looking.find()) == ["a"]
+    assert names(await looking.take_over()) == ["a"]
 
 
 @asynchronous
@@ -122,23 +122,23 @@ async def test_a_record_that_changes_starts_anew() -> None:
     """Its process lives after all."""
     world = World()
     slow, looking = world.unsent_usage(), world.unsent_usage()
-    await slow.keep([bucket()])
-    assert await looking.find() == []
-    await world.pass_s(ABANDONED * EVERY_S - 1)
-    await slow.keep([bucket()])
-    assert await looking.find() == []
-    await world.pass_s(ABANDONED * EVERY_S - 1)
-    assert await looking.find() == []
+    await slow.save([bucket()])
+    assert await looking.take_over() == []
+    await world.pass_s(ABANDONED_INTERVALS * EVERY_S - 1)
+    await slow.save([bucket()])
+    assert await looking.take_over() == []
+    await world.pass_s(ABANDONED_INTERVALS * EVERY_S - 1)
+    assert await looking.take_over() == []
     await world.pass_s(1)
-    assert names(await looking.find()) == ["a"]
+    assert names(await looking.take_over()) == ["a"]
 
 
 @asynchronous
 async def test_where_nobody_else_can_be_nobody_is_waited_for() -> None:
     """What is there is of an earlier life."""
     world = World(MemoryRecordStore(shared=False))
-    await world.unsent_usage().keep([bucket()])
-    assert names(await world.unsent_usage().find()) == ["a"]
+    await world.unsent_usage().save([bucket()])
+    assert names(await world.unsent_usage().take_over()) == ["a"]
 
 
 @asynchronous
@@ -148,11 +148,11 @@ async def test_trouble_with_the_storage_is_told_once_and_survived() -> None:
     unsent_usage = world.unsent_usage()
     world.record_store.fault = OSError("full of user-4711")
     for _ in range(3):
-        assert not await unsent_usage.keep([bucket()])
-        assert await unsent_usage.find() == []
+        assert not await unsent_usage.save([bucket()])
+        assert await unsent_usage.take_over() == []
     world.record_store.fault = None
-    assert await unsent_usage.keep([bucket()])
-    assert await unsent_usage.find() == []
+    assert await unsent_usage.save([bucket()])
+    assert await unsent_usage.take_over() == []
     assert world.log.at("warn") == [
         "usage metrics could not be stored",
         "stored usage metrics could not be read",
@@ -168,11 +168,11 @@ async def test_what_may_have_been_written_is_removed() -> None:
     world = World()
     unsent_usage = world.unsent_usage()
     world.record_store.fault = OSError("broken")
-    assert not await unsent_usage.keep([bucket()]) and unsent_usage.held
-    assert not await unsent_usage.keep([]) and unsent_usage.held
+    assert not await unsent_usage.save([bucket()]) and unsent_usage.has_record
+    assert not await unsent_usage.save([]) and unsent_usage.has_record
     world.record_store.fault = None
     world.record_store.data[unsent_usage.name] = b"written after all"
-    assert await unsent_usage.keep([]) and not unsent_usage.held
+    assert await unsent_usage.save([]) and not unsent_usage.has_record
     assert world.record_store.data == {}
 
 
@@ -181,10 +181,10 @@ async def test_a_record_that_cannot_be_read_hides_no_other() -> None:
     """It stays where it is, and is told of once: it may be a later version's."""
     world = World()
     world.record_store.data["foreign"] = b"something else"
-    await world.unsent_usage().keep([bucket()], left=True)
+    await world.unsent_usage().save([bucket()], left=True)
     looking = world.unsent_usage()
-    assert names(await looking.find()) == ["a"]
-    assert [await looking.find() for _ in range(3)] == [[], [], []]
+    assert names(await looking.take_over()) == ["a"]
+    assert [await looking.take_over() for _ in range(3)] == [[], [], []]
     assert world.record_store.data == {"foreign": b"something else"}
     assert world.log.at("warn") == ["stored usage metrics could not be read"]
 
@@ -217,13 +217,13 @@ async def test_a_storage_that_hangs_holds_nobody_up() -> None:
     world = World(record_store)
     unsent_usage = world.unsent_usage(wait_s=0.01)
     for _ in range(3):
-        assert not await unsent_usage.keep([bucket()])
-    assert not await unsent_usage.keep([])
-    assert (record_store.doing, unsent_usage.held) == (1, True)
+        assert not await unsent_usage.save([bucket()])
+    assert not await unsent_usage.save([])
+    assert (record_store.doing, unsent_usage.has_record) == (1, True)
     record_store.gate.set()
     await turns()
     assert record_store.doing == 0 and list(record_store.data) == [unsent_usage.name]
-    assert await unsent_usage.keep([]) and record_store.data == {}
+    assert await unsent_usage.save([]) and record_store.data == {}
 
 
 @asynchronous
@@ -242,8 +242,8 @@ async def test_a_storage_that_fails_slowly_is_not_asked_for_everything() -> None
     record_store = Failing()
     world = World(record_store)
     for _ in range(20):
-        await world.unsent_usage().keep([bucket()], left=True)
-    assert await world.unsent_usage().find() == [] and record_store.asked == 2
+        await world.unsent_usage().save([bucket()], left=True)
+    assert await world.unsent_usage().take_over() == [] and record_store.asked == 2
 
 
 @asynchronous
@@ -253,7 +253,7 @@ async def test_a_failure_behind_our_back_is_nobodys() -> None:
     world = World(record_store)
     complaints: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
-    assert not await world.unsent_usage(wait_s=0.01).keep([bucket()])
+    assert not await world.unsent_usage(wait_s=0.01).save([bucket()])
     record_store.fault = OSError("too late")
     record_store.gate.set()
     await turns()
@@ -266,7 +266,7 @@ async def test_what_a_loop_that_ends_cancels_is_trouble_like_any() -> None:
     record_store = SlowShelf()
     unsent_usage = World(record_store).unsent_usage()
     before = asyncio.all_tasks()
-    keeping = asyncio.create_task(unsent_usage.keep([bucket()]))
+    keeping = asyncio.create_task(unsent_usage.save([bucket()]))
     await turns()
     [writing] = asyncio.all_tasks() - before - {keeping}
     writing.cancel()
@@ -278,14 +278,14 @@ async def test_what_a_loop_that_ends_cancels_is_trouble_like_any() -> None:
 async def test_what_is_found_was_what_was_kept(left: bool) -> None:
     """Every count of it, and how many there were is told."""
     world = World()
-    await world.unsent_usage().keep(
-        [UsageBucket(1.5, 2.5, {"a": tally_of(1, 2, {"v": 3}), "b": tally_of(0, 7, {})})], left=left
+    await world.unsent_usage().save(
+        [UsageBucket(1.5, 2.5, {"a": make_counts(1, 2, {"v": 3}), "b": make_counts(0, 7, {})})], left=left
     )
     looking = world.unsent_usage()
     if not left:
-        assert await looking.find() == []
-        await world.pass_s(ABANDONED * EVERY_S)
-    [found] = await looking.find()
+        assert await looking.take_over() == []
+        await world.pass_s(ABANDONED_INTERVALS * EVERY_S)
+    [found] = await looking.take_over()
     assert (found.start, found.stop) == (1.5, 2.5)
     assert {n: (t.yes, t.no, t.variants) for n, t in found.toggles.items()} == {"a": (1, 2, {"v": 3}), "b": (0, 7, {})}
     [line] = world.log.lines
@@ -302,6 +302,6 @@ async def test_a_record_that_vanishes_while_we_look_is_nobodys_trouble() -> None
             return ["gone", *await super().names()]
 
     world = World(Vanishing())
-    await world.unsent_usage().keep([bucket()], left=True)
-    assert names(await world.unsent_usage().find()) == ["a"]
+    await world.unsent_usage().save([bucket()], left=True)
+    assert names(await world.unsent_usage().take_over()) == ["a"]
     assert world.log.at("warn") == []

@@ -128,12 +128,12 @@ async def test_a_report_is_sent_at_once() -> None:
     async with pair() as both:
         for _ in range(3):
             both.counters.add("a", 1, 0, {"v": 1})
-            both.counters.reported()
+            both.counters.finish_report()
         await until(lambda: both.of(messages.Counts))
         bucket = both.of(messages.Counts)[0].usage
         assert bucket is not None and both.counters.entries == 0
         both.counters.add("a", 1, 0, {})
-        both.counters.reported()
+        both.counters.finish_report()
         await asyncio.sleep(0)
         assert both.counters.entries == 0
 
