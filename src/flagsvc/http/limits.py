@@ -1,4 +1,4 @@
-"""What a caller may ask for at most, and how often each limit was reached (docs/decisions/0032). Compiled."""
+"""The limits for requests, and how often each was reached (docs/decisions/0032). Compiled."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ LIMITS: Final = (
     ENRICHER_TIME,
     ENRICHER_STUCK,
 )
-"""Every limit by the word that the metrics have for it."""
-FRONT: Final = (HEADERS, QUERY, BODY, CONNECTIONS, MEMORY, HEADER_TIME, BODY_TIME, WRITE_TIME)
-"""Those that every program has."""
+"""Every limit, by its name in the metrics."""
+COMMON_LIMITS: Final = (HEADERS, QUERY, BODY, CONNECTIONS, MEMORY, HEADER_TIME, BODY_TIME, WRITE_TIME)
+"""The limits that both programs have."""
 
 
 USUAL_TIME: Final = 100
-"""Characters that a date may have however short values must be."""
+"""Characters that a date may always have, even if other values must be shorter."""
 
 
 class Reached:
@@ -60,14 +60,14 @@ class Reached:
         self.counts: dict[str, int] = dict.fromkeys(LIMITS, 0)
 
     def add(self, limit: str) -> None:
-        """Count that this one of LIMITS was reached."""
+        """Count that a limit, one of LIMITS, was reached."""
         self.counts[limit] += 1
 
 
 class Bounds:
-    """What a context may hold: so many properties, texts of so many characters; and how many toggles one may ask for by name.
+    """The limits of a context: the number of properties, the characters of a text, and the toggles of a look-up.
 
-    `time` is how many characters its time may have: that is counted where it is read, for a context holds a number.
+    `time` is the most characters of its time. They are counted where the time is read, because a context contains a number.
     """
 
     def __init__(self, properties: int, value: int, toggles: int) -> None:
@@ -77,7 +77,7 @@ class Bounds:
         self.toggles: Final = toggles
 
     def check(self, context: Context, place: str, inside: str) -> None:
-        """Raise Refused (400) for what is too much or too long; pointers are below `place`, those of properties below `inside`."""
+        """Raise Refused (400) for too many or too long values. Pointers start with `place`, those of properties with `inside`."""
         properties = context.properties
         if len(properties) > self.properties:
             raise invalid(inside, None, f"must NOT have more than {self.properties} properties", PROPERTIES)
@@ -92,11 +92,11 @@ class Bounds:
             self.check_text(inside, name, text)
 
     def check_text(self, place: str, name: str, text: str | None) -> None:
-        """Raise Refused (400) for a text that is too long; `name` is its own below `place`."""
+        """Raise Refused (400) for a text that is too long. `name` is its name below `place`."""
         if text is not None and len(text) > self.value:
             raise too_long(place, name, self.value)
 
 
 def too_long(place: str, name: str, most: int) -> Refused:
-    """Return the 400 for the text `name` below `place`, which has more than so many characters."""
+    """Return the 400 for the text `name` below `place`, which has more than `most` characters."""
     return invalid(place, name, f"must NOT have more than {most} characters", VALUE)

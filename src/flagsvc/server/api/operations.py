@@ -15,7 +15,7 @@ from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import describe_error
 from flagsvc.core.version import VERSION
 from flagsvc.http import docs
-from flagsvc.http.limits import FRONT
+from flagsvc.http.limits import COMMON_LIMITS
 from flagsvc.http.messages import Headers
 from flagsvc.http.shapes import Array, Object, String
 from flagsvc.http.welcome import EndpointEntry, as_json, as_text, prefers_json
@@ -100,7 +100,7 @@ class ServerMetrics(Collector):
         limits = CounterMetricFamily(
             "flagsvc_limits_reached", "Requests and connections turned away at a limit.", labels=["limit"]
         )
-        for limit in FRONT:
+        for limit in COMMON_LIMITS:
             limits.add_metric([limit], self._server.reached.counts[limit])
         yield limits
         yield from self._stored()
