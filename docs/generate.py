@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TypeVar
 
-from flagsvc.proxy.api.samples import KEPT, SERVED, SPECIFIED, MetricRow
+from flagsvc.http.metrics import MetricRow
+from flagsvc.proxy.api.samples import KEPT, SERVED, SPECIFIED
+from flagsvc.server.api.metrics import OWN
 from flagsvc.settings.option import Option
 from flagsvc.settings.options import OPTIONS
 from flagsvc.settings.render import default_text, reference, with_unit
 from flagsvc.settings.server import server_reference
-from flagsvc.settings.server_table import SERVER_OPTIONS
-from flagsvc.settings.table import BY_NAME, MOST_USED
+from flagsvc.settings.table import BY_NAME, MOST_USED, SERVER_OPTIONS
+
+S = TypeVar("S")
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -60,9 +64,9 @@ def security(text: str) -> str:
     return between(text, LIMITS, limit_table())
 
 
-def metric(row: MetricRow) -> str:
+def metric(row: MetricRow[S]) -> str:
     """Return the line of a metric; a counter has the name that it is written with."""
-    name = f"{row.name}_total" if row.kind == "counter" else row.name
+    name = f"{row.name}_total" if row.kind == "counter" and not row.bare else row.name
     labels = ", ".join(f"`{label}`" for label in row.labels)
     private = " Only at `adminAddress`, for it would tell callers which toggles there are." if row.private else ""
     return f"| `{name}` | {row.kind} | {labels} | {row.help}{private} |"
@@ -71,7 +75,6 @@ def metric(row: MetricRow) -> str:
 def metrics() -> str:
     """Return the page of the metrics."""
     head = ["| Metric | Kind | Labels | Meaning |", "|---|---|---|---|"]
-    specified = [f"| `{each.name}` | {each.kind} | | {each.help} |" for each in SPECIFIED]
     return "\n".join(
         [
             "# Metrics",
@@ -79,7 +82,7 @@ def metrics() -> str:
             "What `GET /proxy/internal-backstage/prometheus` has, and `/metrics` at `adminAddress`, in Prometheus text format.",
             "`make docs` writes this page. No label comes from a caller: routes are templates, no toggle, context or key is named.",
             "",
-            *(*head, *specified),
+            *(*head, *map(metric, SPECIFIED)),
             "",
             "## The configuration, the upstream, the fleet and the workers",
             "",
@@ -93,6 +96,13 @@ def metrics() -> str:
             "",
             "Beside them `process_cpu_seconds_total`, `process_resident_memory_bytes` and the others of Prometheus's client",
             "libraries, of all processes together.",
+            "",
+            "## The flag server",
+            "",
+            "What `GET /internal-backstage/prometheus` of `flagsvc server` has, beside those of Prometheus's client libraries.",
+            "Without its database those are left out that only the database knows.",
+            "",
+            *(*head, *map(metric, OWN)),
             "",
         ]
     )

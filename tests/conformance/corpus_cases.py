@@ -31,7 +31,7 @@ APP_NAME = "proxy-under-test"
 HOST_NAME = "Some-Host"
 FALLBACK = {"name": "disabled", "enabled": False}
 FORMS = ("list", "all", "named")
-SOURCES = ("specification: ", "behaviour: ", "client specification", "decision ")
+SOURCES = ("specification", "behaviour", "client specification", "decision")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pytest
 from flagsvc.proxy.configuration.stores import FileStore, NoStore, StorageProvider
 from flagsvc.proxy.configuration.stores.provider import read_record, write_record
 from flagsvc.proxy.replicas import Access, Client, ServerStore
-from flagsvc.settings.fleet import Server
+from flagsvc.settings.storage import Server
 from flagsvc.testing import MemoryStore
 from support.aio import asynchronous
 from support.redises import redis_server
@@ -124,7 +124,7 @@ async def test_keys_are_apart(make: Make, tmp_path: Path) -> None:
 
 @asynchronous
 async def test_no_store_takes_everything_and_has_nothing() -> None:
-    """The one exception: `none` (specification: storage)."""
+    """The one exception: `none` (behaviour: Further options)."""
     store = NoStore()
     await write_record(store, "key", b"data")
     assert await read_record(store, "key") is None

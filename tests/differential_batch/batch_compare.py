@@ -1,4 +1,4 @@
-"""When two answers of the batch operations are the same, and what differs on purpose (import validation, head, 4.1, 7, 10)."""
+"""When two answers of the batch operations are the same, and what differs on purpose (import validation 0.1; 4.1; 7; 10)."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from typing import Any
 from unittest.mock import patch
 
 from flagsvc.cli.batch import session
-from flagsvc.cli.batch.checking import Findings, findings
+from flagsvc.cli.batch.checking import Findings, check_import
 from flagsvc.cli.batch.client import AdminClient
 from flagsvc.cli.batch.files import FlagFile
 from flagsvc.cli.batch.session import SchemaError
@@ -25,7 +25,7 @@ def looked_at(url: str, token: str, body: Any) -> Findings | None:
     """
     with AdminClient(Target(url.removesuffix("/api"), token)) as client, patch.object(session, "check_place"):
         try:
-            return findings(client, FlagFile(body, bare=False), body)
+            return check_import(client, FlagFile(body, bare=False), body)
         except SchemaError:
             return None
 

@@ -1,4 +1,4 @@
-"""Random states of a flag server and random data sets for its batch import (import validation, 2 to 6).
+"""Random states of a flag server and random data sets for its batch import (import validation 2; 3; 4; 5; 6).
 
 Names come from small pools, so that what is imported often meets what is there. Everything depends on the given `Random` alone.
 """

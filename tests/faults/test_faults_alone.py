@@ -1,6 +1,6 @@
 """Every fault of an upstream, alone: before the first configuration there is 503, after it no answer changes.
 
-Behaviour: Towards the upstream server (failures); specification: States and transitions.
+The last good configuration is served all the time (behaviour: Failures; specification: States and transitions).
 """
 
 from __future__ import annotations

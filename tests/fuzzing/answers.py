@@ -1,4 +1,4 @@
-"""What must hold of every answer of the proxy, whatever was asked (behaviour: Order of checks, CORS, Evaluation endpoints)."""
+"""What must hold of every answer of the proxy, whatever was asked (behaviour: Order of checks; CORS; Evaluation endpoints)."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def is_evaluation(sent: Sent, base: str) -> bool:
 
 
 def check_toggles(content: Any, *, repeats_state: bool = False) -> None:
-    """Check the shape of an evaluation answer (specification: Toggle, Variant, Toggle list response)."""
+    """Check the shape of an evaluation answer (specification: Toggle; Variant; Toggle list)."""
     assert set(content) == {"toggles"} and isinstance(content["toggles"], list)
     more = REPEATED_STATE if repeats_state else set()
     for toggle in content["toggles"]:

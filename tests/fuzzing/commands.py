@@ -1,6 +1,6 @@
 """Odd command lines, variables and files for `flagsvc evaluate` and `flagsvc config`.
 
-Behaviour: Drop-in (exit code 2 and one message listing every problem at once, never a stack trace, never a secret).
+What is wrong ends in exit code 2 and one message with every problem, without a stack trace or a secret (behaviour: Odd values).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from fuzzing.proxy import DOCUMENT, KEY, TOKEN
 
 KEYS = {"clientKey": {"api_key": KEY.decode()}, "serverToken": {"api_key": TOKEN.decode()}}
 LENIENT = {"negative_data_rejection": {"enabled": False}}
-"""What the proxy takes beyond its document, numbers for texts above all, is what behaviour.md asks for."""
+"""What the proxy takes beyond its document, numbers for texts above all, is in the contract (behaviour: Context by POST)."""
 UNREADY = {
     "not_a_server_error": {"expected-statuses": ["2xx", "4xx", "503"]},
     "missing_required_header": {"enabled": False},

@@ -1,7 +1,7 @@
 """Odd configuration documents: valid ones with something wrong in them, JSON of any shape, and bytes that are none.
 
-They go through the poller, as an upstream's answers do. Behaviour: Towards the upstream server (a document that is not JSON or not
-of the right shape never replaces a good one; one malformed feature is left out, the rest is used); Evaluation.
+They go through the poller, as an upstream's answers do. A document that is not JSON, or not of
+the right shape, never replaces a good one; a malformed feature is left out (behaviour: Documents that are not accepted).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from flagsvc.engine import operators
 from flagsvc.engine.compile import Compiled, CompileOptions, compile_document
 from flagsvc.engine.context import Context
 from flagsvc.engine.explain import explain
@@ -26,10 +27,7 @@ from fuzzing import words
 from fuzzing.answers import check_toggles
 from fuzzing.rows import Row
 
-OPERATORS = (
-    "IN", "NOT_IN", "STR_STARTS_WITH", "STR_ENDS_WITH", "STR_CONTAINS", "NUM_EQ", "NUM_GT", "NUM_GTE", "NUM_LT", "NUM_LTE",
-    "DATE_AFTER", "DATE_BEFORE", "SEMVER_EQ", "SEMVER_GT", "SEMVER_LT", "SEMVER_GTE", "SEMVER_LTE", "REGEX", "CIDR", "NO_SUCH",
-)  # fmt: skip
+OPERATORS = (*operators.OPERATORS, "NO_SUCH")
 STRATEGIES = (
     "default", "userWithId", "gradualRolloutUserId", "gradualRolloutSessionId", "gradualRolloutRandom", "flexibleRollout",
     "remoteAddress", "applicationHostname", "noSuchStrategy",

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from flagsvc.core.errors import StoreError
 from flagsvc.proxy.configuration.stores.file import frame
-from flagsvc.proxy.replicas.beat import Beat, digest_in
-from flagsvc.proxy.replicas.beat import unpack as beat_of
+from flagsvc.proxy.replicas.heartbeat import Heartbeat, digest_in
+from flagsvc.proxy.replicas.heartbeat import unpack as beat_of
 from flagsvc.proxy.upstream import Identity
 from flagsvc.proxy.usage import UsageCounters
 from flagsvc.proxy.usage.counters import ToggleCounts, UsageBucket
@@ -74,7 +74,7 @@ beats = st.fixed_dictionaries(
     {"leader": words.scalars},
     optional={"number": numbers, "digest": words.scalars, "age_s": numbers, "failing": words.scalars, "leaving": st.booleans()},
 )  # fmt: skip
-said: Any = words.damaged(st.just(Beat("a1", 7, "d" * 64, 1.5, "network").pack())) | beats.map(
+said: Any = words.damaged(st.just(Heartbeat("a1", 7, "d" * 64, 1.5, "network").pack())) | beats.map(
     lambda value: json.dumps(value).encode()
 )
 

@@ -1,6 +1,6 @@
 """Odd files in the storage folder, and odd delta events.
 
-Behaviour: what was stored is served or passed over; an event that cannot be applied changes nothing.
+What was stored is served or ignored; an event that cannot be applied changes nothing (behaviour: First configuration).
 """
 
 from __future__ import annotations

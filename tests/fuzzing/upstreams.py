@@ -1,6 +1,6 @@
 """Odd answers of an upstream, and odd records in storage: both end in a document or in an error that the poller knows.
 
-Behaviour: Towards the upstream server (failures).
+The last good configuration is served all the time (behaviour: Failures).
 """
 
 from __future__ import annotations

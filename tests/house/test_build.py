@@ -15,6 +15,7 @@ from support.needs import program
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULE = "engine/hashing.py"
+VERSION = "src/flagsvc/core/version.py"
 HEADERS = "import sysconfig\nsysconfig.get_path = lambda *_, **__: {folder!r}\n"
 
 
@@ -23,10 +24,17 @@ def tree(tmp_path: Path) -> Path:
     """Give what a build reads, with one module to compile, and a compiled file that is left from before."""
     for name in ("setup.py", "pyproject.toml", "Makefile"):
         shutil.copy(ROOT / name, tmp_path)
-    for name in ("README.md", "LICENSE", "requirements/dev.txt", "src/flagsvc/__init__.py", f"src/flagsvc/{MODULE}"):
+    for name in (
+        "README.md",
+        "LICENSE",
+        "requirements/dev.txt",
+        "src/flagsvc/__init__.py",
+        VERSION,
+        f"src/flagsvc/{MODULE}",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    (tmp_path / "src/flagsvc/core/version.py").write_text('VERSION = "0"\n')
+    (tmp_path / VERSION).write_text('VERSION = "0"\n')
     (tmp_path / "src/flagsvc/compiled.txt").write_text(f"{MODULE}\n")
     stale(tmp_path).touch()
     return tmp_path

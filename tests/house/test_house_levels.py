@@ -10,62 +10,17 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+from importlinter.cli import lint_imports
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "flagsvc"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
-LEVELS = {
-    "core": 0,
-    "engine": 1,
-    "settings": 1,
-    "http.shapes": 2,
-    "http": 3,
-    "http.client": 4,
-    "http.server": 4,
-    "proxy.upstream": 5,
-    "proxy.extensions": 6,
-    "proxy.configuration": 6,
-    "proxy.usage": 6,
-    "proxy.replicas": 7,
-    "proxy.api": 8,
-    "proxy.workers": 9,
-    "proxy": 10,
-    "server.shapes": 5,
-    "server.store": 6,
-    "server.api": 8,
-    "server": 10,
-    "process": 11,
-    "testing": 11,
-    "cli": 12,
-    "": 12,
-    "__main__": 13,
-}
-"""Room → level (ARCHITECTURE.md). A folder inside a room that is not named belongs to the room. The package itself only exports."""
-
-PRODUCTS = {"proxy", "server"}
-"""Neither knows the other."""
-
-PURE = {"engine": {"time", "random", "os", "asyncio", "logging", "socket", "secrets", "httpx", "uvicorn"}}
-"""Room → what it must not know."""
 
 NAMES = {
-    ".".join(("flagsvc", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__"): path
-    for path in MODULES
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path for path in MODULES
 }
 """Module → its file."""
-
-
-def room(name: str) -> str:
-    """Return the room of a module, given its name below `flagsvc`: the longest one in the table that the name begins with."""
-    parts = name.split(".")
-    return next(found for end in range(len(parts), -1, -1) if (found := ".".join(parts[:end])) in LEVELS)
-
-
-def own_room(path: Path) -> str:
-    """Return the room that a file stands in."""
-    parts = path.relative_to(PACKAGE).with_suffix("").parts
-    return room(".".join(parts).removesuffix("__init__").removesuffix("."))
 
 
 def imports(path: Path) -> list[str]:
@@ -79,17 +34,9 @@ def imports(path: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_arrows_go_only_to_lower_levels(path: Path) -> None:
-    """A module imports its own room and rooms below, late imports included; siblings and products do not know each other."""
-    own = own_room(path)
-    for name in imports(path):
-        parts = name.split(".")
-        if parts[0] != "flagsvc" or len(parts) < 2 or not (PACKAGE / parts[1]).exists():
-            continue
-        other = room(".".join(parts[1:]))
-        assert other == own or LEVELS[other] < LEVELS[own], f"{own or 'flagsvc'} must not import {name}"
-        assert {own.split(".")[0], other.split(".")[0]} != PRODUCTS, f"{own} must not import {name}"
+def test_arrows_go_only_to_lower_levels() -> None:
+    """The contracts of pyproject.toml hold: levels, siblings that do not import each other, a pure engine. Late imports count."""
+    assert lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True) == 0
 
 
 def modules_of(path: Path) -> set[str]:
@@ -109,18 +56,6 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
     """There is no cycle among the modules, late imports and imports for types included."""
     arrows = {name: modules_of(path) - {name} for name, path in NAMES.items()}
     TopologicalSorter(arrows).prepare()  # raises CycleError, which names the modules
-
-
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_pure_rooms_stay_pure(path: Path) -> None:
-    """The engine imports no clock, no random source, no environment, no async, no log and no web type."""
-    refused = PURE.get(own_room(path), set())
-    assert not refused & {name.split(".")[0] for name in imports(path)}
-
-
-def test_every_room_has_a_level() -> None:
-    """A new room says where it stands."""
-    assert {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in MODULES} <= {*LEVELS, "__init__"}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
@@ -153,10 +88,18 @@ def requirements(text: str) -> set[str]:
     }
 
 
+def declared() -> list[str]:
+    """Return what the package and its extras need; the extra `all` names only extras."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    assert extras["all"] == [f"flagsvc[{','.join(sorted(extras.keys() - {'all'}))}]"]
+    return [*project["dependencies"], *(line for name, lines in extras.items() if name != "all" for line in lines)]
+
+
 def test_what_is_declared_is_what_is_pinned() -> None:
-    """pyproject.toml, runtime.in and the pinned files name the same packages; every pin has a hash and no file a host."""
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    assert requirements("\n".join(declared)) == requirements((ROOT / "requirements" / "runtime.in").read_text())
+    """pyproject.toml with its extras, runtime.in and the pinned files name the same packages; every pin has a hash."""
+    in_file = requirements((ROOT / "requirements" / "runtime.in").read_text())
+    assert requirements("\n".join(declared())) == in_file
     for name in ("runtime", "dev"):
         pinned = (ROOT / "requirements" / f"{name}.txt").read_text()
         assert "://" not in pinned
@@ -177,8 +120,7 @@ def distribution(name: str) -> str:
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_what_is_imported_is_declared(path: Path) -> None:
     """Every third-party package that a module imports is a dependency of ours, not only one of another dependency."""
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    known = {distribution(re.split(r"[^A-Za-z0-9._-]", line)[0]) for line in declared}
+    known = {distribution(re.split(r"[^A-Za-z0-9._-]", line)[0]) for line in declared()}
     foreign = {name.split(".")[0] for name in imports(path)} - sys.stdlib_module_names - {"flagsvc"}
     assert {distribution(DISTRIBUTIONS.get(name, name)) for name in foreign} <= known
 
@@ -190,7 +132,7 @@ def test_what_is_compiled_exists() -> None:
     assert len(listed) == len(set(listed))
     assert all((PACKAGE / line).is_file() for line in listed)
     engine = {
-        str(path.relative_to(PACKAGE)) for path in MODULES if own_room(path) == "engine" and path.name != "__init__.py"
+        str(path.relative_to(PACKAGE)) for path in (PACKAGE / "engine").rglob("*.py") if path.name != "__init__.py"
     }
     assert engine <= set(listed)
 

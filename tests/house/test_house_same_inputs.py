@@ -13,7 +13,7 @@ DRAWS = """
 import sys
 from hypothesis import given, settings, strategies as st
 if "forget" in sys.argv:
-    from same_inputs import forget_literals
+    from support.same_inputs import forget_literals
     forget_literals()
 if "load" in sys.argv:
     import literals

@@ -1,5 +1,5 @@
 """The admin API of the real server and of ours, call by call: the same statuses and bodies (the admin API's features, strategies,
-environments and projects; import validation, 5 and 6.3).
+environments and projects; import validation 5; 6.3).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from flagsvc.cli.moving.people import step
+from flagsvc.cli.moving.users import user_step
 from support import flagservers, moving, processes
 from support.moving import ENVIRONMENTS, Server
 
@@ -39,8 +39,8 @@ def test_there_and_back(tmp_path: Path) -> None:
         names = moving.filled(real, 24)
         real.admin("/projects/default/features/flag-10", method="DELETE")
         for user in (
-            step({"username": "anna", "email": "anna@example.com"}, 2),
-            step({"email": "carl@example.com"}, 3),
+            user_step({"username": "anna", "email": "anna@example.com"}, 2),
+            user_step({"email": "carl@example.com"}, 3),
         ):
             real.admin("/user-admin", user.requests[0].body)
         asked = moving.contexts(25)

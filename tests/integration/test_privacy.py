@@ -1,7 +1,7 @@
 """Nothing about an end user leaves the proxy but in its answers: not towards the upstream, not in logs, not in storage.
 
 A busy run in which every place a caller can write to holds a word of its own. Every byte that the upstream was sent, everything
-the proxy printed and stored, and its Prometheus page are searched for those words (specification: What the service does, 6).
+the proxy printed and stored, and its Prometheus page are searched for those words (specification: What the service does, point 6).
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ async def test_a_restart_with_the_upstream_down_is_ready_from_storage(tmp_path: 
 
 @asynchronous
 async def test_registration_and_usage_reach_the_upstream_with_nothing_about_anybody(tmp_path: Path) -> None:
-    """Names that are no toggles, however they got there, are in no byte that is sent (specification: What the service does, 6)."""
+    """Names that are no toggles are in no byte that is sent (specification: What the service does, point 6)."""
     async with loopback() as server:
         server.script(reply(200, document("flag")), reply(200, document("flag")))
         async with proxy(f"{server.url}/api", tmp_path) as running:

@@ -1,7 +1,7 @@
 """No secret of the configuration is ever shown: secrets everywhere, every error provoked, and all that comes out searched for them.
 
-What a caller or the upstream is meant to get is the one exception: the token goes to the upstream in its header. Behaviour:
-Drop-in (never a secret).
+What a caller or the upstream is meant to get is the one exception: the token goes to the upstream in its header. No
+message holds a secret (behaviour: Odd values).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from flagsvc.cli.probing import ProbeTarget, status_of
+from flagsvc.cli.probing import ProbeTarget, probe_status
 from support.fake_upstream import FakeUpstream, Reply, fake_upstream
 from support.pki import HOST, Authority, serial, written
 from support.processes import (
@@ -118,7 +118,7 @@ def test_a_new_certificate_without_a_restart(upstream: FakeUpstream, tmp_path: P
             assert {shown(port, caller) for _ in range(8)}.isdisjoint(second | {first})
             assert status(kept) == 200
         with pytest.raises((OSError, http.client.HTTPException)):
-            status_of(ProbeTarget(HOST, port, "/proxy/live"), 10)
+            probe_status(ProbeTarget(HOST, port, "/proxy/live"), 10)
         if number > 1:  # a worker that begins while the files are bad says why it cannot, the others answer
             written(tmp_path, "pair.pem", "nothing")
             os.kill(workers(Proxy("", 0, program))[0], signal.SIGKILL)
@@ -154,27 +154,27 @@ def test_a_unix_socket(upstream: FakeUpstream, tmp_path: Path, number: int) -> N
     with proxy(upstream, tmp_path, 3000, number, **env) as program:
         ready(program)
         assert f"{LISTENING} http://{host}:/proxy\n" in program.output()
-        assert [status_of(place, 10) for _ in range(8)] == [200] * 8
+        assert [probe_status(place, 10) for _ in range(8)] == [200] * 8
         assert probe(tmp_path, 3000, env) == (0, f"ready: http://{host}:/proxy/health\n")
         os.kill(program.process.pid, signal.SIGKILL)
         program.process.wait(10)
         assert Path(f"{tmp_path}/p.sock").exists()
         with contextlib.suppress(OSError):  # workers end by themselves when their parent is gone
-            wait_until(lambda: status_of(place, 10) != 200)
+            wait_until(lambda: probe_status(place, 10) != 200)
     with proxy(upstream, tmp_path, 3000, number, **env) as program:
         ready(program)
-        assert status_of(place, 10) == 200
+        assert probe_status(place, 10) == 200
         with running(
             "other", [*flagsvc(), "proxy"], env=proxy_environment(upstream.url, 1, env), folder=tmp_path
         ) as other:
             assert other.process.wait(20) == 1
             assert "another program is listening there" in other.output()
-        assert status_of(place, 10) == 200
+        assert probe_status(place, 10) == 200
         if number > 1:
             killed = workers(Proxy("", 0, program))[0]
             os.kill(killed, signal.SIGKILL)
             program.wait(lambda: "is replaced" in program.output(), "replacing a worker")
-            wait_until(lambda: status_of(place, 10) == 200)
+            wait_until(lambda: probe_status(place, 10) == 200)
         assert program.stop() == 0
     assert not list(tmp_path.glob("*.sock"))
 
@@ -239,7 +239,7 @@ def test_the_flag_server_speaks_tls_and_listens_on_unix_sockets(tmp_path: Path) 
         env = {"FLAGSVC_TLS_CERT": pair, "FLAGSVC_SERVER_HOST": host, "FLAGSVC_SERVER_PORT": str(port)}
         with running("server", [*flagsvc(), "server"], env=env, folder=tmp_path) as program:
             ready(program)
-            assert status_of(ProbeTarget(host, port, "/health", tls=True), 10) == 200
+            assert probe_status(ProbeTarget(host, port, "/health", tls=True), 10) == 200
             assert program.stop() == 0
     assert not list(tmp_path.glob("*.sock"))
 

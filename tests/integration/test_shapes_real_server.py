@@ -1,4 +1,4 @@
-"""Our shapes beside npm unleash-server: the same bodies are refused, with the same items (import validation, 2, 3 and 7).
+"""Our shapes beside npm unleash-server: the same bodies are refused, with the same items (import validation 2; 3; 7).
 
 `SHAPE_BODIES=5000` asks for more bodies than a usual run sends, `SHAPE_SEED=7` for others.
 """

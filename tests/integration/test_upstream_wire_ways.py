@@ -30,7 +30,7 @@ def authority() -> tuple[trustme.CA, ssl.SSLContext]:
 
 @asynchronous
 async def test_a_certificate_nobody_vouches_for_is_refused() -> None:
-    """Unless rejectUnauthorized is off (specification: httpOptions.rejectUnauthorized)."""
+    """Unless rejectUnauthorized is off (specification: Options)."""
     _, tls = authority()
     async with session(tls=tls) as (_, upstream):
         error = await fault(upstream)

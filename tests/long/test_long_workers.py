@@ -1,6 +1,6 @@
 """Workers that are stopped, killed, hang or crash: seconds until everybody is answered again, and what probes are told meanwhile.
 
-`make test-long ARGS="-s tests/long/test_long_workers.py"` prints the table of docs/decisions/0036-workers-that-hang.md.
+`make test-long ARGS="-s tests/long/test_long_workers.py"` prints the table of the measurements (decision 0036).
 """
 
 from __future__ import annotations

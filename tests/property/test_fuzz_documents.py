@@ -1,4 +1,4 @@
-"""Whatever the upstream sends as a document, the proxy goes on (behaviour: Towards the upstream server; Evaluation)."""
+"""Whatever the upstream sends as a document, the proxy goes on (behaviour: Documents that are not accepted; Evaluation)."""
 
 from __future__ import annotations
 

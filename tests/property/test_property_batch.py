@@ -1,4 +1,4 @@
-"""Import and export undo each other, for every data set that can be imported (import validation, 6.3 and 7)."""
+"""Import and export undo each other, for every data set that can be imported (import validation 6.3; 7)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from sqlalchemy import select
 from flagsvc.http.shapes import check
 from flagsvc.server.shapes.batch import IMPORT
 from flagsvc.server.store.batch.dataset import read_data_set
-from flagsvc.server.store.batch.facts import Facts, ServerFlag
-from flagsvc.server.store.batch.problems import problems_of
+from flagsvc.server.store.batch.problems import find_problems
+from flagsvc.server.store.batch.server_facts import ServerFacts, ServerFlag
 from flagsvc.server.store.refusals import Refusal
 from flagsvc.server.store.schema import context_fields
 from support.batch_scene import (
@@ -204,11 +204,11 @@ def outcome(act: Callable[[Json], None], request: Json) -> tuple[str, str] | Non
     return None
 
 
-def facts_of(scene: Scene) -> Facts:
+def facts_of(scene: Scene) -> ServerFacts:
     """Return what commands learn of a server in this state."""
     with scene.store.reading() as tx:
         rows = tx.db.execute(select(context_fields.c.name, context_fields.c.legal_values)).all()
-    return Facts(
+    return ServerFacts(
         flags={"there": ServerFlag("default"), "elsewhere": ServerFlag("other")},
         environments=frozenset({"development"}),
         tag_types=frozenset({"simple"}),
@@ -228,7 +228,7 @@ def test_what_is_found_nothing_wrong_with_is_imported_and_nothing_else(
     before = here.dump()
     tried = outcome(here.attempt, request)
     assert here.dump() == before
-    problems, unchecked = problems_of(read_data_set(check(IMPORT, copy.deepcopy(request))), facts_of(here))
+    problems, unchecked = find_problems(read_data_set(check(IMPORT, copy.deepcopy(request))), facts_of(here))
     errors = here.validate(copy.deepcopy(request))["errors"]
     assert tried == outcome(here.load, request)
     assert unchecked == []

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagsvc.cli.batch.client import encoded
-from flagsvc.cli.batch.pieces import MOST_FLAGS, OF_A_FLAG, TooLargeError, pieces
+from flagsvc.cli.batch.client import encode_json
+from flagsvc.cli.batch.pieces import FLAG_FIELDS, MAX_FLAGS, TooLargeError, split_request
 
 TEXTS = st.text(st.characters(codec=None), max_size=40)
 """Texts of any characters, also halves of surrogate pairs."""
@@ -44,16 +44,16 @@ def test_pieces(flags: list[tuple[str, list[int], int]], limit: int) -> None:
     request = {"project": "default", "environment": "development", "data": data}
     names = [item["name"] for item in data["features"]]
     try:
-        found = list(pieces(request, names, limit))
+        found = list(split_request(request, names, limit))
     except TooLargeError:
         assert limit < 2000, "a flag of these takes no more"
         return
-    assert all(len(encoded(piece.request)) < limit for piece in found)
+    assert all(len(encode_json(piece.request)) < limit for piece in found)
     order = [name for piece in found for name in piece.names]
     assert sorted(order) == sorted(names)
     for item in data["dependencies"]:
         assert order.index(item["dependencies"][0]["feature"]) < order.index(item["feature"])
-    for key, flag in OF_A_FLAG.items():
+    for key, flag in FLAG_FIELDS.items():
         whole = [item for piece in found for item in piece.request["data"][key]]
         assert whole == sorted(data[key], key=lambda item: order.index(item[flag])), key
     for piece in found:
@@ -64,11 +64,13 @@ def test_pieces(flags: list[tuple[str, list[int], int]], limit: int) -> None:
 
 def test_as_few_as_can_be() -> None:
     """A piece takes flags while there is room for the next, and no more than a transaction should hold."""
-    data = data_of([("x" * 100, [1], -1)] * (MOST_FLAGS + 10))
+    data = data_of([("x" * 100, [1], -1)] * (MAX_FLAGS + 10))
     request = {"project": "default", "environment": "development", "data": data}
     names = [item["name"] for item in data["features"]]
-    assert [len(piece.names) for piece in pieces(request, names)] == [MOST_FLAGS, 10]
-    small = list(pieces(request, names, 20_000))
-    sizes = [len(encoded(piece.request)) for piece in small]
+    assert [len(piece.names) for piece in split_request(request, names)] == [MAX_FLAGS, 10]
+    small = list(split_request(request, names, 20_000))
+    sizes = [len(encode_json(piece.request)) for piece in small]
     assert all(19_000 < size < 20_000 for size in sizes[:-1]), sizes
-    assert [piece.names for piece in pieces(request, names[5:7])] == [names[5:7]], "only those that are asked for"
+    assert [piece.names for piece in split_request(request, names[5:7])] == [names[5:7]], (
+        "only those that are asked for"
+    )

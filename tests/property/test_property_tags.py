@@ -1,6 +1,6 @@
 """Entity tags and the answer cache are safe: nothing that was known before is ever told instead of a different answer.
 
-Configurations, contexts, forms, time and seeds change at random (behaviour: Evaluation endpoints). The judges are services over the
+Configurations, contexts, forms, time and seeds change at random (behaviour: Caching). The judges are services over the
 same configuration that evaluate every request, each with a seed of its own.
 """
 

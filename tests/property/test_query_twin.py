@@ -1,4 +1,4 @@
-"""The fast parser of query strings and a slow, obvious one say the same (behaviour: Context, GET)."""
+"""The fast parser of query strings and a slow, obvious one say the same (behaviour: Context by GET)."""
 
 from __future__ import annotations
 

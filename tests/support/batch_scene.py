@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import delete, event, insert, select
 
 from flagsvc.core.clock import SystemClock
-from flagsvc.http.body import whole
+from flagsvc.http.json_text import whole
 from flagsvc.http.shapes import check
 from flagsvc.server.shapes.batch import EXPORT_QUERY, EXPORT_RESULT, IMPORT, VALIDATION
 from flagsvc.server.store.actors import Actor
@@ -95,7 +95,7 @@ class Scene:
     def renew(self) -> None:
         """Make the database as it was when the scene began: making a new one takes longer."""
         tables = METADATA.sorted_tables
-        with self.store.noting() as tx:
+        with self.store.recording() as tx:
             for table in reversed(tables):
                 tx.db.execute(delete(table))
             for table in tables:
@@ -120,7 +120,7 @@ class Scene:
     def attempt(self, request: Json, actor: Actor = ADMIN) -> None:
         """Try an import; nothing of it stays."""
         checked = check(IMPORT, request)
-        with self.store.trying(actor) as tx:
+        with self.store.dry_run(actor) as tx:
             import_data(tx, actor, whole(checked), checked)
 
     def refusal(self, request: Json, actor: Actor = ADMIN) -> Refusal:

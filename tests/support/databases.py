@@ -1,14 +1,19 @@
-"""Databases for tests: SQLite files always, PostgreSQL where it is installed. One cluster for a run, a fresh database for a test.
+"""Databases for tests: SQLite files always, PostgreSQL where it is installed.
 
-`tests/conftest.py` makes these fixtures known to all tests: `database_url` runs a test on both kinds, `postgresql_url` and
-`sqlite_url` on one.
+`tests/conftest.py` makes these fixtures known to all tests. `database_url` runs a test on both kinds, on a database that is up to
+date and otherwise new; `empty_url` does so on a database without a table. `sqlite_url` and `postgresql_url` are of one kind.
+
+Nothing is migrated for each test. An SQLite file is a copy of one that was migrated for the run; a PostgreSQL database is used
+again after every row that a test left is gone and every row of a new database is back.
 """
 
 from __future__ import annotations
 
 import itertools
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psycopg
@@ -17,8 +22,22 @@ from psycopg import sql
 
 from support import processes
 
-KINDS = ("sqlite", "postgresql")
+KINDS = ("sqlite", pytest.param("postgresql", marks=pytest.mark.programs))
 NUMBERS = itertools.count(1)
+PAGE = 8192
+"""Bytes of a table's page. A table that has grown beyond one is truncated, so that rows stay in the order they are written in."""
+
+TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+SEQUENCES = "SELECT sequencename FROM pg_sequences WHERE schemaname = 'public'"
+SHAPE = "SELECT count(*), max(oid), sum(relnatts) FROM pg_class WHERE relnamespace = 'public'::regnamespace"
+"""What no test may change in a database that is used again: its tables, their columns and indexes."""
+OTHERS_GO = """
+SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
+"""Ends the connections that a test left, and waits up to ten seconds until they are gone."""
+GROWN = f"""
+SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND pg_relation_size(oid) > {PAGE}
+"""
 
 
 @pytest.fixture(scope="session")
@@ -45,34 +64,145 @@ def administer(cluster: str, statement: str, name: str) -> None:
         connection.execute(sql.SQL(statement).format(sql.Identifier(name)))
 
 
+@dataclass
+class Reusable:
+    """A database that is up to date, and what makes it new again."""
+
+    name: str
+    url: str
+    shape: tuple[object, ...]
+    renewal: str
+
+    def renew(self) -> bool:
+        """Bring back the rows of a new database; return False where its tables are no longer those of a new one."""
+        with psycopg.connect(self.url, autocommit=True) as db:
+            db.execute(OTHERS_GO)
+            if db.execute(SHAPE).fetchone() != self.shape:
+                return False
+            for (table,) in db.execute(GROWN).fetchall():
+                db.execute(sql.SQL("TRUNCATE {} CASCADE").format(sql.Identifier(table)))
+            db.execute(self.renewal.encode())
+        return True
+
+
+@dataclass
+class Pool:
+    """The reusable databases of a cluster, as many as tests need at once."""
+
+    cluster: str
+    free: list[Reusable] = field(default_factory=list)
+
+    @contextmanager
+    def database(self) -> Iterator[str]:
+        """Give the URL of a database that is up to date and otherwise new."""
+        database = self.free.pop() if self.free else self._make()
+        try:
+            yield database.url
+        finally:
+            if database.renew():
+                self.free.append(database)
+            else:
+                administer(self.cluster, "DROP DATABASE IF EXISTS {} WITH (FORCE)", database.name)
+
+    def _make(self) -> Reusable:
+        name = f"flags_{next(NUMBERS)}"
+        administer(self.cluster, "CREATE DATABASE {}", name)
+        url = f"{self.cluster.rpartition('/')[0]}/{name}"
+        migrated(url)
+        with psycopg.connect(url, autocommit=True) as db:
+            shape = db.execute(SHAPE).fetchone()
+            assert shape is not None
+            return Reusable(name, url, shape, renewal(db))
+
+
+def renewal(db: psycopg.Connection) -> str:
+    """Keep the rows of a new database in a schema of their own; return the statements that bring exactly these back."""
+    tables = [f'"{name}"' for (name,) in db.execute(TABLES).fetchall()]
+    db.execute("CREATE SCHEMA pristine")
+    for table in tables:
+        db.execute(f"CREATE TABLE pristine.{table} AS SELECT * FROM {table}".encode())
+    sequences = [f'"{name}"' for (name,) in db.execute(SEQUENCES).fetchall()]
+    counted = [db.execute(f"SELECT last_value, is_called FROM {name}".encode()).fetchone() or () for name in sequences]
+    return ";".join(
+        [
+            "BEGIN",
+            "SET LOCAL session_replication_role = replica",  # no foreign key is looked at
+            *(f"DELETE FROM {table}" for table in tables),
+            *(f"INSERT INTO {table} OVERRIDING SYSTEM VALUE SELECT * FROM pristine.{table}" for table in tables),
+            *(
+                f"SELECT setval('{name}', {value}, {called})"
+                for name, (value, called) in zip(sequences, counted, strict=True)
+            ),
+            "COMMIT",
+        ]
+    )
+
+
+def migrated(database: str) -> None:
+    """Bring a database up to date."""
+    from flagsvc.server.store.migrate import migrate  # not above: this file is read before the sources are on the path
+    from flagsvc.server.store.store import make_engine
+
+    engine = make_engine(database)
+    try:
+        migrate(engine)
+    finally:
+        engine.dispose()
+
+
+@pytest.fixture(scope="session")
+def postgresql_pool(postgresql_cluster: str) -> Pool:
+    """Give the databases of the cluster that are used again and again."""
+    return Pool(postgresql_cluster)
+
+
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give an SQLite file that is up to date and otherwise new, to copy."""
+    path = tmp_path_factory.mktemp("migrated") / "flags.db"
+    migrated(str(path))
+    return path
+
+
 @pytest.fixture
 def postgresql_url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Give the URL of an empty PostgreSQL database; the test is skipped where PostgreSQL is not installed."""
+    """Give the URL of an empty PostgreSQL database of its own; the test is skipped where PostgreSQL is not installed."""
     with fresh_database(request.getfixturevalue("postgresql_cluster")) as url:
         yield url
 
 
 @pytest.fixture
-def sqlite_url(tmp_path: Path) -> str:
-    """Give the URL of an SQLite file that does not exist yet."""
-    return f"sqlite:///{tmp_path / 'flags.db'}"
+def sqlite_url(new_database: Callable[[str], str]) -> str:
+    """Give the URL of an SQLite file that is up to date and otherwise new."""
+    return new_database("sqlite")
 
 
 @pytest.fixture(params=KINDS)
-def database_url(request: pytest.FixtureRequest) -> str:
-    """Give the URL of an empty database, once of each kind."""
-    return str(request.getfixturevalue(f"{request.param}_url"))
+def database_url(request: pytest.FixtureRequest, new_database: Callable[[str], str]) -> str:
+    """Give the URL of a database that is up to date and otherwise new, once of each kind."""
+    return new_database(request.param)
+
+
+@pytest.fixture(params=KINDS)
+def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Give the URL of an empty database, once of each kind; the SQLite file does not exist yet."""
+    return (
+        f"sqlite:///{tmp_path / 'flags.db'}" if request.param == "sqlite" else request.getfixturevalue("postgresql_url")
+    )
 
 
 @pytest.fixture
 def new_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[str], str]]:
-    """Give a function that makes an empty database of a kind, `sqlite` or `postgresql`, as often as it is called."""
+    """Give a function that makes a database of a kind, `sqlite` or `postgresql`: up to date, otherwise new."""
     with ExitStack() as made:
 
         def make(kind: str) -> str:
-            if kind == "sqlite":
-                return f"sqlite:///{tmp_path / f'flags-{next(NUMBERS)}.db'}"
-            return made.enter_context(fresh_database(request.getfixturevalue("postgresql_cluster")))
+            if kind == "postgresql":
+                pool: Pool = request.getfixturevalue("postgresql_pool")
+                return made.enter_context(pool.database())
+            path = tmp_path / f"flags-{next(NUMBERS)}.db"
+            shutil.copyfile(request.getfixturevalue("migrated_file"), path)
+            return f"sqlite:///{path}"
 
         yield make
 

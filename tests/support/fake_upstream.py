@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -125,12 +126,14 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def fake_upstream(document: object, port: int = 0) -> Iterator[FakeUpstream]:
-    """Run a flag server that serves `document` on a loopback port, by default a free one."""
+def fake_upstream(document: object, port: int = 0, tls: ssl.SSLContext | None = None) -> Iterator[FakeUpstream]:
+    """Run a flag server that serves `document` on a loopback port, by default a free one; over TLS with these settings."""
     upstream = FakeUpstream(document)
     handler = type("Handler", (_Handler,), {"upstream": upstream})
     server = _Server(("127.0.0.1", port), handler)
-    upstream.url = f"http://127.0.0.1:{server.server_port}/api"
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    upstream.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{server.server_port}/api"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:

@@ -11,10 +11,19 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.configuration import Holder, Poller, Preparer, State
-from flagsvc.proxy.replicas import Access, Client, Fleet, FleetSource, Post, Role, ServerStore, SharedDocumentStorage
-from flagsvc.proxy.replicas.member import Neighbours
+from flagsvc.proxy.replicas import (
+    Access,
+    Client,
+    Coordinator,
+    Fleet,
+    FleetSource,
+    LocalState,
+    Role,
+    ServerStore,
+    SharedDocumentStorage,
+)
 from flagsvc.proxy.upstream import Fetched
-from flagsvc.settings.fleet import Server
+from flagsvc.settings.storage import Server
 from flagsvc.testing import RecordingLog
 from support.tiny_engine import TinySnapshot, tiny_compile
 
@@ -24,7 +33,7 @@ LEASE_MS = 500
 WAIT_S = 1.0
 """So long a fetch waits for the fleet."""
 ANSWER_S = 10.0
-"""So long the storage server may take to answer: a machine that stalls for a moment makes nobody take it for gone."""
+"""So long the storage server may take to answer: a machine that stalls for a moment does not make it look gone."""
 
 
 class Clock(SystemClock):
@@ -33,7 +42,7 @@ class Clock(SystemClock):
     ahead = 0.0
 
     def monotonic(self) -> float:
-        """Return seconds that never run backwards, if nobody makes `ahead` less."""
+        """Return seconds that never run backwards, unless `ahead` is made less."""
         return super().monotonic() + self.ahead
 
 
@@ -95,8 +104,8 @@ class Replica:
         client = Client(Access(server, timeout_s=timeout_s))
         self.store = ServerStore(client, PREFIX)
         self.fleet = Fleet(
-            Post(client, PREFIX, KEY, lease_ms),
-            Neighbours(lambda: self.holder.is_ready, self.age, lambda: self.holder.state == State.REJECTED),
+            Coordinator(client, PREFIX, KEY, lease_ms),
+            LocalState(lambda: self.holder.is_ready, self.age, lambda: self.holder.state == State.REJECTED),
             clock=clock,
             log=self.log,
             draw=draw,
@@ -121,7 +130,7 @@ class Replica:
 
     @property
     def role(self) -> Role:
-        """Who it is."""
+        """Its role."""
         return self.fleet.role
 
     @property

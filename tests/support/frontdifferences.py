@@ -1,4 +1,4 @@
-"""Where the front answers otherwise than uvicorn's protocol, on purpose (docs/decisions/0021-front.md). Each row is one difference.
+"""Where the front answers otherwise than uvicorn's protocol, on purpose (decision 0021). Each row is one difference.
 
 A row is asked at the first reply that differs: `ours` and `theirs` are what came from there on. Everything before was equal.
 """

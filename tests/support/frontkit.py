@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.context import Context
-from flagsvc.http.server import Limits, front
+from flagsvc.http.server import ConnectionFactory, ConnectionLimits
 from flagsvc.http.server.connection import Connection
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.api.settings import ServiceSettings
@@ -151,7 +151,7 @@ class Line:
         """Send bytes, a turn of the loop for each piece."""
         for piece in pieces:
             self.connection.data_received(piece)
-            self.connection.site.outbox.send()
+            self.connection.shared.writer.flush()
         return self
 
     def answers(self, *methods: str) -> list[int]:
@@ -161,22 +161,22 @@ class Line:
     def tick(self, times: int = 1) -> None:
         """Let seconds pass."""
         for _ in range(times):
-            self.connection.site.tick()
+            self.connection.shared.tick()
 
     def lose(self) -> None:
         """Lose the connection."""
         self.connection.connection_lost(None)
 
 
-def dial(given: Serving, limits: Limits | None = None, **transport: Any) -> Line:
+def dial(given: Serving, limits: ConnectionLimits | None = None, **transport: Any) -> Line:
     """Return a connection to a service, in the running loop; `transport` is for FakeTransport."""
     [line] = crowd(given, 1, limits, **transport)
     return line
 
 
-def crowd(given: Serving, number: int, limits: Limits | None = None, **transport: Any) -> list[Line]:
+def crowd(given: Serving, number: int, limits: ConnectionLimits | None = None, **transport: Any) -> list[Line]:
     """Return connections to one server; what is written at the end of a turn is not written yet."""
-    make, state = front(lambda: given.service, limits or Limits()), State()
+    make, state = ConnectionFactory(lambda: given.service, limits or ConnectionLimits()), State()
     lines = [Line(make(None, state, {}), FakeTransport(**transport)) for _ in range(number)]
     for line in lines:
         line.transport.protocol = line.connection

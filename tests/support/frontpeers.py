@@ -10,9 +10,9 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from flagsvc.http.server import Limits, front
+from flagsvc.http.server import ConnectionFactory, ConnectionLimits
 from flagsvc.http.server.asgi import AsgiApp
-from flagsvc.http.server.intake import SLACK
+from flagsvc.http.server.factory import EXTRA_BYTES
 from flagsvc.proxy.api.service import Service
 from support.frontkit import FakeTransport, Fields, State
 from support.uvicornpeer import bounded
@@ -49,12 +49,12 @@ async def nothing() -> None:
 
 def over_front(service: Service) -> Any:
     """Return a connection of the front."""
-    return front(lambda: service, Limits())(None, State(), {})
+    return ConnectionFactory(lambda: service, ConnectionLimits())(None, State(), {})
 
 
 def over_uvicorn(service: Service) -> Any:
     """Return a connection of uvicorn's protocol, with our bound of a head and our words for what is no request."""
-    return under(bounded(service.header_limit + service.query_limit + SLACK, service.early_refusal), service)
+    return under(bounded(service.header_limit + service.query_limit + EXTRA_BYTES, service.early_refusal), service)
 
 
 def over_uvicorn_alone(service: Service) -> Any:

@@ -348,7 +348,7 @@ async def addresses(scene: Scene, options: ProxyOptions) -> object:
 
 
 def can_connect(address: str, number: int) -> bool:
-    """Return whether somebody listens there."""
+    """Return whether a socket listens there."""
     with contextlib.closing(socket.socket()) as client:
         return client.connect_ex((address, number)) == 0
 

@@ -39,7 +39,7 @@ async def farewell(scene: Scene, options: ProxyOptions) -> object:
 
 
 async def readiness(port: int) -> str:
-    """Return what a probe is told; `refused` where nobody answers."""
+    """Return what a probe is told; `refused` where no connection is taken."""
     try:
         answer = await asyncio.to_thread(ask, f"http://127.0.0.1:{port}/readyz")
     except (OSError, http.client.HTTPException):

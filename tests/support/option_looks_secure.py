@@ -12,7 +12,7 @@ from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 
 from flagsvc import ConfigurationError, ProxyOptions
-from flagsvc.cli.probing import ProbeTarget, status_of
+from flagsvc.cli.probing import ProbeTarget, probe_status
 from support.aio import fate, until
 from support.option_looks import can_connect, listening
 from support.option_ways import Look
@@ -70,7 +70,7 @@ async def callers(scene: Scene, options: ProxyOptions) -> object:
 
 
 async def slow_handshake(scene: Scene, options: ProxyOptions) -> object:
-    """See whether a caller who says nothing is cut off within GIVEN_UP_S."""
+    """See whether a silent caller is cut off within GIVEN_UP_S."""
     async with listening(options) as line:
         assert "listening" in line
         reader, writer = await asyncio.open_connection(HOST, options.port)
@@ -86,12 +86,12 @@ def there(path: str) -> bool:
 
 
 async def socket_file(scene: Scene, options: ProxyOptions) -> object:
-    """See who may connect to the Unix socket, whether it answers, and whether its file is gone in the end."""
+    """See the mode of the Unix socket, whether it answers, and whether its file is gone in the end."""
     path = (options.host or "").removeprefix("unix:")
     async with listening(options) as line:
         assert "listening" in line
         mode = stat.S_IMODE(os.stat(path).st_mode)
-        status = await asyncio.to_thread(status_of, ProbeTarget(f"unix:{path}", 0, LIVE), 10)
+        status = await asyncio.to_thread(probe_status, ProbeTarget(f"unix:{path}", 0, LIVE), 10)
     return oct(mode), status, there(path)
 
 
@@ -111,13 +111,14 @@ async def operators_server(scene: Scene, options: ProxyOptions) -> object:
         url = f"http://{HOST}:{found[1]}"
         await until(lambda: answers(f"{url}/proxy/health"), 20)
         here = [
-            await asyncio.to_thread(status_of, ProbeTarget(HOST, int(found[1]), path), 10) for path in places.values()
+            await asyncio.to_thread(probe_status, ProbeTarget(HOST, int(found[1]), path), 10)
+            for path in places.values()
         ]
         admin = options.admin_address
         if admin is None:
             return here
         host, port = (admin, 0) if admin.startswith("unix:") else (HOST, int(admin.rpartition(":")[2]))
-        there = [await asyncio.to_thread(status_of, ProbeTarget(host, port, path), 10) for path in places.values()]
+        there = [await asyncio.to_thread(probe_status, ProbeTarget(host, port, path), 10) for path in places.values()]
     return here, there
 
 

@@ -6,7 +6,7 @@ import asyncio
 import socket
 
 from flagsvc import ConfigurationError, ProxyOptions
-from flagsvc.settings.fleet import server_at
+from flagsvc.settings.storage import server_at
 from support.aio import until
 from support.option_ways import Look, named_in
 from support.pki import Authority

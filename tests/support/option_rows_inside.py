@@ -66,7 +66,6 @@ def custom(strategy: str, who: str) -> dict[str, object]:
 EVALUATION = (
     Row(
         name="environment",
-        variables=("FLAGSVC_ENVIRONMENT",),
         text="ours",
         features=tuple(toggle(name, ("environment", name)) for name in ("ours", "theirs", "default")),
         look=names("/proxy?environment=theirs"),
@@ -75,7 +74,6 @@ EVALUATION = (
     ),
     Row(
         name="variantFeatureState",
-        variables=("FLAGSVC_VARIANT_FEATURE_STATE",),
         text="on",
         native=True,
         features=(VARIED,),
@@ -85,7 +83,6 @@ EVALUATION = (
     ),
     Row(
         name="answerCacheBytes",
-        variables=("FLAGSVC_ANSWER_CACHE_BYTES",),
         text="0",
         native=0,
         look=see.kept,
@@ -94,7 +91,6 @@ EVALUATION = (
     ),
     Row(
         name="hashEncoding",
-        variables=("FLAGSVC_HASH_ENCODING",),
         text="utf8",
         features=(HASHED,),
         look=names("/proxy?userId=u1"),
@@ -103,7 +99,6 @@ EVALUATION = (
     ),
     Row(
         name="customStrategies",
-        variables=("FLAGSVC_CUSTOM_STRATEGIES_FILE",),
         text="{folder}/boss.py, {folder}/chef.py",
         native=["{folder}/boss.py", "{folder}/chef.py"],
         files={"boss.py": BOSS.format(name="boss"), "chef.py": BOSS.format(name="chef")},
@@ -125,7 +120,6 @@ EVALUATION = (
 STORAGE = (
     Row(
         name="storage",
-        variables=("FLAGSVC_STORAGE",),
         text="file://{folder}/kept",
         look=see.survival,
         seen=(200, ["kept"]),
@@ -133,7 +127,6 @@ STORAGE = (
     ),
     Row(
         name="storage",
-        variables=("FLAGSVC_STORAGE",),
         text="none",
         look=see.survival,
         seen=(503, []),
@@ -166,7 +159,6 @@ LOGGING = (
     ),
     Row(
         name="useJsonLogger",
-        variables=("JSON_LOGGER",),
         text="true",
         native=True,
         look=see.shape,
@@ -175,7 +167,6 @@ LOGGING = (
     ),
     Row(
         name="logLevel",
-        variables=("LOG_LEVEL",),
         text="error",
         look=see.levels,
         seen={"error"},
@@ -183,7 +174,6 @@ LOGGING = (
     ),
     Row(
         name="logLevel",
-        variables=("LOG_LEVEL",),
         text="info",
         look=see.levels,
         seen={"info", "warn", "error"},
@@ -191,7 +181,6 @@ LOGGING = (
     ),
     Row(
         name="logLevel",
-        variables=("LOG_LEVEL",),
         text="DEBUG",
         look=see.levels,
         seen={"debug", "info", "warn", "error"},
@@ -199,7 +188,6 @@ LOGGING = (
     ),
     Row(
         name="logLevel",
-        variables=("LOG_LEVEL",),
         text="fatal",
         look=see.levels,
         seen=set(),
@@ -207,7 +195,6 @@ LOGGING = (
     ),
     Row(
         name="accessLog",
-        variables=("FLAGSVC_ACCESS_LOG",),
         text="t",
         native=True,
         look=see.access,
@@ -236,7 +223,6 @@ EXPERIMENTAL = (
     ),
     Row(
         name="expBootstrap.url",
-        variables=("EXP_BOOTSTRAP_URL",),
         text="{other}/some/flags.json?x=1",
         look=see.bootstrap,
         seen=(200, [("/some/flags.json?x=1", None)]),
@@ -244,7 +230,6 @@ EXPERIMENTAL = (
     ),
     Row(
         name="expBootstrap.url",
-        variables=("EXP_BOOTSTRAP_URL",),
         text="file://{folder}/flags.json",
         files={"flags.json": json.dumps(document(toggle("from-a-file")))},
         look=see.bootstrap,
@@ -253,9 +238,7 @@ EXPERIMENTAL = (
     ),
     Row(
         name="expBootstrap.urlHeaders.Authorization",
-        variables=("EXP_BOOTSTRAP_AUTHORIZATION",),
         text="Bearer some-token",
-        secret=True,
         beside={"expBootstrap.url": "{other}/flags.json"},
         look=see.bootstrap,
         seen=(200, [("/flags.json", "Bearer some-token")]),
@@ -263,17 +246,14 @@ EXPERIMENTAL = (
     ),
     Row(
         name="expServerSideSdkConfig.tokens",
-        variables=("EXP_SERVER_SIDE_SDK_CONFIG_TOKENS",),
         text="one,two",
         native=["one", "two"],
-        secret=True,
         look=statuses(*(ask("/proxy/client/features", {"authorization": key}) for key in ("one", "two", "client-key"))),
         seen=[200, 200, 401],
         unset=[401, 401, 401],
     ),
     Row(
         name="expCustomEnrichers",
-        variables=("EXP_CUSTOM_ENRICHERS_FILE",),
         text="{folder}/first.py,{folder}/second.py",
         native=["{folder}/first.py", "{folder}/second.py"],
         files={"first.py": ENRICHER.format(name="first"), "second.py": ENRICHER.format(name="second")},

@@ -20,7 +20,6 @@ TRUSTED = {"upstreamCa": "{folder}/ca.pem"}
 LISTENING = (
     Row(
         name="tlsCert",
-        variables=("FLAGSVC_TLS_CERT",),
         text="{folder}/both.pem",
         files=FILES,
         beside=PORT,
@@ -30,7 +29,6 @@ LISTENING = (
     ),
     Row(
         name="tlsKey",
-        variables=("FLAGSVC_TLS_KEY",),
         text="{folder}/key.pem",
         files=FILES,
         beside={**PORT, "tlsCert": "{folder}/cert.pem"},
@@ -40,9 +38,7 @@ LISTENING = (
     ),
     Row(
         name="tlsKeyPassword",
-        variables=("FLAGSVC_TLS_KEY_PASSWORD",),
         text=PASSWORD,
-        secret=True,
         files=FILES,
         beside={**PORT, "tlsCert": "{folder}/cert.pem", "tlsKey": "{folder}/locked.pem"},
         look=see.scheme,
@@ -51,7 +47,6 @@ LISTENING = (
     ),
     Row(
         name="tlsMinVersion",
-        variables=("FLAGSVC_TLS_MIN_VERSION",),
         text="TLSv1.3",
         files=FILES,
         beside=HTTPS,
@@ -61,7 +56,6 @@ LISTENING = (
     ),
     Row(
         name="tlsClientCa",
-        variables=("FLAGSVC_TLS_CLIENT_CA",),
         text="{folder}/ca.pem",
         files=FILES,
         beside=HTTPS,
@@ -71,7 +65,6 @@ LISTENING = (
     ),
     Row(
         name="tlsHandshakeTimeout",
-        variables=("FLAGSVC_TLS_HANDSHAKE_TIMEOUT",),
         text="1",
         native=1,
         files=FILES,
@@ -82,7 +75,6 @@ LISTENING = (
     ),
     Row(
         name="socketMode",
-        variables=("FLAGSVC_SOCKET_MODE",),
         text="600",
         beside={"host": "unix:{folder}/p.sock"},
         look=see.socket_file,
@@ -91,7 +83,6 @@ LISTENING = (
     ),
     Row(
         name="host",
-        variables=("FLAGSVC_HOST",),
         text="unix:{folder}/p.sock",
         beside=PORT,
         look=see.where,
@@ -100,7 +91,6 @@ LISTENING = (
     ),
     Row(
         name="adminAddress",
-        variables=("FLAGSVC_ADMIN_ADDRESS",),
         text="127.0.0.1:{port}",
         beside={"port": "0"},
         look=see.operators_server,
@@ -109,7 +99,6 @@ LISTENING = (
     ),
     Row(
         name="adminAddress",
-        variables=("FLAGSVC_ADMIN_ADDRESS",),
         text="unix:{folder}/admin.sock",
         beside={"port": "0"},
         look=see.operators_server,
@@ -121,7 +110,6 @@ LISTENING = (
 UPSTREAM = (
     Row(
         name="upstreamCa",
-        variables=("FLAGSVC_UPSTREAM_CA",),
         text="{folder}/ca.pem",
         files=FILES,
         tls=AUTHORITY.server(),
@@ -131,7 +119,6 @@ UPSTREAM = (
     ),
     Row(
         name="upstreamCert",
-        variables=("FLAGSVC_UPSTREAM_CERT",),
         text="{folder}/both.pem",
         files=FILES,
         beside=TRUSTED,
@@ -142,7 +129,6 @@ UPSTREAM = (
     ),
     Row(
         name="upstreamKey",
-        variables=("FLAGSVC_UPSTREAM_KEY",),
         text="{folder}/key.pem",
         files=FILES,
         beside={**TRUSTED, "upstreamCert": "{folder}/cert.pem"},
@@ -153,9 +139,7 @@ UPSTREAM = (
     ),
     Row(
         name="upstreamKeyPassword",
-        variables=("FLAGSVC_UPSTREAM_KEY_PASSWORD",),
         text=PASSWORD,
-        secret=True,
         files=FILES,
         beside={**TRUSTED, "upstreamCert": "{folder}/cert.pem", "upstreamKey": "{folder}/locked.pem"},
         tls=AUTHORITY.server(wants_certificate=True),

@@ -21,7 +21,6 @@ MUTUAL = see.stored(tls=AUTHORITY, clients="yes")
 STORAGE = (
     Row(
         name="storage",
-        variables=("FLAGSVC_STORAGE",),
         text="valkey://127.0.0.1:{port}/0",
         look=see.stored(),
         seen=["flagsvc:store"],
@@ -29,7 +28,6 @@ STORAGE = (
     ),
     Row(
         name="storage",
-        variables=("FLAGSVC_STORAGE",),
         text=f"redis://default:{PASSWORD}@127.0.0.1:{{port}}",
         look=see.stored(password=PASSWORD),
         seen=["flagsvc:store"],
@@ -37,9 +35,7 @@ STORAGE = (
     ),
     Row(
         name="storagePassword",
-        variables=("FLAGSVC_STORAGE_PASSWORD",),
         text=PASSWORD,
-        secret=True,
         beside=SERVER,
         look=see.stored(password=PASSWORD),
         seen=["flagsvc:store"],
@@ -47,7 +43,6 @@ STORAGE = (
     ),
     Row(
         name="storageCa",
-        variables=("FLAGSVC_STORAGE_CA",),
         text="{folder}/ca.pem",
         files=FILES,
         beside=SECURE,
@@ -57,7 +52,6 @@ STORAGE = (
     ),
     Row(
         name="storageCert",
-        variables=("FLAGSVC_STORAGE_CERT",),
         text="{folder}/both.pem",
         files=FILES,
         beside=TRUSTED,
@@ -67,7 +61,6 @@ STORAGE = (
     ),
     Row(
         name="storageKey",
-        variables=("FLAGSVC_STORAGE_KEY",),
         text="{folder}/key.pem",
         files=FILES,
         beside={**TRUSTED, "storageCert": "{folder}/cert.pem"},
@@ -77,9 +70,7 @@ STORAGE = (
     ),
     Row(
         name="storageKeyPassword",
-        variables=("FLAGSVC_STORAGE_KEY_PASSWORD",),
         text=PASSWORD,
-        secret=True,
         files=FILES,
         beside={**TRUSTED, "storageCert": "{folder}/cert.pem", "storageKey": "{folder}/locked.pem"},
         look=MUTUAL,
@@ -88,7 +79,6 @@ STORAGE = (
     ),
     Row(
         name="storageTimeout",
-        variables=("FLAGSVC_STORAGE_TIMEOUT",),
         text="100",
         native=100,
         beside=SERVER,
@@ -98,7 +88,6 @@ STORAGE = (
     ),
     Row(
         name="storagePrefix",
-        variables=("FLAGSVC_STORAGE_PREFIX",),
         text="flags:eu",
         beside=SERVER,
         look=see.stored(),
@@ -107,7 +96,6 @@ STORAGE = (
     ),
     Row(
         name="leaseTime",
-        variables=("FLAGSVC_LEASE_TIME",),
         text="60000",
         native=60_000,
         beside=SERVER,

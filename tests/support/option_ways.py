@@ -43,20 +43,17 @@ class Row:
 
     `text` is the value in a variable or flag, `native` in a TOML file and in code where it is no text there, `code` makes
     what only code can give. In each of them `{upstream}`, `{other}`, `{folder}` and `{port}` stand for what a scene has.
-    `variables` are the specification's, without aliases; `beside` is given as well in both cases, and `without` is not;
-    `files` are in the folder, `features` are what the upstream serves, over TLS where `tls` says so: with a certificate that
-    nobody vouches for, or with these settings.
+    `beside` is given as well in both cases, and `without` is not; `files` are in the folder. The upstream serves
+    `features`, over TLS where `tls` says so: with a self-signed certificate, or with these settings.
     """
 
     name: str
     look: Look
     seen: object
     unset: object
-    variables: tuple[str, ...] = ()
     text: str = ""
     native: object = None
     code: Callable[[Scene], object] | None = None
-    secret: bool = False
     tls: bool | ssl.SSLContext = False
     features: tuple[dict[str, Any], ...] = ()
     beside: Mapping[str, str] = field(default_factory=dict)
@@ -64,23 +61,14 @@ class Row:
     files: Mapping[str, str] = field(default_factory=dict)
 
     def ways(self) -> Iterator[str]:
-        """Give the name of each way the option can be given; a variable's is its own name."""
-        for variable in self.variables:
-            for spelling in spellings(variable):
-                yield spelling
-                if self.secret:
-                    yield f"{spelling}_FILE"
-        if self.variables:
+        """Give the name of each way to give this value; a variable's is its own name. What only code can make has one way."""
+        option = BY_NAME[self.name]
+        if self.code is None and not option.in_code_only:
+            yield from (variable.name for variable in option.variables)
             yield from (FILE, FLAG)
-            if self.secret:
+            if option.secret:
                 yield from (SECRET_FILE, SECRET_FLAG)
         yield CODE
-
-
-def spellings(variable: str) -> tuple[str, ...]:
-    """Return a variable with its alias (behaviour: Drop-in)."""
-    prefix, ours, rest = variable.partition("FLAGSVC_")
-    return (variable, f"UNLEASH_{rest}") if ours and not prefix else (variable,)
 
 
 def fill(value: Any, scene: Scene, port: int) -> Any:
@@ -120,7 +108,7 @@ def given(row: Row, way: str, scene: Scene, port: int = 0) -> ProxyOptions:
         return load(environment, toml(row, way, scene, port), {}).options
     if way in (FLAG, SECRET_FLAG):
         return load(environment, None, flags(row, way, text, scene)).options
-    value = secret_file(scene, text) if row.secret and way.endswith("_FILE") else text
+    value = secret_file(scene, text) if BY_NAME[row.name].secret and way.endswith("_FILE") else text
     return load(environment | {way: value}, None, {}).options
 
 

@@ -97,7 +97,7 @@ class Flags:
             rows = [dated | row for row in self.rows.get(table, ())]
             if rows:
                 tx.db.execute(insert(table), rows)
-        tx.event("flags-put")
+        tx.record_event("flags-put")
 
     def _need(self, tx: Tx, table: Table, key: str, values: set[str], others: Row) -> None:
         there = set(tx.db.execute(select(table.c[key])).scalars())

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from flagsvc.http.server import Limits, front
+from flagsvc.http.server import ConnectionFactory, ConnectionLimits
 from flagsvc.proxy.api.service import Service
 from support.frontkit import FakeTransport, State, parse_answer
 
@@ -27,11 +27,11 @@ async def ask(service: Service, asked: Asked) -> Answer:
     from support.wirekit import GONE, SECONDS, Answer
 
     transport = FakeTransport(asked.peer)
-    connection = front(lambda: service, Limits())(None, State(), {})
+    connection = ConnectionFactory(lambda: service, ConnectionLimits())(None, State(), {})
     connection.connection_made(transport)
     for piece in pieces(asked):
         connection.data_received(piece)
-        connection.site.outbox.send()
+        connection.shared.writer.flush()
         if transport.answered():
             break
         await asyncio.sleep(0)

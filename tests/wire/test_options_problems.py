@@ -12,114 +12,13 @@ import pytest
 from flagsvc import ConfigurationError, ProxyOptions
 from flagsvc.settings.options import OPTIONS
 from flagsvc.settings.table import BY_NAME
+from support.option_samples import wrong
 from support.processes import flagsvc, running
 
-BAD = "not \x01 text"
-SECRET = "very-secret\x01"
-WRONG = {
-    "flagsvcUrl": "flags.example/api",
-    "flagsvcApiToken": SECRET,
-    "clientKeys": f"one,{SECRET}",
-    "proxySecrets": SECRET,
-    "port": "70000",
-    "proxyBasePath": "base path",
-    "flagsvcAppName": BAD,
-    "flagsvcInstanceId": BAD,
-    "refreshInterval": "5s",
-    "metricsInterval": "-1",
-    "metricsJitter": "1.5",
-    "environment": BAD,
-    "projectName": BAD,
-    "useJsonLogger": "maybe",
-    "logLevel": "wrn",
-    "customStrategies": "strategies.js",
-    "trustProxy": "2",
-    "namePrefix": BAD,
-    "tags": "team",
-    "clientKeysHeaderName": "Content-Length",
-    "enableOAS": "2",
-    "enableAllEndpoint": "enabled",
-    "cors.allowedHeaders": "X One",
-    "cors.credentials": "include",
-    "cors.exposedHeaders": "E:Tag",
-    "cors.maxAge": "-2",
-    "cors.methods": "GET;POST",
-    "cors.optionsSuccessStatus": "404",
-    "cors.origin": "www.example.com",
-    "cors.preflightContinue": "-",
-    "httpOptions.rejectUnauthorized": "never",
-    "httpProxy": "socks5://127.0.0.1",
-    "httpsProxy": "https://",
-    "expBootstrap.url": "flags.json",
-    "expBootstrap.urlHeaders.Authorization": SECRET,
-    "expServerSideSdkConfig.tokens": SECRET,
-    "expCustomEnrichers": "a.py,enrichers.ts",
-    "host": "300.1.1.1",
-    "keepAliveTimeout": "0",
-    "bodyLimit": "1 GB",
-    "metricsBodyLimit": "0",
-    "headerLimit": "x",
-    "queryLimit": "-1",
-    "answerCacheBytes": "-1",
-    "workers": "0",
-    "workerTimeout": "499",
-    "noProxy": BAD,
-    "upstreamTimeout": "0",
-    "metricsBuffer": "0",
-    "metricsBufferBytes": "0",
-    "metricsBatch": "0",
-    "variantFeatureState": "2",
-    "hashEncoding": "utf16",
-    "storage": "some/folder",
-    "storagePassword": SECRET,
-    "storageCa": BAD,
-    "storageCert": BAD,
-    "storageKey": BAD,
-    "storageKeyPassword": SECRET,
-    "storageTimeout": "0",
-    "storagePrefix": "two words",
-    "leaseTime": "20",
-    "accessLog": "stdout",
-    "shutdownGrace": "5s",
-    "watchInterval": "-1",
-    "keyOverlap": "forever",
-    "tlsCert": BAD,
-    "tlsKey": BAD,
-    "tlsKeyPassword": SECRET,
-    "tlsMinVersion": "1.1",
-    "tlsClientCa": BAD,
-    "tlsHandshakeTimeout": "0",
-    "socketMode": "0888",
-    "adminAddress": "127.0.0.1",
-    "upstreamCa": BAD,
-    "upstreamCert": BAD,
-    "upstreamKey": BAD,
-    "upstreamKeyPassword": SECRET,
-    "maxStaleness": "-1",
-    "retryAfterLimit": "3600001",
-    "ageHeader": "ETag",
-    "maxConnections": "0",
-    "requestMemory": "0",
-    "headerTimeout": "0",
-    "bodyTimeout": "1m",
-    "writeTimeout": "never",
-    "jsonDepthLimit": "7",
-    "contextPropertiesLimit": "0",
-    "contextValueLimit": "4 kB",
-    "toggleLimit": "none",
-    "rateLimitKey": "-1",
-    "rateLimitAddress": "10/s",
-    "rateLimitBurst": "0.5",
-    "enricherTimeout": "0",
-    "enricherFailure": "ignore",
-}
+WRONG = {option.name: wrong(option) for option in OPTIONS if not option.in_code_only}
+"""A wrong value for every option that text can give."""
 WAYS = ("variable", "alias", "file", "flag")
 WRONG_OBJECTS: dict[str, Any] = {"logger": print, "storage_provider": "a folder", "exp_bootstrap": 7}
-
-
-def test_every_option_can_be_wrong() -> None:
-    """The table has a wrong value for each option that is not for code only."""
-    assert set(WRONG) == {option.name for option in OPTIONS if not option.in_code_only}
 
 
 def spread(shift: int, folder: Path) -> tuple[dict[str, str], list[str], dict[str, str]]:

@@ -1,6 +1,6 @@
 """Every route with every kind of key, and with requests that are too large, malformed or slow: one table, made of the routes' rows.
 
-Behaviour: Order of checks, statuses and bodies; specification: Authentication.
+The keys and the order of checks decide (behaviour: Order of checks; Statuses and bodies; specification: Authentication).
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 
-from flagsvc.http.server import Limits
-from flagsvc.proxy.api.routes import ROUTES, Auth, Limit, RouteRow
+from flagsvc.http.server import ConnectionLimits
+from flagsvc.http.shapes import Shape
+from flagsvc.proxy.api.reports import METRICS, REGISTRATION
+from flagsvc.proxy.api.routes import ROUTES, Auth, Limit, ProxyRoute
+from flagsvc.proxy.api.schemas import LOOKUP
 from support.aio import asynchronous
 from support.frontkit import dial, head
 from support.wirekit import KEY, TOKEN, TRANSPORTS, Answer, Opener, Wire, open_wire
@@ -45,12 +48,12 @@ WRONG: dict[str, str | None] = {
     "a long key": "k" * 10_000,
 }
 """What opens no route that needs a key."""
-BODIES: dict[str, bytes] = {
-    "": b"",
-    "Lookup": b'{"context":{"userId":"7"},"toggles":["on","nowhere"]}',
-    "Metrics": b'{"appName":"a","instanceId":"i","bucket":{"start":"2026-01-01T00:00:00Z","stop":"2026-01-01T00:01:00Z",'
+BODIES: dict[Shape | None, bytes] = {
+    None: b"",
+    LOOKUP: b'{"context":{"userId":"7"},"toggles":["on","nowhere"]}',
+    METRICS: b'{"appName":"a","instanceId":"i","bucket":{"start":"2026-01-01T00:00:00Z","stop":"2026-01-01T00:01:00Z",'
     b'"toggles":{"on":{"yes":1,"no":0,"variants":{}}}}}',
-    "Registration": b'{"appName":"a","instanceId":"i","interval":1000,"started":"2026-01-01T00:00:00Z","strategies":["default"]}',
+    REGISTRATION: b'{"appName":"a","instanceId":"i","interval":1000,"started":"2026-01-01T00:00:00Z","strategies":["default"]}',
 }
 """A good body for each schema."""
 MALFORMED = (
@@ -68,7 +71,7 @@ MALFORMED = (
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE")
 
 
-def of(rows: Sequence[RouteRow]) -> pytest.MarkDecorator:
+def of(rows: Sequence[ProxyRoute]) -> pytest.MarkDecorator:
     """Have a test run for each of these rows."""
     return pytest.mark.parametrize("row", rows, ids=lambda row: f"{row.method} {row.path}")
 
@@ -78,12 +81,12 @@ keyed = of([row for row in ROUTES if row.auth is not Auth.NONE])
 posted = of([row for row in ROUTES if row.body])
 
 
-def with_key(row: RouteRow) -> str | None:
+def with_key(row: ProxyRoute) -> str | None:
     """Return a key that opens a route, None where none is needed."""
     return None if row.auth is Auth.NONE else sorted(OPENS[row.auth])[0]
 
 
-def asked(wire: Wire, row: RouteRow, key: str | None, body: bytes | None = None, **more: Any) -> Answer:
+def asked(wire: Wire, row: ProxyRoute, key: str | None, body: bytes | None = None, **more: Any) -> Answer:
     """Return the answer of a route to a good request, or to one with another body."""
     content = BODIES[row.body] if body is None else body
     described = {"content-type": "application/json"} if row.body else {}
@@ -91,7 +94,7 @@ def asked(wire: Wire, row: RouteRow, key: str | None, body: bytes | None = None,
 
 
 @every
-def test_the_right_key_opens_and_no_other(opened: Opener, row: RouteRow) -> None:
+def test_the_right_key_opens_and_no_other(opened: Opener, row: ProxyRoute) -> None:
     """Each route opens to the keys of its kind alone; one that needs none does not care which is sent."""
     wire = opened(**EVERYTHING_ON)
     for key in (KEY, TOKEN):
@@ -101,7 +104,7 @@ def test_the_right_key_opens_and_no_other(opened: Opener, row: RouteRow) -> None
 
 
 @keyed
-def test_all_refusals_are_one(opened: Opener, row: RouteRow) -> None:
+def test_all_refusals_are_one(opened: Opener, row: ProxyRoute) -> None:
     """A missing key, a wrong one and one of the other kind get the same answer to the byte; nothing may keep it."""
     wire = opened(**EVERYTHING_ON)
     keys = [*WRONG.values(), *({KEY, TOKEN} - OPENS[row.auth])]
@@ -112,7 +115,7 @@ def test_all_refusals_are_one(opened: Opener, row: RouteRow) -> None:
 
 
 @keyed
-def test_a_key_counts_in_its_header_alone(opened: Opener, row: RouteRow) -> None:
+def test_a_key_counts_in_its_header_alone(opened: Opener, row: ProxyRoute) -> None:
     """Not in the query, not in a cookie, not in another header, not by another header's name."""
     wire, right = opened(**EVERYTHING_ON), with_key(row) or ""
     elsewhere = {"cookie": f"authorization={right}", "x-authorization": right, "proxy-authorization": right}
@@ -128,7 +131,7 @@ def test_a_key_counts_in_its_header_alone(opened: Opener, row: RouteRow) -> None
 
 
 @every
-def test_two_lines_with_keys(opened: Opener, row: RouteRow) -> None:
+def test_two_lines_with_keys(opened: Opener, row: ProxyRoute) -> None:
     """Whoever reads the other one would let in somebody else: 400, whichever is right; where no key is needed nobody looks."""
     for name in ("authorization", "x-key"):
         wire, right = opened(**EVERYTHING_ON, client_keys_header_name=name), with_key(row) or KEY
@@ -142,7 +145,7 @@ def test_two_lines_with_keys(opened: Opener, row: RouteRow) -> None:
 
 
 @every
-def test_other_methods(opened: Opener, row: RouteRow) -> None:
+def test_other_methods(opened: Opener, row: ProxyRoute) -> None:
     """A method that no row has for a path is 405 with the list of those there are, whatever the key."""
     wire = opened(**EVERYTHING_ON)
     there = {each.method for each in ROUTES if each.path == row.path}
@@ -156,7 +159,7 @@ def test_other_methods(opened: Opener, row: RouteRow) -> None:
 
 @every
 @pytest.mark.parametrize("key", [None, KEY, TOKEN, "wrong"], ids=["no key", "client key", "token", "wrong key"])
-def test_what_is_too_large(opened: Opener, row: RouteRow, key: str | None) -> None:
+def test_what_is_too_large(opened: Opener, row: ProxyRoute, key: str | None) -> None:
     """Head and query are refused whoever sends them; a body only from whom the route opens to: of others none is read."""
     wire = opened(**EVERYTHING_ON)
     allowed = row.auth is Auth.NONE or key in OPENS[row.auth]
@@ -172,7 +175,7 @@ def test_what_is_too_large(opened: Opener, row: RouteRow, key: str | None) -> No
 
 
 @posted
-def test_what_is_malformed(opened: Opener, row: RouteRow) -> None:
+def test_what_is_malformed(opened: Opener, row: ProxyRoute) -> None:
     """A body that does not fit is 400 to whom the route opens to, and 401 to everybody else; the text quotes nothing of it."""
     wire = opened(**EVERYTHING_ON)
     for body in MALFORMED:
@@ -186,7 +189,7 @@ def test_what_is_malformed(opened: Opener, row: RouteRow) -> None:
 
 
 @posted
-def test_what_is_slow(opened: Opener, row: RouteRow) -> None:
+def test_what_is_slow(opened: Opener, row: ProxyRoute) -> None:
     """A body that comes byte by byte is read like any other; of a caller without a key nothing is waited for."""
     wire = opened(**EVERYTHING_ON)
     drops = [bytes([each]) for each in BODIES[row.body]]
@@ -198,15 +201,15 @@ def test_what_is_slow(opened: Opener, row: RouteRow) -> None:
         assert wire.last.taken == 0
     counted = wire.counted()
     asked(wire, row, with_key(row), gone=True)
-    assert wire.counted() == {} and (counted or row.body == "Registration")
+    assert wire.counted() == {} and (counted or row.body is REGISTRATION)
 
 
-DAWDLING = Limits(header_s=10, body_s=10)
+DAWDLING = ConnectionLimits(head_s=10, body_s=10)
 
 
 @every
 @asynchronous
-async def test_who_dawdles(row: RouteRow) -> None:
+async def test_who_dawdles(row: ProxyRoute) -> None:
     """Half a head, and half a body of who may send one, are cut off without a word in the end; who may not is told at once."""
     wire = open_wire(TRANSPORTS["front"], **EVERYTHING_ON)
     first = f"{row.method} {row.path} HTTP/1.1"
@@ -224,7 +227,7 @@ async def test_who_dawdles(row: RouteRow) -> None:
 
 
 @every
-def test_before_the_first_configuration(opened: Opener, row: RouteRow) -> None:
+def test_before_the_first_configuration(opened: Opener, row: ProxyRoute) -> None:
     """503 whatever the key, but for what tells that the process lives."""
     wire = opened(**EVERYTHING_ON, document=None)
     for key in (None, KEY, TOKEN, "wrong"):
@@ -232,7 +235,7 @@ def test_before_the_first_configuration(opened: Opener, row: RouteRow) -> None:
 
 
 @every
-def test_preflights_need_no_key_and_give_nothing_away(opened: Opener, row: RouteRow) -> None:
+def test_preflights_need_no_key_and_give_nothing_away(opened: Opener, row: ProxyRoute) -> None:
     """OPTIONS is the same for a route, for one that does not exist, and for any key."""
     wire = opened(**EVERYTHING_ON)
     answers = [wire.ask("OPTIONS", path, key=key) for path in (row.path, "/nowhere") for key in (None, KEY, "wrong")]
@@ -241,7 +244,7 @@ def test_preflights_need_no_key_and_give_nothing_away(opened: Opener, row: Route
 
 
 @every
-def test_a_caller_without_a_key_learns_nothing_of_the_configuration(opened: Opener, row: RouteRow) -> None:
+def test_a_caller_without_a_key_learns_nothing_of_the_configuration(opened: Opener, row: ProxyRoute) -> None:
     """No answer that needs no key, and no refusal, has a toggle's name in it, before and after somebody asked for it."""
     wire = opened(**EVERYTHING_ON)
     assert wire.post("/proxy", {"toggles": ["varied"]}).status == 200

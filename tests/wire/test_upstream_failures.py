@@ -1,4 +1,4 @@
-"""The whole proxy and an upstream that fails, over sockets (behaviour: Towards the upstream server, failures and documents).
+"""The whole proxy and an upstream that fails, over sockets (behaviour: Failures; Documents that are not accepted).
 
 What a single session makes of every kind of answer is in `tests/integration/test_upstream_wire*.py`.
 """

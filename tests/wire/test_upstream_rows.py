@@ -1,4 +1,5 @@
-"""The whole proxy towards its upstream server, over sockets: one test for each row of behaviour: Towards the upstream server.
+"""The whole proxy towards its upstream server, over sockets: one test for each rule (behaviour: Towards the upstream
+server).
 
 What a single session sends is in `tests/integration/test_upstream_wire*.py`, failures and bad documents are in
 `test_upstream_failures.py`.

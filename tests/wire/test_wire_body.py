@@ -1,4 +1,4 @@
-"""Bodies and the context in them (behaviour: Context, POST; Order of checks, 400, 413, 415)."""
+"""Bodies and the context in them (behaviour: Context by POST; Statuses and bodies; Size limits)."""
 
 from __future__ import annotations
 

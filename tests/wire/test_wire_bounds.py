@@ -1,4 +1,4 @@
-"""How much a context, a look-up and a body may hold (docs/decisions/0032-limits-and-who-may-ask.md)."""
+"""How much a context, a look-up and a body may hold (decision 0032)."""
 
 from __future__ import annotations
 

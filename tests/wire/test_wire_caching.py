@@ -1,4 +1,4 @@
-"""Entity tags, 304 and compression (behaviour: Evaluation endpoints)."""
+"""Entity tags, 304 and compression (behaviour: Caching; Compression)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What real clients call beside evaluation (behaviour: Other endpoints real clients call)."""
+"""What real clients call beside evaluation (behaviour: Other endpoints)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the evaluation endpoints answer (specification: GET and POST /proxy; behaviour: Evaluation endpoints)."""
+"""What the evaluation endpoints answer (specification: GET /proxy; POST /proxy; behaviour: Evaluation endpoints)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fresh the configuration is, as callers and operators see it (docs/decisions/0028)."""
+"""How fresh the configuration is, as callers and operators see it (decision 0028)."""
 
 from __future__ import annotations
 

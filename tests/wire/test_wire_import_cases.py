@@ -1,4 +1,4 @@
-"""Recorded answers of the real server's batch validation (import validation, head): over the application ours are the same."""
+"""Recorded answers of the real server's batch validation (import validation 0.2): over the application ours are the same."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOT_OUR_WORDS = ("malformed-json",)
 OUR_401 = {"message": "our words", "details": [{"message": "our words"}], "path": "our documentation"}
 """What a 401 says in words of our own: the message, which is its one detail too, and the place to go to."""
 TOKEN_FIRST = {"client-token-and-malformed-json": 403}
-"""Cases that are wrong in the token and in the body, and what ours says: it looks at the token first (0020)."""
+"""Cases that are wrong in the token and in the body, and what ours says: it looks at the token first (decision 0020)."""
 
 
 def state(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How much is read of a request (behaviour: Order of checks, 413, 431, 414)."""
+"""How much is read of a request (behaviour: Size limits)."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi import checks
 
-from flagsvc.proxy.api.routes import ROUTES, Auth, RouteRow
+from flagsvc.proxy.api.routes import ROUTES, Auth, ProxyRoute
 from support.wirekit import KEY, TOKEN, in_process, open_wire
 
 LISTED = [row for row in ROUTES if row.listed]
@@ -24,7 +24,7 @@ CONFORMANCE = [
 EXAMPLES = 20
 
 
-def modes(row: RouteRow) -> list[GenerationMode]:
+def modes(row: ProxyRoute) -> list[GenerationMode]:
     """Return how to make requests for a row: as documented, and, where it takes anything, not so."""
     return [GenerationMode.POSITIVE, GenerationMode.NEGATIVE] if row.query or row.body else [GenerationMode.POSITIVE]
 
@@ -33,7 +33,7 @@ CASES = [(row, mode) for row in LISTED for mode in modes(row)]
 
 
 @pytest.mark.parametrize(("row", "mode"), CASES, ids=lambda each: getattr(each, "path", getattr(each, "name", "")))
-def test_answers_are_those_of_the_document(row: RouteRow, mode: GenerationMode) -> None:
+def test_answers_are_those_of_the_document(row: ProxyRoute, mode: GenerationMode) -> None:
     """No 5xx, no undocumented status, type, header or shape; what is documented as right is never a 400."""
     wire = open_wire(in_process, enable_oas=True, enable_all_endpoint=True)
     schema = schemathesis.openapi.from_dict(json.loads(wire.get("/docs/openapi.json").body))

@@ -1,4 +1,4 @@
-"""The order of checks, each pair of neighbours (behaviour: Order of checks, statuses and bodies)."""
+"""The order of checks, each pair of neighbours (behaviour: Order of checks; Statuses and bodies)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The context in a query string, as it was seen on the wire of the reference (behaviour: Context, GET)."""
+"""The context in a query string, as it was seen on the wire of the reference (behaviour: Context by GET)."""
 
 from __future__ import annotations
 

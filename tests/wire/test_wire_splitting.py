@@ -1,4 +1,4 @@
-"""No answer can be split: nothing that a caller sends puts a line of its own into a head (behaviour: CORS, Evaluation)."""
+"""No answer can be split: nothing that a caller sends adds a line to a head (behaviour: CORS; Evaluation endpoints)."""
 
 from __future__ import annotations
 

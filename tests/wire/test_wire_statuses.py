@@ -1,4 +1,4 @@
-"""Statuses and bodies, row by row (behaviour: Order of checks, statuses and bodies; specification: Errors)."""
+"""Statuses and bodies, row by row (behaviour: Order of checks; Statuses and bodies; specification: Errors)."""
 
 from __future__ import annotations
 
@@ -6,29 +6,32 @@ from typing import Any
 
 import pytest
 
-from flagsvc.proxy.api.routes import ROUTES, Auth, RouteRow
+from flagsvc.http.shapes import Shape
+from flagsvc.proxy.api.reports import METRICS, REGISTRATION
+from flagsvc.proxy.api.routes import ROUTES, Auth, ProxyRoute
+from flagsvc.proxy.api.schemas import LOOKUP
 from support.wirekit import KEY, TOKEN, Opener
 
 EVERYTHING: dict[str, Any] = {"enable_oas": True, "enable_all_endpoint": True}
-BODIES: dict[str, Any] = {
-    "Lookup": {},
-    "Metrics": {
+BODIES: dict[Shape, Any] = {
+    LOOKUP: {},
+    METRICS: {
         "appName": "a",
         "instanceId": "i",
         "bucket": {"start": "2026-01-01T00:00:00Z", "stop": "2026-01-01T00:01:00Z", "toggles": {}},
     },
-    "Registration": {"appName": "a", "interval": 5, "started": "2026-01-01T00:00:00Z", "strategies": []},
+    REGISTRATION: {"appName": "a", "interval": 5, "started": "2026-01-01T00:00:00Z", "strategies": []},
 }
 KEYS = {Auth.NONE: (), Auth.CLIENT: (KEY,), Auth.SERVER: (TOKEN,), Auth.EITHER: (KEY, TOKEN)}
 
 
-def name(row: RouteRow) -> str:
+def name(row: ProxyRoute) -> str:
     """Return a test's name."""
     return f"{row.method} {row.path}"
 
 
 @pytest.mark.parametrize("row", ROUTES, ids=name)
-def test_every_route_answers(opened: Opener, row: RouteRow) -> None:
+def test_every_route_answers(opened: Opener, row: ProxyRoute) -> None:
     """A row of the route table is a route: 200, the documented type, CORS, with the key it asks for."""
     body = BODIES[row.body] if row.body else b""
     for key in KEYS[row.auth] or (None,):
@@ -41,7 +44,7 @@ def test_every_route_answers(opened: Opener, row: RouteRow) -> None:
 
 
 @pytest.mark.parametrize("row", [row for row in ROUTES if row.auth is not Auth.NONE], ids=name)
-def test_a_wrong_key_or_none_is_unauthorized(opened: Opener, row: RouteRow) -> None:
+def test_a_wrong_key_or_none_is_unauthorized(opened: Opener, row: ProxyRoute) -> None:
     """401, a text, not to be kept, CORS headers all the same."""
     wire = opened(**EVERYTHING)
     wrong = {KEY, TOKEN, "", "client-ke", "client-keyy", f"Bearer {KEY}", "nonsense"} - set(KEYS[row.auth])
@@ -54,7 +57,7 @@ def test_a_wrong_key_or_none_is_unauthorized(opened: Opener, row: RouteRow) -> N
 
 
 @pytest.mark.parametrize("row", [row for row in ROUTES if row.method == "GET"], ids=name)
-def test_head_is_get_without_a_body(opened: Opener, row: RouteRow) -> None:
+def test_head_is_get_without_a_body(opened: Opener, row: ProxyRoute) -> None:
     """HEAD works on every GET route: status and headers of GET, no body."""
     wire = opened(**EVERYTHING)
     key = (KEYS[row.auth] or (None,))[0]

@@ -1,4 +1,4 @@
-"""Whose X-Forwarded-For is believed (specification: trustProxy; behaviour: remoteAddress)."""
+"""Whose X-Forwarded-For is believed (specification: Options; behaviour: Remote address)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The command `flagsvc`: finds the row of the command, lets it add its arguments, runs it, turns errors into exit codes.
+"""The command `flagsvc`: finds the command, parses its arguments, runs it, and turns errors into exit codes.
 
-0    done, or the proxy is ready
-1    it did not work, or the proxy is not ready
-2    the usage or the configuration is wrong: every problem is on standard error
+0    success, or the proxy is ready
+1    failure, or the proxy is not ready
+2    the usage or the configuration is wrong, or an extra is not installed: every problem is on standard error
 130  stopped by Ctrl-C
 """
 
@@ -15,72 +15,78 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from flagsvc.cli.commands import BY_NAME, Command
-from flagsvc.cli.complaints import JsonError, asked_for_json, complain, complain_as_json
-from flagsvc.cli.parser import UsageError, command_named, opened, overview
-from flagsvc.core.errors import ConfigurationError, ExtensionError, FlagsvcError, SeedError
+from flagsvc.cli.error_output import JsonError, print_problems, print_problems_as_json, wants_json
+from flagsvc.cli.parser import UsageError, find_command, format_overview, open_command
+from flagsvc.core.errors import ConfigurationError, ExtensionError, FlagsvcError, MissingExtraError, SeedError
 from flagsvc.core.version import version_text
 
 __all__ = ["main", "process"]
 
-LATE = ("SIGTERM", "SIGINT", "SIGHUP")
+ENDING_SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP")
 """Signals that ask a process to end."""
-EXIT_CODES: dict[type[FlagsvcError], int] = {UsageError: 2, ConfigurationError: 2, ExtensionError: 2, SeedError: 2}
-"""What is for the person who called to put right; any other of our errors is 1."""
+EXIT_CODES: dict[type[FlagsvcError], int] = {
+    UsageError: 2,
+    ConfigurationError: 2,
+    MissingExtraError: 2,
+    ExtensionError: 2,
+    SeedError: 2,
+}
+"""Errors that the caller can correct; every other error of ours exits with 1."""
 
 
 def process() -> NoReturn:
     """Run the process's command line, and end the process with its exit code.
 
-    That takes Python a moment, and by then all is done: a signal that comes so late is no reason for another exit code.
+    Python needs a moment to end. A signal during that time must not change the exit code, because all work is done.
     """
     code = main()
-    for name in LATE:
+    for name in ENDING_SIGNALS:
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     sys.exit(code)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line `argv`, by default the process's own, and return the exit code."""
+    """Run the command line `argv`, by default that of the process, and return the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     program = " ".join(["flagsvc", *(word for word in arguments[:1] if word in BY_NAME)])
-    _take_any_character()
+    _escape_unencodable_characters()
     try:
         code = _run(arguments)
         sys.stdout.flush()
         return code
     except JsonError as error:
-        complain_as_json(program, str(error).splitlines())
+        print_problems_as_json(program, str(error).splitlines())
         return _exit_code(error.cause)
     except FlagsvcError as error:
-        as_json = isinstance(error, UsageError) and asked_for_json(program, os.environ)
-        (complain_as_json if as_json else complain)(program, str(error).splitlines())
+        as_json = isinstance(error, UsageError) and wants_json(program, os.environ)
+        (print_problems_as_json if as_json else print_problems)(program, str(error).splitlines())
         return _exit_code(error)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        _silence()
+        _discard_output()
         return 1
 
 
 def _run(arguments: list[str]) -> int:
-    """Run the command that the first argument names."""
+    """Run the command named by the first argument."""
     first, rest = (arguments or [""])[0], arguments[1:]
     if first in ("--version", "-V"):
         print(f"flagsvc {version_text()}")
         return 0
     if first in ("--help", "-h"):
-        print(overview())
+        print(format_overview())
         return 0
     if not first:
-        print(overview(), file=sys.stderr)
+        print(format_overview(), file=sys.stderr)
         return 2
-    return _dispatch(command_named(first), rest)
+    return _dispatch(find_command(first), rest)
 
 
 def _dispatch(command: Command, arguments: list[str]) -> int:
     """Import the module of a command, parse its arguments and run it."""
-    module, parser = opened(command)
+    module, parser = open_command(command)
     try:
         parsed = parser.parse_args(arguments)
     except SystemExit as helped:  # after --help
@@ -90,17 +96,17 @@ def _dispatch(command: Command, arguments: list[str]) -> int:
 
 
 def _exit_code(error: FlagsvcError) -> int:
-    """Return the exit code that an error ends with."""
+    """Return the exit code of an error."""
     return EXIT_CODES.get(type(error), 1)
 
 
-def _take_any_character() -> None:
-    """Let standard output show a character that its encoding does not have as an escape, as standard error does."""
+def _escape_unencodable_characters() -> None:
+    """Make standard output escape characters that its encoding does not have, as standard error does."""
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(errors="backslashreplace")
 
 
-def _silence() -> None:
-    """Let nobody complain that nobody reads standard output any more."""
+def _discard_output() -> None:
+    """Discard further output, so that Python does not report a closed pipe at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

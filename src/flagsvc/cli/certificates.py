@@ -1,4 +1,4 @@
-"""Certificates, keys and authorities among the options: what is wrong with their files is told with everything else."""
+"""Checks the files of certificates, keys and authorities, so that their problems are listed with all others."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flagsvc.core.errors import ConfigurationError
-from flagsvc.settings.fleet import server_at
 from flagsvc.settings.load import Resolved
+from flagsvc.settings.storage import server_at
 
 if TYPE_CHECKING:
     import ssl
@@ -23,7 +23,7 @@ AUTHORITIES = ("tlsClientCa", "upstreamCa", "storageCa")
 
 
 def check_certificates(resolved: Resolved) -> None:
-    """Read the files as the program would, and note what is wrong with them. What they need is imported only where one is given."""
+    """Load the files as the program would, and add their problems. `ssl` is imported only if a file is given."""
     named = [names[0] for names in PAIRS] + list(AUTHORITIES)
     if not any(resolved.values.get(name) for name in named):
         return
@@ -37,20 +37,20 @@ def check_certificates(resolved: Resolved) -> None:
 
 
 def _loads(resolved: Resolved) -> Iterator[tuple[str, Callable[[ssl.SSLContext], None]]]:
-    """Give what takes the files of each option that is given, and that option's name."""
+    """Yield each given option's name and the function that loads its files."""
     from flagsvc.core.certificates import CertificateFiles, CertificateOptionNames, load_authorities
 
     values = resolved.values
     for names in PAIRS:
-        if opened(names[0], values) and not resolved.problems.keys() & set(names):
+        if is_file_used(names[0], values) and not resolved.problems.keys() & set(names):
             yield names[0], CertificateFiles(CertificateOptionNames(*names), *(values[name] for name in names)).load
     for name in AUTHORITIES:
-        if opened(name, values):
+        if is_file_used(name, values):
             yield name, partial(load_authorities, name=name, path=values[name])
 
 
-def opened(name: str, values: Mapping[str, Any]) -> bool:
-    """Return whether a program reads the file of an option: one is given, and one for the storage is for a server with TLS."""
+def is_file_used(name: str, values: Mapping[str, Any]) -> bool:
+    """Return whether the program reads the file of an option. Files for the storage are read only for a server with TLS."""
     if not name.startswith("storage"):
         return bool(values.get(name))
     server = server_at(values.get("storage") or "none")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Command(NamedTuple):
-    """One command: its name, its module (imported only when it runs), and what it does in a line."""
+    """One command: its name, its module (imported only when it runs), and a one-line summary."""
 
     name: str
     module: str

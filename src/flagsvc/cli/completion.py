@@ -12,17 +12,16 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from flagsvc.cli.commands import BY_NAME, COMMANDS, Command
-from flagsvc.cli.parser import OptionFormatter, UsageError, opened
-from flagsvc.settings.parse import printable
-from flagsvc.settings.server_table import SERVER_OPTIONS
-from flagsvc.settings.table import OPTIONS
+from flagsvc.cli.parser import OptionFormatter, UsageError, open_command
+from flagsvc.settings.kinds import printable
+from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 
 FILES = ("FILE", "FILES", "DOCUMENT")
-"""What stands in the help for a value that is a file."""
+"""Metavars of values that are files."""
 
 
 class CommandFlag(NamedTuple):
-    """A flag: what it means, what stands for its value in the help, the values there are, whether it takes any, or must."""
+    """A flag: its name, help text, metavar and possible values (`words`), and whether it takes or requires a value."""
 
     name: str
     text: str
@@ -38,7 +37,7 @@ class CommandFlag(NamedTuple):
 
 
 class CommandPage(NamedTuple):
-    """A command: its row, its flags, what its positional arguments may be, and whether these are files."""
+    """A command: its row, its flags, the possible values of its positional arguments, and whether these are files."""
 
     command: Command
     flags: tuple[CommandFlag, ...]
@@ -47,7 +46,7 @@ class CommandPage(NamedTuple):
 
 
 class Columns(OptionFormatter, RawDescriptionHelpFormatter):
-    """Help whose description keeps its lines."""
+    """A help formatter that keeps the lines of the description."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -60,23 +59,23 @@ def run(args: Namespace) -> int:
     """Print the script of a shell and return 0. Raises UsageError for a shell that has none."""
     if args.shell not in WRITERS:
         raise UsageError(f"unknown shell `{printable(args.shell)}`; expected one of {', '.join(WRITERS)}")
-    print(WRITERS[args.shell]([page(command) for command in COMMANDS]))
+    print(WRITERS[args.shell]([build_page(command) for command in COMMANDS]))
     return 0
 
 
-def page(command: Command) -> CommandPage:
-    """Return what is there to complete behind a command, from the arguments that it takes."""
-    _, parser = opened(command)
+def build_page(command: Command) -> CommandPage:
+    """Return what can be completed after a command, from its arguments."""
+    _, parser = open_command(command)
     actions = [action for action in parser._actions if action.help != SUPPRESS]
-    flags = tuple(flag(action) for action in actions if action.option_strings)
+    flags = tuple(build_flag(action) for action in actions if action.option_strings)
     positional = [action for action in actions if not action.option_strings]
     words = tuple(str(word) for action in positional for word in action.choices or ())
     words = {"help": tuple(BY_NAME), "completion": tuple(WRITERS)}.get(command.name, words)
     return CommandPage(command, flags, words, any(action.metavar in FILES for action in positional))
 
 
-def flag(action: Action) -> CommandFlag:
-    """Return the flag that an argument is."""
+def build_flag(action: Action) -> CommandFlag:
+    """Return the flag of an argument."""
     kinds = {option.name: option.kind for option in (*SERVER_OPTIONS, *OPTIONS)}
     words = tuple(map(str, action.choices or ()))
     if action.dest in kinds and not words:
@@ -128,7 +127,7 @@ complete -F _flagsvc flagsvc"""
 
 
 def _bash_values(page: CommandPage) -> Iterator[str]:
-    """Give the cases of the flags that take a value: the words there are, files, or nothing to offer."""
+    """Yield the cases of flags with a value: words, files, or no completion."""
     ways: dict[str, list[str]] = {}
     for each in page.flags:
         if each.words:
@@ -171,7 +170,7 @@ if [[ $funcstack[1] == _flagsvc ]]; then _flagsvc "$@"; else compdef _flagsvc fl
 
 
 def _zsh_case(page: CommandPage) -> str:
-    """Return what a command takes, as zsh's _arguments reads it."""
+    """Return the arguments of a command in the form of zsh's _arguments."""
     lines = [_single(_zsh_flag(each)) for each in page.flags]
     if page.files:
         lines.append("'*:file:_files'")
@@ -181,7 +180,7 @@ def _zsh_case(page: CommandPage) -> str:
 
 
 def _zsh_flag(flag: CommandFlag) -> str:
-    """Return a flag as _arguments reads it."""
+    """Return a flag in the form of _arguments."""
     text = "".join(f"\\{char}" if char in "[]:\\" else char for char in flag.text)
     action = f"({' '.join(flag.words)})" if flag.words else "_files" if flag.files else " "
     value = f"{':' if flag.must else '::'}{flag.metavar or 'value'}:{action}" if flag.takes else ""
@@ -205,7 +204,7 @@ def fish(pages: list[CommandPage]) -> str:
 
 
 def _fish_lines(page: CommandPage) -> Iterator[str]:
-    """Give the lines of a command."""
+    """Yield the lines of a command."""
     head = f"complete -c flagsvc -n '__fish_seen_subcommand_from {page.command.name}'"
     if page.files:
         yield f"{head} -F"
@@ -225,10 +224,10 @@ def _single(text: str) -> str:
 
 
 def _fish(text: str) -> str:
-    """Return a text as one word of fish, in whose single quotes a backslash stands for itself but before a quote."""
+    """Return a text as one word of fish; within single quotes, fish unescapes only backslashes and quotes."""
     quoted = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{quoted}'"
 
 
 WRITERS: dict[str, Callable[[list[CommandPage]], str]] = {"bash": bash, "zsh": zsh, "fish": fish}
-"""Shell → what writes its script."""
+"""Shell → the function that writes its script."""

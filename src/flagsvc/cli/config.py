@@ -1,6 +1,6 @@
-"""Show the configuration in effect: what is set, where it came from, and what is odd or wrong. Secrets are masked.
+"""Show the configuration in effect: what is set, where it came from, and its warnings and problems. Secrets are masked.
 
-Takes the same options as `flagsvc proxy`, with --server those of `flagsvc server`. Lists every problem there is and then exits
+Takes the same options as `flagsvc proxy`, with --server those of `flagsvc server`. With problems, it lists all of them and exits
 with 2.
 """
 
@@ -14,13 +14,13 @@ from argparse import ArgumentParser, Namespace
 from flagsvc.cli.certificates import check_certificates
 from flagsvc.cli.extensions import check_extensions
 from flagsvc.cli.parser import add_config_argument
-from flagsvc.cli.programs import add_server_argument, add_server_flags, check_database, flags_of
+from flagsvc.cli.programs import add_server_argument, add_server_flags, check_database, read_flags
+from flagsvc.cli.storage import check_storage
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.load import Resolved, resolve
 from flagsvc.settings.render import add_options, as_json, folded, in_effect, reference, what_is_set
 from flagsvc.settings.server import resolve_server, server_reference
-from flagsvc.settings.server_table import SERVER_OPTIONS
-from flagsvc.settings.table import OPTIONS
+from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -35,33 +35,34 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Print what is in effect and return 0; raises `ConfigurationError` with every problem at once."""
+    """Print the configuration in effect and return 0; raises `ConfigurationError` with all problems."""
     if args.docs:
         print(server_reference() if args.server else reference(), end="")
         return 0
-    resolved = found(args)
-    show(args, resolved)
+    resolved = resolve_options(args)
+    print_configuration(args, resolved)
     if resolved.problems:
         sys.stdout.flush()
         raise ConfigurationError(tuple(resolved.problems.values()))
     return 0
 
 
-def found(args: Namespace) -> Resolved:
-    """Return the configuration of the program that the arguments choose, its files tried."""
-    flags = flags_of(args)
+def resolve_options(args: Namespace) -> Resolved:
+    """Return the configuration of the chosen program, with its files checked."""
+    flags = read_flags(args)
     if args.server:
         resolved = resolve_server(os.environ, args.config, flags)
         check_database(resolved)
     else:
         resolved = resolve(os.environ, args.config, flags)
         check_extensions(resolved)
+        check_storage(resolved)
     check_certificates(resolved)
     return resolved
 
 
-def show(args: Namespace, resolved: Resolved) -> None:
-    """Print a configuration in the form that the arguments choose."""
+def print_configuration(args: Namespace, resolved: Resolved) -> None:
+    """Print a configuration in the chosen form."""
     rows = SERVER_OPTIONS if args.server else OPTIONS
     if args.json:
         print(as_json(resolved, rows))

@@ -1,4 +1,4 @@
-"""A client-features document from wherever the command line says: a file, standard input, a URL."""
+"""Reads a client-features document from a file, from standard input, or from a URL."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from flagsvc.core.errors import ConfigurationError, UpstreamError
+from flagsvc.core.extras import require
 from flagsvc.core.version import VERSION
 from flagsvc.settings.network import hide_credentials
 
-SECONDS = 10.0
-WEB = ("http", "https")
+TIMEOUT_S = 10.0
+URL_SCHEMES = ("http", "https")
 ENDPOINTS = "a flag server's /api/client/features, a proxy's /proxy/client/features"
 REFUSALS = {
     401: "the token was refused: give another one with --token or FLAGSVC_API_TOKEN",
@@ -25,26 +26,27 @@ REFUSALS = {
 def read_document(where: str, *, token: str, header: str) -> object:
     """Return the decoded document at `where`: a path, `-`, or a URL that is asked with `token` in the header of that name.
 
-    Raises ConfigurationError when there is no such file or it holds no JSON, UpstreamError when a URL gives no document.
+    Raises ConfigurationError when there is no such file or it holds no JSON, UpstreamError when a URL gives no document,
+    MissingExtraError where a URL is asked without the extra `cli`.
     """
     scheme = where.partition("://")[0].lower()
-    if scheme in WEB:
+    if scheme in URL_SCHEMES:
         content = fetch(where, token, header)
     elif where == "-":
         content = sys.stdin.buffer.read()
     else:
-        content = from_file(unquote(where[7:]) if scheme == "file" else where)
-    return decoded(content, named(where))
+        content = read_file(unquote(where[7:]) if scheme == "file" else where)
+    return decode_document(content, describe_source(where))
 
 
-def named(where: str) -> str:
-    """Return a place as a message names it: a URL without its credentials and its query."""
+def describe_source(where: str) -> str:
+    """Return a source for messages: a URL without its credentials and query."""
     if where == "-":
         return "standard input"
-    return hide_credentials(where) if where.partition("://")[0].lower() in WEB else where
+    return hide_credentials(where) if where.partition("://")[0].lower() in URL_SCHEMES else where
 
 
-def from_file(path: str) -> bytes:
+def read_file(path: str) -> bytes:
     """Return the bytes of a file."""
     try:
         return Path(path).read_bytes()
@@ -54,17 +56,18 @@ def from_file(path: str) -> bytes:
 
 
 def fetch(url: str, token: str, header: str) -> bytes:
-    """Return the body that one GET of `url` gives; redirects are not followed, for the token is meant for this address."""
+    """Return the body of one GET of `url`. Redirects are not followed, because the token is meant for this address."""
+    require("cli")
     import httpx
 
-    from flagsvc.cli.batch.httpx_words import in_words
+    from flagsvc.cli.batch.httpx_messages import in_words
 
     shown = hide_credentials(url)
     headers = {"Accept": "application/json", "User-Agent": f"flagsvc/{VERSION}"} | ({header: token} if token else {})
     if not url.isprintable():
         raise ConfigurationError([f"`{shown}` is no URL: it holds a character that no URL has"])
     try:
-        response = httpx.get(url, headers=headers, timeout=SECONDS)
+        response = httpx.get(url, headers=headers, timeout=TIMEOUT_S)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise UpstreamError("network", f"cannot reach `{shown}`: {in_words(error)}") from None
     if response.status_code == 200:
@@ -75,8 +78,8 @@ def fetch(url: str, token: str, header: str) -> bytes:
     raise UpstreamError("unexpected", f"`{shown}` answered with status {response.status_code}: {reason}")
 
 
-def decoded(content: bytes, where: str) -> object:
-    """Return the document that `content` is as JSON."""
+def decode_document(content: bytes, where: str) -> object:
+    """Return the JSON value of `content`. Raises ConfigurationError."""
     try:
         return json.loads(content)
     except json.JSONDecodeError as error:

@@ -1,4 +1,4 @@
-"""Evaluate a client-features document for a context, without a server, and say why each toggle comes out as it does.
+"""Evaluate a client-features document for a context, without a server, and explain the result of each toggle.
 
 DOCUMENT is a file, - for standard input, or the URL of a client-features endpoint: a flag server's /api/client/features
 or a running proxy's /proxy/client/features, with a token it accepts. A context field is one of those of the proxy's query
@@ -19,7 +19,7 @@ from difflib import get_close_matches
 from typing import Any
 from urllib.parse import quote
 
-from flagsvc.cli.documents import ENDPOINTS, named, read_document
+from flagsvc.cli.documents import ENDPOINTS, describe_source, read_document
 from flagsvc.cli.parser import OptionFormatter as Columns
 from flagsvc.core.errors import ConfigurationError, DocumentError, ExtensionError, FlagsvcError
 from flagsvc.engine.compile import CompileOptions, compile_document
@@ -33,13 +33,13 @@ from flagsvc.settings.defaults import host_name
 from flagsvc.settings.load import Resolved, resolve
 from flagsvc.settings.table import BY_NAME
 
-OWN = {
+OWN_FLAGS = {
     "flagsvcApiToken": ("--token", "token that the URL accepts, else what FLAGSVC_API_TOKEN holds"),
     "clientKeysHeaderName": ("--client-keys-header-name", "name of the header in which the token is sent"),
 }
-"""Option → its flag and help where they are others than the proxy's."""
+"""Option → its flag and help, where they differ from the proxy's."""
 OPTIONS = ("flagsvcApiToken", "clientKeysHeaderName", "customStrategies", "expCustomEnrichers", "hashEncoding")
-"""The options of the proxy that an evaluation depends on; flags and environment variables are theirs."""
+"""The options of the proxy that affect an evaluation; their flags and environment variables apply."""
 
 REPEATED = (
     ("--context", "NAME=VALUE", "a context field or property"),
@@ -56,47 +56,51 @@ exit code: 0; 1 when a URL gives no document; 2 when something given is wrong
 
 
 class ParagraphFormatter(Columns, argparse.RawDescriptionHelpFormatter):
-    """Help whose description and examples keep their lines."""
+    """A help formatter that keeps the lines of description and examples."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Put the arguments of the command on its parser."""
+    """Add the arguments of the command."""
     parser.epilog, parser.formatter_class = EPILOG, ParagraphFormatter
     parser.add_argument("document", metavar="DOCUMENT", help="file, - or URL")
     for flag, metavar, text in REPEATED:
         parser.add_argument(flag, metavar=metavar, help=f"{text}; repeatable", action="append", default=[])
     parser.add_argument("--all", action="store_true", help="also the toggles that are off")
-    parser.add_argument("--explain", action="store_true", help="say for each toggle what decided")
+    parser.add_argument("--explain", action="store_true", help="explain the result of each toggle")
     parser.add_argument("--json", action="store_true", help="print JSON")
     for name in OPTIONS:
         option = BY_NAME[name]
-        flag, text = OWN.get(name, (option.flag, option.help))
+        flag, text = OWN_FLAGS.get(name, (option.flag, option.help))
         parser.add_argument(flag, dest=name, metavar=option.kind.metavar, help=text.replace("%", "%%"))
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read the document, evaluate it for the context, print; return 0.
+    """Read the document, evaluate it for the context, print the result, and return 0.
 
-    Raises ConfigurationError and ExtensionError for what is given wrong, UpstreamError when a URL gives no document.
+    Raises ConfigurationError and ExtensionError for invalid input, UpstreamError when a URL gives no document.
     """
-    settings = chosen(args)
-    context = enriched(given_context(args.context), settings["expCustomEnrichers"])
+    settings = read_settings(args)
+    context = run_enrichers(read_context(args.context), settings["expCustomEnrichers"])
     token, header = settings["flagsvcApiToken"], settings["clientKeysHeaderName"]
-    snapshot = compiled(read_document(args.document, token=token, header=header), args, settings)
-    names = known(args.toggle, snapshot)
-    print(explained(snapshot, context, names, args) if args.explain else listed(snapshot, context, names, args))
+    snapshot = compile_snapshot(read_document(args.document, token=token, header=header), args, settings)
+    names = check_toggles(args.toggle, snapshot)
+    print(
+        format_explanations(snapshot, context, names, args)
+        if args.explain
+        else format_toggles(snapshot, context, names, args)
+    )
     for name, error in snapshot.take_faults():
         warn(f"custom strategy `{name}` raised {type(error).__name__}: {error}, which counts as off")
     return 0
 
 
-def enriched(context: Context, files: Sequence[str]) -> Context:
-    """Return the context after the enrichers in these files; raises ExtensionError, also for what one of them raises."""
+def run_enrichers(context: Context, files: Sequence[str]) -> Context:
+    """Return the context after the enrichers in these files; raises ExtensionError, also for an exception in an enricher."""
     try:
         return asyncio.run(enrich(context, load_enrichers(files).functions))
     except FlagsvcError:
         raise
-    except Exception as error:  # whatever a custom enricher raises
+    except Exception as error:  # a custom enricher can raise any exception
         raise ExtensionError(f"a context enricher raised {type(error).__name__}: {error}") from None
 
 
@@ -105,25 +109,25 @@ def warn(text: str) -> None:
     print(f"flagsvc evaluate: {text}", file=sys.stderr)
 
 
-def chosen(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of the proxy that count here, from flags and environment."""
+def read_settings(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of the proxy that affect an evaluation, from flags and environment."""
     flags = {name: value for name in OPTIONS if (value := getattr(args, name)) is not None}
     resolved = resolve(os.environ, None, flags)
-    wrong = [resolved.problems[name] for name in OPTIONS if name in resolved.problems and was_given(name, resolved)]
+    wrong = [resolved.problems[name] for name in OPTIONS if name in resolved.problems and is_set(name, resolved)]
     if wrong:
         raise ConfigurationError(wrong)
     return {name: resolved.values[name] for name in OPTIONS}
 
 
-def was_given(name: str, resolved: Resolved) -> bool:
-    """Return whether an option has a value from somewhere; here none is required."""
+def is_set(name: str, resolved: Resolved) -> bool:
+    """Return whether an option is set; here none is required."""
     return resolved.sources[name] != "default"
 
 
-def compiled(document: object, args: argparse.Namespace, settings: dict[str, Any]) -> Snapshot:
-    """Return the document's snapshot; what is malformed in it is told on standard error."""
-    if isinstance(document, dict) and "featureStrategies" in document:  # its flags would all come out as off
-        what = f"`{named(args.document)}` is a data set, as `flagsvc export` writes it, not a client-features document"
+def compile_snapshot(document: object, args: argparse.Namespace, settings: dict[str, Any]) -> Snapshot:
+    """Return the document's snapshot, and print its malformed parts to standard error."""
+    if isinstance(document, dict) and "featureStrategies" in document:  # otherwise all its flags would be off
+        what = f"`{describe_source(args.document)}` is a data set, as `flagsvc export` writes it, not a client-features document"
         raise ConfigurationError([f"{what}; {ENDPOINTS} give one"])
     strategies = load_strategies(settings["customStrategies"])
     options = CompileOptions(
@@ -136,14 +140,16 @@ def compiled(document: object, args: argparse.Namespace, settings: dict[str, Any
     try:
         result = compile_document(document, options)
     except DocumentError as error:
-        raise ConfigurationError([f"`{named(args.document)}` is no client-features document: {error}"]) from None
+        raise ConfigurationError(
+            [f"`{describe_source(args.document)}` is no client-features document: {error}"]
+        ) from None
     for problem in result.problems:
         warn(f"left out: {problem}")
     return result.snapshot
 
 
-def given_context(pairs: Sequence[str]) -> Context:
-    """Return the context of `name=value` pairs; they mean what they mean in a query string of the proxy."""
+def read_context(pairs: Sequence[str]) -> Context:
+    """Return the context of `name=value` pairs, which are read like the proxy's query string."""
     problems = [
         f"--context `{pair}`: expected NAME=VALUE" for pair in pairs if not pair.partition("=")[1] or pair[0] == "="
     ]
@@ -152,7 +158,7 @@ def given_context(pairs: Sequence[str]) -> Context:
     if problems:
         raise ConfigurationError(problems)
     try:
-        context = read_query("&".join(as_parameter(pair) for pair in pairs).encode())
+        context = read_query("&".join(to_parameter(pair) for pair in pairs).encode())
     except Refused as error:
         wrong = ((place.removeprefix("/query/"), rule) for place, rule in error.problems)
         raise ConfigurationError([f"--context `{place}`: {rule}" for place, rule in wrong]) from None
@@ -166,21 +172,21 @@ def given_context(pairs: Sequence[str]) -> Context:
     return context
 
 
-def as_parameter(pair: str) -> str:
+def to_parameter(pair: str) -> str:
     """Return `name=value` as a query parameter; `properties.region` is the property of that name."""
     name, _, value = pair.partition("=")
     inside = name.removeprefix("properties.")
-    shown = escaped(name, "[]") if inside == name else f"properties[{escaped(inside)}]"
-    return f"{shown}={escaped(value)}"
+    shown = percent_encode(name, "[]") if inside == name else f"properties[{percent_encode(inside)}]"
+    return f"{shown}={percent_encode(value)}"
 
 
-def escaped(text: str, safe: str = "") -> str:
-    """Return a text with percent escapes; bytes of the command line that are no UTF-8 stay the bytes they are."""
+def percent_encode(text: str, safe: str = "") -> str:
+    """Return a text with percent escapes; bytes of the command line that are not UTF-8 are kept."""
     return quote(text, safe=safe, errors="surrogateescape")
 
 
-def known(names: Sequence[str], snapshot: Snapshot) -> list[str] | None:
-    """Return the toggles asked for, None for all; raises ConfigurationError for one the document does not have."""
+def check_toggles(names: Sequence[str], snapshot: Snapshot) -> list[str] | None:
+    """Return the requested toggles, None for all; raises ConfigurationError for an unknown one."""
     problems = []
     for name in names:
         if name not in snapshot.names:
@@ -191,48 +197,48 @@ def known(names: Sequence[str], snapshot: Snapshot) -> list[str] | None:
     return list(names) or None
 
 
-def explained(snapshot: Snapshot, context: Context, names: list[str] | None, args: argparse.Namespace) -> str:
-    """Return why each toggle comes out as it does, as text or as JSON."""
+def format_explanations(snapshot: Snapshot, context: Context, names: list[str] | None, args: argparse.Namespace) -> str:
+    """Return the explanation of each toggle's result, as text or as JSON."""
     explanations = explain(snapshot, context, names)
     if args.json:
-        return as_json({"toggles": [explanation.to_json() for explanation in explanations]})
+        return format_json({"toggles": [explanation.to_json() for explanation in explanations]})
     return "\n\n".join(explanation.to_text() for explanation in explanations)
 
 
-def listed(snapshot: Snapshot, context: Context, names: list[str] | None, args: argparse.Namespace) -> str:
-    """Return the toggles as a table, or as the answer of the proxy."""
+def format_toggles(snapshot: Snapshot, context: Context, names: list[str] | None, args: argparse.Namespace) -> str:
+    """Return the toggles as a table, or as the JSON answer of the proxy."""
     if names is not None:
         body, _ = snapshot.named(context, names)
     else:
         body = snapshot.all(context) if args.all else snapshot.enabled(context)
     toggles = json.loads(body)["toggles"]
     if args.json:
-        return as_json({"toggles": toggles})
+        return format_json({"toggles": toggles})
     return (
-        table(toggles)
+        format_table(toggles)
         if names is not None
-        else f"{summary(toggles, snapshot, args.context)}\n\n{table(toggles)}".strip()
+        else f"{format_summary(toggles, snapshot, args.context)}\n\n{format_table(toggles)}".strip()
     )
 
 
-def summary(toggles: Sequence[dict[str, Any]], snapshot: Snapshot, pairs: Sequence[str]) -> str:
-    """Return how many toggles are on, and for whom."""
+def format_summary(toggles: Sequence[dict[str, Any]], snapshot: Snapshot, pairs: Sequence[str]) -> str:
+    """Return how many toggles are on, and the context."""
     on = sum(1 for toggle in toggles if toggle["enabled"])
     return f"{on} of {len(snapshot.names)} toggles are on" + (f" for {', '.join(pairs)}" if pairs else "")
 
 
-def table(toggles: Sequence[dict[str, Any]]) -> str:
+def format_table(toggles: Sequence[dict[str, Any]]) -> str:
     """Return one line for each toggle: name, on or off, variant, payload."""
     width = max((len(toggle["name"]) for toggle in toggles), default=0)
     lines = (
-        f"{toggle['name']:<{width}}  {'on ' if toggle['enabled'] else 'off'}  {variant_text(toggle['variant'])}"
+        f"{toggle['name']:<{width}}  {'on ' if toggle['enabled'] else 'off'}  {format_variant(toggle['variant'])}"
         for toggle in toggles
     )
     return "\n".join(line.rstrip() for line in lines)
 
 
-def variant_text(variant: dict[str, Any]) -> str:
-    """Return a variant and its payload in words, nothing where there is none."""
+def format_variant(variant: dict[str, Any]) -> str:
+    """Return a variant and its payload as text; empty without a variant."""
     if not variant["enabled"]:
         return ""
     payload = variant.get("payload", {})
@@ -240,7 +246,7 @@ def variant_text(variant: dict[str, Any]) -> str:
     return f"variant {variant['name']}{kind} {payload.get('value', '')}".rstrip()
 
 
-def as_json(value: object) -> str:
-    """Return `value` as JSON for a person or a program; with escapes where standard output cannot take every character."""
+def format_json(value: object) -> str:
+    """Return `value` as indented JSON; with escapes unless standard output is UTF-8."""
     encoding = (sys.stdout.encoding or "utf-8").lower().replace("-", "")
     return json.dumps(value, indent=2, ensure_ascii=encoding != "utf8")

@@ -1,4 +1,4 @@
-"""Files of custom strategies and enrichers among the options: what is wrong with them is told with everything else."""
+"""Checks the files of custom strategies and enrichers, so that their problems are listed with all others."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from flagsvc.core.errors import ExtensionError
 from flagsvc.settings.load import Resolved
 
 EXTENSIONS = {"customStrategies": "load_strategies", "expCustomEnrichers": "load_enrichers"}
-"""The options that name files of code, and what loads them: imported only where such a file is given."""
+"""The options that name files of code, and the functions that load them; imported only if such a file is given."""
 
 
 def check_extensions(resolved: Resolved) -> None:
-    """Load the files of custom strategies and enrichers as the proxy would, and note what is wrong with them."""
+    """Load the files of custom strategies and enrichers as the proxy would, and add their problems."""
     for name, function in EXTENSIONS.items():
         if not resolved.values[name]:
             continue

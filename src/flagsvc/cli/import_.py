@@ -1,4 +1,4 @@
-"""Import a file of flags into a project and environment of a flag server, after showing what that would change.
+"""Import a file of flags into a project and environment of a flag server, after it shows the changes.
 
 FILE is a data set, such as `flagsvc export` writes, or a whole request with `project`, `environment` and `data`; JSON or
 YAML, - for standard input. What --project and --environment say wins over the file.
@@ -13,13 +13,13 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from flagsvc.cli.batch import order, session, tables
-from flagsvc.cli.batch.changes import KINDS, ImportChanges, compare, named_in
-from flagsvc.cli.batch.checking import coerced, findings, show
+from flagsvc.cli.batch import session, strategy_order, tables
+from flagsvc.cli.batch.changes import KINDS, ImportChanges, compare, list_flags
+from flagsvc.cli.batch.checking import check_import, coerce_request, show
 from flagsvc.cli.batch.client import AdminClient
-from flagsvc.cli.batch.consent import consent
+from flagsvc.cli.batch.confirmation import confirm
 from flagsvc.cli.batch.files import FlagFile
-from flagsvc.cli.batch.refusals import CannotAskError
+from flagsvc.cli.batch.refusals import AdminApiError
 from flagsvc.cli.batch.target import NOTES
 
 EPILOG = f"""\
@@ -50,38 +50,38 @@ SOURCES = {
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Put the arguments of the command on its parser."""
+    """Add the arguments of the command."""
     session.add_file_arguments(parser, EPILOG)
     parser.add_argument("--dry-run", action="store_true", help="show what would change, and change nothing")
     parser.add_argument("--yes", action="store_true", help="do not ask whether to go on")
 
 
 def run(args: Namespace) -> int:
-    """Validate, show, ask, import, and return 0, 1 or 2."""
-    return session.guarded("import", lambda: import_(args))
+    """Validate, show the changes, ask for confirmation, import, and return 0, 1 or 2."""
+    return session.run_command("import", lambda: import_(args))
 
 
 def import_(args: Namespace) -> int:
-    """Do it step by step; raises CannotAskError and ConfigurationError."""
-    file, request = session.request_of(args)
-    with session.connected(args, "import") as client:
-        found = looked_at(client, file, request)
+    """Run the steps of an import; raises AdminApiError and ConfigurationError."""
+    file, request = session.read_request(args)
+    with session.connect(args, "import") as client:
+        found = show_import(client, file, request)
         if found is None:
             return 1
-        target = session.where(request, client.target.shown)
-        print(f"{session.what(request)} into {target}: {counted(found)}")
+        target = session.describe_target(request, client.target.shown)
+        print(f"{session.count_flags(request)} into {target}: {format_counts(found)}")
         if args.dry_run:
             print("nothing was imported: this was a dry run")
             return 0
-        code = consent("import", "Import this?", "nothing was imported", yes=args.yes, listening=args.file != "-")
-        return imported(client, request, found) if code is None else code
+        code = confirm("import", "Import this?", "nothing was imported", yes=args.yes, interactive=args.file != "-")
+        return run_import(client, request, found) if code is None else code
 
 
-def looked_at(client: AdminClient, file: FlagFile, request: dict[str, Any]) -> ImportChanges | None:
-    """Show what the server says and what would change, and return that; None where it cannot be imported."""
+def show_import(client: AdminClient, file: FlagFile, request: dict[str, Any]) -> ImportChanges | None:
+    """Show the validation and the changes, and return the changes; None where the file cannot be imported."""
     with tables.progress("the server validates"):
-        looked = findings(client, file, request)
-        no_user = client.may_not_import()
+        looked = check_import(client, file, request)
+        no_user = client.is_admin_token()
     show(looked, request)
     if looked.refused:
         print("nothing was imported: the server would refuse it")
@@ -92,46 +92,46 @@ def looked_at(client: AdminClient, file: FlagFile, request: dict[str, Any]) -> I
         )
         return None
     with tables.progress("comparing with what is there"):
-        found = compared(client, request)
-    tables.changes(found)
+        found = compare_with_target(client, request)
+    tables.show_changes(found)
     return found
 
 
-def compared(client: AdminClient, request: dict[str, Any]) -> ImportChanges:
-    """Return what would change, by an export of the same flags from the target."""
-    data = (coerced(request) or request)["data"]
-    names = named_in(data)
+def compare_with_target(client: AdminClient, request: dict[str, Any]) -> ImportChanges:
+    """Return the changes, from a comparison with an export of the same flags from the target."""
+    data = (coerce_request(request) or request)["data"]
+    names = list_flags(data)
     query = {"environment": request["environment"], "features": names}
     known = {key: client.names(*source) for key, source in SOURCES.items()}
-    return compare(data, there(client, query, data) if names else {}, **known)
+    return compare(data, export_from_target(client, query, data) if names else {}, **known)
 
 
-def there(client: AdminClient, query: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
-    """Return what the target exports, with the order of strategies where the data set says one."""
+def export_from_target(client: AdminClient, query: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+    """Return the export of the target, with the order of strategies if the data set has one."""
     ordered = any("sortOrder" in item for item in data.get("featureStrategies") or ())
-    return order.exported(client, query).data if ordered else client.export(query)
+    return strategy_order.export_in_order(client, query).data if ordered else client.export(query)
 
 
-def counted(found: ImportChanges) -> str:
-    """Return how many flags each thing happens to."""
+def format_counts(found: ImportChanges) -> str:
+    """Return the number of flags of each kind of change, as text."""
     words = {kind: found.count(kind) for kind in KINDS}
     return ", ".join(f"{count} {kind}" for kind, count in words.items() if count) or "no flags"
 
 
-def imported(client: AdminClient, request: dict[str, Any], found: ImportChanges) -> int:
-    """Import and say what was done; return 0, or 1 where the server refused."""
+def run_import(client: AdminClient, request: dict[str, Any], found: ImportChanges) -> int:
+    """Import and print the result; return 0, or 1 if the server rejected it."""
     try:
-        with tables.progress(f"importing {session.what(request)}"):
+        with tables.progress(f"importing {session.count_flags(request)}"):
             client.import_(request)
     except KeyboardInterrupt:
         print(f"flagsvc import: stopped: {UNCLEAR}", file=sys.stderr)
         raise
-    except CannotAskError as error:
-        if error.kind in session.REFUSED:
+    except AdminApiError as error:
+        if error.kind in session.REJECTIONS:
             print(f"flagsvc import: nothing was imported: {error}", file=sys.stderr)
             return 1
         if error.kind in ("unclear", "server"):
-            raise CannotAskError(error.kind, f"{error}; {UNCLEAR}", status=error.status) from None
+            raise AdminApiError(error.kind, f"{error}; {UNCLEAR}", status=error.status) from None
         raise
-    print(f"imported: {counted(found)}")
+    print(f"imported: {format_counts(found)}")
     return 0

@@ -1,4 +1,4 @@
-"""Argument parsing with one clear message for bad usage, which names the nearest flag and never repeats a value."""
+"""Parses arguments. Wrong usage gives one message, which names the nearest flag and never repeats a value."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any, NoReturn
 
 from flagsvc.cli.commands import BY_NAME, COMMANDS, Command
 from flagsvc.core.errors import FlagsvcError
-from flagsvc.settings.parse import nearest, printable
+from flagsvc.settings.kinds import nearest, printable
 from flagsvc.settings.render import ROW
 from flagsvc.settings.table import MOST_USED
 
-SHORT = (*MOST_USED, "database", "seed")
-"""The options of both programs that the short help tells."""
+SHORT_HELP_OPTIONS = (*MOST_USED, "database", "seed")
+"""The options of both programs in the short help."""
 
-WORDING = (
+MESSAGES = (
     (r"^argument (--?[\w-]+)[^:]*: expected .*arguments?$", r"`\1` needs a value"),
     (r"^argument (--?[\w-]+)[^:]*: ", r"`\1`: "),
     (r"^the following arguments are required: (.*)$", r"missing: \1"),
 )
-"""The standard library's complaints and how they read here."""
+"""Patterns of the standard library's messages, and our wording."""
 
 
 class UsageError(FlagsvcError):
@@ -31,14 +31,14 @@ class UsageError(FlagsvcError):
 
 
 class OptionFormatter(HelpFormatter):
-    """Help in two columns that leave room for our longer flags."""
+    """Help in two columns, with room for our longer flags."""
 
     def __init__(self, prog: str, **given: Any) -> None:
         super().__init__(prog, **{"max_help_position": 34, **given})
 
 
 class ShortHelp(Action):
-    """Prints the short help and ends."""
+    """Prints the short help and exits."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, **given: Any) -> None:
         super().__init__(option_strings, SUPPRESS, **{**given, "default": SUPPRESS})
@@ -50,8 +50,8 @@ class ShortHelp(Action):
 
 
 def is_used_most(action: Action) -> bool:
-    """Return whether an argument is in the short help: a command's own always is, an option of the programs if in SHORT."""
-    return getattr(action, ROW, SHORT[0]) in SHORT
+    """Return whether the short help shows an argument: always one of the command itself, an option only if listed."""
+    return getattr(action, ROW, SHORT_HELP_OPTIONS[0]) in SHORT_HELP_OPTIONS
 
 
 class CommandParser(ArgumentParser):
@@ -68,36 +68,36 @@ class CommandParser(ArgumentParser):
         return super().format_help()
 
     def format_short_help(self) -> str:
-        """Return the help without the options that are rarely used, and without what else there is to say."""
+        """Return the help without rarely used options, and without the epilog."""
         self._shorten_usage()
         formatter = self._get_formatter()
         formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
         formatter.add_text((self.description or "").partition("\n\n")[0])
-        shown = [action for action in self._actions if is_used_most(action)]
+        most_used = [action for action in self._actions if is_used_most(action)]
         formatter.start_section("arguments")
-        formatter.add_arguments([action for action in shown if not action.option_strings])
+        formatter.add_arguments([action for action in most_used if not action.option_strings])
         formatter.end_section()
         formatter.start_section("options")
-        formatter.add_arguments([action for action in shown if action.option_strings])
+        formatter.add_arguments([action for action in most_used if action.option_strings])
         formatter.end_section()
-        if len(shown) < len(self._actions):
+        if len(most_used) < len(self._actions):
             formatter.add_text(f"{self.prog} --help shows all options.")
         return formatter.format_help()
 
     def _shorten_usage(self) -> None:
-        """Name the positional arguments alone in the usage line."""
+        """Show only the positional arguments in the usage line."""
         positional = [str(action.metavar or action.dest) for action in self._get_positional_actions()]
         self.usage = " ".join(["%(prog)s", *positional, "[options]"])
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Return the parsed arguments; raise `UsageError` for one that is not known."""
+        """Return the parsed arguments; raise `UsageError` for an unknown one."""
         parsed, unknown = self.parse_known_args(args, namespace)
         if unknown:
             self.error(self._unknown(unknown))
         return parsed
 
     def _unknown(self, unknown: Sequence[str]) -> str:
-        """Return what is wrong with arguments nobody takes; a value may be a secret and is not repeated."""
+        """Return the message about unknown arguments; it does not repeat a value, which may be a secret."""
         flag = next((item.partition("=")[0] for item in unknown if item.startswith("-")), "")
         if not flag:
             return "unexpected argument: every option starts with --"
@@ -106,13 +106,13 @@ class CommandParser(ArgumentParser):
         )
 
     def error(self, message: str) -> NoReturn:
-        """Raise `UsageError` with the message in the words of this project."""
-        for pattern, ours in WORDING:
+        """Raise `UsageError` with the message in our wording."""
+        for pattern, ours in MESSAGES:
             message = re.sub(pattern, ours, message)
         raise UsageError(message)
 
 
-def overview() -> str:
+def format_overview() -> str:
     """Return the help of `flagsvc` itself."""
     width = max(len(command.name) for command in COMMANDS)
     lines = [f"  {command.name:{width}}  {command.summary}" for command in COMMANDS]
@@ -131,16 +131,16 @@ def overview() -> str:
     )
 
 
-def command_named(word: str) -> Command:
-    """Return the row of a command; raise `UsageError` with the nearest one where there is none."""
+def find_command(word: str) -> Command:
+    """Return a command by its name; raise `UsageError` with the nearest name for an unknown one."""
     if word not in BY_NAME:
         hint = nearest(word, list(BY_NAME)) or f"the commands are {', '.join(BY_NAME)}"
         raise UsageError(f"unknown command `{printable(word)}`; {hint}")
     return BY_NAME[word]
 
 
-def opened(command: Command) -> tuple[ModuleType, CommandParser]:
-    """Import the module of a command; return it with the parser of its arguments."""
+def open_command(command: Command) -> tuple[ModuleType, CommandParser]:
+    """Import the module of a command; return it and the parser of its arguments."""
     module = import_module(command.module)
     parser = CommandParser(prog=f"flagsvc {command.name}", description=module.__doc__)
     module.add_arguments(parser)
@@ -148,5 +148,5 @@ def opened(command: Command) -> tuple[ModuleType, CommandParser]:
 
 
 def add_config_argument(parser: ArgumentParser) -> None:
-    """Add `--config FILE`, which the commands that need a configuration share."""
+    """Add `--config FILE`, for all commands with a configuration."""
     parser.add_argument("--config", metavar="FILE", help="TOML file with the options' names [FLAGSVC_CONFIG]")

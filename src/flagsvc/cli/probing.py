@@ -1,4 +1,4 @@
-"""One question to a proxy on this machine: over TCP or a Unix socket, over TLS or not. What is not needed is not imported."""
+"""Probes a program on this machine, over TCP or a Unix socket, with or without TLS. Imports are as few as possible."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class ProbeTarget(NamedTuple):
-    """Where a proxy answers. `host` is a name, an address or `unix:/path`, whose `port` means nothing.
+    """The address of a program. `host` is a name, an IP address, or `unix:/path`, which ignores `port`.
 
-    `tls` tells that TLS is spoken there, `own` is the certificate to show where callers need one.
+    `tls` means that it speaks TLS; `own` is the client certificate, if callers need one.
     """
 
     host: str
@@ -27,23 +27,23 @@ class ProbeTarget(NamedTuple):
 
     @property
     def url(self) -> str:
-        """The address as a message names it."""
+        """The address for messages."""
         return url_at(self.host, self.port, self.path, tls=self.tls)
 
 
-def status_of(place: ProbeTarget, timeout: float) -> int:
-    """Return the status of the answer to a GET, each step of which takes `timeout` seconds at most. Raises as http.client does."""
+def probe_status(place: ProbeTarget, timeout: float) -> int:
+    """Return the status of a GET; each step of it takes at most `timeout` seconds. Raises like http.client."""
     from http.client import HTTPConnection
 
-    with contextlib.closing(opened(place, timeout)) as connected:
+    with contextlib.closing(open_connection(place, timeout)) as connected:
         connection = HTTPConnection("localhost", timeout=timeout)
         connection.sock = connected
         connection.request("GET", place.path, headers={"Connection": "close"})
         return connection.getresponse().status
 
 
-def opened(place: ProbeTarget, timeout: float) -> socket.socket:
-    """Return a connection. Raises OSError."""
+def open_connection(place: ProbeTarget, timeout: float) -> socket.socket:
+    """Open a connection. Raises OSError."""
     path = socket_path(place.host)
     with contextlib.ExitStack() as stack:
         if path is not None:
@@ -52,19 +52,19 @@ def opened(place: ProbeTarget, timeout: float) -> socket.socket:
             plain.connect(path)
         else:
             plain = stack.enter_context(socket.create_connection((place.host, place.port), timeout))
-        connected = secured(plain, place) if place.tls else plain
+        connected = start_tls(plain, place) if place.tls else plain
         stack.pop_all()
         return connected
 
 
-def secured(plain: socket.socket, place: ProbeTarget) -> socket.socket:
-    """Speak TLS over a connection. Nothing secret is said, so any certificate of the proxy's will do. Raises OSError."""
+def start_tls(plain: socket.socket, place: ProbeTarget) -> socket.socket:
+    """Start TLS on a connection. The probe sends no secret, so it accepts any certificate. Raises OSError."""
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     if place.own is not None:
-        with contextlib.suppress(ConfigurationError):  # then it is tried without
+        with contextlib.suppress(ConfigurationError):  # then the probe tries without a client certificate
             place.own.load(context)
     return context.wrap_socket(plain)

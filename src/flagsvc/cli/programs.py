@@ -1,4 +1,4 @@
-"""What commands share that look at either program: the flags of both, and the check of the flag server's database."""
+"""Shared by commands for both programs: the flags of both, and the check of the flag server's database."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Collection
 
 from flagsvc.cli.parser import UsageError
+from flagsvc.core.extras import require
 from flagsvc.settings.load import Resolved
 from flagsvc.settings.names import settable
+from flagsvc.settings.normalise import QUOTES, in_quotes
 from flagsvc.settings.option import FILE_NAME
 from flagsvc.settings.render import add_group, given_flags
-from flagsvc.settings.server_table import SERVER_OPTIONS
-from flagsvc.settings.settle import QUOTES, in_quotes
-from flagsvc.settings.table import OPTIONS
+from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 
-SERVERS_OWN = tuple(row for row in SERVER_OPTIONS if row.flag not in {option.flag for option in OPTIONS})
+SERVER_ONLY_OPTIONS = tuple(row for row in SERVER_OPTIONS if row.flag not in {option.flag for option in OPTIONS})
 """The options that only the flag server has."""
 
 
@@ -26,12 +26,12 @@ def add_server_argument(parser: ArgumentParser, names: Collection[str] | None = 
 
 
 def add_server_flags(parser: ArgumentParser, names: Collection[str] | None = None) -> None:
-    """Add the flags that only the flag server has in a group: of `names`, or all."""
-    add_group(parser, "with --server", [row for row in SERVERS_OWN if names is None or row.name in names])
+    """Add a group with the flags that only the flag server has: those of `names`, or all."""
+    add_group(parser, "with --server", [row for row in SERVER_ONLY_OPTIONS if names is None or row.name in names])
 
 
-def flags_of(args: Namespace) -> dict[str, str]:
-    """Return the flags that were given, by option name. Raises UsageError for one of the other program's."""
+def read_flags(args: Namespace) -> dict[str, str]:
+    """Return the given flags, by option name. Raises UsageError for a flag of the other program."""
     rows, way = (SERVER_OPTIONS, "leave out") if args.server else (OPTIONS, "add")
     given = given_flags(vars(args), (*OPTIONS, *SERVER_OPTIONS))
     known = set(settable(rows))
@@ -43,7 +43,11 @@ def flags_of(args: Namespace) -> dict[str, str]:
 
 
 def check_database(resolved: Resolved) -> None:
-    """Note a text that names no database; the library that knows is loaded only here."""
+    """Note a text that names no database; the library that knows is loaded only here.
+
+    Raises MissingExtraError where that library is not installed.
+    """
+    require("server")
     if "database" in resolved.problems:
         return
     from flagsvc.core.errors import DatabaseError

@@ -14,7 +14,8 @@ from functools import partial
 from flagsvc.cli.certificates import check_certificates
 from flagsvc.cli.extensions import check_extensions
 from flagsvc.cli.parser import add_config_argument
-from flagsvc.cli.starting import errors_as_json, warn
+from flagsvc.cli.startup import log_warnings, report_errors_as_json
+from flagsvc.cli.storage import check_storage
 from flagsvc.settings.load import Resolved, accepted, resolve
 from flagsvc.settings.render import add_options, given_flags
 
@@ -26,22 +27,23 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Load the options, warn of what is odd in them, serve until stopped, and return the exit code.
+    """Load the options, log warnings about them, serve until stopped, and return the exit code.
 
-    Raises `ConfigurationError` with every problem at once (behaviour: Drop-in).
+    Raises `ConfigurationError` with every problem at once (behaviour: Odd values).
     """
     read = partial(resolve, os.environ, args.config, given_flags(vars(args)))
     resolved = read()
-    with errors_as_json(bool(resolved.values["useJsonLogger"])):
+    with report_errors_as_json(bool(resolved.values["useJsonLogger"])):
         return _serve(resolved, read)
 
 
 def _serve(resolved: Resolved, read: Callable[[], Resolved]) -> int:
-    """Serve with what was found; `read` finds it again."""
-    if resolved.problems:  # else the files are loaded where they are used, and once
+    """Serve with the resolved options; `read` resolves them again."""
+    if resolved.problems:  # without problems the files are loaded once, where they are used
         check_extensions(resolved)
         check_certificates(resolved)
-    warn(resolved)
+        check_storage(resolved)
+    log_warnings(resolved)
     loaded = accepted(resolved)
     from flagsvc.process.reload import ConfigurationFiles
     from flagsvc.process.serve import serve

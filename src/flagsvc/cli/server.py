@@ -11,11 +11,11 @@ from argparse import ArgumentParser, Namespace
 
 from flagsvc.cli.parser import add_config_argument
 from flagsvc.cli.programs import check_database
-from flagsvc.cli.starting import errors_as_json, warn
+from flagsvc.cli.startup import log_warnings, report_errors_as_json
 from flagsvc.settings.load import Resolved
 from flagsvc.settings.render import add_options, given_flags
 from flagsvc.settings.server import accepted_server, resolve_server
-from flagsvc.settings.server_table import SERVER_OPTIONS
+from flagsvc.settings.table import SERVER_OPTIONS
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -25,19 +25,19 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Load the options, warn of what is odd in them, serve until stopped, and return the exit code.
+    """Load the options, log warnings about them, serve until stopped, and return the exit code.
 
     Raises `ConfigurationError` with every problem at once.
     """
     resolved = resolve_server(os.environ, args.config, given_flags(vars(args), SERVER_OPTIONS))
-    with errors_as_json(bool(resolved.values["useJsonLogger"])):
+    with report_errors_as_json(bool(resolved.values["useJsonLogger"])):
         return _serve(resolved)
 
 
 def _serve(resolved: Resolved) -> int:
     """Serve with the options that were found."""
     check_database(resolved)
-    warn(resolved)
+    log_warnings(resolved)
     loaded = accepted_server(resolved)
     from flagsvc.process.serve_flags import serve_flags
 

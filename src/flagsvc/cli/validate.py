@@ -1,7 +1,7 @@
 """Ask a flag server whether a file of flags can be imported into a project and environment; nothing is changed.
 
-Beside the server's own validation everything is checked that its import would refuse: a flagsvc server tries the import and
-takes it back, and for another server of the family the checks run here, on what its admin API tells.
+Besides the server's own validation, the command checks everything that the import would reject: a flagsvc server tries the
+import and rolls it back; for another server of the family the checks run here, with data from its admin API.
 
 FILE is a data set, such as `flagsvc export` writes, or a whole request with `project`, `environment` and `data`; JSON or
 YAML, - for standard input. What --project and --environment say wins over the file.
@@ -14,7 +14,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from flagsvc.cli.batch import session, tables
-from flagsvc.cli.batch.checking import Findings, findings, show
+from flagsvc.cli.batch.checking import Findings, check_import, show
 from flagsvc.cli.batch.target import NOTES
 
 EPILOG = f"""\
@@ -32,21 +32,21 @@ exit code: 0 it can be imported, perhaps with warnings; 1 it cannot (errors, mis
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Put the arguments of the command on its parser."""
+    """Add the arguments of the command."""
     session.add_file_arguments(parser, EPILOG)
     parser.add_argument("--json", action="store_true", help="print the result, or the error, as JSON")
 
 
 def run(args: Namespace) -> int:
-    """Ask the server, show what it says, and return 0, 1 or 2."""
-    return session.guarded("validate", lambda: validate(args), as_json=args.json)
+    """Validate, show the result, and return 0, 1 or 2."""
+    return session.run_command("validate", lambda: validate(args), as_json=args.json)
 
 
 def validate(args: Namespace) -> int:
-    """Ask and show; raises CannotAskError and ConfigurationError where there was no asking."""
-    file, request = session.request_of(args)
-    with session.connected(args, "validate") as client, tables.progress("asking the server"):
-        found = findings(client, file, request)
+    """Validate and show the result; raises AdminApiError and ConfigurationError."""
+    file, request = session.read_request(args)
+    with session.connect(args, "validate") as client, tables.progress("asking the server"):
+        found = check_import(client, file, request)
     if args.json:
         print(json.dumps(found.as_json, indent=2))
         return int(found.refused)
@@ -56,10 +56,10 @@ def validate(args: Namespace) -> int:
 
 
 def verdict(found: Findings, request: dict[str, Any], server: str) -> str:
-    """Return the result of a validation in one line."""
+    """Return the one-line result of a validation."""
     errors = len(found.lists["errors"]) + len(found.problems)
-    counts = [tables.number(errors, "error"), tables.number(len(found.lists["warnings"]), "warning")]
+    counts = [tables.format_count(errors, "error"), tables.format_count(len(found.lists["warnings"]), "warning")]
     missing = sum(len(item["affectedItems"]) for item in found.lists["permissions"])
-    counts += [tables.number(missing, "missing permission")] if missing else []
+    counts += [tables.format_count(missing, "missing permission")] if missing else []
     word = "cannot be imported" if found.refused else "can be imported"
-    return f"{session.what(request)} {word} into {session.where(request, server)}: {', '.join(counts)}"
+    return f"{session.count_flags(request)} {word} into {session.describe_target(request, server)}: {', '.join(counts)}"

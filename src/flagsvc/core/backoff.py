@@ -1,6 +1,6 @@
 """How long to wait before the next request to an upstream that failed. Pure: the caller passes the random number.
 
-Implements behaviour: Towards the upstream server (failures back off, capped, jittered, Retry-After obeyed).
+Failures back off with a cap and jitter, and `Retry-After` is obeyed (behaviour: Failures).
 """
 
 from __future__ import annotations

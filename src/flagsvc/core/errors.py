@@ -2,6 +2,7 @@
 
 FlagsvcError
 ├── ConfigurationError   the options are wrong; carries every problem at once (exit code 2)
+├── MissingExtraError    a package is not installed that a command needs; names the command that installs it (exit code 2)
 ├── ExtensionError       a file of custom strategies or enrichers cannot be used
 ├── DocumentError        a configuration document as a whole is not of the right shape
 ├── UpstreamError        the upstream server did not give a usable answer
@@ -26,6 +27,10 @@ class ConfigurationError(FlagsvcError):
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(self.problems))
+
+
+class MissingExtraError(FlagsvcError):
+    """A command needs packages of an extra that is not installed. The message names the command that installs it."""
 
 
 class ExtensionError(FlagsvcError):
@@ -64,7 +69,7 @@ class DatabaseError(FlagsvcError):
 
 
 class SeedError(FlagsvcError):
-    """A seed file cannot be read. `problems` holds one line for each, with its path (import validation: seed file)."""
+    """A seed file cannot be read. `problems` holds one line for each, with its path (import validation 0.3)."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)

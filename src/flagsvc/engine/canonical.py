@@ -1,4 +1,4 @@
-"""What must be equal for two answers to be equal, as bytes (behaviour: Evaluation endpoints, ETag).
+"""What must be equal for two answers to be equal, as bytes (behaviour: Caching).
 
 Of a context only what the configuration reads counts; of the time only between which of its dates it stands. Where an answer hangs
 on a random draw, or on a custom strategy that may change its mind, there are no such bytes.

@@ -1,4 +1,4 @@
-"""Pre-encoded JSON of one toggle in one outcome (specification: Toggle, Variant).
+"""Pre-encoded JSON of one toggle in one outcome (specification: Toggle; Variant).
 
 Every fragment begins with the comma that separates it from the one before; the writer of the answer drops the first.
 """

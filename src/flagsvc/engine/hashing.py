@@ -160,5 +160,5 @@ class Prefix:
         return hashed(identifier, self.state, self.rest, self.size)
 
     def bucket(self, identifier: Identifier, total: i64) -> i64:
-        """Return the identifier's bucket, 1 to `total` (behaviour: Evaluation, Hash)."""
+        """Return the identifier's bucket, 1 to `total` (behaviour: Hash)."""
         return self.hash(identifier) % total + 1

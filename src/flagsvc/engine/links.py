@@ -1,4 +1,4 @@
-"""Dependencies between toggles, resolved for one snapshot (behaviour: Evaluation, Dependencies).
+"""Dependencies between toggles, resolved for one snapshot (behaviour: Dependencies).
 
 A toggle that has parents or children is a copy of the shared one, so that nothing of one snapshot is written into another's.
 """
@@ -75,7 +75,7 @@ class Links:
 
 
 def accepts(spec: DependencySpec, outcome: ToggleOutcome) -> bool:
-    """Return whether an outcome of the parent satisfies the dependency (behaviour: Evaluation, Dependencies)."""
+    """Return whether an outcome of the parent satisfies the dependency (behaviour: Dependencies)."""
     if not spec.enabled:
         return not outcome.enabled
     if not spec.variants:

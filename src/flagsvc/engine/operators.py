@@ -1,12 +1,13 @@
-"""The operators of constraints, one row each: how a constraint becomes a predicate (behaviour: Evaluation, List constraints).
+"""The operators of constraints, one row each: how a constraint becomes a predicate (behaviour: List constraints).
 
-A constraint of an operator that has no row holds for nobody, inverted or not.
+The flag server reads the same rows: which operators there are, and what values each takes. A constraint of an operator that
+has no row never holds, inverted or not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from flagsvc.engine.context import FIELDS, PROPERTY
 from flagsvc.engine.model import ConstraintSpec
@@ -43,32 +44,32 @@ def constant(outcome: bool, reason: str) -> Predicate:
     return Always() if outcome else Never(reason)
 
 
-def compile_in(spec: ConstraintSpec) -> Predicate:
+def compile_in(spec: ConstraintSpec, accepts: int) -> Predicate:
     """IN: the field is one of the values."""
     return InList(kind_of(spec.field), spec.field, spec.inverted, spec.unique())
 
 
-def compile_not_in(spec: ConstraintSpec) -> Predicate:
+def compile_not_in(spec: ConstraintSpec, accepts: int) -> Predicate:
     """NOT_IN: the field is none of the values."""
     return InList(kind_of(spec.field), spec.field, not spec.inverted, spec.unique())
 
 
-def compile_starts_with(spec: ConstraintSpec) -> Predicate:
+def compile_starts_with(spec: ConstraintSpec, accepts: int) -> Predicate:
     """STR_STARTS_WITH."""
     return StartsWith(kind_of(spec.field), spec.field, spec.inverted, spec.values, spec.insensitive)
 
 
-def compile_ends_with(spec: ConstraintSpec) -> Predicate:
+def compile_ends_with(spec: ConstraintSpec, accepts: int) -> Predicate:
     """STR_ENDS_WITH."""
     return EndsWith(kind_of(spec.field), spec.field, spec.inverted, spec.values, spec.insensitive)
 
 
-def compile_contains(spec: ConstraintSpec) -> Predicate:
+def compile_contains(spec: ConstraintSpec, accepts: int) -> Predicate:
     """STR_CONTAINS."""
     return Contains(kind_of(spec.field), spec.field, spec.inverted, spec.values, spec.insensitive)
 
 
-def compile_regex_match(spec: ConstraintSpec) -> Predicate:
+def compile_regex_match(spec: ConstraintSpec, accepts: int) -> Predicate:
     """REGEX: a pattern that is no text or does not compile is false, and inverted true."""
     if not isinstance(spec.value, str) or spec.value == MISSING:
         return constant(spec.inverted, "no regular expression is given")
@@ -78,7 +79,7 @@ def compile_regex_match(spec: ConstraintSpec) -> Predicate:
     return Matches(kind_of(spec.field), spec.field, spec.inverted, pattern, spec.value)
 
 
-def compile_network(spec: ConstraintSpec) -> Predicate:
+def compile_network(spec: ConstraintSpec, accepts: int) -> Predicate:
     """IN_CIDR: values that are no network are passed over."""
     return InNetwork(kind_of(spec.field), spec.field, spec.inverted, spec.values, spec.cidrs())
 
@@ -136,42 +137,58 @@ def date_value(spec: ConstraintSpec) -> float | None:
     return jsdate.parse(text_value(spec))
 
 
-OPERATORS: Final[dict[str, Callable[[ConstraintSpec], Predicate]]] = {
-    "IN": compile_in,
-    "NOT_IN": compile_not_in,
-    "STR_STARTS_WITH": compile_starts_with,
-    "STR_ENDS_WITH": compile_ends_with,
-    "STR_CONTAINS": compile_contains,
-    "REGEX": compile_regex_match,
-    "IN_CIDR": compile_network,
-}
-"""Operator → how it is compiled."""
+TEXTS: Final = "texts"
+NETWORKS: Final = "networks"
+NUMBER: Final = "number"
+DATE: Final = "date"
+VERSION: Final = "version"
+PATTERN: Final = "pattern"
 
-COMPARISONS: Final[dict[str, tuple[Callable[[ConstraintSpec, int], Predicate], int]]] = {
-    "NUM_EQ": (compile_number, EQUAL),
-    "NUM_GT": (compile_number, GREATER),
-    "NUM_GTE": (compile_number, GREATER | EQUAL),
-    "NUM_LT": (compile_number, LESS),
-    "NUM_LTE": (compile_number, LESS | EQUAL),
-    "SEMVER_EQ": (compile_version, EQUAL),
-    "SEMVER_GT": (compile_version, GREATER),
-    "SEMVER_GTE": (compile_version, GREATER | EQUAL),
-    "SEMVER_LT": (compile_version, LESS),
-    "SEMVER_LTE": (compile_version, LESS | EQUAL),
-    "DATE_AFTER": (compile_moment, GREATER),
-    "DATE_BEFORE": (compile_moment, LESS),
+LISTS: Final = (TEXTS, NETWORKS)
+"""What an operator takes that compares with several `values`; every other one compares with a single `value`."""
+
+
+class Operator(NamedTuple):
+    """What values an operator takes, how its constraint is compiled, and for one that orders the results that satisfy it.
+
+    One that is `ours` is not in version 8.2.0 of the real server: the flag server takes it, and no refusal names it.
+    """
+
+    takes: str
+    build: Callable[[ConstraintSpec, int], Predicate]
+    accepts: int = 0
+    ours: bool = False
+
+
+OPERATORS: Final[dict[str, Operator]] = {
+    "NOT_IN": Operator(TEXTS, compile_not_in),
+    "IN": Operator(TEXTS, compile_in),
+    "STR_ENDS_WITH": Operator(TEXTS, compile_ends_with),
+    "STR_STARTS_WITH": Operator(TEXTS, compile_starts_with),
+    "STR_CONTAINS": Operator(TEXTS, compile_contains),
+    "NUM_EQ": Operator(NUMBER, compile_number, EQUAL),
+    "NUM_GT": Operator(NUMBER, compile_number, GREATER),
+    "NUM_GTE": Operator(NUMBER, compile_number, GREATER | EQUAL),
+    "NUM_LT": Operator(NUMBER, compile_number, LESS),
+    "NUM_LTE": Operator(NUMBER, compile_number, LESS | EQUAL),
+    "DATE_AFTER": Operator(DATE, compile_moment, GREATER),
+    "DATE_BEFORE": Operator(DATE, compile_moment, LESS),
+    "SEMVER_EQ": Operator(VERSION, compile_version, EQUAL),
+    "SEMVER_GT": Operator(VERSION, compile_version, GREATER),
+    "SEMVER_LT": Operator(VERSION, compile_version, LESS),
+    "SEMVER_GTE": Operator(VERSION, compile_version, GREATER | EQUAL),
+    "SEMVER_LTE": Operator(VERSION, compile_version, LESS | EQUAL),
+    "REGEX": Operator(PATTERN, compile_regex_match),
+    "IN_CIDR": Operator(NETWORKS, compile_network, ours=True),
 }
-"""Operator that orders → how it is compiled, and the results that satisfy it."""
+"""The operators by name, in the order in which the flag server names them (import validation 2)."""
 
 
 def compile_constraint(spec: ConstraintSpec | None) -> Predicate:
-    """Return the predicate of one constraint; one that is null holds for nobody."""
+    """Return the predicate of one constraint; one that is null never holds."""
     if spec is None:
         return Never("a constraint that is null")
-    plain = OPERATORS.get(spec.operator)
-    if plain is not None:
-        return plain(spec)
-    ordering = COMPARISONS.get(spec.operator)
-    if ordering is not None:
-        return ordering[0](spec, ordering[1])
-    return Never(f"unknown operator `{spec.operator}`")
+    operator = OPERATORS.get(spec.operator)
+    if operator is None:
+        return Never(f"unknown operator `{spec.operator}`")
+    return operator.build(spec, operator.accepts)

@@ -1,4 +1,4 @@
-"""From a decoded JSON document to the model (behaviour: Evaluation; Towards the upstream server).
+"""From a decoded JSON document to the model (behaviour: Evaluation; Documents that are not accepted).
 
 What is malformed is a DocumentError that names the spot: it costs the feature or the segment it is in, and no other. What is null
 counts as absent.

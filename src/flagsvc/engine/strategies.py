@@ -1,4 +1,4 @@
-"""Activation strategies: the built-in ones as rows of a table, and custom ones (specification: customStrategies).
+"""Activation strategies: the built-in ones as rows of a table, and custom ones (specification: Options).
 
 A strategy is on for a run when all its conditions hold and its own rule admits the run. A rule never raises.
 """
@@ -283,7 +283,7 @@ def own_field_rollout(spec: StrategySpec, options: StrategyOptions, kind: int, f
 
 
 def compile_flexible(spec: StrategySpec, options: StrategyOptions) -> CompiledStrategy:
-    """flexibleRollout: `rollout` percent of `stickiness` within `groupId` (behaviour: Default stickiness)."""
+    """flexibleRollout: `rollout` percent of `stickiness` within `groupId` (behaviour: Stickiness)."""
     share = percentage(spec.parameters.get("rollout"))
     stickiness = spec.parameters.get("stickiness") or "default"
     prefix = Prefix(spec.parameters.get("groupId") or "", STRATEGY_SEED, options.utf8)

@@ -41,10 +41,10 @@ class Contract(ABC):
             call.read(self.headers)
         except Exception as error:  # the last resort: every request gets an answer
             return self.fail(call, error)
-        return self.judge(call)
+        return self.check_head(call)
 
     @abstractmethod
-    def judge(self, call: Call) -> Call | Response:
+    def check_head(self, call: Call) -> Call | Response:
         """Do what `admit` does for a call that holds its headers already, their size included.
 
         A call that is returned names in `limit` how much of its body is wanted.

@@ -1,4 +1,4 @@
-"""Entity tags: two answers with the same tag are the same answer (behaviour: Evaluation endpoints). Compiled."""
+"""Entity tags: two answers with the same tag are the same answer (behaviour: Caching). Compiled."""
 
 from __future__ import annotations
 

@@ -1,20 +1,17 @@
-"""What a body may be: its media type, charset and content coding (behaviour: Order of checks, 415)."""
+"""From the bytes of a body to its text, for both programs: content codings and charsets."""
 
 from __future__ import annotations
 
 import zlib
 from typing import NamedTuple
 
-from flagsvc.http.limits import BODY
-from flagsvc.http.messages import Refused
-
 JSON = "application/json"
 UTF8 = "utf-8"
 UTF16 = "utf-16"
-CHARSETS = {"utf-8": UTF8, "utf8": UTF8, "utf-16": UTF16, "utf-16le": "utf-16-le", "utf-16be": "utf-16-be"}
-"""Charset label → codec. Like the reference's, the body of any other charset is refused."""
-
-WINDOW = {"": 0, "identity": 0, "gzip": 31, "x-gzip": 31, "deflate": 15}
+CHARSETS = {"utf-8": UTF8, "utf-16": UTF16, "utf-16le": "utf-16-le", "utf-16be": "utf-16-be"}
+"""Charset label → codec."""
+GZIP = 31
+WINDOWS = {"identity": 0, "gzip": GZIP, "deflate": 15}
 """Content coding → zlib's window bits with the format's wrapper; 0 is no coding."""
 
 
@@ -28,55 +25,38 @@ class Media(NamedTuple):
 PLAIN = Media(0, UTF8)
 
 
-def media(content_type: bytes | None, content_encoding: bytes | None) -> Media:
-    """Return how to read a body with these headers; raises Refused (415). A missing Content-Type is read as JSON."""
-    coding = (content_encoding or b"").decode("latin-1").strip().lower()
-    window = WINDOW.get(coding)
-    if window is None:
-        raise Refused(415, f"the content coding `{coding[:100]}` is not known, only gzip and deflate are", [])
-    return Media(window, charset(content_type.decode("latin-1"))) if content_type else Media(window, UTF8)
+class BodyTooLargeError(Exception):
+    """A body has more bytes than it may have."""
 
 
-def charset(content_type: str) -> str:
-    """Return the codec that a Content-Type asks for; raises Refused (415) for any other media type or charset."""
-    name, *parameters = content_type.split(";")
-    if name.strip().lower() not in ("", JSON):
-        raise Refused(415, f"the media type `{name.strip()[:100]}` is not read, only {JSON} is", [])
-    for parameter in parameters:
-        key, _, value = parameter.partition("=")
-        label = value.strip().strip('"')
-        if key.strip().lower() == "charset" and label:
-            return codec(label)
-    return UTF8
+class CodingError(Exception):
+    """A body is not of its content coding; the message is zlib's, empty where it ends too early or something follows its end."""
 
 
-def codec(label: str) -> str:
-    """Return the codec of a charset label; raises Refused (415) for one that is not known."""
-    found = CHARSETS.get(label.lower())
-    if found is None:
-        raise Refused(415, f"the charset `{label[:100]}` is not known, only utf-8 and utf-16 are", [])
-    return found
+def unpack(body: bytes, window: int, limit: int, *, members: bool = False) -> bytes:
+    """Return the body without its content coding. Raises BodyTooLargeError over `limit` bytes, CodingError where it is damaged.
 
-
-def unpack(body: bytes, window: int, limit: int) -> bytes:
-    """Return the body without its content coding; raises Refused: 413 over `limit` bytes, 400 where it is damaged."""
+    With `members` a gzip body may have several members, and what follows the end of another coding does not count.
+    """
     if not window:
         return body
-    reader = zlib.decompressobj(window)
-    try:
-        text = reader.decompress(body, limit + 1)
-    except zlib.error:
-        raise Refused(400, "the body is not of the content coding it claims", []) from None
-    if len(text) > limit:
-        raise too_large(limit)
-    if not reader.eof or reader.unused_data:
-        raise Refused(400, "the body is not of the content coding it claims", [])
-    return text
-
-
-def too_large(limit: int) -> Refused:
-    """Return the 413 for a body over `limit` bytes."""
-    return Refused(413, f"the body is larger than {limit} bytes", [], BODY)
+    parts: list[bytes] = []
+    room = limit
+    while True:
+        reader = zlib.decompressobj(window)
+        try:
+            part = reader.decompress(body, room + 1)
+        except zlib.error as error:
+            raise CodingError(str(error)) from None
+        room -= len(part)
+        if room < 0:
+            raise BodyTooLargeError
+        parts.append(part)
+        body = reader.unused_data
+        if not reader.eof or (body and not members):
+            raise CodingError
+        if not body or window != GZIP:
+            return b"".join(parts)
 
 
 def to_text(body: bytes, codec: str) -> str:

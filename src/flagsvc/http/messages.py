@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
+from mypy_extensions import mypyc_attr
+
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 """Header fields in order; names are lower case."""
 
@@ -14,6 +16,11 @@ GET: Final = b"GET"
 HEAD: Final = b"HEAD"
 POST: Final = b"POST"
 OPTIONS: Final = b"OPTIONS"
+
+JSON: Final = b"application/json; charset=utf-8"
+TEXT: Final = b"text/plain; charset=utf-8"
+HTML: Final = b"text/html; charset=utf-8"
+"""Content types of answers."""
 
 
 class Request:
@@ -64,8 +71,9 @@ class Response:
         return self.fixed + self.own
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Refused(Exception):  # noqa: N818  (what the caller sent is at fault, not the program)
-    """The answer is an error with this status (behaviour: Order of checks).
+    """The answer is an error with this status (behaviour: Statuses and bodies).
 
     `problems` are pairs of a JSON pointer (`/body/toggles/0`) and the rule that the value there breaks; empty if the request
     as a whole is wrong. `limit` is the limit that was reached, one of `limits.LIMITS`, or empty. `retry` is the seconds until

@@ -1,4 +1,4 @@
-"""Whose address the caller has (specification: trustProxy; behaviour: Evaluation endpoints, remoteAddress).
+"""Whose address the caller has (specification: Options; behaviour: Remote address).
 
 The chain is the peer, then X-Forwarded-For from right to left. The walk continues while the present entry is trusted. An entry that
 is not an address ends the walk and is not used. IPv4 mapped in IPv6 counts as IPv4. A port after an address is ignored.

@@ -1,11 +1,11 @@
-"""The limits for connections of one process, from the options and the limits of the system (docs/decisions/0032)."""
+"""The limits for connections of one process, from the options and the limits of the system (decision 0032)."""
 
 from __future__ import annotations
 
 import resource
 
 from flagsvc.core.log import Logger
-from flagsvc.http.server import Limits
+from flagsvc.http.server import ConnectionLimits
 from flagsvc.process.memory import default_request_memory
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.server import ServerOptions
@@ -16,7 +16,7 @@ MIN_CONNECTIONS = 16
 """The least number of connections that are taken, even if there are fewer file descriptors."""
 
 
-def make_connection_limits(options: ProxyOptions | ServerOptions, log: Logger) -> Limits:
+def make_connection_limits(options: ProxyOptions | ServerOptions, log: Logger) -> ConnectionLimits:
     """Return the limits for connections. Logs a warning if the system allows fewer connections than the options."""
     most = available_connections(options.max_connections)
     if most < options.max_connections:
@@ -38,11 +38,11 @@ def make_connection_limits(options: ProxyOptions | ServerOptions, log: Logger) -
             bytes=memory,
             largest=largest,
         )
-    return Limits(
+    return ConnectionLimits(
         keep_alive_s=options.keep_alive_timeout,
-        header_s=options.header_timeout,
+        head_s=options.header_timeout,
         body_s=options.body_timeout,
-        stall_s=options.write_timeout,
+        write_s=options.write_timeout,
         connections=most,
         memory=memory,
     )

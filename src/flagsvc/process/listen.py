@@ -40,7 +40,7 @@ KEEP_SOCKET_FILE: dict[str, Any] = {"cleanup_socket": False} if sys.version_info
 
 
 def listen(host: str | None, port: int, *, shared: bool = False, mode: str = DEFAULT_MODE) -> list[socket.socket]:
-    """Return listening sockets for `host` and `port` (behaviour: Drop-in, FLAGSVC_HOST).
+    """Return listening sockets for `host` and `port` (behaviour: Further options).
 
     No host, or an empty one, means all addresses: IPv6 together with IPv4, or only IPv4 if IPv6 is off. A name is resolved, and
     there is a socket for each of its addresses. `unix:/path` is a Unix socket, whose file has `mode` and is removed when the socket
@@ -142,7 +142,7 @@ def listen_in_groups(host: str | None, port: int, count: int, *, mode: str = DEF
     """Return one group of listening sockets for each of `count` processes. Raises ListenError.
 
     There is only one group for all if the system does not distribute connections over several sockets, and for a Unix socket
-    (docs/decisions/0023-workers.md).
+    (decision 0023).
     """
     # Unlike shared sockets, this one fails if another process of this user listens on the port.
     alone = listen(host, port, mode=mode)

@@ -16,7 +16,7 @@ from typing import Any, Self
 from flagsvc.core.errors import ListenError
 from flagsvc.core.notices import Notice
 from flagsvc.core.version import version_text
-from flagsvc.http.server import Limits, front
+from flagsvc.http.server import ConnectionFactory, ConnectionLimits
 from flagsvc.process.listen import describe_scope, listen, listen_url, serve_socket
 from flagsvc.proxy.api.service import Service
 from flagsvc.settings.network import split_address
@@ -53,7 +53,9 @@ class OperatorsServer:
         host, port = split_address(address)
         self._sockets = listen(host, port, mode=mode)
         self._state = Connections()
-        self._make_protocol = front(get_service, Limits(keep_alive_s=keep_alive_s, connections=MAX_CONNECTIONS))
+        self._make_protocol = ConnectionFactory(
+            get_service, ConnectionLimits(keep_alive_s=keep_alive_s, connections=MAX_CONNECTIONS)
+        )
         self._servers: list[asyncio.Server] = []
         self._date_task: asyncio.Task[None] | None = None
         self.line = f"flagsvc admin on {listen_url(self._sockets, host, '')}{describe_scope(self._sockets, host)}"

@@ -1,4 +1,4 @@
-"""`flagsvc proxy`: the proxy as a process of its own, under uvicorn (specification: Configuration, PORT; behaviour: Drop-in).
+"""`flagsvc proxy`: the proxy as a process of its own, under uvicorn (specification: Options; behaviour: Drop-in).
 
 It prints one line when it listens, one when it is ready and one when it stops. SIGTERM and SIGINT start an orderly shutdown.
 After SIGTERM, readiness fails and requests are answered for a while longer. Then it takes no new connections, finishes open
@@ -11,7 +11,7 @@ from __future__ import annotations
 from random import random
 
 from flagsvc.core.notices import make_notice_printer
-from flagsvc.http.server import front
+from flagsvc.http.server import ConnectionFactory
 from flagsvc.process.limits import make_connection_limits
 from flagsvc.process.listen import describe_scope, listen, listen_url
 from flagsvc.process.operators import listening_notices, make_operators_server
@@ -41,7 +41,7 @@ def serve(options: ProxyOptions, files: ConfigurationFiles | None = None) -> int
     operators_server = make_operators_server(options, lambda: app.operators, sockets)
     path = f"{options.proxy_base_path}/proxy"
     address = listen_url(sockets, options.host, path, tls=tls is not None) + describe_scope(sockets, options.host)
-    protocol = front(lambda: app.service, make_connection_limits(options, app.log))
+    protocol = ConnectionFactory(lambda: app.service, make_connection_limits(options, app.log))
 
     def drain() -> None:
         app.drain()

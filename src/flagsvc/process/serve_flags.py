@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from flagsvc.core.notices import Notice, make_notice_printer
 from flagsvc.core.version import version_text
-from flagsvc.http.server import front
+from flagsvc.http.server import ConnectionFactory
 from flagsvc.process.limits import make_connection_limits
 from flagsvc.process.listen import describe_scope, listen, listen_url
 from flagsvc.process.process import UvicornServer, run_process, server_config
@@ -32,7 +32,7 @@ def serve_flags(options: ServerOptions) -> int:
     server = create_flag_server(options, address)
     tls = make_tls(options, server.log)
     print_notice = make_notice_printer(as_json=options.use_json_logger)
-    protocol = front(lambda: server.contract, make_connection_limits(options, server.log))
+    protocol = ConnectionFactory(lambda: server.contract, make_connection_limits(options, server.log))
 
     def drain() -> None:
         server.drain()

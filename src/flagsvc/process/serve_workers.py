@@ -1,4 +1,4 @@
-"""`flagsvc proxy --workers N`: the parent of N processes that answer on one port (behaviour: Drop-in).
+"""`flagsvc proxy --workers N`: the parent of N processes that answer on one port (behaviour: Further options).
 
 The parent polls, stores, registers and sends usage metrics for all workers. It holds the listening sockets and takes no connection.
 It prints the same lines as a single process, and shuts down in the same order: readiness fails in all workers, which answer for

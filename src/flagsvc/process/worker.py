@@ -22,7 +22,7 @@ from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import FlagsvcError
 from flagsvc.core.log import Secrets
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.http.server import Front, front
+from flagsvc.http.server import ConnectionFactory
 from flagsvc.http.server.asgi import AsgiApp
 from flagsvc.process.garbage import freeze_survivors
 from flagsvc.process.limits import make_connection_limits
@@ -113,7 +113,7 @@ class Worker:
         self.tls = make_tls(setup.options, setup.log, setup.options.watch_interval)
         if self.tls is not None:
             setup.loops["tls"] = self.tls
-        self.front = front(lambda: self.service, make_connection_limits(setup.options, setup.log))
+        self.front = ConnectionFactory(lambda: self.service, make_connection_limits(setup.options, setup.log))
         self.server = make_server(setup.options, self.service, self.front, self.tls)
         self.groups = [[socket.socket(fileno=number) for number in group] for group in welcome.sockets]
 
@@ -147,7 +147,7 @@ async def wait_for_first(*awaitables: Awaitable[object]) -> None:
     await asyncio.wait(tasks)
 
 
-def make_server(options: ProxyOptions, service: Service, protocol: Front, tls: Tls | None) -> UvicornServer:
+def make_server(options: ProxyOptions, service: Service, protocol: ConnectionFactory, tls: Tls | None) -> UvicornServer:
     """Return the server of a worker, which prints nothing."""
     config = server_config(AsgiApp(service, do_nothing, do_nothing), protocol, options.keep_alive_timeout)
     return UvicornServer(config, ShutdownGrace(options.shutdown_grace, protocol.drain), tls)

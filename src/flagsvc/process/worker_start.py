@@ -13,15 +13,14 @@ from typing import Any
 
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.process.shutdown import HANGUP, SIGNALS
-from flagsvc.settings.fleet import STORED
+from flagsvc.settings.base import rows_of
 from flagsvc.settings.options import OPTIONS, ProxyOptions
+from flagsvc.settings.rows.storage import Storage
 
 BLOCKED_SIGNALS = (*SIGNALS, HANGUP)
 """The signals that a worker blocks until it has installed its handlers."""
 UPSTREAM_TLS = ("upstream_ca", "upstream_cert", "upstream_key", "upstream_key_password")
-PARENT_ONLY = frozenset(
-    {"workers", "worker_timeout", "storage_provider", *UPSTREAM_TLS, *(option.field for option in STORED)}
-)
+PARENT_ONLY = frozenset({"workers", "worker_timeout", *UPSTREAM_TLS, *(option.field for option in rows_of(Storage))})
 """The fields of options that only the parent needs."""
 
 

@@ -15,11 +15,19 @@ from flagsvc.core.certificates import CertificateFiles, CertificateOptionNames, 
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.configuration import Holder, Source, State
 from flagsvc.proxy.configuration.stores import DocumentStorage
-from flagsvc.proxy.replicas import Access, Client, Fleet, FleetSource, Post, ServerStore, SharedDocumentStorage
-from flagsvc.proxy.replicas.member import Neighbours
+from flagsvc.proxy.replicas import (
+    Access,
+    Client,
+    Coordinator,
+    Fleet,
+    FleetSource,
+    LocalState,
+    ServerStore,
+    SharedDocumentStorage,
+)
 from flagsvc.proxy.setup import ProxySetup
-from flagsvc.settings.fleet import Server
 from flagsvc.settings.options import ProxyOptions
+from flagsvc.settings.storage import Server
 
 OWN = CertificateOptionNames("storageCert", "storageKey", "storageKeyPassword")
 
@@ -40,8 +48,8 @@ class SharedConfiguration:
         self._store = store
         self._key = key
         self.fleet = Fleet(
-            Post(store.client, options.storage_prefix, key, options.lease_time),
-            Neighbours(lambda: holder.is_ready, get_age, lambda: holder.state == State.REJECTED),
+            Coordinator(store.client, options.storage_prefix, key, options.lease_time),
+            LocalState(lambda: holder.is_ready, get_age, lambda: holder.state == State.REJECTED),
             clock=clock,
             log=setup.log,
             draw=draw,

@@ -13,7 +13,8 @@ from typing import Protocol, TypeVar
 
 from flagsvc.core.certificates import CertificateFiles
 from flagsvc.core.clock import Clock, SystemClock
-from flagsvc.core.errors import ExtensionError
+from flagsvc.core.errors import ConfigurationError, ExtensionError
+from flagsvc.core.extras import missing_extra
 from flagsvc.core.log import Logger, Secrets, build_logger
 from flagsvc.engine.compile import CompileOptions
 from flagsvc.engine.strategies import STRATEGIES
@@ -23,6 +24,7 @@ from flagsvc.proxy.extensions import Enrichers, Strategies, load_enrichers, load
 from flagsvc.proxy.upstream import Identity, Trust
 from flagsvc.settings.defaults import host_name
 from flagsvc.settings.options import ProxyOptions, secrets_of
+from flagsvc.settings.storage import server_at
 
 T = TypeVar("T")
 
@@ -67,7 +69,8 @@ def make_setup(options: ProxyOptions, *, is_worker: bool = False) -> ProxySetup:
     """Return the setup of an application with these options. `is_worker` skips checks and warnings that the parent has done.
 
     Raises ExtensionError, with one line for each file or object of custom strategies or enrichers that cannot be used. Raises
-    ConfigurationError for certificates towards the upstream that cannot be used.
+    ConfigurationError for certificates towards the upstream that cannot be used, and for a storage whose extra is not
+    installed.
     """
     clock = SystemClock()
     secrets = Secrets(secrets_of(options))
@@ -75,6 +78,7 @@ def make_setup(options: ProxyOptions, *, is_worker: bool = False) -> ProxySetup:
     is_separate = options.access_log and options.log_level != "debug"
     service_log = make_logger(options, clock, "info", secrets) if is_separate else log
     if not is_worker:
+        check_storage(options)
         make_trust(options).check()
     strategies, enrichers = load_extensions(options)
     for name in () if is_worker else sorted(strategies.by_name.keys() & STRATEGIES.keys()):
@@ -92,6 +96,12 @@ def make_setup(options: ProxyOptions, *, is_worker: bool = False) -> ProxySetup:
         service_log,
         secrets,
     )
+
+
+def check_storage(options: ProxyOptions) -> None:
+    """Raise ConfigurationError where the storage is a Redis or Valkey server, and the extra for it is not installed."""
+    if server_at(options.storage) is not None and (problem := missing_extra("redis")):
+        raise ConfigurationError([f"storage: {problem}"])
 
 
 def count_loop_restarts(setup: ProxySetup) -> dict[str, int]:

@@ -1,5 +1,5 @@
 """The store of usage metrics that could not be sent: in the same storage as the configuration
-(docs/decisions/0030-usage-is-never-lost.md).
+(decision 0030).
 """
 
 from __future__ import annotations

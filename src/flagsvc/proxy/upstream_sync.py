@@ -36,8 +36,8 @@ from flagsvc.proxy.setup import ProxySetup, make_trust
 from flagsvc.proxy.unsent_usage import make_unsent_usage, scope_of
 from flagsvc.proxy.upstream import Limits, Outbound, Upstream, UpstreamOptions
 from flagsvc.proxy.usage import Reporter, UsageCounters
-from flagsvc.settings.fleet import server_at
 from flagsvc.settings.options import ProxyOptions
+from flagsvc.settings.storage import server_at
 
 if TYPE_CHECKING:
     from flagsvc.proxy.replication import SharedConfiguration
@@ -251,7 +251,7 @@ def make_source(setup: ProxySetup, http: HttpSource | None) -> Source:
 
 
 def make_bootstrap(setup: ProxySetup) -> Source | None:
-    """Return the source of the first document, or None (specification: expBootstrap)."""
+    """Return the source of the first document, or None (specification: Experimental options)."""
     options = setup.options
     if options.exp_bootstrap_url is None:
         return None

@@ -1,6 +1,6 @@
-"""The flag server as an ASGI application: `create_flag_server(options)` (import validation).
+"""The flag server as an ASGI application: `create_flag_server(options)` (dialects: Client API; Admin API).
 
-Any ASGI server runs it, and any application mounts it. It starts by lifespan events, by hand, or with its first request.
+Any ASGI server can run it, and any application can mount it. Lifespan events, `start`, or the first request start it.
 """
 
 from __future__ import annotations
@@ -20,31 +20,30 @@ from flagsvc.http.call import Call
 from flagsvc.http.client.sealing import sealed
 from flagsvc.http.contract import Contract
 from flagsvc.http.limits import Reached
-from flagsvc.http.messages import Response
+from flagsvc.http.messages import JSON, Response
 from flagsvc.http.server.asgi import AsgiApp, Receive, Scope, Send
-from flagsvc.server.api.answers import JSON
 from flagsvc.server.api.operations import BAD
-from flagsvc.server.api.pipeline import HEADER_LIMIT, QUERY_LIMIT, TABLE
+from flagsvc.server.api.pipeline import HEADER_LIMIT, HEADER_TABLE, QUERY_LIMIT
 from flagsvc.server.runtime import ServerRuntime, open_runtime
 from flagsvc.server.store.store import database_url
 from flagsvc.settings.server import ServerOptions
 
-AGAIN_S = 1.0
-"""Seconds after a start that failed in which requests do not try another one."""
+RETRY_S = 1.0
+"""Seconds after a failed start before a request tries the next one."""
 
 
 def create_flag_server(options: ServerOptions, url: str = "") -> FlagServer:
-    """Return a flag server with these options as an ASGI application; nothing is opened yet.
+    """Return a flag server with these options as an ASGI application; it opens nothing yet.
 
-    `url` is the address it is reached at, as far as that is known.
+    `url` is the server's public address, empty if unknown.
     """
     return FlagServer(options, url)
 
 
 class FlagServer:
-    """An ASGI application that holds feature flags. Two of them in one process share nothing.
+    """An ASGI application that serves feature flags. Two of them in one process share nothing.
 
-    `async with server:`, or `start` and `aclose`, run it by hand; `Starlette(lifespan=server.lifespan)` runs it with a parent.
+    Run it with `async with server:`, with `start` and `aclose`, or within a parent: `Starlette(lifespan=server.lifespan)`.
     """
 
     def __init__(self, options: ServerOptions, url: str = "") -> None:
@@ -57,12 +56,12 @@ class FlagServer:
             clock=self._clock,
             secrets=secrets_of(options.database),
         )
-        self._world: ServerRuntime | None = None
-        self._closed = Closed(self._log)
+        self._runtime: ServerRuntime | None = None
+        self._closed = ClosedContract(self._log)
         self._asgi: AsgiApp | None = None
         self._starting = asyncio.Lock()
-        self._late: set[asyncio.Future[ServerRuntime]] = set()
-        self._again: float | None = None
+        self._abandoned: set[asyncio.Future[ServerRuntime]] = set()
+        self._retry_at: float | None = None
 
     @property
     def options(self) -> ServerOptions:
@@ -76,74 +75,74 @@ class FlagServer:
 
     @sealed
     async def start(self) -> None:
-        """Open the database and build what is served from memory; nothing happens when that is done.
+        """Open the database and load what is served from memory. A second call does nothing.
 
         Raises DatabaseError, and SeedError where the seed file cannot be used.
         """
         async with self._starting:
-            if self._world is None:
-                await self._begin()
+            if self._runtime is None:
+                await self._open_runtime()
 
-    async def _begin(self) -> None:
-        """Open everything; whoever calls has the lock. What opens when nobody waits for it any more is closed."""
+    async def _open_runtime(self) -> None:
+        """Open everything. The caller holds the lock. If the caller is cancelled, the runtime is closed as soon as it is open."""
         opening = asyncio.ensure_future(asyncio.to_thread(self._open))
         try:
-            world = await asyncio.shield(opening)
+            runtime = await asyncio.shield(opening)
         except asyncio.CancelledError:
-            self._late.add(opening)
-            opening.add_done_callback(close_late)
-            opening.add_done_callback(self._late.discard)
+            self._abandoned.add(opening)
+            opening.add_done_callback(close_abandoned)
+            opening.add_done_callback(self._abandoned.discard)
             raise
-        self._world, self._again = world, None
-        self._asgi = AsgiApp(world.contract, self.start, self.aclose)
+        self._runtime, self._retry_at = runtime, None
+        self._asgi = AsgiApp(runtime.contract, self.start, self.aclose)
 
-    async def _start_for_a_request(self) -> None:
-        """Start, unless that failed just now, or is being tried anew: then a request is not kept waiting."""
-        if self._again is not None and (self._starting.locked() or self._clock.monotonic() < self._again):
+    async def _start_on_request(self) -> None:
+        """Start, unless a start has just failed or is being retried; then the request does not wait."""
+        if self._retry_at is not None and (self._starting.locked() or self._clock.monotonic() < self._retry_at):
             return
         async with self._starting:
-            if self._world is not None or (self._again is not None and self._clock.monotonic() < self._again):
+            if self._runtime is not None or (self._retry_at is not None and self._clock.monotonic() < self._retry_at):
                 return
             try:
-                await self._begin()
+                await self._open_runtime()
             except Exception as error:
-                self._again = self._clock.monotonic() + AGAIN_S
+                self._retry_at = self._clock.monotonic() + RETRY_S
                 self._log.error("the flag server cannot start", error=error)
 
     def _open(self) -> ServerRuntime:
         return open_runtime(self._options, self._clock, self._log, self._url)
 
     def drain(self) -> None:
-        """Say that this is not ready any more, so that callers are sent elsewhere; those who come are answered all the same."""
-        if self._world is not None:
-            self._world.server.life.draining = True
+        """Report that the server is not ready, so that load balancers send callers elsewhere. Requests are still answered."""
+        if self._runtime is not None:
+            self._runtime.server.process.draining = True
 
     async def ready(self) -> None:
-        """Start if need be, and return when it can answer."""
+        """Start if necessary, and return when the server can answer."""
         await self.start()
 
     def greeting(self) -> list[Notice]:
-        """Return what to tell when it is ready: how much it holds and, after a first start and only once, how to go on."""
-        return [] if self._world is None else self._world.greet()
+        """Return the startup notices: how many flags there are and, once after a first start, what to do next."""
+        return [] if self._runtime is None else self._runtime.take_notices()
 
     @property
     def contract(self) -> Contract:
-        """What answers its requests now."""
-        return self._closed if self._world is None else self._world.contract
+        """The contract that answers requests now."""
+        return self._closed if self._runtime is None else self._runtime.contract
 
     async def aclose(self) -> None:
-        """Stop: finish what is under way, a start too, and close the database. `start` starts again."""
+        """Stop: wait for running work, also a start, and close the database. `start` can start it again."""
         async with self._starting:
-            if self._late:
-                await asyncio.wait(self._late)
-            world, self._world, self._asgi = self._world, None, None
-            if world is not None:
-                await asyncio.to_thread(world.close)
+            if self._abandoned:
+                await asyncio.wait(self._abandoned)
+            runtime, self._runtime, self._asgi = self._runtime, None, None
+            if runtime is not None:
+                await asyncio.to_thread(runtime.close)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or follow a server's lifespan events. A request that finds nothing running starts it first."""
-        if scope["type"] == "http" and self._world is None:
-            await self._start_for_a_request()
+        """Answer a request, or handle lifespan events. The first request starts the server if nothing else did."""
+        if scope["type"] == "http" and self._runtime is None:
+            await self._start_on_request()
         asgi = self._asgi
         if asgi is None:
             asgi = AsgiApp(self._closed, self.start, self.aclose)
@@ -160,13 +159,13 @@ class FlagServer:
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: object = None) -> AsyncIterator[None]:
-        """Run as long as the application around it: `Starlette(lifespan=server.lifespan)`, also FastAPI's."""
+        """Run within the lifespan of a parent application: `Starlette(lifespan=server.lifespan)`, or FastAPI's."""
         async with self:
             yield
 
 
 def secrets_of(database: str) -> list[str]:
-    """Return what must not be written of the database's URL; nothing where it is none, which the start will tell."""
+    """Return the secrets of the database's URL, for the log to hide; none for an invalid URL, which `start` reports."""
     try:
         password = database_url(database).password
     except DatabaseError:
@@ -174,19 +173,19 @@ def secrets_of(database: str) -> list[str]:
     return [] if password is None else [str(password)]
 
 
-def close_late(opening: asyncio.Future[ServerRuntime]) -> None:
-    """Close what was opened for a start that nobody waits for any more."""
+def close_abandoned(opening: asyncio.Future[ServerRuntime]) -> None:
+    """Close a runtime whose start was cancelled."""
     if not opening.cancelled() and opening.exception() is None:
         opening.result().close()
 
 
-class Closed(Contract):
-    """What answers while there is no database: 503 to everything, /health included."""
+class ClosedContract(Contract):
+    """The contract while there is no database: 503 for every request, also /health."""
 
     def __init__(self, log: Logger) -> None:
-        super().__init__(TABLE, HEADER_LIMIT, QUERY_LIMIT, Reached(), log)
+        super().__init__(HEADER_TABLE, HEADER_LIMIT, QUERY_LIMIT, Reached(), log)
 
-    def judge(self, call: Call) -> Response:
+    def check_head(self, call: Call) -> Response:
         """Return the 503."""
         return self.early_refusal(BAD.status)
 

@@ -1,6 +1,6 @@
-"""What lasts while a flag server runs: the database, what is served from memory, and the contract over both.
+"""The parts of a running flag server: the database, the data in memory, and the contract.
 
-`open_runtime` makes it, in any thread and without a loop; a start that fails leaves nothing open.
+`open_runtime` creates them, in any thread and without an event loop. A failed start leaves nothing open.
 """
 
 from __future__ import annotations
@@ -19,82 +19,82 @@ from flagsvc.server.api.asgi import FlagServerContract
 from flagsvc.server.api.call import ApiContext
 from flagsvc.server.api.pipeline import Pipeline
 from flagsvc.server.api.routes import ROUTES
-from flagsvc.server.start import begin
+from flagsvc.server.start import initialize
 from flagsvc.server.store.access import Keyring
+from flagsvc.server.store.cleanup import Cleanup
 from flagsvc.server.store.documents import Documents
 from flagsvc.server.store.seed.apply import read_seed
 from flagsvc.server.store.store import Store, database_url, open_store
-from flagsvc.server.store.tidying import Tidying
 from flagsvc.settings.server import ServerOptions
 
-NOTE_SEEN_S = 60.0
-"""Seconds between two times that it is stored when tokens were seen, and looked whether there is something to tidy."""
+HOUSEKEEPING_INTERVAL_S = 60.0
+"""Seconds between two writes of the last use of tokens, and between two checks for old data."""
 
 
 @dataclass
 class ServerRuntime:
-    """The parts of one running flag server. `greeting` is what to tell whoever started it, perhaps with the first token."""
+    """The parts of one running flag server. `notices` are its startup messages, perhaps with the first token."""
 
     server: ApiContext
     contract: FlagServerContract
-    greeting: list[Notice] = field(repr=False)
-    parts: ExitStack
+    notices: list[Notice] = field(repr=False)
+    resources: ExitStack
 
-    def greet(self) -> list[Notice]:
-        """Return what to tell whoever started it; from then on that is one line, without the first token."""
-        greeting, self.greeting = self.greeting, self.greeting[:1]
-        return greeting
+    def take_notices(self) -> list[Notice]:
+        """Return the startup notices. Further calls return only the first one, without the token."""
+        notices, self.notices = self.notices, self.notices[:1]
+        return notices
 
     def close(self) -> None:
-        """Finish what is under way and close everything, the last thing opened first."""
-        self.parts.close()
+        """Wait for running work and close everything, in reverse order of opening."""
+        self.resources.close()
 
 
-class TokenUseRecorder:
-    """A thread that stores now and then when tokens were seen, and once more at the end; and that deletes what is too old."""
+class HousekeepingThread:
+    """A thread that regularly stores the last use of tokens and deletes old data. It stores once more at the end."""
 
-    def __init__(self, keyring: Keyring, tidying: Tidying) -> None:
+    def __init__(self, keyring: Keyring, cleanup: Cleanup) -> None:
         self._keyring = keyring
-        self._tidying = tidying
-        self._ending = threading.Event()
+        self._cleanup = cleanup
+        self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="flagsvc tokens seen", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
-        while not self._ending.wait(NOTE_SEEN_S):
-            self._keyring.note_seen()
-            self._tidying.tidy()
+        while not self._closing.wait(HOUSEKEEPING_INTERVAL_S):
+            self._keyring.save_seen_times()
+            self._cleanup.run_due_tasks()
 
     def close(self) -> None:
-        """End, and store what is left."""
-        self._ending.set()
+        """End the thread, and store the last use of tokens once more."""
+        self._closing.set()
         self._thread.join()
-        self._keyring.note_seen()
+        self._keyring.save_seen_times()
 
 
 def open_runtime(options: ServerOptions, clock: Clock, log: Logger, url: str = "") -> ServerRuntime:
-    """Return the parts of a flag server, at work. `url` is the address it is reached at, as far as it is known.
+    """Open and start the parts of a flag server. `url` is the server's public address, empty if unknown.
 
     Raises DatabaseError where the database cannot be used, and SeedError where the seed file cannot.
     """
-    with ExitStack() as parts:
-        seed = None if options.seed is None else read_seed(options.seed)  # before anything is made
+    with ExitStack() as resources:
+        seed = None if options.seed is None else read_seed(options.seed)  # before anything is created
         prepare_folder(options.database)
         store = open_store(options.database, clock, log)
-        parts.callback(store.close)
-        greeting = begin(store, options, url, seed, log)
-        documents = Documents(store, clock, log)  # told of a change before the keyring, which then asks the database
+        resources.callback(store.close)
+        notices = initialize(store, options, url, seed, log)
+        documents = Documents(store, clock, log)  # watches before the keyring, which reads the database at each change
         keyring = load_keyring(store, clock, log)
-        parts.callback(TokenUseRecorder(keyring, Tidying(store, clock, log)).close)
+        resources.callback(HousekeepingThread(keyring, Cleanup(store, clock, log)).close)
         server = ApiContext(store, documents, keyring, clock, log, url, options.base_path)
         pipeline = Pipeline(ROUTES, server, body_limit=options.body_limit, header_limit=options.header_limit)
         contract = FlagServerContract(pipeline)
-        parts.callback(contract.close)
-        return ServerRuntime(server, contract, greeting, parts.pop_all())
+        resources.callback(contract.close)
+        return ServerRuntime(server, contract, notices, resources.pop_all())
 
 
 def load_keyring(store: Store, clock: Clock, log: Logger) -> Keyring:
-    """Return the keyring of a database, read, and kept up to date."""
+    """Return the loaded keyring of a database; it stays up to date."""
     keyring = Keyring(store, clock, log)
     store.watch(keyring.load)
     keyring.load()
@@ -102,9 +102,9 @@ def load_keyring(store: Store, clock: Clock, log: Logger) -> Keyring:
 
 
 def prepare_folder(database: str) -> None:
-    """Make the folder of an SQLite file, and an empty file, for this user alone, where there is none.
+    """Create the folder of an SQLite file and an empty file, readable only by this user, where they do not exist.
 
-    Raises DatabaseError where the folder cannot be made; of the file SQLite tells that.
+    Raises DatabaseError where the folder cannot be created. If the file cannot be created, SQLite reports that later.
     """
     url = database_url(database)
     if url.get_backend_name() != "sqlite" or not url.database:

@@ -1,4 +1,4 @@
-"""How a flag server starts on its database, and what it says when it is ready."""
+"""Prepares the database at the start of a flag server, and composes the startup notices."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Mapping
 
 from flagsvc.core.log import Logger
 from flagsvc.core.notices import Notice
-from flagsvc.server.store.first_start import first_start
+from flagsvc.server.store.first_start import create_first_token
 from flagsvc.server.store.seed.apply import Seed
 from flagsvc.server.store.seed.once import SeedOutcome, apply_seed_once, count_features
 from flagsvc.server.store.store import Store, database_url
+from flagsvc.settings.rows.server import ADD
 from flagsvc.settings.server import ServerOptions
-from flagsvc.settings.server_table import ADD
 
-HOW_TO_GO_ON = """
+FIRST_START_TEXT = """
 First start: this is the token of an administrator. It is shown only this once.
 
   export FLAGSVC_ADMIN_TOKEN={secret}
@@ -38,55 +38,55 @@ Start a proxy on it, with the secret that was answered:
 Every endpoint, to read and to try: {url}/docs/openapi"""
 
 
-SEED_LEFT = (
+SEED_SKIPPED = (
     "the seed is not applied: the database is in use and has not had this seed. --seed-mode add (FLAGSVC_SEED_MODE=add) adds "
     "what is missing and changes nothing that is there"
 )
 
 
-def begin(store: Store, options: ServerOptions, url: str, seed: Seed | None, log: Logger) -> list[Notice]:
-    """Write the seed, make sure that somebody can come in, and return what to tell the person who started the server.
+def initialize(store: Store, options: ServerOptions, url: str, seed: Seed | None, log: Logger) -> list[Notice]:
+    """Apply the seed, make sure that a token exists, and return the startup notices.
 
-    A seed that a database in use does not have is left out, with a warning, unless `seedMode` says to add it.
+    If the database is in use and has not had this seed, the seed is skipped with a warning, unless `seedMode` is `add`.
     """
-    sown = [] if seed is None else sow(store, options, seed, log)
-    secret = first_start(store)
+    seed_notices = [] if seed is None else apply_seed(store, options, seed, log)
+    secret = create_first_token(store)
     count = count_features(store)
-    line = f"flagsvc ready: {count} feature flag{'' if count == 1 else 's'} in {place(options.database)}"
-    return [Notice(line), *sown] + ([] if secret is None else [how_to_go_on(secret, url)])
+    line = f"flagsvc ready: {count} feature flag{'' if count == 1 else 's'} in {describe_location(options.database)}"
+    return [Notice(line), *seed_notices] + ([] if secret is None else [first_start_notice(secret, url)])
 
 
-def sow(store: Store, options: ServerOptions, seed: Seed, log: Logger) -> list[Notice]:
-    """Write the seed where it belongs, and return what to tell of it; a warning goes to the log."""
+def apply_seed(store: Store, options: ServerOptions, seed: Seed, log: Logger) -> list[Notice]:
+    """Apply the seed once, and return notices about it; log a warning if it is skipped."""
     seed_result = apply_seed_once(store, seed, add=options.seed_mode == ADD)
     if seed_result.outcome is SeedOutcome.LEFT:
-        log.warn(SEED_LEFT, seed=options.seed, database=listed(seed_result.there))
+        log.warn(SEED_SKIPPED, seed=options.seed, database=format_counts(seed_result.there))
     if seed_result.outcome not in (SeedOutcome.PLANTED, SeedOutcome.ADDED):
         return []
-    added = f"added {listed(seed_result.written)}" if seed_result.written else "nothing to add"
+    added = f"added {format_counts(seed_result.written)}" if seed_result.written else "nothing to add"
     return [Notice(f"flagsvc seed: {added}", seed_result.written)]
 
 
-def listed(counts: Mapping[str, int]) -> str:
+def format_counts(counts: Mapping[str, int]) -> str:
     """Return counts in words: `2 features, 1 token, 1 context field`."""
-    return ", ".join(f"{count} {_words(name, count)}" for name, count in counts.items())
+    return ", ".join(f"{count} {_section_name(name, count)}" for name, count in counts.items())
 
 
-def _words(section: str, count: int) -> str:
-    """Return what the entries of a section are called, `count` of them."""
+def _section_name(section: str, count: int) -> str:
+    """Return the name of the entries of a section, singular or plural."""
     name = re.sub("[A-Z]", lambda found: f" {found[0].lower()}", section)
     return name if count != 1 else "strategy" if name == "strategies" else name.removesuffix("s")
 
 
-def how_to_go_on(secret: str, url: str) -> Notice:
-    """Return what to tell after a first start: the token, for a program in a field, for a person with what to do with it."""
+def first_start_notice(secret: str, url: str) -> Notice:
+    """Return the notice after a first start: the token as a field for programs, and the next steps for people."""
     fields = {"token": secret, "documentation": f"{url}/docs/openapi"}
     event = "flagsvc first start: `token` is the token of an administrator, shown only this once"
-    return Notice(event, fields, HOW_TO_GO_ON.format(secret=secret, url=url))
+    return Notice(event, fields, FIRST_START_TEXT.format(secret=secret, url=url))
 
 
-def place(database: str) -> str:
-    """Return where the flags are, without a user name or a password."""
+def describe_location(database: str) -> str:
+    """Return where the database is, without user name and password."""
     url = database_url(database)
     if url.get_backend_name() == "sqlite":
         return str(url.database)

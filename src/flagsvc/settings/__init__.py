@@ -1,11 +1,15 @@
-"""Settings: a mapping in, a frozen object out, all complaints at once (specification: Configuration).
+"""Settings: a mapping in, a frozen object out, all problems at once (specification: Configuration).
 
-    options.py   the options table, OPTIONS, and what it makes: ProxyOptions
-    load.py      from flags, environment and file to ProxyOptions, each value with where it came from
+    rows/        every option, one row each, a file for each section of the help
+    option.py    the columns of a row
+    kinds.py     the kinds of value; more of them: network.py, headers.py, storage.py; their types in code: converted.py
+    table.py     the tables that are read off the rows: OPTIONS, SERVER_OPTIONS
+    options.py   ProxyOptions; server.py: ServerOptions; base.py: what both inherit
+    load.py      from flags, environment and file to options, each value with its source; normalise.py: defaults and problems
     render.py    the rows as help, as reference page, as masked dump
     advice.py    values that are valid but probably a mistake
     foreign.py   variables of other programs, and what they are called here
 
-This room reads the files it is pointed at (configuration, secrets), and of the machine what defaults depend on (defaults.py,
-processors.py): no network, no global state.
+A new option is a row, and the code that reads it. This room reads the files that it is told of (configuration, secrets), and of
+the machine what defaults depend on (defaults.py, processors.py): no network, no global state.
 """

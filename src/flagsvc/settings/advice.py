@@ -7,8 +7,8 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from flagsvc.settings.network import safe_url
+from flagsvc.settings.normalise import QUOTES, Given, in_quotes, label
 from flagsvc.settings.option import Option
-from flagsvc.settings.settle import QUOTES, Given, in_quotes, label
 
 ADVICE: tuple[tuple[Callable[[Mapping[str, Any]], bool], str], ...] = (
     (

@@ -1,4 +1,4 @@
-"""What depends on the machine: its name, who this instance is by default, and where state is kept by default."""
+"""Defaults that depend on the machine: its name, the id of this instance, and the folder of the state."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flagsvc.settings.network import file_url
 
 
 def instance_id(environment: Mapping[str, str]) -> str:
-    """Return the user's and the host's name as `user-host`, fit for a header (behaviour: Drop-in)."""
+    """Return the user's and the host's name as `user-host`, fit for a header (behaviour: Odd values)."""
     name = f"{_user(environment)}-{socket.gethostname() or 'localhost'}"
     return re.sub(r"[^!-~]", "_", name)
 
@@ -39,7 +39,7 @@ def storage(environment: Mapping[str, str]) -> str:
 
 
 def database(environment: Mapping[str, str]) -> str:
-    """Return the path of the flag server's SQLite file: in the per-user state folder, for a user without a home right here."""
+    """Return the path of the flag server's SQLite file: in the per-user state folder, or here for a user without a home."""
     return os.path.join(_state(environment), "flags.db")
 
 
@@ -51,7 +51,7 @@ def _state(environment: Mapping[str, str]) -> str:
 
 
 def _home(environment: Mapping[str, str]) -> str:
-    """Return the home of the user, or the empty text for one who has none."""
+    """Return the home of the user, or the empty text for a user without a home."""
     try:
         return environment.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir
     except KeyError:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from flagsvc.settings.kinds import is_blank
 from flagsvc.settings.option import is_injected
-from flagsvc.settings.parse import is_blank
 
 
 class Foreign(NamedTuple):

@@ -15,13 +15,12 @@ from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.advice import advice_on, quotation
 from flagsvc.settings.files import Files, read_file
 from flagsvc.settings.foreign import foreign
+from flagsvc.settings.kinds import is_blank, nearest, path_in, printable, quoted
 from flagsvc.settings.names import SERVER_SETTABLE, SERVER_TABLE, SETTABLE, flatten, settable
+from flagsvc.settings.normalise import Given, normalise
 from flagsvc.settings.option import ALIAS, FILE_FLAG, FILE_NAME, PREFIX, Option, is_injected
 from flagsvc.settings.options import ProxyOptions
-from flagsvc.settings.parse import is_blank, nearest, path_in, printable, quoted
-from flagsvc.settings.server_table import SERVER_OPTIONS
-from flagsvc.settings.settle import Given, settle
-from flagsvc.settings.table import BY_NAME, OPTIONS
+from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -105,8 +104,7 @@ def load(environment: Mapping[str, str], file: PathLike[str] | str | None, flags
 def accepted(resolved: Resolved) -> Loaded:
     """Return the options of what was found; raise `ConfigurationError` with every problem at once."""
     refuse(resolved)
-    options = ProxyOptions(**{BY_NAME[name].field: value for name, value in resolved.values.items()})
-    return Loaded(options, resolved.sources, resolved.warnings, resolved.files)
+    return Loaded(ProxyOptions.of(resolved.values), resolved.sources, resolved.warnings, resolved.files)
 
 
 def refuse(resolved: Resolved) -> None:
@@ -131,13 +129,13 @@ def resolve(
         entry = choose(option, candidates(option, meant, flags, tables), resolved)
         if entry is not None:
             given[option.name] = entry
-    settled = settle(given, environment, rows)
-    resolved.values.update(settled.values)
-    resolved.problems.update({name: text for name, text in settled.problems.items() if name not in resolved.problems})
+    found = normalise(given, environment, rows)
+    resolved.values.update(found.values)
+    resolved.problems.update({name: text for name, text in found.problems.items() if name not in resolved.problems})
     resolved.sources.update({option.name: _source(option, given) for option in rows if not option.in_code_only})
     quoted_values = quotation({option.name: option for option in rows}, given, resolved.problems)
-    odd = program.odd(environment, settled.values)
-    resolved.warnings.extend(chain(settled.deprecations, unread(environment), quoted_values, odd))
+    odd = program.odd(environment, found.values)
+    resolved.warnings.extend(chain(found.deprecations, unread(environment), quoted_values, odd))
     return resolved
 
 
@@ -161,7 +159,7 @@ def candidates(
     for variable, holds_path in option.variables:
         yield Candidate(environment.get(variable), f"environment {variable}", "environment", holds_path)
     value, path = file.values.get(option.name), file.values.get(file_name)
-    yield Candidate(option.kind.beside(value, file.folder), file.source, "file", False)
+    yield Candidate(option.kind.relative_to(value, file.folder), file.source, "file", False)
     yield Candidate(path_in(path, file.folder), f"{file.source}, {file_name}", "file", True)
 
 
@@ -277,7 +275,7 @@ def _unknown_flags(flags: Mapping[str, str], rows: Iterable[Option]) -> dict[str
 
 
 def unread(environment: Mapping[str, str]) -> Iterator[str]:
-    """Give a warning for each variable with one of our prefixes that no option reads (behaviour: Drop-in).
+    """Give a warning for each variable with one of our prefixes that no option reads (behaviour: Names of variables).
 
     A variable of the flag server's, or of another command, is none of them: all may share a file of variables.
     """

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
+from flagsvc.settings.kinds import nearest, quoted
 from flagsvc.settings.option import ALIAS, FILE_NAME, PREFIX, Option
-from flagsvc.settings.parse import nearest, quoted
-from flagsvc.settings.server_table import SERVER_OPTIONS
-from flagsvc.settings.table import BY_NAME, OPTIONS
+from flagsvc.settings.table import BY_NAME, OPTIONS, SERVER_OPTIONS
 
 SERVER_TABLE = "server"
 """The table of a file that holds the flag server's options: all else is the proxy's."""

@@ -1,6 +1,6 @@
-"""The shapes of value that have to do with the network: URLs, addresses, header names, origins.
+"""Kinds of value that name something on the network: URLs, addresses, origins.
 
-Same law as `parse.py`: a parser knows no option and no source, and reads its own results unchanged.
+As in `kinds.py`, a parser knows no option and no source, and reads its own results unchanged.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from collections.abc import Iterable
 from typing import TypeAlias
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from flagsvc.settings.parse import BOOLEANS, PORT, Kind, RefusedError, as_text, parse_text, quoted, several, split
+from flagsvc.settings.kinds import BOOLEANS, PORT, Kind, RefusedError, as_text, parse_text, quoted, split
 
 TrustProxy: TypeAlias = bool | tuple[str, ...]
-"""Whose X-Forwarded-* headers count: everybody's, nobody's, or those of these addresses, CIDRs and names."""
+"""Which senders' X-Forwarded-* headers count: all, none, or these addresses, CIDRs and names."""
 
 TRUST_NAMES = {
     "loopback": ("127.0.0.0/8", "::1/128"),
     "linklocal": ("169.254.0.0/16", "fe80::/10"),
     "uniquelocal": ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"),
 }
-"""The names of well-known networks that trustProxy takes (behaviour: Evaluation endpoints, `remoteAddress`)."""
+"""The names of well-known networks that trustProxy takes (behaviour: Remote address)."""
 
 UNIX = "unix:"
 """What an address begins with that is a Unix socket's."""
@@ -30,55 +30,6 @@ UNIX = "unix:"
 LONGEST_SOCKET = 100
 """Bytes of the path of a Unix socket; systems have room for 103 and more."""
 
-TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-TAKEN = frozenset(
-    {
-        "allow",
-        "cache-control",
-        "connection",
-        "content-encoding",
-        "content-length",
-        "content-type",
-        "date",
-        "etag",
-        "keep-alive",
-        "location",
-        "retry-after",
-        "server",
-        "set-cookie",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-        "vary",
-        "www-authenticate",
-    }
-)
-"""Headers of answers that have a meaning of their own."""
-CORS_HEADERS = "access-control-"
-READ = frozenset(
-    {
-        "accept-encoding",
-        "connection",
-        "content-encoding",
-        "content-length",
-        "content-type",
-        "expect",
-        "host",
-        "if-none-match",
-        "keep-alive",
-        "origin",
-        "proxy-authenticate",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-        "x-forwarded-for",
-    }
-)
-"""Headers of requests that have a meaning of their own: they frame a request, belong to one connection, or are read by us."""
 HOST_NAME = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?")
 PATH = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:@%/-]*")
 ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(\[[0-9a-f:.]+\]|[^\s/?#@:\[\]]+)(:([0-9]{1,5}|\*))?")
@@ -269,40 +220,6 @@ def parse_base_path(value: object) -> str:
     return f"/{path}" if path else ""
 
 
-def parse_header_name(value: object) -> str:
-    """Return the name of a header in lower case."""
-    return parse_token(value).lower()
-
-
-def parse_answer_header(value: object) -> str:
-    """Return the name of a header that an answer may have in addition, in lower case."""
-    name = parse_header_name(value)
-    if name in TAKEN or name.startswith(CORS_HEADERS):
-        raise RefusedError(f"{quoted(name)} says something else already")
-    return name
-
-
-def parse_key_header(value: object) -> str:
-    """Return the name of a header that may carry a key, in lower case."""
-    name = parse_header_name(value)
-    if name in READ or name.startswith(CORS_HEADERS):
-        raise RefusedError(f"{quoted(name)} says something else already")
-    return name
-
-
-def parse_token(value: object) -> str:
-    """Return a token as HTTP defines it: the name of a header or of a method."""
-    text = parse_text(value)
-    if not TOKEN.fullmatch(text):
-        raise RefusedError
-    return text
-
-
-def parse_method(value: object) -> str:
-    """Return the name of an HTTP method in upper case."""
-    return parse_token(value).upper()
-
-
 def parse_trust(value: object) -> TrustProxy:
     """Return whose X-Forwarded-* headers count: True, False, or addresses, CIDRs and names of TRUST_NAMES."""
     if isinstance(value, bool):
@@ -366,17 +283,13 @@ def show_origin(origin: Origin) -> str:
     return f"{origin[0]}," if lone else as_text(origin)
 
 
-URL = Kind("an http://, https:// or file: URL", "URL", parse_url, safe_url, echo=echo_url, beside=url_in)
+URL = Kind("an http://, https:// or file: URL", "URL", parse_url, safe_url, echo=echo_url, relative_to=url_in)
 BASE_URL = URL._replace(parse=parse_base_url)
 OUTBOUND_PROXY = Kind("an http:// or https:// URL", "URL", parse_outbound_proxy, safe_url, echo=echo_url)
 HOST = Kind("a host name, an IP address, or unix:/path", "HOST", parse_host)
 ADDRESS = Kind("host:port, :port for all addresses, or unix:/path", "ADDRESS", parse_address)
 FILE_MODE = Kind("an octal mode such as 0660", "MODE", parse_mode)
 BASE_PATH = Kind("a path such as /base/path", "PATH", parse_base_path)
-KEY_HEADER = Kind("the name of a header that says nothing else", "NAME", parse_key_header)
-ANSWER_HEADER = Kind("the name of a header that answers do not have yet", "NAME", parse_answer_header)
-HEADER_NAMES = several(parse_token, "names of headers, with commas between", "NAMES")
-METHODS = several(parse_method, "HTTP methods, with commas between", "METHODS")
 TRUST = Kind("true, false, or a list of addresses, CIDRs, loopback, linklocal, uniquelocal", "TRUST", parse_trust)
 ORIGINS = Kind(
     "`*`, or origins such as https://example.com or https://*.example.com", "ORIGINS", parse_origin, show=show_origin

@@ -1,20 +1,20 @@
-"""The type of one row of the options table, and the names that follow from it."""
+"""One row of the options table: the columns it has, and the names that follow from it."""
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from flagsvc.settings.parse import Kind, Parser
+from flagsvc.settings.kinds import Kind, Parser
 
 PREFIX, ALIAS = "FLAGSVC_", "UNLEASH_"
-"""Every variable that starts with the one also answers with the other in its place (behaviour: Drop-in)."""
+"""Every variable that starts with the first also answers with the second in its place (behaviour: Drop-in)."""
 
 FILE_NAME, FILE_VARIABLE, FILE_FLAG = "File", "_FILE", "-file"
-"""What is put behind a secret's name, variable and flag to give a file that holds it instead."""
+"""What follows a secret's name, variable and flag to give a file that holds it instead."""
 
 INJECTED = re.compile(r".+_SERVICE_(HOST|PORT(_\w+)?)|.+_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?")
 """Variables that Kubernetes sets for a service whose name starts with one of our prefixes: they are no option."""
@@ -41,43 +41,44 @@ class Section(StrEnum):
 
 
 class Variable(NamedTuple):
-    """An environment variable an option reads; `holds_path` when its value names a file with the value."""
+    """An environment variable that an option reads; `holds_path` where its value names a file with the value."""
 
     name: str
     holds_path: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(slots=True, eq=False, kw_only=True)
 class Option:
     """One option (specification: Configuration): what it is called everywhere, what it takes, what it means.
 
-    `default` is the normalised value; where it depends on the machine, `default_from` gives it for an environment and
-    `default_text` tells it in the documentation. Without the option `needs` it would have no effect: then it is refused.
-    With `reloads` a running proxy takes another value over. `stops` says of a limit what callers cannot do for it (SECURITY.md).
+    `option()` makes it. The class that it stands in gives it its name in code (`field`) and its section.
     """
 
     name: str
     kind: Kind
-    section: Section
     help: str
-    reads: tuple[str, ...] = ()
-    default: object = None
-    default_from: Callable[[Mapping[str, str]], object] | None = None
-    default_text: str = ""
-    required: bool = False
-    secret: bool = False
-    deprecated: bool = False
-    reloads: bool = False
-    in_code_only: bool = False
-    named_in_code: str = ""
-    needs: str = ""
-    stops: str = ""
+    reads: tuple[str, ...]
+    default: object
+    default_factory: Callable[[Mapping[str, str]], object] | None
+    default_text: str
+    required: bool
+    secret: bool
+    deprecated: bool
+    reloads: bool
+    needs: str
+    stops: str
+    field: str = dataclasses.field(init=False, default="")
+    section: Section = dataclasses.field(init=False)
+
+    def __set_name__(self, owner: Any, name: str) -> None:
+        """Take the name in code and the section of the first class that the option stands in."""
+        if not self.field:
+            self.field, self.section = name, owner.section
 
     @property
-    def field(self) -> str:
-        """The name in code: snake_case, dots and capitals to underscores."""
-        name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", self.name)
-        return self.named_in_code or name.replace(".", "_").lower()
+    def in_code_only(self) -> bool:
+        """Whether only code can give the option: it has no variable, and so no flag."""
+        return not self.reads
 
     @property
     def flag(self) -> str:
@@ -111,4 +112,31 @@ class Option:
 
     def default_for(self, environment: Mapping[str, str]) -> object:
         """Return the default on a machine with this environment."""
-        return self.default if self.default_from is None else self.default_from(environment)
+        return self.default if self.default_factory is None else self.default_factory(environment)
+
+
+def option(
+    name: str,
+    *,
+    kind: Kind,
+    help: str,
+    reads: tuple[str, ...] = (),
+    default: object = None,
+    default_factory: Callable[[Mapping[str, str]], object] | None = None,
+    default_text: str = "",
+    required: bool = False,
+    secret: bool = False,
+    deprecated: bool = False,
+    reloads: bool = False,
+    needs: str = "",
+    stops: str = "",
+) -> Any:
+    """Return the row of one option, to stand in a class of options behind its name in code and its type.
+
+    `name` is its name in files, in messages and in the documentation, `reads` are its variables without aliases; without one
+    only code can give the option. `default` is a normalised value. Where it depends on the machine, `default_factory` gives
+    it for an environment, and `default_text` describes it. Without the option `needs` this one has no effect, and is refused.
+    A running proxy takes over another value of an option that `reloads`. `stops` says what a limit keeps callers from
+    (SECURITY.md).
+    """
+    return Option(**locals())

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from flagsvc.settings.kinds import BOOLEAN
 from flagsvc.settings.load import CONFIG_VARIABLES, Resolved
 from flagsvc.settings.option import ALIAS, FILE_FLAG, FILE_NAME, FILE_VARIABLE, PREFIX, Option, Section
-from flagsvc.settings.parse import BOOLEAN
 from flagsvc.settings.table import BY_NAME, OPTIONS
 
 if TYPE_CHECKING:

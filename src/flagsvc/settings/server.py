@@ -1,60 +1,27 @@
 """The options of the flag server: `ServerOptions`, from flags, environment, file and defaults by the rows of SERVER_OPTIONS.
 
-Precedence, files of secrets, every problem at once: as with the proxy's, whose machinery this is (`load.py`, `settle.py`).
+Precedence, files of secrets, every problem at once: as with the proxy's, whose machinery this is (`load.py`, `normalise.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, NamedTuple
 
 from flagsvc.settings.load import SERVER, Resolved, refuse, resolve
 from flagsvc.settings.render import page
-from flagsvc.settings.server_table import SERVER_OPTIONS
+from flagsvc.settings.table import SERVER_OPTIONS, ServerRows
 
 if TYPE_CHECKING:
     from os import PathLike
 
-BY_FIELD = {option.field: option for option in SERVER_OPTIONS}
 
-
-@dataclass(frozen=True, repr=False)
-class ServerOptions:
+class ServerOptions(ServerRows):
     """The options of one flag server, valid and normalised. `host` None is every address, `seed` None no file.
 
-    `database` is a URL or a path and may hold a password: it is shown masked.
+    `database` is a URL or a path and may hold a password: it is shown masked. Raises `ConfigurationError` with every problem
+    at once.
     """
-
-    database: str
-    port: int = 4242
-    host: str | None = None
-    base_path: str = ""
-    keep_alive_timeout: int = 75
-    shutdown_grace: int = 5
-    max_connections: int = 10_000
-    request_memory: int | None = None
-    header_timeout: int = 20
-    body_timeout: int = 60
-    write_timeout: int = 60
-    tls_cert: str | None = None
-    tls_key: str | None = None
-    tls_key_password: str | None = None
-    tls_min_version: str = "1.2"
-    tls_client_ca: str | None = None
-    tls_handshake_timeout: int = 10
-    socket_mode: str = "0660"
-    header_limit: int = 16 * 1024
-    body_limit: int = 500 * 1024
-    seed: str | None = None
-    seed_mode: str = "once"
-    use_json_logger: bool = False
-    log_level: str = "warn"
-
-    def __repr__(self) -> str:
-        """Return the options, secrets masked."""
-        shown = (f"{field.name}={BY_FIELD[field.name].masked(getattr(self, field.name))!r}" for field in fields(self))
-        return f"ServerOptions({', '.join(shown)})"
 
 
 class LoadedServer(NamedTuple):
@@ -88,8 +55,7 @@ def resolve_server(
 def accepted_server(resolved: Resolved) -> LoadedServer:
     """Return the options of what was found; raise `ConfigurationError` with every problem at once."""
     refuse(resolved)
-    options = ServerOptions(**{option.field: resolved.values[option.name] for option in SERVER_OPTIONS})
-    return LoadedServer(options, resolved.sources, resolved.warnings)
+    return LoadedServer(ServerOptions.of(resolved.values), resolved.sources, resolved.warnings)
 
 
 def server_reference() -> str:

@@ -1,18 +1,34 @@
-"""The options, one row each: the loader, `--help`, the reference page, the masked dump and the tests read these rows."""
+"""The options of both programs, read off their rows: the loader, `--help`, the reference pages and the tests read these tables."""
 
 from __future__ import annotations
 
-from flagsvc.settings.added import ADDED
-from flagsvc.settings.fleet import STORED
-from flagsvc.settings.limits import LIMITS
-from flagsvc.settings.option import Option, Section
-from flagsvc.settings.running import RUNNING
-from flagsvc.settings.secure import SECURE
-from flagsvc.settings.specified import SPECIFIED
+from flagsvc.settings.base import rows_of
+from flagsvc.settings.option import Option
+from flagsvc.settings.rows.callers import Callers
+from flagsvc.settings.rows.cors import Cors
+from flagsvc.settings.rows.evaluation import Evaluation
+from flagsvc.settings.rows.experimental import Experimental
+from flagsvc.settings.rows.listening import Listening
+from flagsvc.settings.rows.logging import Logging
+from flagsvc.settings.rows.metrics import Metrics
+from flagsvc.settings.rows.server import ServerCallers, ServerListening, ServerLogging, ServerStorage
+from flagsvc.settings.rows.storage import Storage
+from flagsvc.settings.rows.upstream import Upstream
 
-ROWS = (*SPECIFIED, *ADDED, *STORED, *RUNNING, *LIMITS, *SECURE)
-OPTIONS: tuple[Option, ...] = tuple(option for section in Section for option in ROWS if option.section is section)
-"""Every option, section by section; in each the specification's first, in its order."""
+
+class ProxyRows(Upstream, Callers, Listening, Evaluation, Metrics, Storage, Logging, Cors, Experimental):
+    """The options of the proxy, section by section."""
+
+
+class ServerRows(ServerListening, ServerCallers, ServerStorage, ServerLogging):
+    """The options of the flag server, section by section."""
+
+
+OPTIONS: tuple[Option, ...] = rows_of(ProxyRows)
+"""Every option of `flagsvc proxy`, section by section."""
+
+SERVER_OPTIONS: tuple[Option, ...] = rows_of(ServerRows)
+"""Every option of `flagsvc server`, section by section; where it is the proxy's it is that row."""
 
 BY_NAME = {option.name: option for option in OPTIONS}
 BY_FIELD = {option.field: option for option in OPTIONS}

@@ -10,9 +10,8 @@ import pytest
 
 from flagsvc.cli.commands import COMMANDS, Command
 from flagsvc.cli.completion import WRITERS
-from flagsvc.cli.parser import opened
-from flagsvc.settings.server_table import SERVER_OPTIONS
-from flagsvc.settings.table import OPTIONS
+from flagsvc.cli.parser import open_command
+from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 from support import needs
 from support.cli_helpers import ENOUGH, Flagsvc
 
@@ -67,6 +66,7 @@ def run(shell: str, *arguments: str, folder: Path, given: str = "") -> str:
     return done.stdout
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("shell", WRITERS)
 def test_every_shell_reads_its_script(shell: str, flagsvc: Flagsvc, folder: Path) -> None:
     """The shell finds no mistake in it, before anything is run."""
@@ -104,6 +104,7 @@ def test_every_command_and_option_is_there(shell: str, flagsvc: Flagsvc) -> None
         assert part_of(script, command.name, shell)
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(("line", "offered"), CASES)
 def test_bash(line: str, offered: list[str], flagsvc: Flagsvc, folder: Path) -> None:
     """Bash offers what fits, with the words as it cuts them."""
@@ -114,6 +115,7 @@ def test_bash(line: str, offered: list[str], flagsvc: Flagsvc, folder: Path) -> 
     assert sorted(run("bash", "--norc", "/dev/stdin", folder=folder, given=given).split()) == sorted(offered)
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(("words", "offered"), [(("=", "w"), ["warn"]), (("=",), LEVELS)])
 def test_bash_behind_an_equals_sign(words: tuple[str, ...], offered: list[str], flagsvc: Flagsvc, folder: Path) -> None:
     """Bash cuts `--log-level=w` into three words."""
@@ -129,6 +131,7 @@ FISH = [
 """Fish takes a value that may be left out for one only behind an equals sign."""
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(("line", "offered"), FISH)
 def test_fish(line: str, offered: list[str], flagsvc: Flagsvc, folder: Path) -> None:
     """Fish offers the same, each with what it means behind a tab."""
@@ -151,6 +154,7 @@ ask() {
 """
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(
     ("line", "completed"),
     [
@@ -194,7 +198,7 @@ OF_PROGRAMS = ("proxy", "server", "config", "health")
 )
 def test_short_help_has_every_argument_of_the_command_itself(command: Command, flagsvc: Flagsvc) -> None:
     """An argument is not left out because an option of the proxy has its name, such as `--environment`."""
-    _, parser = opened(command)
+    _, parser = open_command(command)
     lines = flagsvc(command.name, "-h").out.splitlines()
     for action in parser._actions:
         word = action.option_strings[-1] if action.option_strings else str(action.metavar)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from flagsvc.settings.normalise import QUOTES
 from flagsvc.settings.render import reference
 from flagsvc.settings.server import server_reference
-from flagsvc.settings.settle import QUOTES
 from flagsvc.settings.table import OPTIONS
 from support.cli_helpers import ENOUGH, Flagsvc
 from support.pki import Authority, written

@@ -136,7 +136,7 @@ def test_waiting_for_a_start(flagsvc: Flagsvc, free_port: str) -> None:
 
 def test_no_answer(flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch) -> None:
     """A port that accepts and says nothing does not hold the probe up."""
-    monkeypatch.setattr(health, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(health, "PROBE_TIMEOUT_S", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         called = flagsvc("health", "--port", str(silent.getsockname()[1]))
     assert called.code == 1 and called.out.endswith(": no answer in time\n")
@@ -173,7 +173,7 @@ def test_which_address_is_asked(
     host: str | None, asked: str, flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All addresses means the loopback one; a certain address is asked itself."""
-    monkeypatch.setattr(health, "_ask", lambda target, timeout: (True, ""))
+    monkeypatch.setattr(health, "_probe", lambda target, timeout: (True, ""))
     called = flagsvc("health", env={"FLAGSVC_HOST": host} if host else {})
     assert called.out == f"ready: http://{asked}:3000/proxy/health\n"
     assert LOOPBACK.get(host, host) == asked.strip("[]")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from flagsvc.cli.probing import ProbeTarget, status_of
+from flagsvc.cli.probing import ProbeTarget, probe_status
 from flagsvc.core.certificates import CertificateFiles, CertificateOptionNames
 from support.pki import HOST, Authority, written
 
@@ -54,14 +54,14 @@ def test_over_tcp_and_over_a_unix_socket(tmp_path: Path) -> None:
     listener = socket.create_server((HOST, 0))
     port = listener.getsockname()[1]
     with answering(listener) as asked:
-        assert status_of(ProbeTarget(HOST, port, "/a"), 5) == 204
+        assert probe_status(ProbeTarget(HOST, port, "/a"), 5) == 204
     assert asked[0].startswith(b"GET /a HTTP/1.1\r\n")
     path = str(tmp_path / "p.sock")
     local = socket.socket(socket.AF_UNIX)
     local.bind(path)
     local.listen()
     with answering(local) as asked:
-        assert status_of(ProbeTarget(f"unix:{path}", 0, "/b"), 5) == 204
+        assert probe_status(ProbeTarget(f"unix:{path}", 0, "/b"), 5) == 204
     assert asked[0].startswith(b"GET /b HTTP/1.1\r\n")
 
 
@@ -78,7 +78,7 @@ def test_over_tls(tmp_path: Path, wanted: bool) -> None:
         place = ProbeTarget(HOST, listener.getsockname()[1], "/a", tls=True, own=pair)
         with answering(listener, AUTHORITY.server(wants_certificate=wanted)):
             if answered:
-                assert status_of(place, 5) == 204
+                assert probe_status(place, 5) == 204
             else:
                 with pytest.raises((ssl.SSLError, ConnectionError)):
-                    status_of(place, 5)
+                    probe_status(place, 5)

@@ -39,7 +39,7 @@ def test_it_serves_what_was_given(flagsvc: Flagsvc, served: list[ProxyOptions], 
 
 
 def test_nothing_is_served_with_problems(flagsvc: Flagsvc, served: list[ProxyOptions]) -> None:
-    """A wrong value stops the start with exit code 2 and every problem (behaviour: Drop-in)."""
+    """A wrong value stops the start with exit code 2 and every problem (behaviour: Odd values)."""
     called = flagsvc("proxy", "--log-level", "loud", env=ENOUGH | {"JSON_LOGGER": "maybe"})
     assert called.code == 2 and served == []
     assert called.err.splitlines() == [

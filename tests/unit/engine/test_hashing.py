@@ -44,7 +44,7 @@ def test_one_identifier_serves_many_prefixes() -> None:
 
 
 def test_the_low_byte_encoding_is_the_reference_s() -> None:
-    """`Ωgrp:u1` falls into bucket 15 by low bytes and into 67 in UTF-8 (behaviour: Evaluation, Hash)."""
+    """`Ωgrp:u1` falls into bucket 15 by low bytes and into 67 in UTF-8 (behaviour: Hash)."""
     assert Prefix("Ωgrp", 0, False).bucket(Identifier("u1", False), 100) == 15
     assert Prefix("Ωgrp", 0, True).bucket(Identifier("u1", True), 100) == 67
 

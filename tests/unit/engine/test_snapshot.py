@@ -31,7 +31,7 @@ def test_an_empty_configuration_answers_an_empty_list() -> None:
 
 
 def test_the_shape_of_a_toggle() -> None:
-    """name, enabled, variant and impressionData, false where the feature has none (behaviour: Evaluation endpoints)."""
+    """name, enabled, variant and impressionData, false where the feature has none (behaviour: Answer)."""
     made = snapshot(feature("a", impressionData=True), feature("b"))
     plain = {"name": "disabled", "enabled": False}
     assert json.loads(made.enabled(Context())) == {

@@ -1,4 +1,4 @@
-"""Media types, charsets and content codings of bodies."""
+"""Content codings and charsets of bodies."""
 
 from __future__ import annotations
 
@@ -9,25 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagsvc.http.media import UTF16, Media, media, to_text, unpack
-from flagsvc.http.messages import Refused
-from support.serving import attempt
-
-
-def test_what_headers_say() -> None:
-    """The window of the coding and the codec of the charset."""
-    assert media(None, None) == Media(0, "utf-8")
-    assert media(b"application/json; charset=utf-16", b"gzip") == Media(31, "utf-16")
-    assert media(b"application/json", b" Deflate ") == Media(15, "utf-8")
-
-
-@given(st.binary(max_size=30), st.binary(max_size=10))
-def test_any_headers_are_read_or_refused(content_type: bytes, coding: bytes) -> None:
-    """415 and nothing else, the message bounded."""
-    found = attempt(media, content_type, coding)
-    if isinstance(found, Refused):
-        assert found.status == 415
-        assert len(found.message) < 300
+from flagsvc.http.media import GZIP, UTF16, BodyTooLargeError, CodingError, to_text, unpack
 
 
 @given(st.binary(max_size=300), st.sampled_from([(31, gzip.compress), (15, zlib.compress), (0, bytes)]))
@@ -37,17 +19,34 @@ def test_what_was_packed_is_unpacked(body: bytes, coding: tuple[int, object]) ->
     packed = pack(body)  # type: ignore[operator]
     assert unpack(packed, window, 300) == body
     if window and body:
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(BodyTooLargeError):
             unpack(packed, window, len(body) - 1)
-        assert caught.value.status == 413
 
 
 @given(st.binary(max_size=60))
 def test_damage_is_refused(body: bytes) -> None:
-    """400, whatever the bytes are."""
-    with pytest.raises(Refused) as caught:
-        unpack(b"\x00" + body, 31, 1000)
-    assert caught.value.status == 400
+    """Whatever the bytes are, with zlib's word for what is wrong."""
+    with pytest.raises(CodingError, match="incorrect header check"):
+        unpack(b"\x00\x00" + body, 31, 1000)
+
+
+@pytest.mark.parametrize("members", [False, True])
+def test_a_body_that_ends_too_early_is_refused(members: bool) -> None:
+    """There is no word of zlib's for that."""
+    with pytest.raises(CodingError, match=r"^$"):
+        unpack(gzip.compress(b"12345")[:-1], GZIP, 1000, members=members)
+
+
+def test_members() -> None:
+    """They are put together where a body may have several; what follows another coding then does not count."""
+    several = gzip.compress(b"12") + gzip.compress(b"345")
+    assert unpack(several, GZIP, 5, members=True) == b"12345"
+    assert unpack(zlib.compress(b"12") + b"x", 15, 5, members=True) == b"12"
+    with pytest.raises(BodyTooLargeError):
+        unpack(several, GZIP, 4, members=True)
+    for body, window in ((several, GZIP), (zlib.compress(b"12") + b"x", 15)):
+        with pytest.raises(CodingError):
+            unpack(body, window, 5)
 
 
 @pytest.mark.parametrize("codec", ["utf-16", "utf-16-le", "utf-16-be"])

@@ -58,7 +58,7 @@ def test_the_options_are_taken(system: list[tuple[int, int]]) -> None:
     log = RecordingLog()
     given = options(max_connections=500, header_timeout=1, body_timeout=2, write_timeout=3, keep_alive_timeout=4)
     made = limits.make_connection_limits(given, log)
-    assert (made.connections, made.header_s, made.body_s, made.stall_s, made.keep_alive_s) == (500, 1, 2, 3, 4)
+    assert (made.connections, made.head_s, made.body_s, made.write_s, made.keep_alive_s) == (500, 1, 2, 3, 4)
     assert log.lines == []
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from flagsvc.cli.probing import ProbeTarget, status_of
+from flagsvc.cli.probing import ProbeTarget, probe_status
 from flagsvc.core.errors import ListenError
 from flagsvc.core.notices import Notice
 from flagsvc.core.version import version_text
@@ -103,12 +103,12 @@ async def test_the_end(tmp_path: Path) -> None:
     async with operators_server:
         assert operators_server.line == f"flagsvc admin on http://unix:{tmp_path}/a.sock:"
         place = ProbeTarget(f"unix:{tmp_path}/a.sock", 0, "/livez")
-        assert await asyncio.to_thread(status_of, place, 5) == 200
+        assert await asyncio.to_thread(probe_status, place, 5) == 200
         reader, writer = await asyncio.open_unix_connection(f"{tmp_path}/a.sock")
         writer.write(b"GET /livez HTTP/1.1\r\nhost: a\r\n\r\n")
         await reader.readuntil(b"ok")
         silent, other = await asyncio.open_unix_connection(f"{tmp_path}/a.sock")
-        assert await asyncio.to_thread(status_of, place, 5) == 200  # so that it has been taken
+        assert await asyncio.to_thread(probe_status, place, 5) == 200  # so that it has been taken
     assert await asyncio.wait_for(reader.read(), 5) == b"" and await asyncio.wait_for(silent.read(), 5) == b""
     assert names_in(tmp_path) == []
     writer.close()

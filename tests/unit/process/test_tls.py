@@ -27,7 +27,7 @@ OURS, THEIRS = Authority(), Authority()
 
 def given(cert: str | None = None, **more: Any) -> ServerOptions:
     """Return options of TLS."""
-    return ServerOptions("flags.db", tls_cert=cert, **more)
+    return ServerOptions(database="flags.db", tls_cert=cert, **more)
 
 
 class Echo(asyncio.Protocol):

@@ -85,6 +85,7 @@ def test_tls(tmp_path: Path) -> None:
     assert ssl.PEM_cert_to_DER_cert(authority.pem) not in make_tls_context(options()).get_ca_certs(binary_form=True)
 
 
+@pytest.mark.programs
 @asynchronous
 async def test_what_a_scrape_says_of_the_fleet(tmp_path: Path) -> None:
     """Who this replica is, when it gave and took configurations, and how often the server failed; nothing without a fleet."""

@@ -176,7 +176,7 @@ def test_a_start_that_fails_is_not_tried_for_each_request(tmp_path: Path, monkey
         raise DatabaseError("away")
 
     monkeypatch.setattr("flagsvc.server.application.SystemClock", lambda: clock)
-    monkeypatch.setattr("flagsvc.server.application.open_world", fail)
+    monkeypatch.setattr("flagsvc.server.application.open_runtime", fail)
     server = server_in(tmp_path)
 
     async def ask(times: int = 1) -> None:
@@ -207,11 +207,11 @@ def test_the_first_token_is_told_once(tmp_path: Path) -> None:
 
     async def live() -> None:
         async with server_in(tmp_path) as server:
-            world = server._world
-            assert world is not None and "user:" in str(world.greeting)
-            assert "user:" not in repr(world) + repr(server)
+            runtime = server._runtime
+            assert runtime is not None and "user:" in str(runtime.notices)
+            assert "user:" not in repr(runtime) + repr(server)
             assert "FLAGSVC_ADMIN_TOKEN=user:" in server.greeting()[1].text
-            assert "user:" not in str(world.greeting + server.greeting())
+            assert "user:" not in str(runtime.notices + server.greeting())
 
     asyncio.run(live())
 

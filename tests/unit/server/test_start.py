@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flagsvc.core.notices import Notice
-from flagsvc.server.start import begin, listed, place
+from flagsvc.server.start import describe_location, format_counts, initialize
 from flagsvc.server.store.seed.apply import parse_seed
 from flagsvc.server.store.store import open_store
 from flagsvc.settings.server import ServerOptions
@@ -25,7 +25,7 @@ PLACES = {
 @pytest.mark.parametrize("database", PLACES)
 def test_where_the_flags_are(database: str) -> None:
     """A path as it is, a server's database by name and host."""
-    assert place(database) == PLACES[database]
+    assert describe_location(database) == PLACES[database]
 
 
 def test_a_first_start_and_the_next(tmp_path: Path) -> None:
@@ -33,11 +33,11 @@ def test_a_first_start_and_the_next(tmp_path: Path) -> None:
     options = ServerOptions(database=str(tmp_path / "flags.db"))
     store = open_store(options.database, FakeClock(), RecordingLog())
     try:
-        first = begin(store, options, "http://flags.test", None, RecordingLog())
+        first = initialize(store, options, "http://flags.test", None, RecordingLog())
         assert "export FLAGSVC_ADMIN_TOKEN=user:" in first[1].text
         assert "curl http://flags.test/api/admin/" in first[1].text
         assert str(first[1].fields["token"]).startswith("user:")
-        again = begin(store, options, "http://flags.test", None, RecordingLog())
+        again = initialize(store, options, "http://flags.test", None, RecordingLog())
         assert again == [Notice(f"flagsvc ready: 0 feature flags in {tmp_path}/flags.db")]
     finally:
         store.close()
@@ -52,7 +52,7 @@ def test_a_first_start_and_the_next(tmp_path: Path) -> None:
 )
 def test_counts_in_words(counts: dict[str, int], text: str) -> None:
     """Sections of a seed are named as in a sentence, one entry in the singular."""
-    assert listed(counts) == text
+    assert format_counts(counts) == text
 
 
 def test_what_is_told_of_a_seed(tmp_path: Path) -> None:
@@ -61,18 +61,18 @@ def test_what_is_told_of_a_seed(tmp_path: Path) -> None:
     store, log = open_store(options.database, FakeClock(), RecordingLog()), RecordingLog()
     one, two = ({"features": [{"name": name} for name in names]} for names in ("a", "ab"))
     try:
-        first = begin(store, options, "", parse_seed(one), log)
+        first = initialize(store, options, "", parse_seed(one), log)
         assert first[0].event.startswith("flagsvc ready: 1 feature flag in")
         assert first[1] == Notice("flagsvc seed: added 1 feature", {"features": 1})
-        assert [notice.event for notice in begin(store, options, "", parse_seed(one), log)[1:]] == []
+        assert [notice.event for notice in initialize(store, options, "", parse_seed(one), log)[1:]] == []
         assert not log.lines
-        assert len(begin(store, options, "", parse_seed(two), log)) == 1
+        assert len(initialize(store, options, "", parse_seed(two), log)) == 1
         [line] = log.lines
         assert line.level == "warn" and "--seed-mode add" in line.event
         assert line.fields == {"seed": "seed.yaml", "database": "1 feature, 1 user, 1 token"}
         adding = replace(options, seed_mode="add")
-        assert begin(store, adding, "", parse_seed(two), log)[1].event == "flagsvc seed: added 1 feature"
-        again = begin(store, adding, "", parse_seed({"features": [{"name": "b"}]}), log)
+        assert initialize(store, adding, "", parse_seed(two), log)[1].event == "flagsvc seed: added 1 feature"
+        again = initialize(store, adding, "", parse_seed({"features": [{"name": "b"}]}), log)
         assert again[1].event == "flagsvc seed: nothing to add"
     finally:
         store.close()

@@ -17,7 +17,7 @@ def no_entry(uid: int) -> None:
 
 
 def test_instance_id_is_user_and_host() -> None:
-    """An instance is called by its user and its host (behaviour: Drop-in)."""
+    """An instance is called by its user and its host (behaviour: Odd values)."""
     assert defaults.instance_id({}) == f"{pwd.getpwuid(os.getuid()).pw_name}-{socket.gethostname()}"
 
 

@@ -11,7 +11,7 @@ from flagsvc.settings.files import NOTHING, Files, fingerprint, look, read_file,
 
 
 def test_what_was_read_is_what_is_there(tmp_path: Path) -> None:
-    """As long as nobody changes a file, a look at it gives what was noted when it was read; another content another one."""
+    """A look at an unchanged file gives the fingerprint that was noted when it was read; another content gives another one."""
     path, files = tmp_path / "keys", Files()
     path.write_text("one")
     assert read_file(str(path), files) == b"one"
@@ -56,8 +56,8 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "is_special"), [("file", False), ("folder", False), ("gone", False), ("fifo", True)])
-def test_what_nobody_should_open(tmp_path: Path, name: str, is_special: bool) -> None:
-    """A pipe with nobody at its other end would be waited for; a folder, or nothing, is an error at once."""
+def test_what_must_not_be_opened(tmp_path: Path, name: str, is_special: bool) -> None:
+    """To open a pipe without a writer may take for ever; a folder or a missing file is an error at once."""
     (tmp_path / "file").touch()
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "fifo")

@@ -9,8 +9,7 @@ import pytest
 
 from flagsvc.settings.foreign import FOREIGN, foreign
 from flagsvc.settings.load import resolve
-from flagsvc.settings.server_table import SERVER_OPTIONS
-from flagsvc.settings.table import OPTIONS
+from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 
 GUIDE = Path(__file__).parents[3] / "docs" / "how-to" / "move-over-from-edge.md"
 NAMED = {
@@ -41,7 +40,7 @@ def test_all_at_once_are_a_line_each() -> None:
 
 
 def test_a_name_that_many_programs_use_counts_beside_one_of_edge() -> None:
-    """WORKERS alone is somebody else's; beside UPSTREAM_URL it is Edge's."""
+    """WORKERS alone belongs to another program; beside UPSTREAM_URL it is Edge's."""
     assert list(foreign({"WORKERS": "4", "APP_NAME": "x", "REDIS_HOST": "r"})) == []
     assert len(list(foreign({"WORKERS": "4", "UPSTREAM_URL": "x"}))) == 2
 

@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from flagsvc.settings.limits import LIMITS
-from flagsvc.settings.table import BY_NAME
+from flagsvc.settings.table import OPTIONS, SERVER_OPTIONS
 
-DEFAULTS = {
-    "maxConnections": 10_000,
-    "requestMemory": None,
-    "headerTimeout": 20,
-    "bodyTimeout": 60,
-    "writeTimeout": 60,
-    "jsonDepthLimit": 32,
-    "contextPropertiesLimit": 250,
-    "contextValueLimit": 4096,
-    "toggleLimit": 5000,
-    "rateLimitKey": 0,
-    "rateLimitAddress": 0,
-    "rateLimitBurst": 0,
-    "enricherTimeout": 1000,
-    "enricherFailure": "error",
-}
+WITHOUT = {"rateLimitKey", "rateLimitAddress"}
+"""What only an operator can know: how much one caller should be able to ask for."""
 
 
-def test_defaults() -> None:
-    """Everything is bounded but the rate, which only whoever runs the proxy can know."""
-    assert {option.name: option.default for option in LIMITS} == DEFAULTS
-    assert all(BY_NAME[option.name] is option for option in LIMITS)
+def test_callers_are_bounded_by_default() -> None:
+    """Every option of SECURITY.md's table has a bound where it is not given, but for the rates."""
+    unbounded = {row.name for row in (*OPTIONS, *SERVER_OPTIONS) if row.stops and not (row.default or row.default_text)}
+    assert unbounded == WITHOUT

@@ -12,7 +12,7 @@ TOKENS = [f"{side.variable}{end}" for side in (ONE, FROM, TO) for end in ("", "_
 
 @pytest.mark.parametrize("name", [*TOKENS, "FLAGSVC_SEED", "FLAGSVC_URL", "UNLEASH_URL"])
 def test_what_another_command_reads_is_no_mistake(name: str) -> None:
-    """Who exports what the first start of a server tells is not warned by the proxy, nor the other way round."""
+    """The variables that the first start of a server prints cause no warning, neither at the proxy nor at the server."""
     assert list(unread({name: "x"})) == []
 
 

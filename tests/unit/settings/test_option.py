@@ -4,39 +4,48 @@ from __future__ import annotations
 
 import pytest
 
-from flagsvc.settings.option import Option, Section, Variable
-from flagsvc.settings.parse import SECRET, TEXT
+from flagsvc.settings.base import Options, rows_of
+from flagsvc.settings.kinds import SECRET, TEXT
+from flagsvc.settings.option import Option, Section, Variable, option
 
 
-def row(**given: object) -> Option:
-    """Return an option with some name and kind."""
-    defaults: dict[str, object] = {"name": "some.fullName", "kind": TEXT, "section": Section.CORS, "help": "some"}
-    return Option(**(defaults | given))  # type: ignore[arg-type]
+def row(field: str = "some_name", **given: object) -> Option:
+    """Return an option with some name and kind, that stands in a class of options."""
+    made = option("some.fullName", **({"kind": TEXT, "help": "some"} | given))  # type: ignore[arg-type]
+    return rows_of(type("Some", (Options,), {"section": Section.CORS, field: made}))[0]
 
 
 @pytest.mark.parametrize(
-    ("name", "field", "flag"),
-    [
-        ("flagsvcUrl", "flagsvc_url", "--url"),
-        ("clientKeys", "client_keys", "--client-keys"),
-        ("enableOAS", "enable_oas", "--enable-oas"),
-        ("cors.maxAge", "cors_max_age", "--cors-max-age"),
-        ("expServerSideSdkConfig.tokens", "exp_server_side_sdk_config_tokens", "--exp-server-side-sdk-config-tokens"),
-    ],
+    ("field", "flag"), [("flagsvc_url", "--url"), ("client_keys", "--client-keys"), ("cors_max_age", "--cors-max-age")]
 )
-def test_names_follow_from_the_name(name: str, field: str, flag: str) -> None:
-    """The name in code and the flag are the specification's name in another spelling."""
-    assert (row(name=name).field, row(name=name).flag) == (field, flag)
+def test_the_class_gives_the_name_in_code_the_section_and_the_flag(field: str, flag: str) -> None:
+    """The name in code is that of the attribute, the flag is the same in another spelling."""
+    made = row(field, reads=("X",))
+    assert (made.field, made.flag, made.section) == (field, flag, Section.CORS)
+
+
+def test_a_row_may_stand_in_two_classes() -> None:
+    """It keeps the name and the section that it had first."""
+    made = row()
+    other = type("Other", (Options,), {"section": Section.LOGGING, "some_name": made})
+    assert rows_of(other) == (made,) and made.section is Section.CORS
+
+
+def test_rows_come_in_the_order_of_the_base_classes() -> None:
+    """First all of the first base class."""
+    one = type("One", (Options,), {"section": Section.CORS, "b": option("b", kind=TEXT, help="b")})
+    two = type("Two", (Options,), {"section": Section.CORS, "a": option("a", kind=TEXT, help="a")})
+    assert [each.name for each in rows_of(type("Both", (one, two), {}))] == ["b", "a"]
 
 
 def test_an_option_for_code_only_has_no_flag() -> None:
     """What only code can give has no flag and no variable."""
-    option = row(in_code_only=True)
-    assert option.flag == "" and option.variables == ()
+    made = row()
+    assert made.in_code_only and made.flag == "" and made.variables == ()
 
 
 def test_variables_with_their_aliases() -> None:
-    """FLAGSVC_ also answers as UNLEASH_, after it; other names have no alias (behaviour: Drop-in)."""
+    """FLAGSVC_ also answers as UNLEASH_, after it; other names have no alias (behaviour: Names of variables)."""
     assert row(reads=("FLAGSVC_X", "Y")).variables == (
         Variable("FLAGSVC_X", False),
         Variable("UNLEASH_X", False),
@@ -57,10 +66,10 @@ def test_variables_of_a_secret() -> None:
 def test_a_default_may_come_from_the_environment() -> None:
     """A default is a value, or made from the environment it is for."""
     assert row(default="a").default_for({}) == "a"
-    assert row(default_from=lambda environment: environment["A"]).default_for({"A": "b"}) == "b"
+    assert row(default_factory=lambda environment: environment["A"]).default_for({"A": "b"}) == "b"
 
 
 def test_rendering_masks() -> None:
     """A secret is masked as value and as text."""
-    option = row(kind=SECRET)
-    assert option.masked("hidden") == "***" and option.render("hidden") == "***" and option.render(None) == "-"
+    made = row(kind=SECRET)
+    assert made.masked("hidden") == "***" and made.render("hidden") == "***" and made.render(None) == "-"

@@ -13,7 +13,8 @@ import pytest
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.options import ProxyOptions, advice, differing, secrets_of
 from flagsvc.settings.table import BY_NAME, OPTIONS
-from support.settings_samples import SAMPLES, kept_as, needed
+from support.option_samples import SAMPLES
+from support.settings_samples import kept_as, needed
 
 ENOUGH: dict[str, Any] = {"flagsvc_url": "http://127.0.0.1/api", "flagsvc_api_token": "t0ken", "client_keys": ["k3y"]}
 
@@ -95,7 +96,7 @@ def test_an_empty_list_is_given() -> None:
 
 
 def test_a_document_in_a_file_needs_no_token() -> None:
-    """Offline there is nobody to show a token to."""
+    """A document in a file is read without a token."""
     made = ProxyOptions(flagsvc_url="file:///etc/flags.json", client_keys="k")
     assert made.flagsvc_api_token == ""
 
@@ -138,7 +139,7 @@ def test_bootstrap_of_another_shape(value: object, problem: str) -> None:
 
 
 def test_the_deprecated_name_warns() -> None:
-    """proxySecrets works and warns; clientKeys beat it (behaviour: Drop-in)."""
+    """proxySecrets works and warns; clientKeys beat it (behaviour: Names of variables)."""
     given = {name: value for name, value in ENOUGH.items() if name != "client_keys"}
     with pytest.warns(
         DeprecationWarning, match="proxy_secrets is deprecated: give the same keys as clientKeys"
@@ -151,9 +152,11 @@ def test_the_deprecated_name_warns() -> None:
 
 
 def test_options_are_frozen_and_equal_by_value() -> None:
-    """Nobody changes options; two of the same values are equal, and hash alike."""
+    """Options cannot be changed; two with the same values are equal and have the same hash."""
     with pytest.raises(dataclasses.FrozenInstanceError):
-        options().port = 1  # type: ignore[misc]
+        options().port = 1
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        del options().port
     assert options(port=1) == options(port="1") != options()
     assert hash(options(port=1)) == hash(options(port=1))
 
@@ -171,13 +174,13 @@ def test_repr_masks() -> None:
     """The repr shows what is not at its default, and no secret, no password, no signature."""
     made = options(port=4, http_proxy="http://u:s3cret@p:1", exp_bootstrap_url="http://c/f?sig=s3cret")
     assert repr(made) == (
-        "ProxyOptions(flagsvc_url='http://127.0.0.1/api', flagsvc_api_token='***', client_keys=('***',), port=4, "
-        "http_proxy='http://***@p:1', exp_bootstrap_url='http://c/f?***')"
+        "ProxyOptions(flagsvc_url='http://127.0.0.1/api', flagsvc_api_token='***', "
+        "http_proxy='http://***@p:1', client_keys=('***',), port=4, exp_bootstrap_url='http://c/f?***')"
     )
 
 
 def test_advice() -> None:
-    """Valid combinations that are hardly meant are named (behaviour: CORS)."""
+    """Valid combinations that are probably a mistake are named (behaviour: CORS)."""
     assert advice(options()) == []
     assert [text.split(":")[0] for text in advice(options(cors_credentials=True))] == [
         "cors.credentials with cors.origin `*`"
@@ -194,7 +197,7 @@ def test_advice() -> None:
 
 @pytest.mark.parametrize("url", ["https://someone:hidden@h/api", "https://someone@h/api"])
 def test_advice_on_a_user_that_is_not_sent(url: str) -> None:
-    """Who writes a user and password into the URL means them to be sent; they are not, and no message repeats them."""
+    """A user and a password in the URL are not sent: the warning says so and does not repeat them."""
     (text,) = advice(options(flagsvc_url=url))
     assert text.startswith("flagsvcUrl ") and "hidden" not in text and "someone" not in text
 

@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from flagsvc.core.errors import ConfigurationError
+from flagsvc.settings.kinds import RefusedError
 from flagsvc.settings.load import load, resolve
 from flagsvc.settings.options import ProxyOptions
-from flagsvc.settings.parse import RefusedError
 from flagsvc.settings.render import as_json, in_effect
 from flagsvc.settings.table import BY_NAME, OPTIONS
-from support.settings_samples import SAMPLES
+from support.option_samples import SAMPLES
 
 BOUNDED = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -66,7 +66,7 @@ SECRET_URLS = st.sampled_from(
 
 
 def attempt(make: Callable[[], ProxyOptions]) -> tuple[ProxyOptions | None, tuple[str, ...]]:
-    """Return the options that `make` makes, or the problems it raises; whatever else it raises fails the test."""
+    """Return the options that `make` makes, or the problems that it raises; any other error fails the test."""
     try:
         return make(), ()
     except ConfigurationError as error:
@@ -78,7 +78,7 @@ def attempt(make: Callable[[], ProxyOptions]) -> tuple[ProxyOptions | None, tupl
 def test_loading_raises_nothing_else(
     environment: dict[str, str], flags: dict[str, str], content: bytes | None, tmp_path: Path
 ) -> None:
-    """Whatever the mappings and the file hold, the answer is options or every problem at once, in printable lines."""
+    """Any mappings and any file give options, or every problem at once in printable lines."""
     path = None
     if content is not None:
         path = tmp_path / "flagsvc.toml"
@@ -96,7 +96,7 @@ def test_loading_raises_nothing_else(
 )
 @pytest.mark.filterwarnings("ignore:proxy_secrets:DeprecationWarning")
 def test_options_in_code_raise_nothing_else(given: dict[str, object]) -> None:
-    """Whatever is given in code, the answer is options or every problem at once."""
+    """Any values in code give options, or every problem at once."""
     made, problems = attempt(lambda: ProxyOptions(**given))  # type: ignore[arg-type]
     assert (made is None) == bool(problems)
     assert made is None or repr(made).startswith("ProxyOptions(")

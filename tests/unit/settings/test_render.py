@@ -23,9 +23,9 @@ from flagsvc.settings.render import (
     what_is_set,
 )
 from flagsvc.settings.server import resolve_server
-from flagsvc.settings.server_table import SERVER_OPTIONS
-from flagsvc.settings.table import BY_NAME, OPTIONS
-from support.settings_samples import BASE, SAMPLES
+from flagsvc.settings.table import BY_NAME, OPTIONS, SERVER_OPTIONS
+from support.option_samples import SAMPLES
+from support.settings_samples import BASE
 
 SETTABLE = [option for option in OPTIONS if not option.in_code_only]
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "options.md"

@@ -6,9 +6,9 @@ import pytest
 
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings import network as net
+from flagsvc.settings.kinds import RefusedError
 from flagsvc.settings.load import load, resolve
 from flagsvc.settings.options import OPTIONS, ProxyOptions
-from flagsvc.settings.parse import RefusedError
 from flagsvc.settings.server import load_server
 from flagsvc.settings.table import BY_NAME
 from support.settings_samples import BASE
@@ -18,7 +18,7 @@ ALONE = [option.name for option in OPTIONS if option.needs]
 
 @pytest.mark.parametrize("name", ALONE)
 def test_an_option_without_the_one_it_needs(name: str) -> None:
-    """It is refused: who names the authorities of callers does not want them to come in without TLS."""
+    """It is refused: authorities for callers without TLS would let every caller in."""
     variable = BY_NAME[name].reads[0]
     with pytest.raises(ConfigurationError) as caught:
         load(BASE | {variable: "/some/file"}, None, {})
@@ -34,7 +34,7 @@ def test_an_option_without_the_one_it_needs(name: str) -> None:
 
 
 def test_what_is_wrong_anyway_is_told_once() -> None:
-    """Nobody hears that an option needs another one which was given, and refused; nor of one that is blank."""
+    """No problem says that an option is missing which was given and refused; a blank option needs none."""
     wrong = BASE | {"FLAGSVC_TLS_CERT": "\x01", "FLAGSVC_TLS_KEY": "/key", "FLAGSVC_UPSTREAM_KEY": "\x01"}
     assert set(resolve(wrong, None, {}).problems) == {"tlsCert", "upstreamKey"}
     assert not resolve(BASE | {"FLAGSVC_TLS_KEY": " "}, None, {}).problems
@@ -70,7 +70,7 @@ def test_addresses(text: str, kept: str, parts: tuple[str | None, int]) -> None:
     "text", ["9090", "host", "::1:80", "[::1]", "host:", "host:x", "host:70000", "a b:1", 9090, ":-1"]
 )
 def test_no_addresses(text: object) -> None:
-    """Anything else; without brackets nobody knows where an IPv6 address ends."""
+    """Anything else is refused: without brackets the end of an IPv6 address is not clear."""
     with pytest.raises(RefusedError):
         net.parse_address(text)
 

@@ -12,70 +12,31 @@ from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.load import load
 from flagsvc.settings.option import Option
 from flagsvc.settings.render import default_text
-from flagsvc.settings.server import BY_FIELD, ServerOptions, load_server, server_reference
-from flagsvc.settings.server_table import SERVER_OPTIONS
-from flagsvc.settings.table import BY_NAME
-from support.settings_samples import SAMPLES
+from flagsvc.settings.server import ServerOptions, load_server, server_reference
+from flagsvc.settings.table import SERVER_OPTIONS
+from support.option_samples import SERVER_SAMPLES, wrong
 
 ROOT = Path(__file__).resolve().parents[3]
 HOME = {"XDG_STATE_HOME": "/state"}
 
-THE_PROXYS = {row.name for row in SERVER_OPTIONS if row is BY_NAME.get(row.name)}
 NAMED = {row.name: row for row in SERVER_OPTIONS}
-VALID: dict[str, tuple[str, object]] = {
-    **{name: SAMPLES[name] for name in THE_PROXYS},
-    "port": ("8080", 8080),
-    "host": ("127.0.0.1", "127.0.0.1"),
-    "basePath": ("flags/", "/flags"),
-    "bodyLimit": ("2 MB", 2 * 1024 * 1024),
-    "database": ("postgresql://me:word@db/flags", "postgresql://me:word@db/flags"),
-    "seed": ("/etc/seed.yaml", "/etc/seed.yaml"),
-    "seedMode": ("ADD", "add"),
-    "useJsonLogger": ("true", True),
-}
-REFUSED = {
-    "port": "70000",
-    "host": "no host",
-    "basePath": "a b",
-    "keepAliveTimeout": "0",
-    "shutdownGrace": "soon",
-    "maxConnections": "0",
-    "requestMemory": "0",
-    "headerTimeout": "0",
-    "bodyTimeout": "0",
-    "writeTimeout": "0",
-    "headerLimit": "much",
-    "tlsCert": "with\tcontrol",
-    "tlsKey": "with\tcontrol",
-    "tlsKeyPassword": "with\tcontrol",
-    "tlsMinVersion": "1.1",
-    "tlsClientCa": "with\tcontrol",
-    "tlsHandshakeTimeout": "0",
-    "socketMode": "rw",
-    "bodyLimit": "much",
-    "database": "with\tcontrol",
-    "seed": "with\tcontrol",
-    "seedMode": "replace",
-    "useJsonLogger": "perhaps",
-    "logLevel": "loud",
-}
+REFUSED = {option.name: wrong(option) for option in SERVER_OPTIONS}
 
 
 @pytest.mark.parametrize("option", [row for row in SERVER_OPTIONS if row.needs], ids=lambda option: option.name)
 def test_an_option_without_the_one_it_needs_is_refused(option: Option) -> None:
     """It would have no effect; the problem names both."""
     with pytest.raises(ConfigurationError, match=f"has no effect without {option.needs}; give both, or neither"):
-        load_server(HOME, {option.name: VALID[option.name][0]})
+        load_server(HOME, {option.name: SERVER_SAMPLES[option.name][0]})
 
 
-def test_every_row_is_an_option_in_code_and_has_a_sample() -> None:
-    """Rows, fields of ServerOptions and the samples of these tests are the same options."""
-    assert {field.name for field in fields(ServerOptions)} == set(BY_FIELD)
-    assert {option.name for option in SERVER_OPTIONS} == set(VALID) == set(REFUSED)
+def test_every_row_is_an_option_in_code() -> None:
+    """Rows and fields of ServerOptions are the same options."""
+    assert {field.name for field in fields(ServerOptions)} == {option.field for option in SERVER_OPTIONS}
 
 
 def test_no_two_rows_share_a_name_a_flag_or_a_variable() -> None:
-    """Whatever is given means one option."""
+    """Each flag and each variable means one option."""
     for names in (
         [option.flag for option in SERVER_OPTIONS],
         [variable.name for option in SERVER_OPTIONS for variable in option.variables],
@@ -86,8 +47,8 @@ def test_no_two_rows_share_a_name_a_flag_or_a_variable() -> None:
 @pytest.mark.parametrize("option", SERVER_OPTIONS, ids=lambda option: option.name)
 def test_an_option_is_read_from_its_variables_and_its_flag(option) -> None:
     """Each way gives the value; the flag wins over the variable, and the source is told."""
-    text, value = VALID[option.name]
-    around = HOME | ({NAMED[option.needs].reads[0]: VALID[option.needs][0]} if option.needs else {})
+    text, value = SERVER_SAMPLES[option.name]
+    around = HOME | ({NAMED[option.needs].reads[0]: SERVER_SAMPLES[option.needs][0]} if option.needs else {})
     for variable in option.variables:
         if not variable.holds_path:
             loaded = load_server(around | {variable.name: text}, {})
@@ -133,13 +94,22 @@ def test_the_database_may_stand_in_a_file(tmp_path: Path) -> None:
 
 def test_the_options_show_no_password() -> None:
     """The text of the options masks the credentials of the database."""
-    shown = repr(ServerOptions(database="postgresql://me:hidden@db/flags?password=hidden", tls_key_password="hidden"))
+    database = "postgresql://me:hidden@db/flags?password=hidden"
+    shown = repr(ServerOptions(database=database, tls_cert="cert.pem", tls_key_password="hidden", port=1))
     assert "hidden" not in shown
-    assert "port=4242" in shown
+    assert "port=1" in shown
+
+
+def test_code_takes_texts_and_tells_every_problem() -> None:
+    """`ServerOptions` reads values as the loader does; a wrong one and one that has no effect are refused together."""
+    assert ServerOptions(port="8080", body_limit="2 MB").body_limit == 2 * 1024 * 1024
+    with pytest.raises(ConfigurationError) as caught:
+        ServerOptions(port=70_000, seed_mode="add", databse="x")
+    assert [problem.partition(" ")[0] for problem in caught.value.problems] == ["unknown", "port:", "seed_mode:"]
 
 
 def test_neither_program_warns_of_the_others_variables() -> None:
-    """Both may share a file of variables; one that nobody reads is named, with the nearest one that is."""
+    """Both may share a file of variables; one that neither reads is named, with the nearest known one."""
     shared = {"FLAGSVC_URL": "http://x/api", "FLAGSVC_API_TOKEN": "t", "FLAGSVC_PROXY_CLIENT_KEYS": "k"}
     assert load_server(HOME | shared, {}).warnings == []
     loaded = load(HOME | shared | {"FLAGSVC_DATABASE_URL": "x", "UNLEASH_SERVER_PORT": "1"}, None, {})

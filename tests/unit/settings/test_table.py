@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import fields
-from typing import get_type_hints
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 
+from flagsvc.settings.converted import Converted
+from flagsvc.settings.kinds import RefusedError
 from flagsvc.settings.option import Option, Section
-from flagsvc.settings.options import GivenOptions, ProxyOptions
-from flagsvc.settings.table import BY_FIELD, BY_NAME, OPTIONS
-from support.settings_samples import SAMPLES
+from flagsvc.settings.options import ProxyOptions
+from flagsvc.settings.table import BY_FIELD, BY_NAME, OPTIONS, SERVER_OPTIONS, ProxyRows, ServerRows
+from support.option_samples import SAMPLES, bounds, sample
 
-SPECIFICATION: dict[str, tuple[tuple[str, ...], object]] = {
+SPECIFIED: dict[str, tuple[tuple[str, ...], object]] = {
     "flagsvcUrl": (("FLAGSVC_URL",), None),
     "flagsvcApiToken": (("FLAGSVC_API_TOKEN",), ""),
     "clientKeys": (("FLAGSVC_PROXY_CLIENT_KEYS",), ()),
@@ -55,19 +59,22 @@ SPECIFICATION: dict[str, tuple[tuple[str, ...], object]] = {
     "expServerSideSdkConfig.tokens": (("EXP_SERVER_SIDE_SDK_CONFIG_TOKENS",), ()),
     "expCustomEnrichers": (("EXP_CUSTOM_ENRICHERS_FILE",), ()),
 }
-"""The specification's two tables: name, variables, default (specification: Configuration)."""
+"""The two tables of options: name, variables, default (specification: Options; Experimental options)."""
+
+RENAMED = {"exp_bootstrap_url_headers_authorization": "exp_bootstrap_authorization"}
+"""What an option is called in code that has another name there."""
 
 LIMITS = {"bodyLimit": 102400, "metricsBodyLimit": 1048576, "headerLimit": 16384, "queryLimit": 16384}
-"""The limits of behaviour.md: 100 kB, 1 MB, 64 kB, 16 kB."""
+"""The limits of sizes, in bytes (behaviour: Size limits)."""
 
 each_option = pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
 
 
-@pytest.mark.parametrize("name", SPECIFICATION)
+@pytest.mark.parametrize("name", SPECIFIED)
 def test_rows_of_the_specification(name: str) -> None:
     """Every option of the specification is there with its variables and its default."""
     option = BY_NAME[name]
-    assert (option.reads, option.default) == SPECIFICATION[name]
+    assert (option.reads, option.default) == SPECIFIED[name]
     assert option.in_code_only == (not option.reads)
 
 
@@ -78,7 +85,7 @@ def test_what_is_required() -> None:
 
 @pytest.mark.parametrize("name", LIMITS)
 def test_limits(name: str) -> None:
-    """The limits have the defaults of behaviour.md."""
+    """The limits have their defaults (behaviour: Size limits)."""
     assert BY_NAME[name].default == LIMITS[name]
 
 
@@ -106,14 +113,40 @@ def test_rows_lie_together_by_section() -> None:
 
 
 def test_code_takes_and_keeps_every_option() -> None:
-    """`ProxyOptions` has a field, and takes a keyword, for every row and for nothing else."""
-    names = set(BY_FIELD)
-    assert {field.name for field in fields(ProxyOptions)} == names == set(get_type_hints(GivenOptions))
+    """`ProxyOptions` has a field for every row and for nothing else."""
+    assert {field.name for field in fields(ProxyOptions)} == set(BY_FIELD)
 
 
-def test_every_option_text_can_give_has_a_sample() -> None:
-    """The tests over samples leave no row out."""
-    assert set(SAMPLES) == {option.name for option in OPTIONS if not option.in_code_only}
+@pytest.mark.parametrize("option", [*OPTIONS, *SERVER_OPTIONS], ids=lambda option: option.name)
+def test_a_row_has_the_name_in_code_and_the_type_that_its_name_and_its_value_say(option: Option) -> None:
+    """The name in code is the option's name in snake case, and a default and a sample are of the type that is declared."""
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", option.name).replace(".", "_").lower()
+    assert option.field == RENAMED.get(snake, snake)
+    held = held_type(get_type_hints(ProxyRows if option in OPTIONS else ServerRows)[option.field])
+    assert isinstance(option.default_for({}), held) or option.required
+    if not option.in_code_only:
+        assert isinstance(sample(option)[1], held)
+
+
+def held_type(declared: object) -> tuple[type, ...]:
+    """Return the types of the values that an option holds by its annotation."""
+    if get_origin(declared) is Converted:
+        declared = get_args(declared)[0]
+    each = get_args(declared) if isinstance(declared, UnionType) else (declared,)
+    return tuple(object if one is Any else get_origin(one) or one for one in each)
+
+
+@pytest.mark.parametrize(
+    "option", [each for each in (*OPTIONS, *SERVER_OPTIONS) if bounds(each)], ids=lambda option: option.name
+)
+def test_a_number_has_the_range_that_is_told(option: Option) -> None:
+    """The least and the largest number that the kind tells are taken, and no number beyond them."""
+    least, largest = bounds(option) or (0, 0)
+    assert [option.parse(number) for number in (least, largest)] == [least, largest]
+    for number in (least - 1, largest + 1):
+        if number or "0, or" not in option.kind.expects:
+            with pytest.raises(RefusedError):
+                option.parse(number)
 
 
 @each_option

@@ -1,7 +1,7 @@
-"""What `flagsvc validate`, `import`, `export` and `move` share: the admin API of a flag server as a person meets it.
+"""Shared by `flagsvc validate`, `import`, `export` and `move`: a client of a flag server's admin API, and its output.
 
-`target` says which server, project and environment; `client` asks it and `refusals` says in a line what a refusal means;
-`files` reads and writes data sets, `yamls` is the YAML they may be in, `places` finds an item of them by name;
-`changes` compares two data sets; `tables` shows all of it, `consent` asks whether to go on; `order` asks for the order of
-strategies; `pieces` splits a data set into requests that a server takes.
+`target` reads the server's address and token; `client` sends requests, and `refusals` explains errors in one line. `files` reads
+and writes data sets, `yaml_files` their YAML; `violations` names the item of a schema violation. `changes` compares two data
+sets, `strategy_order` reads the order of strategies, and `pieces` splits a data set into requests. `tables` prints results, and
+`confirmation` asks whether to continue.
 """

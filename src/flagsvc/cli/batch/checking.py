@@ -1,6 +1,6 @@
-"""Whether an import would succeed: what the server says, and what its import would refuse besides.
+"""Checks whether an import would succeed: by the server's validation, and by the checks of the import itself.
 
-A server of ours tries the import itself. For others of the family the checks of an import run here, on what their admin API tells.
+A flagsvc server tries the import. For other servers of the family the checks run here, with data from their admin API.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from flagsvc.cli.batch import session, tables
 from flagsvc.cli.batch.client import AdminClient
 from flagsvc.cli.batch.facts import read_facts
 from flagsvc.cli.batch.files import FlagFile
-from flagsvc.cli.batch.refusals import CannotAskError
+from flagsvc.cli.batch.refusals import AdminApiError
 
 if TYPE_CHECKING:
-    from flagsvc.server.store.batch.facts import ImportProblem
+    from flagsvc.server.store.batch.server_facts import ImportProblem
 
 UNKNOWN_FORM = "what an import checks besides: the data has a form that this program does not know"
 NO_FLAGS = "what an import checks besides: the token may not export flags"
 
 
 class Findings(NamedTuple):
-    """The server's three lists, what an import would refuse besides, and what could not be checked."""
+    """The server's three lists, further problems of an import, and what could not be checked."""
 
     lists: dict[str, list[dict[str, Any]]]
     problems: list[ImportProblem]
@@ -36,57 +36,59 @@ class Findings(NamedTuple):
 
     @property
     def as_json(self) -> dict[str, Any]:
-        """What programs read."""
+        """The findings for programs."""
         return self.lists | {"problems": [each._asdict() for each in self.problems], "unchecked": self.unchecked}
 
 
-def findings(client: AdminClient, file: FlagFile, request: dict[str, Any]) -> Findings:
-    """Return all that stands in the way of an import. Raises SchemaError, and CannotAskError where that is not known."""
-    lists = session.validated(client, file, request)
+def check_import(client: AdminClient, file: FlagFile, request: dict[str, Any]) -> Findings:
+    """Return everything that prevents an import. Raises SchemaError, and AdminApiError where that is unknown."""
+    lists = session.validate_request(client, file, request)
     try:
         tried, refusal = client.try_import(request), ""
-    except CannotAskError as error:
-        if error.kind not in session.REFUSED:
+    except AdminApiError as error:
+        if error.kind not in session.REJECTIONS:
             raise
         tried, refusal = True, str(error)
     if tried and not refusal:
         return Findings(lists, [], [])
-    found = Findings(lists, *checked(client, request, narrow=not tried))
+    found = Findings(lists, *run_import_checks(client, request, limited_storage=not tried))
     if not tried:
         return found
-    return found._replace(problems=found.problems or unexplained(lists, refusal), unchecked=[])
+    return found._replace(problems=found.problems or unexplained_refusal(lists, refusal), unchecked=[])
 
 
 def show(found: Findings, request: Mapping[str, Any]) -> None:
-    """Show what was found, every error with the flags it is about."""
-    tables.problems(found.lists | {"errors": with_flags(found.lists["errors"], request)})
-    tables.besides(found.problems, found.unchecked)
+    """Show the findings, each error with its flags."""
+    tables.show_problems(found.lists | {"errors": with_flags(found.lists["errors"], request)})
+    tables.show_import_problems(found.problems, found.unchecked)
 
 
-def unexplained(lists: dict[str, list[dict[str, Any]]], refusal: str) -> list[ImportProblem]:
-    """Return what the server's trial said where nothing else says why."""
-    from flagsvc.server.store.batch.facts import ImportProblem
+def unexplained_refusal(lists: dict[str, list[dict[str, Any]]], refusal: str) -> list[ImportProblem]:
+    """Return the message of the server's trial as a problem, unless the validation already has errors."""
+    from flagsvc.server.store.batch.server_facts import ImportProblem
 
-    return [] if session.refused(lists) else [ImportProblem("refused", "", "", refusal)]
+    return [] if session.is_rejected(lists) else [ImportProblem("refused", "", "", refusal)]
 
 
-def checked(client: AdminClient, request: dict[str, Any], *, narrow: bool) -> tuple[list[ImportProblem], list[str]]:
-    """Return what the checks of an import find, and what they could not look at. Raises CannotAskError."""
+def run_import_checks(
+    client: AdminClient, request: dict[str, Any], *, limited_storage: bool
+) -> tuple[list[ImportProblem], list[str]]:
+    """Return the problems that the checks of an import find, and what they could not check. Raises AdminApiError."""
     from flagsvc.server.store.batch.dataset import read_data_set
-    from flagsvc.server.store.batch.problems import problems_of
+    from flagsvc.server.store.batch.problems import find_problems
 
-    known = coerced(request)
+    known = coerce_request(request)
     if known is None:
         return [], [UNKNOWN_FORM]
     data = read_data_set(known)
-    facts = read_facts(client, data, narrow=narrow)
-    return ([], [NO_FLAGS]) if facts is None else problems_of(data, facts)
+    facts = read_facts(client, data, limited_storage=limited_storage)
+    return ([], [NO_FLAGS]) if facts is None else find_problems(data, facts)
 
 
-def coerced(request: dict[str, Any]) -> dict[str, Any] | None:
-    """Return a request as servers read it: they take `"50"` for 50 and the other way round (import validation, 2.1).
+def coerce_request(request: dict[str, Any]) -> dict[str, Any] | None:
+    """Return a request as servers read it: they take `"50"` for 50 and the other way round (import validation 2.1).
 
-    None where it has not the form that is known here: a server of another version may take it.
+    None for an unknown form, which a server of another version may accept.
     """
     from flagsvc.http.shapes import ShapeError, check
     from flagsvc.server.shapes.batch import IMPORT
@@ -98,23 +100,23 @@ def coerced(request: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def with_flags(items: Iterable[Mapping[str, Any]], request: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return errors of a validation whose items say which flags they are about."""
-    known = coerced(dict(request))
+    """Return errors of a validation with the flags of each item."""
+    known = coerce_request(dict(request))
     return [
-        {"message": item["message"], "affectedItems": [told(each, users) for each in item["affectedItems"]]}
+        {"message": item["message"], "affectedItems": [with_users(each, users) for each in item["affectedItems"]]}
         for item in items
-        for users in [{} if known is None else users_of(str(item["message"]), known["data"])]
+        for users in [{} if known is None else flags_by_item(str(item["message"]), known["data"])]
     ]
 
 
-def told(item: object, users: Mapping[str, list[str]]) -> str:
-    """Return an item with the flags that it is about."""
+def with_users(item: object, users: Mapping[str, list[str]]) -> str:
+    """Return an item with its flags."""
     flags = users.get(str(item), [])
     return f"{item} (flag {', '.join(flags)})" if flags else str(item)
 
 
-def users_of(message: str, data: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the flags by the item that an error is about, for the errors whose items are no flags."""
+def flags_by_item(message: str, data: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the flags by item, for errors whose items are not flags."""
     pairs = next((pairs(data) for word, pairs in ITEMS.items() if word in message), ())
     found: dict[str, list[str]] = {}
     for item, flag in dict.fromkeys(pairs):
@@ -123,12 +125,12 @@ def users_of(message: str, data: Mapping[str, Any]) -> dict[str, list[str]]:
     return found
 
 
-def of_strategies(data: Mapping[str, Any]) -> list[tuple[str, str]]:
+def flags_of_strategies(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return strategy types with the flags that have them."""
     return [(each["name"], each.get("featureName", "")) for each in data["featureStrategies"]]
 
 
-def of_segments(data: Mapping[str, Any]) -> list[tuple[str, str]]:
+def flags_of_segments(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return segments with the flags that use them."""
     names = {each["id"]: each["name"] for each in data.get("segments", ())}
     return [
@@ -139,7 +141,7 @@ def of_segments(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def of_fields(data: Mapping[str, Any]) -> list[tuple[str, str]]:
+def flags_of_fields(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return context fields with the flags that have constraints on them."""
     return [
         (constraint["contextName"], each.get("featureName", ""))
@@ -148,7 +150,7 @@ def of_fields(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def of_parents(data: Mapping[str, Any]) -> list[tuple[str, str]]:
+def children_of_parents(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return parents with their children."""
     return [
         (parent["feature"], each["feature"]) for each in data.get("dependencies", ()) for parent in each["dependencies"]
@@ -156,9 +158,9 @@ def of_parents(data: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 ITEMS: dict[str, Callable[[Mapping[str, Any]], list[tuple[str, str]]]] = {
-    "custom strategy that needs": of_strategies,
-    "context fields that do not": of_fields,
-    "segments that need": of_segments,
-    "dependencies that need": of_parents,
+    "custom strategy that needs": flags_of_strategies,
+    "context fields that do not": flags_of_fields,
+    "segments that need": flags_of_segments,
+    "dependencies that need": children_of_parents,
 }
-"""Part of an error's message → what gives its items with the flags."""
+"""Part of an error's message → the function that returns its items with the flags."""

@@ -1,4 +1,4 @@
-"""The admin API of one flag server: one request at a time, every failure a `CannotAskError` in words for a person."""
+"""A client of one flag server's admin API. Every failure raises an `AdminApiError` with a message for people."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from flagsvc.cli.batch.refusals import CannotAskError, Reply, refusal
+from flagsvc.cli.batch.refusals import AdminApiError, Reply, read_error
 from flagsvc.cli.batch.target import Target
 from flagsvc.core.version import VERSION
-from flagsvc.settings.parse import printable
+from flagsvc.settings.kinds import printable
 
 if TYPE_CHECKING:
     import httpx
@@ -23,17 +23,17 @@ LISTS = {
     "project": ("/api/admin/projects", "projects", "id"),
     "environment": ("/api/admin/environments", "environments", "name"),
 }
-"""What a request names → where the server lists them, under which key, and by which of their fields."""
+"""Kind of object → the path of the server's list, its key in the answer, and the field with the name."""
 
 
 class AdminClient:
-    """A session with a flag server's admin API. Reads nothing from the environment, follows no redirect."""
+    """A session with a flag server's admin API. It reads no environment variables and follows no redirects."""
 
     def __init__(self, target: Target, transport: httpx.BaseTransport | None = None) -> None:
-        """Take the server, and for tests what carries the requests; nothing is opened yet."""
+        """Prepare a session; it opens no connection yet. Tests can pass their own transport."""
         import httpx
 
-        from flagsvc.cli.batch.httpx_words import outbound
+        from flagsvc.cli.batch.httpx_messages import outbound
 
         self.target = target
         proxy = target.outbound().proxy_for(target.url)
@@ -57,56 +57,56 @@ class AdminClient:
         self._client.close()
 
     def validate(self, request: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-        """Return the three lists of a validation (import validation, 4). Raises CannotAskError."""
+        """Return the three lists of a validation (import validation 4). Raises AdminApiError."""
         reply = self._post(f"{BATCH}/validate", request)
         value = reply.value
         if not isinstance(value, dict) or "errors" not in value:
-            raise self._no_flag_server()
+            raise self._not_a_flag_server()
         lists = {name: value.get(name, []) for name in ("errors", "warnings", "permissions")}
         if not all(is_list_of_items(found) for found in lists.values()):
-            raise self._no_flag_server()
+            raise self._not_a_flag_server()
         return lists
 
     def import_(self, request: Mapping[str, Any]) -> None:
-        """Import (import validation, 6). Raises CannotAskError, of kind `unclear` where it may have been done."""
+        """Import (import validation 6). Raises AdminApiError; its kind is `unclear` if the import may have succeeded."""
         self._post(f"{BATCH}/import", request)
 
     def try_import(self, request: Mapping[str, Any]) -> bool:
-        """Return whether the server tried an import, which would succeed; False where it cannot try: of the family only ours can.
+        """Return True if the server tried an import with success; False if it cannot try: of the family only ours can.
 
-        Raises CannotAskError, with the import's own refusal.
+        Raises AdminApiError with the import's own error.
         """
-        reply = self._ask("POST", f"{BATCH}/import/dry-run", encoded(request))
-        if reply.status == 405 or (reply.status == 404 and reply.astray):
+        reply = self._request("POST", f"{BATCH}/import/dry-run", encode_json(request))
+        if reply.status == 405 or (reply.status == 404 and reply.is_wrong_address):
             return False
         if reply.status == 200:
             return True
-        raise self._refusal(reply)
+        raise self._read_error(reply)
 
     def export(self, query: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a data set (import validation, 7). Raises CannotAskError."""
+        """Return a data set (import validation 7). Raises AdminApiError."""
         value = self._post(f"{BATCH}/export", query).value
         if not isinstance(value, dict) or not isinstance(value.get("features"), list):
-            raise self._no_flag_server()
+            raise self._not_a_flag_server()
         return value
 
     def value(self, path: str) -> Any:
-        """Return what the admin API has at a path, None where the server or the token does not give it."""
-        reply = self._ask("GET", path)
+        """Return the value at a path of the admin API; None where the server or the token does not allow it."""
+        reply = self._request("GET", path)
         return reply.value if reply.status == 200 else None
 
     def names(self, path: str, key: str, name: str) -> set[str] | None:
-        """Return the names in a list of the admin API, None where the server or the token does not give it."""
+        """Return the names in a list of the admin API; None where the server or the token does not allow it."""
         value = self.value(path)
         rows = value.get(key) if isinstance(value, dict) else value
         if not isinstance(rows, list) or not all(isinstance(row, dict) and name in row for row in rows):
             return None
         return {str(row[name]) for row in rows}
 
-    def check_named(self, **named: str) -> None:
-        """Raise CannotAskError where the server lists its projects or environments and one that is named is not among them.
+    def check_exists(self, **named: str) -> None:
+        """Raise AdminApiError where the server lists its projects or environments, and a given name is not among them.
 
-        The real server answers for an unknown one as for an empty one, which hides a slip of the pen.
+        The real server answers for an unknown one as for an empty one, which would hide a typing error.
         """
         for kind, name in named.items():
             known = self.names(*LISTS[kind])
@@ -115,44 +115,44 @@ class AdminClient:
                 hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(sorted(known)) or 'none'}"
                 server = f"`{self.target.shown}`" if self.target.side.word else "the server"
                 text = f"{server} has no {kind} `{printable(name)}`; {printable(hint, 200)}"
-                raise CannotAskError("not-found", text, status=404)
+                raise AdminApiError("not-found", text, status=404)
 
-    def may_not_import(self) -> bool:
-        """Return whether the token is an admin token, which belongs to no user and so may not import (import validation, 6)."""
-        user = self._ask("GET", "/api/admin/user").error.get("user")
+    def is_admin_token(self) -> bool:
+        """Return whether the token is an admin token, which belongs to no user and cannot import (import validation 6)."""
+        user = self._request("GET", "/api/admin/user").error.get("user")
         if isinstance(user, dict) and ("type" in user or "id" in user):
             return user.get("type") == "admin"
         return re.fullmatch(r"(?!user:)[^:]*:[^.]*\..+", re.sub(r"(?i)^bearer\s+", "", self.target.token)) is not None
 
     def send(self, method: str, path: str, value: object = None) -> Any:
-        """Send a request and return the JSON value of its answer. Raises CannotAskError for all but success."""
-        reply = self._ask(method, path, None if value is None else encoded(value))
+        """Send a request and return the JSON value of its answer. Raises AdminApiError for any status but success."""
+        reply = self._request(method, path, None if value is None else encode_json(value))
         if 200 <= reply.status < 300:
             return reply.value
-        raise self._refusal(reply)
+        raise self._read_error(reply)
 
     def rows(self, path: str, key: str) -> list[dict[str, Any]]:
-        """Return a list of the admin API, which stands under a key of the answer or is the answer. Raises CannotAskError."""
+        """Return a list of the admin API, which is the answer or a member of it. Raises AdminApiError."""
         value = self.send("GET", path)
         rows = value.get(key) if isinstance(value, dict) else value
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            raise self._no_flag_server()
+            raise self._not_a_flag_server()
         return rows
 
-    def takes(self, method: str, path: str, value: object) -> bool:
-        """Return whether the server has an operation at all, by a request that changes nothing."""
-        return self._ask(method, path, encoded(value)).status not in (404, 405)
+    def has_operation(self, method: str, path: str, value: object) -> bool:
+        """Return whether the server has an operation, by a request that changes nothing."""
+        return self._request(method, path, encode_json(value)).status not in (404, 405)
 
     def _post(self, path: str, value: Mapping[str, Any]) -> Reply:
-        reply = self._ask("POST", path, encoded(value))
+        reply = self._request("POST", path, encode_json(value))
         if reply.status == 200:
             return reply
-        raise self._refusal(reply)
+        raise self._read_error(reply)
 
-    def _ask(self, method: str, path: str, content: bytes | None = None) -> Reply:
+    def _request(self, method: str, path: str, content: bytes | None = None) -> Reply:
         import httpx
 
-        from flagsvc.cli.batch.httpx_words import in_words
+        from flagsvc.cli.batch.httpx_messages import in_words
 
         headers = {} if content is None else {"Content-Type": "application/json"}
         try:
@@ -166,33 +166,33 @@ class AdminClient:
                 else ""
             )
             text = f"cannot reach `{self.target.shown}`: {reason}{hint}"
-            raise CannotAskError("network" if before else "unclear", text) from None
+            raise AdminApiError("network" if before else "unclear", text) from None
         location = answer.headers.get("location", "")
         return Reply(answer.status_code, answer.content, path, len(content or b""), location)
 
-    def _refusal(self, reply: Reply) -> CannotAskError:
-        return refusal(reply, self.target.shown, token=bool(self.target.token), side=self.target.side)
+    def _read_error(self, reply: Reply) -> AdminApiError:
+        return read_error(reply, self.target.shown, token=bool(self.target.token), side=self.target.side)
 
-    def _no_flag_server(self) -> CannotAskError:
+    def _not_a_flag_server(self) -> AdminApiError:
         text = f"`{self.target.shown}` answers, but not as a flag server does: check {self.target.side.address}"
-        return CannotAskError("no-flag-server", text, status=200)
+        return AdminApiError("no-flag-server", text, status=200)
 
 
 def is_list_of_items(value: object) -> bool:
-    """Return whether a JSON value is a list of `{message, affectedItems}` (import validation, 4)."""
+    """Return whether a JSON value is a list of `{message, affectedItems}` (import validation 4)."""
     return isinstance(value, list) and all(
         isinstance(item, dict) and isinstance(item.get("message"), str) and isinstance(item.get("affectedItems"), list)
         for item in value
     )
 
 
-def in_path(text: str) -> str:
-    """Return a name as a part of a path; half of a surrogate pair, which no path can hold, becomes a question mark."""
+def quote_path_part(text: str) -> str:
+    """Return a name as a part of a path; half of a surrogate pair, which a path cannot contain, becomes a question mark."""
     return quote(text, safe="", errors="replace")
 
 
-def encoded(value: object) -> bytes:
-    """Return JSON without blanks, in UTF-8; a half of a surrogate pair, which UTF-8 cannot hold, becomes an escape."""
+def encode_json(value: object) -> bytes:
+    """Return compact JSON in UTF-8; if the value has half of a surrogate pair, which UTF-8 cannot encode, use escapes."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     try:
         return text.encode()

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flagsvc.cli.documents import from_file
+from flagsvc.cli.documents import read_file
 from flagsvc.core.errors import ConfigurationError, StoreError
-from flagsvc.settings.parse import printable
+from flagsvc.settings.kinds import printable
 
 FORMATS = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}
 """Suffix → format."""
@@ -23,13 +23,13 @@ FORMATS = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}
 
 @dataclass(frozen=True)
 class FlagFile:
-    """What a file holds: the whole object, and whether that is a bare data set."""
+    """The content of a file: the whole object, and whether it is only a data set."""
 
     value: dict[str, Any]
     bare: bool
 
     def request(self, project: str | None, environment: str | None) -> dict[str, Any]:
-        """Return the request to send; what is given wins over what the file says.
+        """Return the request to send; the arguments take precedence over the file.
 
         Raises ConfigurationError where neither names project and environment.
         """
@@ -44,29 +44,29 @@ class FlagFile:
 
 
 def read_flags(where: str, format_: str | None = None) -> FlagFile:
-    """Return what a file, or standard input for `-`, holds, as JSON or YAML.
+    """Read a file, or standard input for `-`, as JSON or YAML.
 
-    Raises ConfigurationError when it cannot be read, is neither, or holds something else.
+    Raises ConfigurationError when it cannot be read or parsed, or contains something else.
     """
     name = "standard input" if where == "-" else printable(where, 300)
-    content = sys.stdin.buffer.read() if where == "-" else from_file(where)
+    content = sys.stdin.buffer.read() if where == "-" else read_file(where)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise ConfigurationError([f"`{name}` is not UTF-8: line {line} holds a byte that is none"]) from None
-    kind = format_ or FORMATS.get(Path(where).suffix.lower()) or guessed(text)
-    return recognised(read_json(text, name) if kind == "json" else read_as_yaml(text, name), name)
+    kind = format_ or FORMATS.get(Path(where).suffix.lower()) or guess_format(text)
+    return recognize_file(read_json(text, name) if kind == "json" else read_as_yaml(text, name), name)
 
 
-def guessed(text: str) -> str:
-    """Return the format of a text with no suffix: JSON begins with a bracket."""
+def guess_format(text: str) -> str:
+    """Return the format of a text without a suffix: JSON begins with a bracket."""
     return "json" if text.lstrip()[:1] in ("{", "[", "") else "yaml"
 
 
 def read_as_yaml(text: str, name: str) -> object:
-    """Return the value of a YAML text; YAML is imported only where a file is in it."""
-    from flagsvc.cli.batch.yamls import read_yaml
+    """Return the value of a YAML text; the YAML library is imported only here."""
+    from flagsvc.cli.batch.yaml_files import read_yaml
 
     return read_yaml(text, name)
 
@@ -76,31 +76,31 @@ def read_json(text: str, name: str) -> object:
     if not text.strip():
         raise ConfigurationError([f"`{name}` is empty"])
     try:
-        return json.loads(text, parse_constant=number, parse_float=number)
+        return json.loads(text, parse_constant=parse_number, parse_float=parse_number)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise ConfigurationError([f"`{name}` is not JSON: {error.msg.lower()} at {place}"]) from None
     except ValueError as error:
-        raise ConfigurationError([f"`{name}` is not JSON: {number_trouble(error)}"]) from None
+        raise ConfigurationError([f"`{name}` is not JSON: {number_problem(error)}"]) from None
     except RecursionError:
         raise ConfigurationError([f"`{name}` is not JSON: nested too deeply"]) from None
 
 
-def number(word: str) -> float:
-    """Return a number with a fraction or exponent; NaN, Infinity and what is as large as that are no JSON numbers."""
+def parse_number(word: str) -> float:
+    """Return a number with a fraction or exponent. NaN, Infinity and overflowing numbers are not JSON: raises ValueError."""
     value = float(word)
     if not math.isfinite(value):
         raise ValueError(f"`{word}` is no JSON number")
     return value
 
 
-def number_trouble(error: ValueError) -> str:
-    """Return what is wrong with a number."""
+def number_problem(error: ValueError) -> str:
+    """Return the message about an invalid number."""
     return str(error) if "JSON number" in str(error) else "a number has too many digits"
 
 
-def recognised(value: object, name: str) -> FlagFile:
-    """Return what a file holds; raises ConfigurationError when it is neither a data set nor a request."""
+def recognize_file(value: object, name: str) -> FlagFile:
+    """Return a value as a flag file; raises ConfigurationError when it is neither a data set nor a request."""
     if isinstance(value, dict) and "data" in value:
         return FlagFile(value, bare=False)
     if isinstance(value, dict) and "features" in value and "version" not in value:
@@ -114,10 +114,10 @@ def recognised(value: object, name: str) -> FlagFile:
     raise ConfigurationError([f"`{name}` {text}"])
 
 
-def written(value: object, kind: str) -> bytes:
-    """Return a value as a text file of JSON or YAML."""
+def encode_file(value: object, kind: str) -> bytes:
+    """Return the bytes of a JSON or YAML file with a value."""
     if kind == "yaml":
-        from flagsvc.cli.batch.yamls import write_yaml
+        from flagsvc.cli.batch.yaml_files import write_yaml
 
         return write_yaml(value).encode("utf-8", "backslashreplace")
     text = json.dumps(value, indent=2, ensure_ascii=False)
@@ -127,8 +127,8 @@ def written(value: object, kind: str) -> bytes:
         return f"{json.dumps(value, indent=2)}\n".encode()
 
 
-def refuse_existing(path: str, *, force: bool) -> None:
-    """Raise ConfigurationError where a file of that name exists and may not be replaced, or its folder does not."""
+def check_writable(path: str, *, force: bool) -> None:
+    """Raise ConfigurationError where a file exists and must not be replaced, or its folder does not exist."""
     target = Path(path)
     if target.is_dir():
         raise ConfigurationError([f"`{printable(path, 300)}` is a folder"])
@@ -138,8 +138,8 @@ def refuse_existing(path: str, *, force: bool) -> None:
         raise ConfigurationError([f"`{printable(path, 300)}` exists: --force replaces it"])
 
 
-def write_whole(path: str, content: bytes, *, force: bool) -> None:
-    """Write a file so that nobody ever sees a part of it; raises StoreError, and ConfigurationError where it came to exist."""
+def write_atomically(path: str, content: bytes, *, force: bool) -> None:
+    """Write a file atomically; raises StoreError, and ConfigurationError if the file was created meanwhile."""
     target = Path(path).resolve()
     try:
         if target.exists() and not target.is_file():  # a pipe, a device
@@ -147,7 +147,7 @@ def write_whole(path: str, content: bytes, *, force: bool) -> None:
             return
         _replace(target, content, force=force)
     except FileExistsError:
-        refuse_existing(path, force=False)
+        check_writable(path, force=False)
         raise
     except OSError as error:
         reason = (error.strerror or "failed").lower()
@@ -155,7 +155,7 @@ def write_whole(path: str, content: bytes, *, force: bool) -> None:
 
 
 def _replace(target: Path, content: bytes, *, force: bool) -> None:
-    """Write beside the target, then give that file its name."""
+    """Write a temporary file beside the target, then rename it."""
     beside = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.tmp")
     try:
         with beside.open("xb") as file:
@@ -167,7 +167,7 @@ def _replace(target: Path, content: bytes, *, force: bool) -> None:
         if force:
             beside.replace(target)
         else:
-            os.link(beside, target)  # fails where the name is taken by now
+            os.link(beside, target)  # fails if the name was taken meanwhile
     finally:
         with contextlib.suppress(FileNotFoundError):
             beside.unlink()

@@ -1,6 +1,6 @@
-"""What an answer of the admin API that is no success means, in one line, and what to do about it. No I/O in here.
+"""Explains error answers of the admin API in one line, with what to do about them. Does no I/O.
 
-Implements import validation, 1 (the pipeline's answers) and 5 (the forms of error objects).
+The answers and the forms of errors are those of the real server (import validation 1; 5).
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 
 from flagsvc.cli.batch.target import ONE, Side
 from flagsvc.core.errors import FlagsvcError
-from flagsvc.settings.parse import printable
+from flagsvc.settings.kinds import printable
 
-LONGEST = 600
-"""Characters of a server's message that are shown."""
+MAX_MESSAGE_LENGTH = 600
+"""The most characters of a server's message to show."""
 
 
-class CannotAskError(FlagsvcError):
-    """The server was not asked, or gave no answer to what was asked (exit code 2).
+class AdminApiError(FlagsvcError):
+    """A request to the admin API failed (exit code 2).
 
-    `kind` is one of `network`, `unclear` (the request was sent, its answer did not come), or a kind of `ROWS`; `status`
-    the HTTP status, if one came; `details` are the server's violations of the schema, each with path and message.
+    `kind` is `network`, `unclear` (the request was sent, but no answer came), or a kind of `ROWS`. `status` is the HTTP status, if
+    any. `details` are the server's schema violations, each with path and message.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class CannotAskError(FlagsvcError):
 
 @dataclass(frozen=True)
 class Reply:
-    """One HTTP answer: status, body, where a redirect leads; `path` is what was asked for, `sent` the size of the request."""
+    """One HTTP answer: status, body, and the target of a redirect. `path` is the requested path, `sent` the request's size."""
 
     status: int
     body: bytes = field(repr=False)
@@ -45,7 +45,7 @@ class Reply:
 
     @property
     def value(self) -> Any:
-        """The body read as JSON, None where it is none."""
+        """The JSON value of the body; None where it is not JSON."""
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError):
@@ -53,34 +53,34 @@ class Reply:
 
     @property
     def error(self) -> dict[str, Any]:
-        """The body as an error object, empty where it is none."""
+        """The body as an error object; empty where it is not one."""
         value = self.value
         return value if isinstance(value, dict) else {}
 
     @property
     def message(self) -> str:
-        """What the server says about a refusal: the details where there are any, else the message; empty where nothing."""
+        """The server's explanation of an error: the details if there are any, else the message, perhaps empty."""
         details = [str(item["message"]) for item in self.details if "message" in item]
         text = "; ".join(details) or str(self.error.get("message", ""))
-        return printable(text, LONGEST)
+        return printable(text, MAX_MESSAGE_LENGTH)
 
     @property
     def details(self) -> tuple[dict[str, str], ...]:
-        """The details of an error object that have the form of one."""
+        """The valid details of an error object."""
         found = self.error.get("details")
         return tuple(item for item in found if isinstance(item, dict)) if isinstance(found, list) else ()
 
     @property
-    def astray(self) -> bool:
-        """Whether a 404 is about the address, not about what was named in the request."""
+    def is_wrong_address(self) -> bool:
+        """Whether a 404 is about the address, not about an object in the request."""
         return self.error.get("name") != "NotFoundError" or self.path.lower() in self.message.lower()
 
 
 class RefusalRow(NamedTuple):
-    """What a status means: the first row that fits counts.
+    """The meaning of a status; the first matching row applies.
 
-    `text` may use {url}, {message}, {size}, {status}, {location}; {tokens} and {address}, what gives the token and the address;
-    {smaller}, what helps where it is too large.
+    `text` may use {url}, {message}, {size}, {status}, {location}; {tokens} and {address}, the options for token and address; and
+    {smaller}, advice for a too large request.
     """
 
     lowest: int
@@ -88,7 +88,7 @@ class RefusalRow(NamedTuple):
     kind: str
     text: str
     says: str = ""
-    """What the message must contain, in any letter case, for the row to fit."""
+    """A text that the message must contain, in any letter case, for the row to match."""
 
 
 ROWS = (
@@ -116,20 +116,20 @@ ROWS = (
     RefusalRow(503, 503, "maintenance", "the server is in maintenance mode: try again when it is over", says="maintenance"),
     RefusalRow(500, 599, "server", "the server failed with status {status}{colon}: try again, and see its log if it stays so"),
 )  # fmt: skip
-OTHER = RefusalRow(
+UNEXPECTED = RefusalRow(
     0, 999, "unexpected", "`{url}` answered with status {status}, which means nothing here: is it a flag server?"
 )
-NOWHERE = RefusalRow(404, 404, "no-flag-server", "no flag server's admin API is at `{url}`: check {address}")
+NO_ADMIN_API = RefusalRow(404, 404, "no-flag-server", "no flag server's admin API is at `{url}`: check {address}")
 NO_TOKEN = RefusalRow(401, 401, "unauthorized", "the server wants a token: give one with {tokens}")
 
 
-def refusal(reply: Reply, url: str, *, token: bool, side: Side = ONE) -> CannotAskError:
-    """Return the error of an answer that is no success.
+def read_error(reply: Reply, url: str, *, token: bool, side: Side = ONE) -> AdminApiError:
+    """Return the error for an answer without success.
 
-    `url` is the address to name (no password in it), `token` whether one was sent, `side` how the command line names the server.
-    The message repeats no header.
+    `url` is the address to show (without a password), `token` whether one was sent, `side` how the command line names the server.
+    The message contains no header.
     """
-    row = row_of(reply, token=token)
+    row = find_row(reply, token=token)
     colon = f": {reply.message.rstrip('.')}" if reply.message else ""
     text = row.text.format(
         url=url,
@@ -142,15 +142,15 @@ def refusal(reply: Reply, url: str, *, token: bool, side: Side = ONE) -> CannotA
         colon=colon,
         location=printable(reply.location.partition("?")[0], 200),
     )
-    return CannotAskError(row.kind, text.rstrip("."), status=reply.status, details=reply.details)
+    return AdminApiError(row.kind, text.rstrip("."), status=reply.status, details=reply.details)
 
 
-def row_of(reply: Reply, *, token: bool) -> RefusalRow:
-    """Return the row that an answer falls under."""
-    if reply.status == 404 and reply.astray:
-        return NOWHERE
+def find_row(reply: Reply, *, token: bool) -> RefusalRow:
+    """Return the row that matches an answer."""
+    if reply.status == 404 and reply.is_wrong_address:
+        return NO_ADMIN_API
     if reply.status == 401 and not token:
         return NO_TOKEN
     said = str(reply.error.get("message", "")).lower()
     fitting = (row for row in ROWS if row.lowest <= reply.status <= row.highest and row.says in said)
-    return next(fitting, OTHER)
+    return next(fitting, UNEXPECTED)

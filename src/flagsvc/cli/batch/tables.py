@@ -1,4 +1,4 @@
-"""What the commands show: tables on a terminal, plain lines where nobody looks at them (a pipe, NO_COLOR, a dumb terminal)."""
+"""Prints results: as tables on a terminal, as plain lines elsewhere (a pipe, NO_COLOR, a dumb terminal)."""
 
 from __future__ import annotations
 
@@ -9,83 +9,86 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from flagsvc.cli.batch.changes import KINDS, Change, ImportChanges
-from flagsvc.cli.batch.places import FileViolation
-from flagsvc.settings.parse import printable
+from flagsvc.cli.batch.violations import FileViolation
+from flagsvc.settings.kinds import printable
 
 if TYPE_CHECKING:
-    from flagsvc.server.store.batch.facts import ImportProblem
+    from flagsvc.server.store.batch.server_facts import ImportProblem
 
 LISTS = (("errors", "error", "red"), ("warnings", "warning", "yellow"), ("permissions", "missing permission", "red"))
-"""List of a validation → what one of its items is called, and its colour."""
+"""Lists of a validation, with the title and the colour of their items."""
 SIGNS = dict(zip(KINDS, ("+", "~", "=", "-"), strict=True))
 COLOURS = dict(zip(KINDS, ("green", "yellow", "dim", "red"), strict=True))
 Row = tuple[str, str, str, Sequence[str]]
-"""Colour, what it is, the text, the items below it."""
-MOST_ITEMS = 200
-"""Items of one row that a terminal shows; lines in a pipe have them all."""
+"""Colour, kind, text, and the items below it."""
+MAX_ITEMS = 200
+"""The most items of one row on a terminal; plain lines show all."""
 
 
-def fancy(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
-    """Return whether `stream` is a terminal that wants colours and boxes."""
+def is_rich_terminal(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
+    """Return whether `stream` is a terminal that supports colours and boxes."""
     return stream.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
 
 
-def problems(lists: Mapping[str, Sequence[Mapping[str, object]]]) -> None:
+def show_problems(lists: Mapping[str, Sequence[Mapping[str, object]]]) -> None:
     """Show the errors, warnings and missing permissions of a validation."""
-    show(
+    print_rows(
         ("", "What", "Affected"),
         [
-            (colour, title, said(item["message"]), names(item["affectedItems"]))
+            (colour, title, format_message(item["message"]), format_items(item["affectedItems"]))
             for key, title, colour in LISTS
             for item in lists[key]
         ],
     )
 
 
-def besides(found: Sequence[ImportProblem], unchecked: Sequence[str]) -> None:
-    """Show what an import would refuse besides, what is wrong once with all its places, and what was not checked."""
+def show_import_problems(found: Sequence[ImportProblem], unchecked: Sequence[str]) -> None:
+    """Show further problems of an import, each message once with all its places, and what was not checked."""
     messages: dict[str, list[str]] = {}
     for each in found:
         messages.setdefault(each.message, []).append(": ".join(part for part in (each.flag, each.place) if part))
     rows: list[Row] = [
-        ("red", "error", said(text).rstrip("."), names([each for each in at if each])) for text, at in messages.items()
+        ("red", "error", format_message(text).rstrip("."), format_items([each for each in at if each]))
+        for text, at in messages.items()
     ]
-    show(("", "What", "Where"), rows + [("yellow", "not checked", said(text), ()) for text in unchecked])
+    print_rows(
+        ("", "What", "Where"), rows + [("yellow", "not checked", format_message(text), ()) for text in unchecked]
+    )
 
 
-def violations(found: Iterable[FileViolation]) -> None:
-    """Show violations of the schema, each with its place in the file."""
-    show(("", "What", "Where"), [("red", "error", item.message, (item.place,)) for item in found])
+def show_violations(found: Iterable[FileViolation]) -> None:
+    """Show schema violations, each with its place in the file."""
+    print_rows(("", "What", "Where"), [("red", "error", item.message, (item.place,)) for item in found])
 
 
-def changes(found: ImportChanges) -> None:
-    """Show what an import would change; of flags that stay as they are only the number."""
-    told = [change for change in found.flags if change.kind != "same"]
-    rows = [(COLOURS[change.kind], *marked(change)) for change in told]
-    show(
+def show_changes(found: ImportChanges) -> None:
+    """Show the changes of an import, without unchanged flags."""
+    changed = [change for change in found.flags if change.kind != "same"]
+    rows = [(COLOURS[change.kind], *change_cells(change)) for change in changed]
+    print_rows(
         ("", "Flag", "What changes"), [*rows, *(("green", "+ new", printable(text, 300), ()) for text in found.others)]
     )
 
 
-def marked(change: Change) -> tuple[str, str, Sequence[str]]:
-    """Return the sign and kind, the name and the details of a change."""
-    return f"{SIGNS[change.kind]} {change.kind}", printable(change.name, 300), names(change.details)
+def change_cells(change: Change) -> tuple[str, str, Sequence[str]]:
+    """Return the cells of a change: sign and kind, name, and details."""
+    return f"{SIGNS[change.kind]} {change.kind}", printable(change.name, 300), format_items(change.details)
 
 
-def said(message: object) -> str:
-    """Return a message of the server; the items stand below, so that it needs no colon."""
+def format_message(message: object) -> str:
+    """Return a server's message without its final colon, because the items follow below."""
     return printable(str(message), 600).rstrip(": ")
 
 
-def names(items: object) -> list[str]:
-    """Return items as texts of one line."""
+def format_items(items: object) -> list[str]:
+    """Return items as single-line texts."""
     return [printable(str(item), 300) for item in items] if isinstance(items, list | tuple) else []
 
 
-def show(heads: Sequence[str], rows: Sequence[Row]) -> None:
-    """Print rows, on a terminal as a table."""
-    if rows and fancy(sys.stdout):
-        table(heads, rows)
+def print_rows(heads: Sequence[str], rows: Sequence[Row]) -> None:
+    """Print rows, as a table on a terminal."""
+    if rows and is_rich_terminal(sys.stdout):
+        print_table(heads, rows)
         return
     for _, kind, text, items in rows:
         print(f"{kind}: {text}")
@@ -93,37 +96,37 @@ def show(heads: Sequence[str], rows: Sequence[Row]) -> None:
             print(f"  {item}")
 
 
-def table(heads: Sequence[str], rows: Sequence[Row]) -> None:
-    """Print rows as a table of rich's, without items where only two columns have a head; nothing in them is taken for markup."""
+def print_table(heads: Sequence[str], rows: Sequence[Row]) -> None:
+    """Print rows as a table with rich, without markup in the texts. Two heads mean a table without the column of items."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    shown = Table(*heads, box=box.ROUNDED, show_lines=any(len(row[3]) > 1 for row in rows))
-    shown.columns[0].no_wrap = True
+    table = Table(*heads, box=box.ROUNDED, show_lines=any(len(row[3]) > 1 for row in rows))
+    table.columns[0].no_wrap = True
     for colour, kind, text, items in rows:
-        more = [f"… and {len(items) - MOST_ITEMS} more"] if len(items) > MOST_ITEMS else []
-        below = "\n".join([*items[:MOST_ITEMS], *more])
-        shown.add_row(*(Text(kind, style=colour), Text(text), Text(below))[: len(heads)])
-    Console().print(shown)
+        more = [f"… and {len(items) - MAX_ITEMS} more"] if len(items) > MAX_ITEMS else []
+        below = "\n".join([*items[:MAX_ITEMS], *more])
+        table.add_row(*(Text(kind, style=colour), Text(text), Text(below))[: len(heads)])
+    Console().print(table)
 
 
-def number(count: int, noun: str) -> str:
-    """Return a number of things in words: `1 flag`, `2 flags`."""
+def format_count(count: int, noun: str) -> str:
+    """Return a count with its noun: `1 flag`, `2 flags`."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 @contextlib.contextmanager
 def progress(text: str) -> Iterator[None]:
-    """Show on standard error, while the block runs, what is being done and for how long; nothing where it is no terminal."""
-    if not fancy(sys.stderr):
+    """Show a text and the elapsed time on standard error while the block runs, if that is a terminal."""
+    if not is_rich_terminal(sys.stderr):
         yield
         return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        shown.add_task(text, total=None)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        bar.add_task(text, total=None)
         yield

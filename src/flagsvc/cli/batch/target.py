@@ -1,4 +1,4 @@
-"""Which flag server, with which token, over which connection: from the command line and the environment."""
+"""Reads the flag server's address, token and connection settings from the command line and the environment."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.http.client.addresses import shown, web_parts
+from flagsvc.settings.kinds import printable
 from flagsvc.settings.load import LARGEST_SECRET, resolve
-from flagsvc.settings.parse import printable
 
 if TYPE_CHECKING:
     import ssl
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from flagsvc.core.certificates import CertificateFiles
     from flagsvc.http.client.outbound import Outbound
 
-SECONDS = 60.0
+DEFAULT_TIMEOUT_S = 60.0
 URL_VARIABLES = ("FLAGSVC_URL", "UNLEASH_URL")
-CONNECTION = (
+CONNECTION_OPTIONS = (
     *("httpProxy", "httpsProxy", "noProxy", "httpOptions.rejectUnauthorized"),
     *("upstreamCa", "upstreamCert", "upstreamKey", "upstreamKeyPassword"),
 )
-"""The options of the proxy that a connection to a flag server depends on; here they come from their variables alone."""
-BELOW = re.compile(r"(/api(/admin(/features-batch)?)?)?/*$")
-"""What may follow the server's own address in --url."""
+"""The proxy's options for a connection to a flag server; here only their environment variables apply."""
+API_SUFFIX = re.compile(r"(/api(/admin(/features-batch)?)?)?/*$")
+"""Paths that may follow the server's own address in --url."""
 
 ABOUT_TOKENS = """\
 token
@@ -45,38 +45,38 @@ connection
 
 
 class Side(NamedTuple):
-    """How a command line names a server: the only one by --url and plain options, one of two by a word before each option."""
+    """How a command line names a server: a single one by --url and plain options, one of two by a prefix of each option."""
 
     word: str = ""
 
     @property
     def address(self) -> str:
-        """What holds the server's address."""
+        """The argument with the server's address."""
         return self.word.upper() or "--url"
 
     @property
     def variable(self) -> str:
-        """The variable that holds the token; with `_FILE` behind it, the file that does."""
+        """The variable with the token; with the suffix `_FILE`, the variable with the path of its file."""
         return f"FLAGSVC_{self.word.upper() or 'ADMIN'}_TOKEN"
 
     @property
     def tokens(self) -> str:
-        """What a token can be given with, as messages say it."""
+        """The ways to give a token, for messages."""
         return f"{self.option('token-file')}, {self.variable} or {self.option('token')}"
 
     @property
     def smaller(self) -> str:
-        """What helps where a request is too large."""
+        """Advice for a too large request, for messages."""
         if self.word:
             return f"raise the limit of {self.address}, or of a reverse proxy in front of it"
         return "export fewer flags into each file (--features, --tag)"
 
     def option(self, name: str) -> str:
-        """Return an option as it is typed."""
+        """Return the name of an option on the command line."""
         return f"--{self.word}-{name}" if self.word else f"--{name}"
 
     def value(self, args: Namespace, name: str) -> Any:
-        """Return what was given for an option."""
+        """Return the value of an option."""
         return getattr(args, self.option(name)[2:].replace("-", "_"))
 
 
@@ -84,16 +84,16 @@ ONE, FROM, TO = Side(), Side("from"), Side("to")
 NOTES = (
     ABOUT_TOKENS.format(file="--token-file", variable=ONE.variable) + "\n" + ABOUT_CONNECTIONS.format(ca="--ca-file")
 )
-"""Token and connection, for the help of a command with one server."""
+"""The notes on token and connection, for the help of a command with one server."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A flag server: `url` is its own address without `/api`; `seconds` bound each step of a request. No repr has a secret."""
+    """A flag server: `url` is its address without `/api`; `seconds` limits each step of a request. The repr hides secrets."""
 
     url: str
     token: str = field(default="", repr=False)
-    seconds: float = SECONDS
+    seconds: float = DEFAULT_TIMEOUT_S
     ca_file: str | None = None
     reject_unauthorized: bool = True
     upstream_ca: str | None = None
@@ -105,11 +105,11 @@ class Target:
 
     @property
     def shown(self) -> str:
-        """The address as messages name it."""
+        """The address for messages."""
         return shown(self.url)
 
     def outbound(self) -> Outbound:
-        """Return which outbound proxy a request takes."""
+        """Return the settings of outbound proxies."""
         from flagsvc.http.client.outbound import Outbound
 
         return Outbound(self.http_proxy, self.https_proxy, self.no_proxy)
@@ -131,7 +131,7 @@ class Target:
         return context
 
 
-def seconds(text: str) -> float:
+def parse_seconds(text: str) -> float:
     """Return a number of seconds, more than 0 and up to a day."""
     try:
         number = float(text)
@@ -143,7 +143,7 @@ def seconds(text: str) -> float:
 
 
 def add_target_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments that say which server and how to reach it."""
+    """Add the arguments for the server and the connection to it."""
     group = parser.add_argument_group("server")
     group.add_argument("--url", metavar="URL", help="address of the flag server, with or without /api [FLAGSVC_URL]")
     add_connection_arguments(group, ONE)
@@ -151,7 +151,7 @@ def add_target_arguments(parser: ArgumentParser) -> None:
 
 
 def add_connection_arguments(group: Any, side: Side) -> None:
-    """Add to a group of arguments how to reach a server, but not its address."""
+    """Add the arguments for the connection to a server, without its address, to a group."""
     tokens = group.add_mutually_exclusive_group()
     tokens.add_argument(
         side.option("token"), metavar="TOKEN", help=f"token, for all on this machine to see [{side.variable}]"
@@ -166,32 +166,34 @@ def add_connection_arguments(group: Any, side: Side) -> None:
 
 
 def add_timeout_argument(group: Any) -> None:
-    """Add to a group of arguments how long to wait."""
-    text = f"patience with each step of a request [default: {SECONDS:g}]"
-    group.add_argument("--timeout", metavar="SECONDS", type=seconds, default=SECONDS, help=text)
+    """Add the argument for the time limit to a group."""
+    text = f"patience with each step of a request [default: {DEFAULT_TIMEOUT_S:g}]"
+    group.add_argument("--timeout", metavar="SECONDS", type=parse_seconds, default=DEFAULT_TIMEOUT_S, help=text)
 
 
-def target_of(args: Namespace, environ: Mapping[str, str] = os.environ) -> Target:
-    """Return the one server that the arguments and the environment name; raises ConfigurationError."""
+def read_target(args: Namespace, environ: Mapping[str, str] = os.environ) -> Target:
+    """Return the single server of the arguments and the environment; raises ConfigurationError."""
     address = args.url or next((environ[name] for name in URL_VARIABLES if environ.get(name)), "")
-    return target_at(address, args, ONE, environ)
+    return build_target(address, args, ONE, environ)
 
 
-def target_at(address: str, args: Namespace, side: Side, environ: Mapping[str, str] = os.environ) -> Target:
-    """Return the server at an address, reached as the arguments of its side and the environment say; raises ConfigurationError."""
+def build_target(address: str, args: Namespace, side: Side, environ: Mapping[str, str] = os.environ) -> Target:
+    """Return the server at an address, with the settings from arguments and environment; raises ConfigurationError."""
     resolved = resolve(environ, None, {})
-    wrong = [resolved.problems[name] for name in CONNECTION if name in resolved.problems]
+    wrong = [resolved.problems[name] for name in CONNECTION_OPTIONS if name in resolved.problems]
     if wrong:
         raise ConfigurationError(wrong)
-    http, https, exempt, strict, authorities, cert, key, password = (resolved.values[name] for name in CONNECTION)
+    http, https, exempt, strict, authorities, cert, key, password = (
+        resolved.values[name] for name in CONNECTION_OPTIONS
+    )
     return Target(
-        url=own_address(address, side),
-        token=token_of(args, side, environ),
+        url=strip_address(address, side),
+        token=read_token(args, side, environ),
         seconds=args.timeout,
         ca_file=side.value(args, "ca-file"),
         reject_unauthorized=strict and not side.value(args, "insecure"),
         upstream_ca=authorities,
-        own=None if cert is None else own_certificate(cert, key, password),
+        own=None if cert is None else read_certificate(cert, key, password),
         http_proxy=http,
         https_proxy=https,
         no_proxy=exempt,
@@ -199,16 +201,16 @@ def target_at(address: str, args: Namespace, side: Side, environ: Mapping[str, s
     )
 
 
-def own_certificate(cert: str, key: str | None, password: str | None) -> CertificateFiles:
-    """Return the certificate to show to the server."""
+def read_certificate(cert: str, key: str | None, password: str | None) -> CertificateFiles:
+    """Return the client certificate for the server."""
     from flagsvc.core.certificates import CertificateFiles
     from flagsvc.http.client.trust import OWN
 
     return CertificateFiles(OWN, cert, key, password)
 
 
-def own_address(url: str, side: Side) -> str:
-    """Return the address of a flag server itself, without `/api` and what may follow, user, password, query."""
+def strip_address(url: str, side: Side) -> str:
+    """Return a flag server's own address, without `/api` and the rest of the path, user, password and query."""
     text = url.strip()
     if not text:
         missing = "the address of the flag server is missing"
@@ -218,24 +220,24 @@ def own_address(url: str, side: Side) -> str:
     parts = web_parts(text)
     if parts is None or not text.isprintable():
         raise ConfigurationError([f"{side.address}: `{printable(shown(text))}` is not an http or https URL"])
-    return BELOW.sub("", f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}")
+    return API_SUFFIX.sub("", f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}")
 
 
-def token_of(args: Namespace, side: Side, environ: Mapping[str, str]) -> str:
-    """Return the token, empty where none is given; raises ConfigurationError for a file without one, and never shows it."""
+def read_token(args: Namespace, side: Side, environ: Mapping[str, str]) -> str:
+    """Return the token, empty without one; raises ConfigurationError for a file without a token. No message contains it."""
     given, file = (side.value(args, name) for name in ("token", "token-file"))
     if given is not None:
-        return clean(side.option("token"), given)
+        return check_token(side.option("token"), given)
     if file is not None:
-        return clean(side.option("token-file"), secret_in(side.option("token-file"), file))
+        return check_token(side.option("token-file"), read_secret_file(side.option("token-file"), file))
     if environ.get(side.variable, "").strip():
-        return clean(side.variable, environ[side.variable])
+        return check_token(side.variable, environ[side.variable])
     path = environ.get(f"{side.variable}_FILE", "").strip()
-    return clean(path, secret_in(f"{side.variable}_FILE", path)) if path else ""
+    return check_token(path, read_secret_file(f"{side.variable}_FILE", path)) if path else ""
 
 
-def secret_in(name: str, path: str) -> str:
-    """Return the text of a file that holds a secret."""
+def read_secret_file(name: str, path: str) -> str:
+    """Return the text of a file with a secret."""
     try:
         with Path(path).open("rb") as file:
             return file.read(LARGEST_SECRET).decode()
@@ -244,8 +246,8 @@ def secret_in(name: str, path: str) -> str:
         raise ConfigurationError([f"{name}: cannot read `{printable(path)}`: {reason}"]) from None
 
 
-def clean(name: str, token: str) -> str:
-    """Return a token as a header carries it; raises ConfigurationError where none can."""
+def check_token(name: str, token: str) -> str:
+    """Return a token for a header; raises ConfigurationError where a header cannot contain it."""
     text = token.strip()
     if not text:
         raise ConfigurationError([f"{name}: holds no token"])
@@ -254,7 +256,7 @@ def clean(name: str, token: str) -> str:
     return text
 
 
-def warn_of(target: Target, program: str) -> None:
-    """Say on standard error what is risky about a connection."""
+def warn_insecure(target: Target, program: str) -> None:
+    """Warn on standard error about an insecure connection."""
     if not target.reject_unauthorized and target.url.startswith("https:"):
         print(f"{program}: warning: the certificate of `{target.shown}` is not checked", file=sys.stderr)

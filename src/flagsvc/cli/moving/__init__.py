@@ -1,5 +1,5 @@
-"""What `flagsvc move` does: looks at two flag servers, says what is to be done, and does it.
+"""The parts of `flagsvc move`: it compares two flag servers, makes a plan, and executes it.
 
-`steps` is what is to be done in single requests; `kinds` finds it for strategy types, context fields, tag types and segments,
-`people` for users; `looking` does so for flags, and makes the whole plan; `doing` carries it out.
+`steps` defines single requests; `resources` plans them for strategy types, context fields, tag types and segments, and `users`
+for users. `planning` plans the flags and makes the whole plan; `execution` executes it.
 """

@@ -1,4 +1,4 @@
-"""What is to be done to a server in single requests. Pure."""
+"""The steps of a move that are single requests. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class AdminRequest(NamedTuple):
 
 
 class MoveStep(NamedTuple):
-    """One thing that is made or changed: what it is and its name, `new` or `changed`, and the requests that do it."""
+    """One resource to create or change: its title and name, `new` or `changed`, and the requests for it."""
 
     title: str
     name: str

@@ -1,4 +1,4 @@
-"""Addresses and address ranges (behaviour: Evaluation; the operator IN_CIDR and the strategy remoteAddress).
+"""Addresses and address ranges for the operator IN_CIDR and the strategy remoteAddress (behaviour: Addresses).
 
 An address is an integer and the length of its prefix: an address may carry `/24` itself, and then stands for all of that
 network. What is an address is decided as the reference's `ip-address` library does: four decimal octets without leading zeros,
@@ -108,6 +108,11 @@ def parse_groups(address: str) -> int:
             return -1
         value = value << 16 | int(group, 16)
     return value
+
+
+def is_range(text: str) -> bool:
+    """Tell whether the text is an address or a range of addresses."""
+    return parse_v4(text) is not None or parse_v6(text) is not None
 
 
 class Ranges:

@@ -1,7 +1,7 @@
 """How a written date is understood: as ISO 8601 where it begins like one, else by the rules of old that every browser shares.
 
 The first is strict and knows what each number is. The second takes numbers, month names, zones, comments and nearly any
-punctuation in nearly any order; it refuses only what contradicts itself (behaviour: Evaluation endpoints, currentTime).
+punctuation in nearly any order; it refuses only what contradicts itself (behaviour: Current time).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Dates as JavaScript reads and writes them (behaviour: Evaluation endpoints, currentTime; Evaluation, DATE_*).
+"""Dates as JavaScript reads and writes them (behaviour: Current time; Dates).
 
 A date is a number of epoch milliseconds. A text without a zone is meant in the zone that the caller passes, UTC by default.
 """

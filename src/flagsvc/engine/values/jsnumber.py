@@ -1,4 +1,4 @@
-"""Numbers as JavaScript reads and writes them (behaviour: Evaluation, List constraints; Evaluation endpoints, Context).
+"""Numbers as JavaScript reads and writes them (behaviour: Numbers; Context by POST).
 
 `parse` is the abstract operation StringToNumber of the ECMAScript standard, `to_text` is Number::toString.
 """

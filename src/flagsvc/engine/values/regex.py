@@ -1,4 +1,4 @@
-r"""Patterns in RE2's syntax, searched in time linear in the text, and bounded (behaviour: Evaluation, Regex).
+r"""Patterns in RE2's syntax, searched in time linear in the text, and bounded (behaviour: Patterns).
 
 The pattern is found anywhere in the text unless it says otherwise. Nothing is written to standard error, whatever the pattern.
 

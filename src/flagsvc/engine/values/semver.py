@@ -1,4 +1,4 @@
-"""Versions and their order (Semantic Versioning 2.0, as npm's `semver` reads it; behaviour: Evaluation, Semver).
+"""Versions and their order (Semantic Versioning 2.0, as npm's `semver` reads it; behaviour: Versions).
 
 A caller's version must be bare; the version of a constraint may carry a leading `v`. Both may have blanks around them. Build
 metadata is checked and forgotten.

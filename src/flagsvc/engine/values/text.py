@@ -16,7 +16,7 @@ SPACES: Final = (
 
 
 def trim(text: str) -> str:
-    """Return the text without blanks at both ends, as `String.prototype.trim` (behaviour: Evaluation, List constraints)."""
+    """Return the text without blanks at both ends, as `String.prototype.trim` (behaviour: List constraints)."""
     return text.strip(SPACES)
 
 
@@ -24,7 +24,7 @@ def split_list(text: str) -> list[str]:
     """Return the parts of a list written with commas, without the blanks beside the commas.
 
     This is what splitting at `/\\s*,\\s*/` gives: blanks before the first and behind the last part stay, empty parts too
-    (behaviour: Drop-in, lists; the strategies userWithId, remoteAddress and applicationHostname).
+    (behaviour: Names of variables). The strategies userWithId, remoteAddress and applicationHostname split so as well.
     """
     parts = text.split(",")
     last = len(parts) - 1
@@ -48,7 +48,7 @@ def lower(text: str) -> str:
 
 
 def low_bytes(text: str) -> bytes:
-    """Return the low byte of each UTF-16 unit: the bytes that the reference hashes (behaviour: Evaluation, Hash)."""
+    """Return the low byte of each UTF-16 unit: the bytes that the reference hashes (behaviour: Hash)."""
     if text.isascii():
         return text.encode("ascii")
     return text.encode("utf-16-le", "surrogatepass")[::2]

@@ -1,6 +1,6 @@
 """What came back from the upstream, and which error it means. No I/O in here.
 
-Implements behaviour: Towards the upstream server (failures, documents that are not accepted).
+What fails, and which documents are not accepted (behaviour: Failures; Documents that are not accepted).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How a connection to the upstream comes about: directly, through an outbound proxy, or through a tunnel of one; over TLS or not.
 
-Implements specification: Configuration (HTTP_PROXY, HTTPS_PROXY).
+HTTP_PROXY and HTTPS_PROXY name the outbound proxies (specification: Options).
 """
 
 from __future__ import annotations

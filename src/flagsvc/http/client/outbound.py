@@ -1,6 +1,6 @@
 """Which outbound proxy a request goes through. The environment is never read here: settings hands the values in.
 
-Implements specification: Configuration (HTTP_PROXY, HTTPS_PROXY) and behaviour: Drop-in (NO_PROXY).
+HTTP_PROXY, HTTPS_PROXY and NO_PROXY decide (specification: Options; behaviour: Further options).
 """
 
 from __future__ import annotations

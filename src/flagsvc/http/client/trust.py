@@ -1,6 +1,6 @@
 """Whom a connection trusts, and as whom it shows itself: authorities, and a certificate of ours (mutual TLS).
 
-Implements specification: Configuration (httpOptions.rejectUnauthorized).
+The option httpOptions.rejectUnauthorized can switch the check off (specification: Options).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Trust:
 
 
 def tls_context(reject_unauthorized: bool) -> ssl.SSLContext:
-    """Return the usual TLS settings (specification: Configuration, httpOptions.rejectUnauthorized).
+    """Return the usual TLS settings (specification: Options).
 
     Trusted are the system's authorities, which OpenSSL looks for where SSL_CERT_FILE and SSL_CERT_DIR say, and certifi's.
     """

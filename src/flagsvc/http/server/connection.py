@@ -1,7 +1,9 @@
-"""One connection: requests in, answers out, in order, within bounds. Compiled.
+"""One connection: requests in, answers out, in order, within limits. Compiled.
 
 While an answer is being made, or the caller does not take what was written, nothing more is parsed and nothing more is read: what
-came along stays as bytes. So answers are in order by themselves, and a caller who pipelines costs one read of memory.
+came along stays as bytes. So answers are in order by themselves, and a caller that pipelines costs one read of memory.
+
+`states` holds the table of what follows from each event; the methods below carry it out.
 """
 
 from __future__ import annotations
@@ -10,316 +12,285 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Final
 
-import httptools
-from mypy_extensions import i64
+from mypy_extensions import i64, u8
 
 from flagsvc.core.log import locate_error
-from flagsvc.http.call import Call
 from flagsvc.http.contract import Contract
-from flagsvc.http.limits import CONNECTIONS, MEMORY
+from flagsvc.http.limits import BODY_TIME, CONNECTIONS, HEADER_TIME, MEMORY, WRITE_TIME
 from flagsvc.http.messages import Response
-from flagsvc.http.server.budget import SMALL
-from flagsvc.http.server.encode import CLOSE, CONTINUE, KEEP, KEEP_TOLD
-from flagsvc.http.server.ending import Ending
-from flagsvc.http.server.intake import HeadTooLargeError
-from flagsvc.http.server.names import Names
-from flagsvc.http.server.site import Site
-from flagsvc.http.server.stages import CLOSED, LAST, LINGER, OPEN
+from flagsvc.http.server import request_parser as parsing
+from flagsvc.http.server import states
+from flagsvc.http.server.encoder import CLOSE, CONTINUE, KEEP, KEEP_1_0
+from flagsvc.http.server.header_names import HeaderNames
+from flagsvc.http.server.memory_budget import SMALL
+from flagsvc.http.server.shared import SharedState
+from flagsvc.http.server.stream import ENDED, Stream
 
-APART: Final = 65_536
-"""Bytes of a body from which on it is cheaper to hand it over beside its head than to copy it behind."""
-
-TURN: Final = 8
-"""Requests of one connection that are answered before others get their turn."""
-
+REQUESTS_A_TURN: Final = 8
+"""Requests of one connection that are answered before other connections get their turn."""
+MEMORY_GONE: Final = 0
+"""All connections together hold too much: a reason to refuse beside those of the parser, which are not 0."""
 CONNECT: Final = b"CONNECT"
 
 
-class Connection(Ending):
-    """The protocol of one connection. `service` answers; `site` is what the connections of a server share.
+class Connection(Stream):
+    """The protocol of one connection. `contract` answers; `shared` is what the connections of a server have in common.
 
-    `done` tells that the request under way has its answer, `turned` that there was no room for the connection.
+    `state` is one of states.WAITING to CLOSED, `since` the tick at which what is under way began. `parser` has the request and
+    the bytes not parsed yet, `task` is the answer that is being made. `turn` is how many requests are still answered before
+    others get their turn, 0 outside of `parse`.
     """
 
-    def __init__(self, site: Site, service: Contract, names: Names) -> None:
-        super().__init__(site, service, names)
-        self.done: bool = False
-        self.working: bool = False
-        self.turned: bool = False
-        self.count: i64 = 0
+    def __init__(self, shared: SharedState, contract: Contract, names: HeaderNames) -> None:
+        super().__init__()
+        self.shared: Final = shared
+        self.contract: Final = contract
+        self.parser: Final = parsing.RequestParser(names)
+        self.task: asyncio.Future[Response] | None = None
+        self.state: u8 = states.WAITING
+        self.turn: u8 = 0
+        self.since: i64 = shared.now
+
+    def step(self, event: i64) -> i64:
+        """Go to the state that follows from an event; return the action that follows."""
+        found = states.cell(self.state, event)
+        self.state = states.state_of(found)
+        return states.action_of(found)
 
     def handshake_begins(self) -> bool:
         """Count the connection before its TLS handshake; return whether there is room for that."""
-        if self.site.open(self):
+        if self.shared.begin_handshake(self):
             return True
-        self.service.reached.add(CONNECTIONS)
+        self.contract.reached.add(CONNECTIONS)
         return False
 
     def handshake_over(self) -> None:
         """Count it no longer if that came to nothing."""
-        self.site.opening.discard(self)
+        self.shared.end_handshake(self)
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Begin."""
-        self.transport = transport
-        self.parser = httptools.HttpRequestParser(self)
-        peer = transport.get_extra_info("peername")
-        if isinstance(peer, tuple) and peer:
-            self.peer = str(peer[0])
-        if transport.get_extra_info("sslcontext") is not None:
-            self.secure = True
-            self.scheme = "https"
-        self.since = self.site.now
-        if not self.site.enter(self):
-            self.turn_away()
+        self.parser.open(self.open_transport(transport), self.secure)
+        self.since = self.shared.now
+        if not self.shared.add(self):
+            self.reject()
 
-    def turn_away(self) -> None:
-        """Say that there is no room for another connection, as long as there is room for that, and end."""
-        self.turned = True
-        self.site.turned += 1
-        if self.site.patient():
-            self.keep = False
-            self.reply(self.service.early_refusal(503))
+    def reject(self) -> None:
+        """Say that there is no room for another connection, where there is room for saying so, and end."""
+        if self.shared.reject(self):
+            self.parser.stop()
+            self.reply(self.contract.early_refusal(503))
             self.linger()
         else:
-            self.service.reached.add(CONNECTIONS)
+            self.contract.reached.add(CONNECTIONS)
             self.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End, and cancel the answer that is being made."""
-        self.stage = CLOSED
+        self.step(states.LOST)
         if self.charged:
-            self.site.budget.charge(self, 0)
-        self.let_go()
-        self.site.leave_out(self)
-        if self.turned:
-            self.site.turned -= 1
-        self.drop()
+            self.shared.budget.charge(self, 0)
+        self.cancel_answer()
+        self.shared.remove(self)
+        self.parser.close()
         self.transport = None
 
     def data_received(self, data: bytes) -> None:
         """Take bytes."""
-        if self.stage == OPEN:
-            if self.held:
-                self.held = self.held[self.at :] + data
-                self.at = 0
-                self.hold()
+        action = self.step(states.DATA)
+        if action == states.PARSE:
+            parser = self.parser
+            if parser.held:
+                parser.hold_more(data)
+                self.pause()
             else:
-                self.pump(data, 0)
-            if self.charged or self.inside or self.idle or self.held:
-                self.weigh()
-        elif self.stage == LINGER:
-            self.got += len(data)
-            if self.got > self.site.limits.linger:
+                self.parse(data, 0)
+            if self.charged or parser.held or parser.unfinished():
+                self.charge()
+        elif action == states.COUNT:
+            self.parser.got += len(data)
+            if self.parser.got > self.shared.limits.lingered:
                 self.close()
-
-    def weigh(self) -> None:
-        """Charge what the connection holds: a request that is not complete, bytes not yet parsed, an answer not taken."""
-        size: i64 = self.untaken
-        if self.stage == OPEN:
-            size += len(self.held) - self.at + self.idle + len(self.body)
-            if self.parts is not None:
-                size += len(self.parts)
-            if self.inside and not self.in_head:
-                size += self.size
-        if size < SMALL:
-            size = 0
-        if size != self.charged:
-            if self.charged == 0:
-                self.network = self.service.network(self.peer)
-            self.site.budget.charge(self, size)
-
-    def give_up(self) -> None:
-        """End, because all connections together hold too much, and this is one of those that hold most."""
-        if self.stage != OPEN or self.pending or self.paused:
-            self.service.reached.add(MEMORY)
-            self.abort()
-        else:
-            self.refuse(503, crowded=True)
-            self.linger()
-        self.site.budget.charge(self, 0)
 
     def eof_received(self) -> bool:
         """Take that the caller sends no more; it gets every answer it asked for. Return whether that takes longer.
 
-        A caller that only sends no more and one that is gone look the same. So one more answer that is being made has its time.
+        A caller that is gone looks the same, so an answer that is being made has its time. TLS knows no half of a connection.
         """
-        self.ended = True
-        if self.stage == OPEN and not self.secure and (self.pending or self.held):
-            self.since = self.site.now
+        self.input = ENDED
+        event = states.EOF_AHEAD if self.parser.held else states.EOF
+        if self.step(event) == states.FINISH and not self.secure:
+            self.since = self.shared.now
             return True
         self.close()
         return False
 
     def pause_writing(self) -> None:
         """Stop: the caller does not take what was written."""
-        self.paused = True
-        self.unsent = 0
-        self.since = self.site.now
-        if self.transport is not None:
-            self.untaken = self.transport.get_write_buffer_size()
-            self.weigh()
+        self.note_untaken()
+        self.since = self.shared.now
+        self.charge()
 
     def resume_writing(self) -> None:
         """Go on: the caller took what was written."""
-        self.paused = False
-        self.untaken = 0
-        self.since = self.site.now
+        self.note_taken()
+        self.since = self.shared.now
         self.go_on()
         if self.charged:
-            self.weigh()
+            self.charge()
 
     def shutdown(self) -> None:
         """End when what has begun is answered; at once where nothing has."""
-        self.site.ending = True
-        self.site.stopping = True
-        if self.stage != OPEN or self.pending or self.held or (self.inside and not self.done) or self.idle:
-            return
-        self.stage = LAST
-        self.settle()
+        self.shared.draining = True
+        self.shared.times.stopping = True
+        parser = self.parser
+        begun = self.state == states.WAITING and parser.unfinished()
+        if not (begun or parser.held or parser.idle) and self.step(states.SHUTDOWN) == states.SETTLE:
+            self.settle()
 
-    def pump(self, data: bytes, at: i64) -> None:
+    def charge(self) -> None:
+        """Charge what the connection holds: a request that is not complete, bytes not yet parsed, an answer not taken."""
+        size: i64 = self.untaken
+        if self.state < states.LAST:
+            size += self.parser.memory()
+        if self.charged == 0 and size >= SMALL:
+            self.network = self.contract.network(self.parser.peer)
+        self.shared.budget.charge(self, size)
+
+    def free_memory(self) -> None:
+        """End, because all connections together hold too much; say so where an answer can still be written."""
+        if self.step(states.MEMORY_SHORT) == states.ABORT or self.paused:
+            self.contract.reached.add(MEMORY)
+            self.abort()
+        else:
+            self.refuse(MEMORY_GONE)
+            self.linger()
+        self.shared.budget.charge(self, 0)
+
+    def parse(self, data: bytes, at: i64) -> None:
         """Parse from `at` on, piece by piece, as long as nothing is in the way; hold the rest."""
+        parser = self.parser
         size: i64 = len(data)
-        most = self.count + TURN
-        if not self.inside and self.idle == 0:
-            self.since = self.site.now
-        self.working = True
-        while at < size and self.stage == OPEN:
-            if self.blocked() or self.count >= most:
-                break
-            end = self.cut(data, at)
-            piece = data if at == 0 and end == size else data[at:end]
-            at += self.feed(piece)
-        self.working = False
-        if self.stage == OPEN:
-            if at < size:
-                self.held = data
-                self.at = at
-                self.hold()
+        if not parser.unfinished():
+            self.since = self.shared.now
+        self.turn = REQUESTS_A_TURN
+        while at < size and self.turn > 0 and not self.blocked():
+            at = self.parse_piece(data, at)
+        self.turn = 0
+        if at < size and self.state <= states.LAST:
+            parser.hold(data, at)
+        if self.state < states.LAST:
+            if parser.held:
+                self.pause()
                 return
-            if self.inside:
-                self.mark(data)
-            if self.idle > self.bound:
-                self.refuse(431)
-        if self.stage == LAST:
-            if at < size:
-                self.linger()
-            else:
-                self.settle()
+            parser.remember(data)
+            if parser.idle > parser.names.head_limit:
+                self.refuse(parsing.HEAD_TOO_LARGE)
+        if self.state == states.LAST:
+            self.settle()
+
+    def parse_piece(self, data: bytes, at: i64) -> i64:
+        """Parse one piece, and do what follows from it; return where the next one begins."""
+        parser = self.parser
+        end = parser.cut(data, at)
+        piece = data if at == 0 and end == len(data) else data[at:end]
+        try:
+            news = parser.feed(piece)
+            if news & parsing.HEAD_CAME:
+                self.on_head()
+            if news & parsing.BODY_CAME:
+                self.on_body()
+            if news & parsing.END_CAME:
+                self.on_end()
+            if news >= parsing.NO_HTTP and self.state < states.LAST:
+                self.refuse(news)
+        except Exception as error:  # the last resort: the other connections go on
+            self.contract.log.error("an unexpected error", error=locate_error(error))
+            self.abort()
+        return end - parser.unread
 
     def blocked(self) -> bool:
         """Return whether no request may be answered now."""
-        return self.pending or self.paused
+        return self.paused or self.state > states.DISCARDING
 
-    def hold(self) -> None:
+    def pause(self) -> None:
         """Read no more; where nothing else is in the way, go on when others have had their turn."""
-        transport = self.transport
-        if transport is not None and self.reading:
-            self.reading = False
-            transport.pause_reading()
+        self.pause_reading()
         if not self.blocked():
-            self.site.loop.call_soon(self.go_on)
+            self.shared.loop.call_soon(self.go_on)
 
     def go_on(self) -> None:
         """Parse what was held, and read again, where nothing is in the way any more."""
-        if self.stage != OPEN or self.working or self.blocked():
+        if self.turn or self.blocked():
             return
-        if self.held:
-            held, at = self.held, self.at
-            self.held = b""
-            self.at = 0
-            self.pump(held, at)
-            if self.charged or self.inside or self.idle:
-                self.weigh()
-        self.catch_up()
-
-    def catch_up(self) -> None:
-        """Read again, or end, where all that came is answered."""
-        if self.stage != OPEN or self.held or self.blocked():
+        parser = self.parser
+        held, at = parser.held, parser.held_from
+        if held:
+            parser.hold(b"", 0)
+            self.parse(held, at)
+            if self.charged or parser.unfinished():
+                self.charge()
+        if parser.held or self.blocked():
             return
-        if self.ended:
+        if self.input == ENDED:
             self.close()
         else:
-            self.read()
+            self.resume_reading()
 
-    def on_begin(self) -> None:
-        """Begin a request."""
-        self.done = False
-        self.fresh = False
-        self.body = b""
-        self.parts = None
-        self.got = 0
-
-    def on_head(self, call: Call) -> None:
+    def on_head(self) -> None:
         """Answer what the head decides; else wait for the body."""
-        admitted = self.service.judge(call)
+        parser = self.parser
+        call = parser.call
+        admitted = self.contract.check_head(call)
         if isinstance(admitted, Response):
-            if (self.expects and self.bodied) or call.request.method == CONNECT:
-                self.keep = False  # whether the body still comes, or bytes of another protocol, is the caller's choice
+            if parser.may_hold_back_body() or call.request.method == CONNECT:
+                parser.persistence = parsing.ENDS  # a body, or bytes of another protocol, may come or not
             self.reply(admitted)
         elif call.limit == 0:
             self.answer(b"")
         else:
-            self.since = self.site.now
-            if self.expects and not self.old and self.transport is not None:
-                self.send()
-                self.transport.write(CONTINUE)
+            self.since = self.shared.now
+            if parser.waits_to_continue():
+                self.write(CONTINUE)
 
-    def on_part(self, part: bytes) -> None:
-        """Keep a part of the body, as far as it is wanted."""
-        self.got += len(part)
-        if self.done:
-            if self.got > self.site.limits.unwanted:
-                self.stage = LAST
+    def on_body(self) -> None:
+        """Keep what came of a body, as far as it is wanted."""
+        parser = self.parser
+        if self.state == states.WAITING:
+            if parser.got > parser.call.limit:
+                parser.persistence = parsing.ENDS
+                self.answer(parser.take_body())
             return
-        if self.parts is not None:
-            self.parts += part
-        elif self.body:
-            self.parts = bytearray(self.body)
-            self.parts += part
-            self.body = b""
-        else:
-            self.body = part
-        if self.got > self.call.limit:
-            self.keep = False
-            self.answer(self.whole())
+        parser.drop_body()
+        if parser.got > self.shared.limits.discarded:
+            self.step(states.TOO_MUCH_DISCARDED)
 
     def on_end(self) -> None:
-        """Answer with the body, where the head was not enough."""
-        self.count += 1
-        if not (self.done or self.pending):
-            self.answer(self.whole())
+        """Answer with the body, where the head was not enough; go on to the next request."""
+        if self.state == states.WAITING:
+            self.answer(self.parser.take_body())
+        self.turn -= 1
+        self.step(states.REQUEST_COMPLETE)
+        self.parser.next_request()
 
-    def on_broken(self, error: Exception | None) -> None:
-        """Refuse what is no HTTP. An error of our own is logged, and ends the connection."""
-        if isinstance(error, httptools.HttpParserCallbackError):
-            cause: BaseException | None = error.__context__
-            if isinstance(cause, HeadTooLargeError):
-                self.refuse(431)
-                return
-            self.service.log.error("an unexpected error", error=locate_error(error if cause is None else cause))
-            self.abort()
-        elif self.stage == OPEN:
-            self.refuse(400)
+    def refuse(self, why: u8) -> None:
+        """Answer what is no request, or no longer one, by what came, or by MEMORY_GONE; that is the last answer."""
+        self.parser.stop()
+        if self.step(states.BAD_REQUEST) == states.REPLY:
+            self.reply(self.refusal(why))
 
-    def on_tls(self) -> None:
-        """Refuse a caller that speaks TLS here, and have the log say so."""
-        if self.stage == OPEN:
-            self.site.meet_tls(self.service.log)
-            self.keep = False
-            self.astray = True
-            self.reply(self.service.tls_refusal())
-
-    def whole(self) -> bytes:
-        """Return the body."""
-        return self.body if self.parts is None else bytes(self.parts)
+    def refusal(self, why: u8) -> Response:
+        """Return the answer to what is refused."""
+        if why == MEMORY_GONE:
+            return self.contract.early_refusal(503, crowded=True)
+        if why & parsing.TLS_CAME:
+            self.shared.count_tls_caller(self.contract.log)
+            return self.contract.tls_refusal()
+        return self.contract.early_refusal(431 if why & parsing.HEAD_TOO_LARGE else 400)
 
     def answer(self, body: bytes) -> None:
         """Have the contract answer the request under way."""
-        answer = self.service.answer(self.call, body)
-        self.body = b""
-        self.parts = None
+        answer = self.contract.answer(self.parser.call, body)
         if isinstance(answer, Response):
             self.reply(answer)
         else:
@@ -327,66 +298,100 @@ class Connection(Ending):
 
     def wait(self, answer: Awaitable[Response]) -> None:
         """Wait for an answer that is being made."""
-        self.pending = True
-        task = asyncio.ensure_future(answer, loop=self.site.loop)
-        self.waited = task
-        self.site.attend(task)
-        task.add_done_callback(self.arrived)
+        self.step(states.ANSWER_BEGUN)
+        self.task = self.shared.start(answer)
+        self.task.add_done_callback(self.answer_made)
 
-    def arrived(self, task: asyncio.Future[Response]) -> None:
+    def answer_made(self, task: asyncio.Future[Response]) -> None:
         """Reply with an answer that was waited for, and go on."""
-        self.pending = False
-        self.waited = None
+        self.task = None
+        action = self.step(states.ANSWER_MADE)
         if task.cancelled():
             self.abort()
             return
         error = task.exception()
         if error is not None:
-            self.service.log.error("an unexpected error", error=locate_error(error))
+            self.contract.log.error("an unexpected error", error=locate_error(error))
             self.abort()
-            return
-        if self.stage != OPEN:
-            return
-        self.reply(task.result())
-        if self.stage == LAST:
-            self.settle()
-        self.go_on()
+        elif action == states.REPLY:
+            self.reply(task.result())
+            if self.state == states.LAST:
+                self.settle()
+            self.go_on()
+
+    def cancel_answer(self) -> None:
+        """Cancel the task that makes an answer for a caller that is gone. Work in a thread goes on."""
+        task = self.task
+        if isinstance(task, asyncio.Task):  # not before its first step, or what it was to wait for would never end
+            self.shared.loop.call_soon(task.cancel)
 
     def reply(self, response: Response) -> None:
         """Write an answer."""
-        self.done = True
-        site = self.site
-        site.answered += 1
-        self.since = site.now
-        transport = self.transport
-        if transport is None:
-            return
-        if response.close or site.ending:
-            self.keep = False
-        if not self.keep:
-            self.stage = LAST
+        shared = self.shared
+        shared.answered += 1
+        self.since = shared.now
+        if response.close or shared.draining or self.parser.persistence == parsing.ENDS:
+            self.step(states.ANSWERED_LAST)
             ending = CLOSE
         else:
-            ending = KEEP_TOLD if self.old else KEEP
-        body = response.body
-        if len(body) < APART:
-            head_and_body = site.encoder.encode(response, ending, body)
-            self.ready = self.ready + head_and_body if self.ready else head_and_body
-            site.outbox.post(self, len(head_and_body))
+            self.step(states.ANSWERED)
+            ending = KEEP if self.parser.persistence == parsing.KEEPS else KEEP_1_0
+        shared.writer.write(self, response, ending)
+
+    def settle(self) -> None:
+        """End after the last answer: at once, or when the caller has sent the rest of what it began."""
+        if self.parser.held or self.parser.state >= states.HEAD:
+            self.linger()
         else:
-            self.send()
-            transport.writelines((site.encoder.encode(response, ending, b""), body))
+            self.close()
 
-    def refuse(self, status: int, crowded: bool = False) -> None:
-        """Answer what is no request, or no longer one, and end; a request that has its answer gets no second one.
-
-        `crowded` tells that it is let go because too much is under way.
-        """
-        self.keep = False
-        self.astray = True
-        if self.pending:
+    def linger(self) -> None:
+        """Throw away what comes, for a while: closing at once would take the answer away from a caller that is still sending."""
+        if self.input == ENDED:
+            self.close()
             return
-        if self.inside and self.done:
-            self.stage = LAST
-        else:
-            self.reply(self.service.early_refusal(status, crowded))
+        self.step(states.LINGER_BEGUN)
+        self.since = self.shared.now
+        self.parser.close()
+        self.end_writing()
+        self.resume_reading()
+
+    def close(self) -> None:
+        """Close when what was written is sent."""
+        self.step(states.CLOSE_BEGUN)
+        self.since = self.shared.now
+        self.parser.close()
+        self.close_transport()
+
+    def abort(self) -> None:
+        """Close at once."""
+        self.step(states.CLOSE_BEGUN)
+        self.parser.close()
+        self.abort_transport()
+
+    def check_time(self, now: i64) -> None:
+        """End what takes too long."""
+        action = self.step(states.TICK)
+        took = now - self.since
+        times = self.shared.times
+        if self.paused or action == states.CHECK_WRITING:
+            if self.took_some():
+                self.since = now
+            elif took > times.writing():
+                self.contract.reached.add(WRITE_TIME)
+                self.abort()
+        elif action == states.CHECK_READING:
+            self.check_reading(took)
+        elif action == states.CHECK_ANSWER:
+            if self.input == ENDED and took > times.half_closed:
+                self.cancel_answer()
+        elif action == states.CHECK_LINGER and took > times.linger:
+            self.close()
+
+    def check_reading(self, took: i64) -> None:
+        """Close when the head, the body behind it or the next request is not there in time; it counts where something came."""
+        parser = self.parser
+        if took > self.shared.times.reading(parser.state, parser.idle):
+            if parser.unfinished():
+                self.contract.reached.add(BODY_TIME if parser.state == states.BODY else HEADER_TIME)
+            self.close()

@@ -8,46 +8,52 @@ from typing import Any
 
 from flagsvc.http.contract import Contract
 from flagsvc.http.server.connection import Connection
-from flagsvc.http.server.limits import Limits
-from flagsvc.http.server.names import Names
-from flagsvc.http.server.site import Site, State
+from flagsvc.http.server.header_names import HeaderNames
+from flagsvc.http.server.limits import ConnectionLimits
+from flagsvc.http.server.shared import ServerState, SharedState
+
+EXTRA_BYTES = 4096
+"""Bytes of a head, beyond its headers and query, that may come in pieces: method and path."""
 
 
-class Front:
-    """Makes the connections of a server, as uvicorn calls a protocol class. Each asks `provide` for the service once."""
+class ConnectionFactory:
+    """Makes the connections of a server, as uvicorn calls a protocol class: `uvicorn.Config(http=ConnectionFactory(…))`.
 
-    def __init__(self, provide: Callable[[], Contract], limits: Limits) -> None:
-        self._provide = provide
+    `contract` is called for each connection, which keeps what it returns.
+    """
+
+    def __init__(self, contract: Callable[[], Contract], limits: ConnectionLimits) -> None:
+        self._contract = contract
         self._limits = limits
         self._draining = False
-        self._site: Site | None = None
-        self._names = Names({})
-        self._contract: dict[bytes, int] | None = None
+        self._shared: SharedState | None = None
+        self._names = HeaderNames({}, 0)
+        self._headers: dict[bytes, int] | None = None
 
     def __call__(
         self,
         config: object,
-        server_state: State,
+        server_state: ServerState,
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> Connection:
         """Return the protocol of a new connection; `config` and `app_state` are uvicorn's, and not needed."""
-        site = self._site
-        if site is None or site.state is not server_state:
-            site = self._site = Site(server_state, self._limits, _loop or asyncio.get_running_loop())
-            site.ending = self._draining
-        service = self._provide()
-        if service.headers is not self._contract:
-            self._contract, self._names = service.headers, Names(service.headers)
-        return Connection(site, service, self._names)
+        contract = self._contract()
+        if contract.headers is not self._headers:
+            limit = contract.header_limit + contract.query_limit + EXTRA_BYTES
+            self._headers, self._names = contract.headers, HeaderNames(contract.headers, limit)
+        return Connection(self._shared_by(server_state, _loop), contract, self._names)
 
     def drain(self) -> None:
-        """Have every answer from now on be the last of its connection: who asks again comes to another server."""
+        """Have every answer from now on be the last of its connection, so that callers go on at another server."""
         self._draining = True
-        if self._site is not None:
-            self._site.ending = True
+        if self._shared is not None:
+            self._shared.draining = True
 
-
-def front(provide: Callable[[], Contract], limits: Limits) -> Front:
-    """Return the factory of the connections of one server: `uvicorn.Config(http=front(lambda: service, Limits()))`."""
-    return Front(provide, limits)
+    def _shared_by(self, server_state: ServerState, loop: asyncio.AbstractEventLoop | None) -> SharedState:
+        """Return what the connections of a server share; of one server at a time."""
+        shared = self._shared
+        if shared is None or shared.server is not server_state:
+            shared = self._shared = SharedState(server_state, self._limits, loop or asyncio.get_running_loop())
+            shared.draining = self._draining
+        return shared

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import httptools
 
-LONGEST_HOST: Final = 512
+MAX_HOST: Final = 512
 """Bytes of a Host: the longest name of the DNS has 253."""
 AUTHORITY: Final = re.compile(
     rb"(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*(?::[0-9]{0,5})?"
@@ -18,18 +18,18 @@ AUTHORITY: Final = re.compile(
 def is_host(value: bytes) -> bool:
     """Return whether the value of a Host is one: a name or an address, perhaps a port, or nothing (RFC 9110, 7.2).
 
-    A list is none, although a comma may be in a name: who joins two lines to one must not get past.
+    A list is none, although a comma may be in a name: a proxy that joins two lines must not get a request through.
     """
-    return len(value) <= LONGEST_HOST and b"," not in value and AUTHORITY.fullmatch(value) is not None
+    return len(value) <= MAX_HOST and b"," not in value and AUTHORITY.fullmatch(value) is not None
 
 
 def origin_form(target: bytes) -> bytes | None:
     """Return the path and the query of a target: absolute (`http://host/path?query`), with a fragment, or `*`.
 
-    None for what is no target of a request that can be answered.
+    None for a target of no request that can be answered.
     """
     try:
-        parsed: Any = httptools.parse_url(target)  # what is not there is None, whatever the types say
+        parsed: Any = httptools.parse_url(target)  # a part that is missing is None; the types say otherwise
     except httptools.HttpParserInvalidURLError:
         return None
     path: bytes = b"/" if parsed.path is None else parsed.path

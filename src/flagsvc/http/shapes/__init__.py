@@ -1,4 +1,4 @@
-"""The shapes of request and response bodies: pure rows, no I/O (import validation, 2, 2.1, 2.2 and 3).
+"""What a value looks like: pure rows, no I/O (import validation 2; 2.1; 2.2; 3).
 
 A row says what a value must look like. `check` coerces the value as the real server does and reports the first violation,
 `json_schema` and `components` write the same rows as OpenAPI 3.1 schemas.
@@ -26,17 +26,19 @@ The rows:
     Array(items, min_items=, max_items=)
     Object({name: shape}, required=("name",), closed=False, rest=None)          properties are checked in the order given;
                                                                                 `rest` is the shape of further properties
-    Map(values)                   an object of any keys with values of one shape
+    Record(…)                     an Object whose schema lists the properties first
+    Map(values)                   an object of any keys with values of one shape; Members(values) checks them as they came
     Nullable(shape)    Named("componentName", shape)
     AnyOf(shape, shape, base=Object())    OneOf(shape, shape)                   `base` holds besides; its type is checked first
 
 Each but Named takes `description=` and `example=`, which only OpenAPI shows. Objects and arrays are coerced in place: give
-`check` a body that is yours. A number may be an infinity (1e400, `"Infinity"`): the real server lets it pass.
+`check` a body that is yours. A number may be an infinity (1e400, `"Infinity"`): the real server lets it pass. The module
+`exact` has rows that take a value as it stands.
 """
 
 from flagsvc.http.shapes.alternatives import AnyOf, OneOf
 from flagsvc.http.shapes.checking import check, components, json_schema
-from flagsvc.http.shapes.containers import Array, Map, Object
+from flagsvc.http.shapes.containers import Array, Map, Members, Object, Record
 from flagsvc.http.shapes.scalars import Boolean, Enum, Integer, Number, String
 from flagsvc.http.shapes.shape import Anything, Named, Nullable, Schema, Shape
 from flagsvc.http.shapes.violation import Detail, ShapeError
@@ -50,11 +52,13 @@ __all__ = [
     "Enum",
     "Integer",
     "Map",
+    "Members",
     "Named",
     "Nullable",
     "Number",
     "Object",
     "OneOf",
+    "Record",
     "Schema",
     "Shape",
     "ShapeError",

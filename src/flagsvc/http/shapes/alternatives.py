@@ -1,4 +1,4 @@
-"""One of several shapes (import validation, 7: the export's request)."""
+"""One of several shapes (import validation 7)."""
 
 from __future__ import annotations
 

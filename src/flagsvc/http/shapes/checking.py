@@ -1,23 +1,23 @@
-"""What the rooms above do with shapes: check a value, and write the shapes down for readers (import validation, 2 and 3)."""
+"""What the rooms above do with shapes: check a value, and write the shapes down for readers (import validation 2; 3)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from flagsvc.http.shapes.shape import Named, Schema, Shape
-from flagsvc.http.shapes.violation import ShapeError, Violation, detail
+from flagsvc.http.shapes.violation import ShapeError, Violation
 
 
 def check(shape: Shape, value: object, place: str = "/body") -> object:
     """Return a JSON value coerced to its shape; arrays and objects are changed in place. `place` is where it stands.
 
-    Raises ShapeError with the first violation in the order of the real server (import validation, 3).
+    Raises ShapeError with the first violation in the order of the real server (import validation 3).
     """
     try:
         return shape.take(value)
     except Violation as error:
         root = value if error.placed else error.value
-        raise ShapeError([detail(fault, place, root) for fault in error.faults]) from None
+        raise ShapeError(error.faults, place, root) from None
 
 
 def json_schema(shape: Shape) -> Schema:

@@ -1,4 +1,4 @@
-"""Arrays and objects: never made from anything else, their members checked depth first (import validation, 2.1 and 3).
+"""Arrays and objects: never made from anything else, their members checked depth first (import validation 2.1; 3).
 
 Members are coerced in place. A container looks only at members whose Python type does not already say that they conform.
 """
@@ -6,11 +6,15 @@ Members are coerced in place. A container looks only at members whose Python typ
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-from flagsvc.http.shapes.shape import MISMATCH, Schema, Shape, bare
+from mypy_extensions import mypyc_attr
+
+from flagsvc.http.shapes.shape import MISMATCH, Anything, Schema, Shape, bare
 from flagsvc.http.shapes.text import keys_in_order, number_text
 from flagsvc.http.shapes.violation import Fault, Violation, broken
+
+RECORD_ORDER: Final = ("type", "properties", "required", "additionalProperties")
 
 
 def take_member(holder: Any, key: Any, shape: Shape) -> None:
@@ -27,22 +31,24 @@ def take_member(holder: Any, key: Any, shape: Shape) -> None:
         holder[key] = taken
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Array(Shape):
-    """A list of values of one shape."""
+    """A list of values of one shape, or of any values where no shape is given."""
 
     rule = "must be array"
 
     def __init__(
         self,
-        items: Shape,
+        items: Shape | None = None,
         *,
         min_items: int = 0,
         max_items: int | None = None,
         description: str = "",
         example: object = None,
     ) -> None:
-        self.items = items
-        self.bare_items = bare(items)
+        self.items = items or Anything()
+        self.bare_items = bare(self.items)
+        self.told_items = items is not None
         self.min_items = min_items
         self.max_items = max_items
         self.told(description, example)
@@ -74,13 +80,15 @@ class Array(Shape):
         """Return the schema."""
         bounds = {"minItems": self.min_items or None, "maxItems": self.max_items}
         given = {name: bound for name, bound in bounds.items() if bound is not None}
-        return {"type": "array", "items": self.items.described(self.items.schema()), **given}
+        items = {"items": self.items.described(self.items.schema())} if self.told_items else {}
+        return {"type": "array", **items, **given}
 
     def below(self) -> Iterable[Shape]:
         """Return the shape of the items."""
         return (self.items,)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Object(Shape):
     """A record: its properties in the order in which they are checked, the required ones in the order in which they are missed.
 
@@ -154,8 +162,36 @@ class Object(Shape):
         return (*self.properties.values(), *([self.rest] if self.rest else []))
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Record(Object):
+    """An object whose schema lists the properties before what is required of them.
+
+    Published documents have this order, and their entity tags depend on it.
+    """
+
+    def schema(self) -> Schema:
+        """Return the schema."""
+        schema = super().schema()
+        return {name: schema[name] for name in RECORD_ORDER if name in schema}
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Map(Object):
     """A record of any keys whose values are all of one shape."""
 
     def __init__(self, values: Shape, *, description: str = "", example: object = None) -> None:
         super().__init__(rest=values, description=description, example=example)
+
+
+class Members(Map):
+    """A record of any keys whose values are all of one shape; they are checked in the order in which they came."""
+
+    def take_rest(self, held: dict[str, object]) -> None:
+        """Check the members."""
+        rest = self.rest
+        if rest is None:
+            return
+        plain, shape = rest.plain, bare(rest)
+        for name, value in held.items():
+            if type(value) not in plain:
+                take_member(held, name, shape)

@@ -1,4 +1,4 @@
-"""The date formats of request bodies (import validation, 2.2)."""
+"""The date formats of request bodies (import validation 2.2)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
-"""Text, numbers, truth values and choices, coerced as JavaScript validators do (import validation, 2.1)."""
+"""Text, numbers, truth values and choices, coerced as JavaScript validators do (import validation 2.1)."""
 
 from __future__ import annotations
 
 import math
 from typing import Final
+
+from mypy_extensions import mypyc_attr
 
 from flagsvc.engine.values import jsnumber
 from flagsvc.engine.values.regex import Regex, compile_regex
@@ -42,7 +44,7 @@ def as_number(value: object) -> object:
     return MISMATCH if math.isnan(number) else narrow(number)
 
 
-def narrow(number: float) -> float:
+def narrow(number: float) -> object:
     """Return a whole number as an int, as far as a double is exact."""
     whole = -jsnumber.EXACT_INTEGERS <= number <= jsnumber.EXACT_INTEGERS and number.is_integer()
     return int(number) if whole else number
@@ -74,6 +76,7 @@ def compiled(pattern: str) -> Regex:
     return found
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class String(Shape):
     """A text. Lengths count code points; `pattern` is looked for anywhere, in the syntax that RE2 and JavaScript share."""
 
@@ -127,6 +130,7 @@ class String(Shape):
         return {"type": "string", **{name: rule for name, rule in rules.items() if rule is not None}}
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Number(Shape):
     """A number. What was whole is an int, however it was written."""
 
@@ -136,8 +140,8 @@ class Number(Shape):
     def __init__(
         self,
         *,
-        minimum: float | None = None,
-        maximum: float | None = None,
+        minimum: int | float | None = None,
+        maximum: int | float | None = None,
         description: str = "",
         example: object = None,
     ) -> None:
@@ -163,6 +167,7 @@ class Number(Shape):
         return {"type": self.type, **{name: bound for name, bound in bounds.items() if bound is not None}}
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Integer(Number):
     """A whole number; one beyond 2**53 comes as the float that JavaScript reads."""
 
@@ -193,12 +198,15 @@ class Boolean(Shape):
 
 
 class Enum(Shape):
-    """One of several texts, in the order in which a message names them."""
+    """One of several texts, in the order in which a message names them; it does not name those that are `untold`."""
 
     rule = "must be string"
 
-    def __init__(self, *values: str, description: str = "", example: object = None) -> None:
+    def __init__(
+        self, *values: str, untold: tuple[str, ...] = (), description: str = "", example: object = None
+    ) -> None:
         self.values = values
+        self.told_of = tuple(value for value in values if value not in untold)
         self.known = frozenset(values)
         self.told(description, example)
 
@@ -209,7 +217,7 @@ class Enum(Shape):
     def examined(self, value: object) -> object:
         """Return the text when it is one of the values."""
         if value not in self.known:
-            raise Violation([Fault("enum", "must be equal to one of the allowed values", self.values)], value)
+            raise Violation([Fault("enum", "must be equal to one of the allowed values", self.told_of)], value)
         return value
 
     def schema(self) -> Schema:

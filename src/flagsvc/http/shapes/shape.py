@@ -1,4 +1,4 @@
-"""What every shape is, and the two that wrap another: Nullable and Named (import validation, 2 and 2.1)."""
+"""What every shape is, and the two that wrap another: Nullable and Named (import validation 2; 2.1)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from types import NoneType
 from typing import Any, Final, TypeAlias
+
+from mypy_extensions import mypyc_attr
 
 from flagsvc.http.shapes.violation import broken
 
@@ -22,6 +24,7 @@ MISMATCH: Final = Mismatch()
 NO_TYPES: Final[frozenset[type]] = frozenset()
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Shape(ABC):
     """One row: what a value must look like. Rows do not change once they are made, and any number of threads may read one.
 
@@ -67,8 +70,9 @@ class Shape(ABC):
         self.example = example
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Nullable(Shape):
-    """A shape or null. What the shape does not take, null takes: `""`, 0 and false are then null (import validation, 2.1)."""
+    """A shape or null. What the shape does not take, null takes: `""`, 0 and false are then null (import validation 2.1)."""
 
     def __init__(self, inner: Shape, *, description: str = "", example: object = None) -> None:
         self.inner = inner
@@ -132,6 +136,7 @@ def bare(shape: Shape) -> Shape:
     return bare(shape.inner) if isinstance(shape, Named) else shape
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Anything(Shape):
     """Any JSON value at all, as it is."""
 

@@ -1,4 +1,4 @@
-"""JSON values as JavaScript writes them, for the messages that show what was sent (import validation, 3).
+"""JSON values as JavaScript writes them, for the messages that show what was sent (import validation 3).
 
 Numbers are doubles, keys that look like an index come first, text keeps its letters but a lone surrogate is escaped.
 """

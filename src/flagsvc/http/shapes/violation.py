@@ -1,4 +1,4 @@
-"""Where and how a value breaks its shape, and the item that tells it on the wire (import validation, 3)."""
+"""Where and how a value breaks its shape, and the item that tells it on the wire (import validation 3)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,6 @@ Kind: TypeAlias = Literal["missing", "extra", "enum", "one of", "rule"]
 Detail: TypeAlias = dict[str, str]
 
 PREFIX: Final = "request body is not of the shape asked for"
-
-
-class ShapeError(FlagsvcError):
-    """A value is not of its shape. `details` holds the items of the wire: the first violation (AnyOf: one per alternative)."""
-
-    def __init__(self, details: list[Detail]) -> None:
-        self.details = details
-        super().__init__(f"{PREFIX}: {details[0]['message']}")
 
 
 @dataclass
@@ -51,6 +43,33 @@ class Violation(Exception):  # noqa: N818 - it never leaves this room; what call
         self.placed = True
 
 
+class ShapeError(FlagsvcError):
+    """A value is not of its shape. `faults` has the first violation (AnyOf: one per alternative) of `root`, which is at `place`.
+
+    What they say is put into words where it is asked for: the value that was sent may be large.
+    """
+
+    def __init__(self, faults: list[Fault], place: str, root: object) -> None:
+        super().__init__(PREFIX)
+        self.faults = faults
+        self.place = place
+        self.root = root
+
+    @property
+    def details(self) -> list[Detail]:
+        """The items of the flag server's wire."""
+        return [detail(fault, self.place, self.root) for fault in self.faults]
+
+    @property
+    def problem(self) -> tuple[str, str]:
+        """The first violation as validators of JSON tell it: a JSON pointer, and what must hold there."""
+        fault = self.faults[0]
+        return pointer(fault, self.place), rule(fault)
+
+    def __str__(self) -> str:
+        return f"{PREFIX}: {self.details[0]['message']}"
+
+
 def broken(rule: str, value: object) -> Violation:
     """Return the violation of a rule of the form `must be …`, with the value as coerced so far."""
     return Violation([Fault("rule", rule)], value)
@@ -58,7 +77,7 @@ def broken(rule: str, value: object) -> Violation:
 
 def detail(fault: Fault, place: str, root: object) -> Detail:
     """Return the item of a fault in the value `root`, which stands at `place`; a message is text of the wire."""
-    path = place + "".join(f"/{escaped(key)}" for key in reversed(fault.keys))
+    path = pointer(fault, place)
     if fault.kind == "missing":
         return missing(path, fault.text)
     if fault.kind == "extra":
@@ -67,6 +86,18 @@ def detail(fault: Fault, place: str, root: object) -> Detail:
         return several(path, fault.text)
     shown = sent(path, place, root)
     return choice(path, fault, shown) if fault.kind == "enum" else broken_rule(path, fault.text, shown)
+
+
+def pointer(fault: Fault, place: str) -> str:
+    """Return the JSON pointer of a fault in a value that stands at `place`."""
+    return place + "".join([f"/{escaped(key)}" for key in reversed(fault.keys)])
+
+
+def rule(fault: Fault) -> str:
+    """Return what must hold where a fault is."""
+    if fault.kind == "missing":
+        return f"must have required property '{fault.text}'"
+    return "must NOT have additional properties" if fault.kind == "extra" else fault.text
 
 
 def missing(path: str, name: str) -> Detail:

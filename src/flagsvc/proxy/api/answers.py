@@ -1,4 +1,4 @@
-"""Every answer the proxy gives, its headers decided beforehand (specification: Endpoints, Errors; behaviour: CORS). Compiled."""
+"""Every answer the proxy gives, its headers decided beforehand (specification: Endpoints; Errors; behaviour: CORS). Compiled."""
 
 from __future__ import annotations
 
@@ -9,13 +9,10 @@ import msgspec
 from flagsvc.http.call import Call
 from flagsvc.http.compression import Negotiator, gzip
 from flagsvc.http.etag import etag, matches
-from flagsvc.http.messages import POST, Headers, Refused, Response
+from flagsvc.http.messages import HTML, JSON, POST, TEXT, Headers, Refused, Response
 from flagsvc.proxy.api.cache import CachedAnswer
 from flagsvc.proxy.api.cors import Cors
 
-JSON: Final = b"application/json; charset=utf-8"
-TEXT: Final = b"text/plain; charset=utf-8"
-HTML: Final = b"text/html; charset=utf-8"
 BRIEFLY: Final = b"public, max-age=2"
 BRIEFLY_PERSONAL: Final = b"private, max-age=2"
 NEVER: Final = b"no-store"
@@ -26,7 +23,7 @@ TEXT_STATUSES: Final = (401, 501, 503)
 """Errors whose body is a text, as the reference has them; every other error is JSON."""
 
 
-class FixedHeaders:
+class ResponseHeaders:
     """The headers that all answers of one kind share, plain, compressed and unchanged (304)."""
 
     def __init__(self, cors: Cors, content_type: bytes, cache: bytes, vary: tuple[bytes, ...], more: Headers) -> None:
@@ -48,49 +45,49 @@ class Answers:
         self.cors = cors
         self.negotiator = Negotiator()
         keyed = (b"Accept-Encoding", key_header.encode("latin-1"))
-        self.evaluation = FixedHeaders(cors, JSON, BRIEFLY, keyed, [])
-        self.personal = FixedHeaders(cors, JSON, BRIEFLY_PERSONAL, keyed, [])
-        self.configuration = FixedHeaders(cors, JSON, KEPT_BY_ITS_OWNER, keyed, [])
-        self.html = self.shape(HTML, b"")
-        self.text = self.shape(TEXT, NEVER)
-        self.error = self.shape(JSON, NEVER)
+        self.evaluation = ResponseHeaders(cors, JSON, BRIEFLY, keyed, [])
+        self.personal = ResponseHeaders(cors, JSON, BRIEFLY_PERSONAL, keyed, [])
+        self.configuration = ResponseHeaders(cors, JSON, KEPT_BY_ITS_OWNER, keyed, [])
+        self.html = self.headers(HTML, b"")
+        self.text = self.headers(TEXT, NEVER)
+        self.error = self.headers(JSON, NEVER)
 
-    def shape(self, content_type: bytes, cache: bytes, more: Headers | None = None) -> FixedHeaders:
+    def headers(self, content_type: bytes, cache: bytes, more: Headers | None = None) -> ResponseHeaders:
         """Return the headers of a kind of answer that does not depend on the key."""
-        return FixedHeaders(self.cors, content_type, cache, (b"Accept-Encoding",), [] if more is None else more)
+        return ResponseHeaders(self.cors, content_type, cache, (b"Accept-Encoding",), [] if more is None else more)
 
-    def seal(self, shape: FixedHeaders, call: Call, body: bytes, tag: bytes | None = None) -> Response:
+    def seal(self, headers: ResponseHeaders, call: Call, body: bytes, tag: bytes | None = None) -> Response:
         """Return the 200 with this body, or the 304 that says the caller has it; `tag` is its entity tag where that is known."""
         if tag is None:
             tag = etag(body)
         condition = call.if_none_match
         if condition is not None and call.request.method != POST and matches(condition, tag):
-            return self.unchanged(shape, tag)
-        return self.pack(200, shape, call, body, [(b"etag", tag)])
+            return self.unchanged(headers, tag)
+        return self.pack(200, headers, call, body, [(b"etag", tag)])
 
-    def unchanged(self, shape: FixedHeaders, tag: bytes) -> Response:
+    def unchanged(self, headers: ResponseHeaders, tag: bytes) -> Response:
         """Return the 304 that says the caller has the answer with this tag."""
-        return Response(304, shape.unchanged, [(b"etag", tag)], b"")
+        return Response(304, headers.unchanged, [(b"etag", tag)], b"")
 
-    def known(self, shape: FixedHeaders, call: Call, entry: CachedAnswer) -> Response:
+    def known(self, headers: ResponseHeaders, call: Call, entry: CachedAnswer) -> Response:
         """Return the 200 of an answer that may be kept; its packed form is made once, where a caller takes that and it pays."""
         accept = call.accept_encoding
         if accept is not None and self.negotiator.wants_gzip(accept, len(entry.body)):
             if not entry.packed:
                 entry.packed = gzip(entry.body)
                 entry.compressed = own(entry.tag, entry.packed)
-            return Response(200, shape.packed, entry.compressed.copy(), entry.packed)
+            return Response(200, headers.packed, entry.compressed.copy(), entry.packed)
         if not entry.plain:
             entry.plain = own(entry.tag, entry.body)
-        return Response(200, shape.plain, entry.plain.copy(), entry.body)
+        return Response(200, headers.plain, entry.plain.copy(), entry.body)
 
-    def pack(self, status: int, shape: FixedHeaders, call: Call, body: bytes, own: Headers) -> Response:
+    def pack(self, status: int, headers: ResponseHeaders, call: Call, body: bytes, own: Headers) -> Response:
         """Return a response with this body, compressed where the caller takes that and it pays."""
-        fixed = shape.plain
+        fixed = headers.plain
         accept = call.accept_encoding
         if accept is not None and self.negotiator.wants_gzip(accept, len(body)):
             body = gzip(body)
-            fixed = shape.packed
+            fixed = headers.packed
         own.append((b"content-length", str(len(body)).encode()))
         return Response(status, fixed, own, body)
 

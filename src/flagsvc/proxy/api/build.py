@@ -9,11 +9,9 @@ from typing import NamedTuple
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger
 from flagsvc.core.throttle import Throttle
-from flagsvc.http import docs
 from flagsvc.http.call import HEADERS, KEY, Endpoint, Handler, Resource, StatusCounts
 from flagsvc.http.keys import Keys, KeySet
 from flagsvc.http.limits import Reached
-from flagsvc.http.welcome import FirstPage
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.cache import AnswerCache
 from flagsvc.proxy.api.client import Features, Metrics, Register
@@ -24,9 +22,10 @@ from flagsvc.proxy.api.health import Health, Ready
 from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
 from flagsvc.proxy.api.prometheus import FetchMetrics, Prometheus
 from flagsvc.proxy.api.readiness import AgeField, Readiness
-from flagsvc.proxy.api.routes import ROUTES, Auth, Limit, RouteRow
+from flagsvc.proxy.api.routes import ROUTES, Auth, Limit, ProxyRoute
 from flagsvc.proxy.api.samples import Loops, ReplicaStatus, Sources, no_loops
 from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.api.welcome import FirstPage
 from flagsvc.proxy.extensions import ContextEnricher
 
 ENRICHER_SECONDS = 60.0
@@ -73,7 +72,7 @@ class ServiceParts(NamedTuple):
 
 
 def build(
-    settings: ServiceSettings, ports: Ports, enrichers: Sequence[ContextEnricher], rows: Sequence[RouteRow] = ROUTES
+    settings: ServiceSettings, ports: Ports, enrichers: Sequence[ContextEnricher], rows: Sequence[ProxyRoute] = ROUTES
 ) -> ServiceParts:
     """Return the parts of a Service with these settings and routes."""
     cors = Cors(settings)
@@ -151,13 +150,15 @@ def make_handlers(
         "prometheus": Prometheus(sources, answers, ports.fetch_metrics),
     }
     if settings.enable_oas:
+        from flagsvc.proxy.api import docs  # most deployments have no page
+
         handlers |= {"openapi": docs.OpenApi(settings, answers), "page": docs.DocsPage(answers), **docs.files(answers)}
     return handlers
 
 
 def make_resources(
     settings: ServiceSettings,
-    rows: Sequence[RouteRow],
+    rows: Sequence[ProxyRoute],
     handlers: dict[str, Handler],
     status_counts: list[StatusCounts],
     keys: Keys,
@@ -188,7 +189,7 @@ def key_sets_by_auth(keys: Keys) -> dict[Auth, KeySet | None]:
 
 
 def make_endpoint(
-    row: RouteRow,
+    row: ProxyRoute,
     settings: ServiceSettings,
     handlers: dict[str, Handler],
     key_sets: dict[Auth, KeySet | None],

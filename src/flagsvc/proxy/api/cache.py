@@ -1,4 +1,4 @@
-"""Answers that were given before, for requests that must get the same (specification: GET and POST /proxy). Compiled.
+"""Answers that were given before, for requests that must get the same (specification: GET /proxy; POST /proxy). Compiled.
 
 The cache has a limit in bytes. An answer is kept from the second request for it on, so that contexts that come only once cost no
 more than one number each. An answer that is not requested while half of the limit is filled with others is dropped.

@@ -1,12 +1,12 @@
-"""What SDKs send and server-side SDKs fetch (behaviour: Other endpoints real clients call)."""
+"""What SDKs send and server-side SDKs fetch (behaviour: Other endpoints)."""
 
 from __future__ import annotations
 
-from flagsvc.http.body import read_json
 from flagsvc.http.call import Answer, Call, Handler
+from flagsvc.http.refusals import not_ready
 from flagsvc.proxy.api.answers import Answers
+from flagsvc.proxy.api.body import read_json
 from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
-from flagsvc.proxy.api.refusals import not_ready
 from flagsvc.proxy.api.reports import read_metrics, read_registration
 
 DONE = "OK"

@@ -1,4 +1,4 @@
-"""Context enrichers at work (specification: experimental options, expCustomEnrichers; docs/decisions/0038)."""
+"""Context enrichers at work (specification: Experimental options; decision 0038)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CONTEXT = "context"
 
 
 class EnricherError(Exception):
-    """An enricher failed; it has been logged (behaviour: Order of checks, 500)."""
+    """An enricher failed; it has been logged (behaviour: Statuses and bodies)."""
 
 
 class EnricherRun:

@@ -1,4 +1,4 @@
-"""The evaluation routes: from a call to a context to the snapshot's bytes (specification: GET and POST /proxy). Compiled."""
+"""The evaluation routes: from a call to a context to the snapshot's bytes (specification: GET /proxy; POST /proxy). Compiled."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from flagsvc.core.log import Logger, locate_error
 from flagsvc.core.throttle import Throttle
 from flagsvc.engine.canonical import ALL, ENABLED, NAMED, CacheKeys
 from flagsvc.engine.context import Context
-from flagsvc.http.body import read_json, read_lookup
 from flagsvc.http.call import Answer, Call, Handler
 from flagsvc.http.etag import matches
-from flagsvc.http.limits import Bounds
 from flagsvc.http.messages import POST, Response
+from flagsvc.http.refusals import answer_too_large, not_ready
 from flagsvc.http.trust import TrustedProxies
 from flagsvc.proxy.api.answers import Answers
+from flagsvc.proxy.api.body import read_json, read_lookup
+from flagsvc.proxy.api.bounds import Bounds
 from flagsvc.proxy.api.cache import AnswerCache, CachedAnswer
 from flagsvc.proxy.api.enrich import Enrichment
 from flagsvc.proxy.api.ports import ConfigurationHolder, EvaluatedSnapshot, UsageCounting
 from flagsvc.proxy.api.query import read_query
-from flagsvc.proxy.api.refusals import answer_too_large, not_ready
 from flagsvc.proxy.api.settings import ServiceSettings
 
 DEFAULT_ENVIRONMENT: Final = "default"
@@ -88,7 +88,7 @@ class Evaluator:
         return self.evaluate(call, answer_enriched.replace(), names, everything)
 
     def complete(self, context: Context) -> None:
-        """Fill in what caller and enrichers left out (behaviour: Evaluation endpoints, default context)."""
+        """Fill in what caller and enrichers left out (behaviour: Default context)."""
         if context.app_name is None:
             context.app_name = self.app_name
         if self.forced_environment is not None:
@@ -190,7 +190,7 @@ class Evaluator:
         return CachedAnswer(b"", body, states)
 
     def log_faults(self, snapshot: EvaluatedSnapshot) -> None:
-        """Log what was raised where a toggle was decided, once for each name (behaviour: Order of checks)."""
+        """Log what was raised where a toggle was decided, once for each name (behaviour: Statuses and bodies)."""
         for name, error in snapshot.take_faults():
             if not self.faults.allows(name):
                 continue

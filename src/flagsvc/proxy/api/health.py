@@ -1,4 +1,4 @@
-"""Whether the proxy lives and whether it is ready (specification: GET /proxy/health; docs/decisions/0028)."""
+"""Whether the proxy lives and whether it is ready (specification: GET /proxy/health; behaviour: Liveness and readiness)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The metrics endpoint (specification: GET /proxy/internal-backstage/prometheus; behaviour: Metrics endpoint).
-
-`samples` has the rows; here is who answers, and how the specification's samples are written.
-"""
+"""The proxy's metrics endpoint (specification: GET /proxy/internal-backstage/prometheus; behaviour: Metrics endpoint)."""
 
 from __future__ import annotations
 
@@ -10,13 +7,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from flagsvc.http.call import Answer, Call, Handler
 from flagsvc.http.messages import Response
-from flagsvc.proxy.api.answers import ASK_AGAIN, Answers, FixedHeaders
-from flagsvc.proxy.api.samples import SPECIFIED, Key, Sample, Sources, readings
+from flagsvc.http.metrics import CONTENT_TYPE, Key, Labels, measure, measured
+from flagsvc.proxy.api.answers import ASK_AGAIN, Answers, ResponseHeaders
+from flagsvc.proxy.api.samples import KEPT, SERVED, SPECIFIED, Sources, readings
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
-
-CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 
 FetchMetrics: TypeAlias = Callable[[], Awaitable[bytes]]
 """Gives the text of all processes; raises Refused."""
@@ -27,10 +23,22 @@ def exposition(sources: Sources, served: Mapping[Key, float], processes: Iterabl
 
     `processes` is what the operating system says of the processes; of this one where it is None.
     """
-    from flagsvc.proxy.api.families import text  # with the first scrape: prometheus_client is two megabytes
+    from flagsvc.http import metric_families  # with the first scrape: it takes two megabytes
 
-    lines = [line for sample in SPECIFIED for line in written(sample, sample.read(sources))]
-    return "".join(f"{line}\n" for line in lines).encode() + text(sources, served, processes)
+    if processes is None:
+        processes = metric_families.this_process()
+    numbers = by_row(served)
+    kept = measure((row for row in (*SPECIFIED, *KEPT) if sources.private or not row.private), sources)
+    shown = (row for row in SERVED if sources.private or not row.private)
+    return metric_families.exposition([*kept, *(measured(row, numbers.get(row.name, {})) for row in shown)], processes)
+
+
+def by_row(readings: Mapping[Key, float]) -> dict[str, dict[Labels, float]]:
+    """Return the numbers of each row by its name."""
+    found: dict[str, dict[Labels, float]] = {}
+    for (name, *labels), value in readings.items():
+        found.setdefault(name, {})[tuple(labels)] = value
+    return found
 
 
 class Prometheus(Handler):
@@ -40,24 +48,15 @@ class Prometheus(Handler):
         self.sources = sources
         self.answers = answers
         self.fetch_metrics = fetch_metrics
-        self.shape: FixedHeaders = answers.shape(CONTENT_TYPE, ASK_AGAIN)
+        self.headers: ResponseHeaders = answers.headers(CONTENT_TYPE.encode(), ASK_AGAIN)
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return every metric in Prometheus text format."""
         if self.fetch_metrics is not None:
             return self.later(call, self.fetch_metrics)
         text = exposition(self.sources, readings(self.sources))
-        return self.answers.seal(self.shape, call, text)
+        return self.answers.seal(self.headers, call, text)
 
     async def later(self, call: Call, fetch_metrics: FetchMetrics) -> Response:
         """Return the same of all processes; raises Refused (503) where that cannot be had."""
-        return self.answers.seal(self.shape, call, await fetch_metrics())
-
-
-def written(sample: Sample, value: float) -> list[str]:
-    """Return the lines of one metric of the specification: all of them are whole numbers."""
-    return [
-        f"# HELP {sample.name} {sample.help}",
-        f"# TYPE {sample.name} {sample.kind}",
-        f"{sample.name} {int(value)}",
-    ]
+        return self.answers.seal(self.headers, call, await fetch_metrics())

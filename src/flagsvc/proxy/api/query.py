@@ -1,4 +1,4 @@
-"""The evaluation context in a query string (behaviour: Evaluation endpoints, Context, GET). Compiled.
+"""The evaluation context in a query string (behaviour: Context by GET). Compiled.
 
 A name is plain (`userId`, `region`), one level deep (`properties[region]`) or a list (`region[]`, `region[0]`). A component with a
 bad percent escape, or whose bytes are no UTF-8, stays literal as a whole, as JavaScript's decodeURIComponent has it.
@@ -22,8 +22,8 @@ from flagsvc.engine.context import (
     Context,
 )
 from flagsvc.engine.values import jsdate
-from flagsvc.http.limits import too_long
 from flagsvc.http.messages import invalid
+from flagsvc.proxy.api.bounds import too_long
 
 NESTED: Final = "properties["
 MUST_BE_TEXT: Final = "must be string"

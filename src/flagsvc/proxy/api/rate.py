@@ -11,12 +11,12 @@ from hashlib import sha256
 from typing import Final
 
 from flagsvc.core.clock import Clock
+from flagsvc.http import refusals
 from flagsvc.http.call import Call
 from flagsvc.http.keys import KeySet
 from flagsvc.http.limits import ADDRESS_RATE, KEY_RATE
 from flagsvc.http.networks import network_of
 from flagsvc.http.trust import TrustedProxies
-from flagsvc.proxy.api import refusals
 from flagsvc.proxy.api.settings import ServiceSettings
 
 MAX_BUCKETS: Final = 32_768

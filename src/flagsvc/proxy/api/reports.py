@@ -1,25 +1,32 @@
-"""What SDKs report: the bodies of the metrics and register posts, checked (behaviour: Other endpoints real clients call)."""
+"""What SDKs report: the bodies of the metrics and register posts, as shapes. Compiled.
+
+Source: (behaviour: POST /proxy/client/metrics; POST /proxy/client/register).
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Mapping
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple, cast
 
-from flagsvc.http.body import MUST_BE_ARRAY, MUST_BE_OBJECT, MUST_BE_TEXT, number, text
-from flagsvc.http.messages import below, invalid
+from flagsvc.http.messages import invalid
+from flagsvc.http.shapes.checking import check, json_schema
+from flagsvc.http.shapes.containers import Array, Members, Record
+from flagsvc.http.shapes.exact import Fitting
+from flagsvc.http.shapes.scalars import Integer, String
+from flagsvc.http.shapes.shape import MISMATCH, Anything, Named, Schema, Shape
+from flagsvc.http.shapes.violation import ShapeError, broken
+from flagsvc.proxy.api.body import MUST_BE_OBJECT, number
 
-MAX_COUNT = 1_000_000_000
+MAX_COUNT: Final = 1_000_000_000
 """A larger count of one toggle in one report is absurd."""
-DATE_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d(:?\d\d)?)?")
-FRACTION = re.compile(r"\.\d+")
-MUST_BE_DATE = 'must match format "date-time"'
-MUST_BE_NUMBER = "must be number"
-MUST_BE_COUNT = f"must be an integer from 0 to {MAX_COUNT}"
-
-Check = Callable[[str, str, object], object]
-"""Takes a JSON pointer, a name below it and a value; raises Refused (400)."""
+LONGEST_COUNT: Final = len(str(MAX_COUNT))
+DATE_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d(:?\d\d)?)?")
+FRACTION: Final = re.compile(r"\.\d+")
+MUST_BE_DATE: Final = 'must match format "date-time"'
+MUST_BE_NUMBER: Final = "must be number"
+MUST_BE_COUNT: Final = f"must be an integer from 0 to {MAX_COUNT}"
 
 
 class ReportedUsage(NamedTuple):
@@ -31,110 +38,137 @@ class ReportedUsage(NamedTuple):
     variants: dict[str, int]
 
 
-def is_text(place: str, name: str, value: object) -> None:
-    """Raise Refused unless the value is a scalar."""
-    text(place, name, value)
-
-
-def is_date(place: str, name: str, value: object) -> None:
-    """Raise Refused unless the value is a date and time as RFC 3339 has it; the zone may be missing."""
+def is_date(value: object) -> bool:
+    """Return whether a value is a date and time as RFC 3339 has it; the zone may be missing."""
     if not isinstance(value, str) or not DATE_TIME.fullmatch(value):
-        raise invalid(place, name, MUST_BE_DATE)
+        return False
     try:
         datetime.fromisoformat(FRACTION.sub("", value).upper())
     except ValueError:
-        raise invalid(place, name, MUST_BE_DATE) from None
+        return False
+    return True
 
 
-def is_number(place: str, name: str, value: object) -> None:
-    """Raise Refused unless the value is a number, or null, or a text of digits."""
-    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-        return
-    if not isinstance(value, str) or not value.isdecimal():
-        raise invalid(place, name, MUST_BE_NUMBER)
+def is_number(value: object) -> bool:
+    """Return whether a value is a number, or null, or a text of digits."""
+    if isinstance(value, str):
+        return value.isdecimal()
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
-def is_start(place: str, name: str, value: object) -> None:
-    """Raise Refused unless the value is a number of epoch milliseconds or a date and time."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        is_date(place, name, value)
+def is_start(value: object) -> bool:
+    """Return whether a value is a number of epoch milliseconds or a date and time."""
+    return (isinstance(value, int | float) and not isinstance(value, bool)) or is_date(value)
 
 
-def are_texts(place: str, name: str, value: object) -> None:
-    """Raise Refused unless the value is a list of scalars."""
-    if not isinstance(value, list):
-        raise invalid(place, name, MUST_BE_ARRAY)
-    for index, each in enumerate(value):
-        text(f"{place}/{name}", str(index), each)
+class Unchecked(Anything):
+    """Any value; the schema says what is wanted."""
+
+    def __init__(self, wanted: Shape) -> None:
+        super().__init__()
+        self.wanted = wanted
+
+    def schema(self) -> Schema:
+        """Return the schema of what is wanted."""
+        return self.wanted.schema()
 
 
-def is_object(place: str, name: str, value: object) -> None:
-    """Raise Refused unless the value is an object."""
-    if not isinstance(value, dict):
-        raise invalid(place, name, MUST_BE_OBJECT)
+class Count(Integer):
+    """A whole number in bounds, also as a text of digits; null is 0."""
+
+    rule = MUST_BE_COUNT
+
+    def __init__(self) -> None:
+        super().__init__(minimum=0, maximum=MAX_COUNT)
+
+    def coerced(self, value: object) -> object:
+        """Return the number."""
+        if value is None:
+            return 0
+        if isinstance(value, str):
+            return self.bounded(float(int(value)) if value.isdecimal() and len(value) <= LONGEST_COUNT else -1.0)
+        return self.bounded(number(value))
+
+    def bounded(self, amount: float) -> object:
+        """Return a whole number in bounds as such."""
+        return int(amount) if 0 <= amount <= MAX_COUNT and amount == int(amount) else MISMATCH
 
 
-METRICS: dict[str, Check] = {"appName": is_text, "instanceId": is_text, "bucket": is_object}
-BUCKET: dict[str, Check] = {"start": is_date, "stop": is_date, "toggles": is_object}
-REGISTRATION: dict[str, Check] = {
-    "appName": is_text,
-    "interval": is_number,
-    "started": is_start,
-    "strategies": are_texts,
-}
+class Report(Record):
+    """A record whose required properties are checked first, in the order in which they are missed."""
+
+    def __init__(self, properties: Mapping[str, Shape], *, required: tuple[str, ...] = ()) -> None:
+        super().__init__(properties, required=required)
+        rows = {row[0]: row for row in self.rows}
+        self.rows = tuple([rows.pop(name) for name in required] + list(rows.values()))
 
 
-def checked(place: str, value: object, required: dict[str, Check]) -> dict[str, object]:
-    """Return an object that has every required field, each as its check wants it; raises Refused (400)."""
-    if not isinstance(value, dict):
-        raise invalid(place, None, MUST_BE_OBJECT)
-    for name in required:
-        if name not in value:
-            raise invalid(place, None, f"must have required property '{name}'")
-    for name, check in required.items():
-        check(place, name, value[name])
-    return value
+class Counts(Record):
+    """What was counted of one toggle. That its variants are an object is checked before its numbers."""
+
+    def examined(self, value: object) -> object:
+        """Return the record when everything in it is of its shape."""
+        if isinstance(value, dict) and not isinstance(value.get("variants", value), dict):
+            error = broken(MUST_BE_OBJECT, value["variants"])
+            error.under("variants")
+            raise error
+        return super().examined(value)
+
+
+TEXT: Final = String()
+DATE: Final = Fitting(MUST_BE_DATE, is_date, {"type": "string", "format": "date-time"})
+NUMBER: Final = Fitting(MUST_BE_NUMBER, is_number, {"type": "number"})
+START: Final = Fitting(MUST_BE_DATE, is_start, {"oneOf": [json_schema(DATE), json_schema(NUMBER)]})
+COUNT: Final = Count()
+
+COUNTS: Final = Named("Counts", Counts({"yes": COUNT, "no": COUNT, "variants": Members(COUNT)}))
+BUCKET: Final = Named(
+    "Bucket", Report({"start": DATE, "stop": DATE, "toggles": Members(COUNTS)}, required=("start", "stop", "toggles"))
+)
+METRICS: Final = Named(
+    "Metrics",
+    Report(
+        {"appName": TEXT, "instanceId": TEXT, "environment": Unchecked(TEXT), "bucket": BUCKET},
+        required=("appName", "instanceId", "bucket"),
+    ),
+)
+REGISTRATION: Final = Named(
+    "Registration",
+    Report(
+        {
+            "appName": TEXT,
+            "instanceId": TEXT,
+            "sdkVersion": Unchecked(TEXT),
+            "interval": NUMBER,
+            "started": START,
+            "strategies": Array(TEXT),
+        },
+        required=("appName", "interval", "started", "strategies"),
+    ),
+)
+
+
+def read(shape: Shape, value: object) -> object:
+    """Return a body coerced to its shape; raises Refused (400)."""
+    try:
+        return check(shape, value)
+    except ShapeError as error:
+        pointer, rule = error.problem
+        raise invalid(pointer, None, rule) from None
 
 
 def read_registration(value: object) -> None:
     """Check the body of a registration; raises Refused (400)."""
-    fields = checked("/body", value, REGISTRATION)
-    if isinstance(fields.get("instanceId"), list | dict):
-        raise invalid("/body", "instanceId", MUST_BE_TEXT)
+    read(REGISTRATION, value)
 
 
 def read_metrics(value: object) -> list[ReportedUsage]:
     """Return what a metrics post counts, toggle by toggle; raises Refused (400) before anything of it is counted."""
-    bucket = checked("/body/bucket", checked("/body", value, METRICS)["bucket"], BUCKET)
-    toggles = bucket["toggles"]
-    if not isinstance(toggles, dict):
-        raise invalid("/body/bucket", "toggles", MUST_BE_OBJECT)
-    return [read_usage(name, counts) for name, counts in toggles.items()]
+    body = cast("dict[str, dict[str, dict[str, dict[str, object]]]]", read(METRICS, value))
+    return [read_usage(name, counts) for name, counts in body["bucket"]["toggles"].items()]
 
 
-def read_usage(name: str, counts: object) -> ReportedUsage:
-    """Return what was counted of one toggle; raises Refused (400)."""
-    if not isinstance(counts, dict):
-        raise invalid("/body/bucket/toggles", name, MUST_BE_OBJECT)
-    place = below("/body/bucket/toggles", name)
-    variants = counts.get("variants", {})
-    if not isinstance(variants, dict):
-        raise invalid(place, "variants", MUST_BE_OBJECT)
-    return ReportedUsage(
-        name,
-        read_count(place, "yes", counts.get("yes")),
-        read_count(place, "no", counts.get("no")),
-        {variant: read_count(f"{place}/variants", variant, count) for variant, count in variants.items()},
-    )
-
-
-def read_count(place: str, name: str, value: object) -> int:
-    """Return a count: a whole number in bounds, also as a text of digits; null is 0; raises Refused (400)."""
-    if value is None:
-        return 0
-    if isinstance(value, str) and value.isdecimal() and len(value) <= len(str(MAX_COUNT)):
-        value = int(value)
-    amount = number(value)
-    if isinstance(value, str | list | dict) or not 0 <= amount <= MAX_COUNT or amount != int(amount):
-        raise invalid(place, name, MUST_BE_COUNT)
-    return int(amount)
+def read_usage(name: str, counts: dict[str, object]) -> ReportedUsage:
+    """Return what was counted of one toggle, which is of its shape."""
+    yes, no = cast(int, counts.get("yes", 0)), cast(int, counts.get("no", 0))
+    return ReportedUsage(name, yes, no, cast("dict[str, int]", counts.get("variants", {})))

@@ -1,14 +1,15 @@
-"""The routes, one row each (specification: Endpoints; behaviour: Other endpoints real clients call).
+"""The routes, one row each (specification: Endpoints; behaviour: Other endpoints).
 
 The service, the OpenAPI document and the tests of the wire read these rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from flagsvc.http.route import Documented, RouteRow
+from flagsvc.proxy.api import reports, schemas
 from flagsvc.proxy.api.settings import ServiceSettings
 
 
@@ -51,33 +52,19 @@ ALL = Condition(
 
 
 @dataclass(frozen=True, kw_only=True)
-class RouteRow:
+class ProxyRoute(RouteRow):
     """One method of one route. `path` is below the base path, unless `rooted`; a GET row answers HEAD too.
 
-    `handler` names who answers, `query` tells that a context is read from the query string, `body` the schema of the JSON body
-    and `body_needed` that it may not be missing, `media` and `schema` the type and the schema of a 200. `always` marks what
-    answers before the first configuration is there, `listed` what the OpenAPI document tells. `as_json` is the schema of a 200
-    where it is JSON for who asks for that.
+    `handler` names who answers. `always` marks what answers before the first configuration is there.
     """
 
-    path: str
-    method: str = "GET"
     handler: str
-    summary: str
-    description: str = ""
+    tag: str = "operations"
     auth: Auth = Auth.NONE
-    query: bool = False
-    body: str = ""
-    body_needed: bool = False
     limit: Limit = Limit.NONE
-    media: str = "application/json"
-    schema: str = ""
-    as_json: str = ""
     condition: Condition | None = None
     always: bool = False
     rooted: bool = False
-    listed: bool = True
-    tag: str = "operations"
 
     def on(self, settings: ServiceSettings) -> bool:
         """Return whether the route is switched on."""
@@ -116,118 +103,122 @@ PROBES = (
 )
 """Liveness and readiness where Kubernetes and the Rust successor have them: path, who answers, which other route that is."""
 
-ROUTES: tuple[RouteRow, ...] = (
-    RouteRow(
+ROUTES: tuple[ProxyRoute, ...] = (
+    ProxyRoute(
         path="/",
         handler="welcome",
         summary="Say what this is and where to go, as text or JSON",
         media="text/plain",
-        as_json="Welcome",
+        as_json=schemas.FIRST_PAGE,
         always=True,
     ),
-    RouteRow(
+    ProxyRoute(
         path="/proxy",
         handler="enabled",
         summary="Evaluate the toggles for a context in the query string",
         description=LISTED,
         auth=Auth.CLIENT,
-        query=True,
-        schema="Toggles",
+        query=schemas.CONTEXT_PARAMETERS,
+        result=schemas.TOGGLES,
         tag="evaluation",
     ),
-    RouteRow(
+    ProxyRoute(
         path="/proxy",
         method="POST",
         handler="lookup",
         summary="Evaluate toggles for a context in the body",
         description=NAMED,
         auth=Auth.CLIENT,
-        body="Lookup",
+        body=schemas.LOOKUP,
+        body_needed=False,
+        example=schemas.LOOKUP_EXAMPLE,
         limit=Limit.BODY,
-        schema="Toggles",
+        result=schemas.TOGGLES,
         tag="evaluation",
     ),
-    RouteRow(
+    ProxyRoute(
         path="/proxy/all",
         handler="all",
         summary="Evaluate every toggle, on or off, for a context in the query string",
         auth=Auth.CLIENT,
-        query=True,
-        schema="Toggles",
+        query=schemas.CONTEXT_PARAMETERS,
+        result=schemas.TOGGLES,
         condition=ALL,
         tag="evaluation",
     ),
-    RouteRow(
+    ProxyRoute(
         path="/proxy/all",
         method="POST",
         handler="lookup-all",
         summary="Evaluate every toggle, on or off, for a context in the body",
         auth=Auth.CLIENT,
-        body="Lookup",
+        body=schemas.LOOKUP,
+        body_needed=False,
+        example=schemas.LOOKUP_EXAMPLE,
         limit=Limit.BODY,
-        schema="Toggles",
+        result=schemas.TOGGLES,
         condition=ALL,
         tag="evaluation",
     ),
-    RouteRow(
+    ProxyRoute(
         path="/proxy/client/metrics",
         method="POST",
         handler="metrics",
         summary="Report how often toggles were used",
         description="Names of toggles and variants that the configuration does not know are dropped and counted.",
         auth=Auth.EITHER,
-        body="Metrics",
-        body_needed=True,
+        body=reports.METRICS,
+        example=schemas.METRICS_EXAMPLE,
         limit=Limit.METRICS,
         media="text/plain",
         tag="clients",
     ),
-    RouteRow(
+    ProxyRoute(
         path="/proxy/all/client/metrics",
         method="POST",
         handler="metrics",
         summary="Report how often toggles were used, for SDKs that are set to /proxy/all",
         auth=Auth.EITHER,
-        body="Metrics",
-        body_needed=True,
+        body=reports.METRICS,
+        example=schemas.METRICS_EXAMPLE,
         limit=Limit.METRICS,
         media="text/plain",
         tag="clients",
     ),
-    RouteRow(
+    ProxyRoute(
         path="/proxy/client/register",
         method="POST",
         handler="register",
         summary="Register an SDK",
         auth=Auth.EITHER,
-        body="Registration",
-        body_needed=True,
+        body=reports.REGISTRATION,
+        example=schemas.REGISTRATION_EXAMPLE,
         limit=Limit.BODY,
         media="text/plain",
         tag="clients",
     ),
-    RouteRow(
+    ProxyRoute(
         path="/proxy/client/features",
         handler="features",
         summary="Read the configuration document, for server-side SDKs and other proxies",
         auth=Auth.SERVER,
-        schema="Features",
+        result=schemas.FEATURES,
         tag="clients",
     ),
-    RouteRow(
+    ProxyRoute(
         path="/proxy/health",
         handler="health",
         summary="Tell whether there is a configuration",
         media="text/html",
     ),
-    RouteRow(
+    ProxyRoute(
         path="/proxy/live",
         handler="health",
         summary="Tell whether the proxy runs, ready or not",
         media="text/html",
         always=True,
     ),
-    RouteRow(
+    ProxyRoute(
         path="/proxy/ready",
         handler="ready",
         summary="Tell whether callers should be sent here",
@@ -236,7 +227,7 @@ ROUTES: tuple[RouteRow, ...] = (
         always=True,
     ),
     *(
-        RouteRow(
+        ProxyRoute(
             path=path,
             handler=handler,
             summary=f"The same as {same}, wherever the base path is",
@@ -247,22 +238,22 @@ ROUTES: tuple[RouteRow, ...] = (
         )
         for path, handler, same, media in PROBES
     ),
-    RouteRow(
+    ProxyRoute(
         path="/proxy/internal-backstage/prometheus",
         handler="prometheus",
         summary="Read metrics in Prometheus text format",
         media="text/plain",
         condition=OPERATORS,
     ),
-    RouteRow(
+    ProxyRoute(
         path="/docs/openapi.json",
         handler="openapi",
         summary="Read the OpenAPI document of these endpoints",
-        schema="Document",
+        result=schemas.DOCUMENT,
         condition=DOCS,
         tag="documentation",
     ),
-    RouteRow(
+    ProxyRoute(
         path="/docs/openapi",
         handler="page",
         summary="Try the endpoints in a browser",
@@ -271,13 +262,15 @@ ROUTES: tuple[RouteRow, ...] = (
         tag="documentation",
     ),
     *(
-        RouteRow(path=f"/docs/openapi/{name}", handler=name, summary="A file of the page", condition=DOCS, listed=False)
+        ProxyRoute(
+            path=f"/docs/openapi/{name}", handler=name, summary="A file of the page", condition=DOCS, listed=False
+        )
         for name in ("swagger_bundle.js", "swagger_style.css", "init.js", "page.css")
     ),
 )
 """Every route, in the order of the documentation."""
 
-METRICS = RouteRow(
+METRICS = ProxyRoute(
     path="/metrics",
     handler="prometheus",
     summary="Read metrics, where most scrapers look for them",
@@ -285,7 +278,7 @@ METRICS = RouteRow(
     always=True,
     rooted=True,
 )
-ADMIN: tuple[RouteRow, ...] = (
+ADMIN: tuple[ProxyRoute, ...] = (
     *(
         replace(row, condition=None, always=row.always or row.condition is OPERATORS)
         for row in ROUTES
@@ -296,37 +289,26 @@ ADMIN: tuple[RouteRow, ...] = (
 """What the operators' own address answers (adminAddress): metrics also while there is no configuration."""
 
 
-@dataclass(frozen=True)
-class Documented:
-    """An answer that some rows can give besides a 200. `schema` is empty where the body is a text or none."""
-
-    status: int
-    description: str
-    applies: Callable[[RouteRow], bool]
-    media: str = "application/json"
-    schema: str = "Error"
-
-
-ANSWERS: tuple[Documented, ...] = (
-    Documented(304, "The caller has this answer already (If-None-Match)", lambda row: row.method == "GET", "", ""),
+ANSWERS: tuple[Documented[ProxyRoute], ...] = (
+    Documented(304, "The caller has this answer already (If-None-Match)", lambda row: row.method == "GET", ""),
     Documented(
         400,
         "The query string or the body does not fit, or the key came twice",
-        lambda row: row.query or bool(row.body) or row.auth is not Auth.NONE,
+        lambda row: bool(row.query) or row.body is not None or row.auth is not Auth.NONE,
     ),
-    Documented(401, "The key is missing or wrong", lambda row: row.auth is not Auth.NONE, "text/plain", ""),
-    Documented(413, "The body is too large", lambda row: bool(row.body)),
+    Documented(401, "The key is missing or wrong", lambda row: row.auth is not Auth.NONE, "text/plain"),
+    Documented(413, "The body is too large", lambda row: row.body is not None),
     Documented(414, "The query string is too long", lambda _: True),
-    Documented(415, "The media type, charset or content coding is not read", lambda row: bool(row.body)),
+    Documented(415, "The media type, charset or content coding is not read", lambda row: row.body is not None),
     Documented(429, "The rate limit for the key or the address is used up", lambda row: row.auth is not Auth.NONE),
     Documented(431, "The header block is too large", lambda _: True),
     Documented(500, "Something unexpected happened", lambda _: True),
-    Documented(503, "There is no configuration yet", lambda row: not row.always, "text/plain", ""),
-    Documented(503, "Callers should not be sent here", lambda row: row.handler == "ready", "text/plain", ""),
+    Documented(503, "There is no configuration yet", lambda row: not row.always, "text/plain"),
+    Documented(503, "Callers should not be sent here", lambda row: row.handler == "ready", "text/plain"),
 )
 """The answers besides 200, each with the rows that can give it."""
 
 
-def answers_of(row: RouteRow) -> list[Documented]:
+def answers_of(row: ProxyRoute) -> list[Documented[ProxyRoute]]:
     """Return the answers a row can give besides a 200."""
     return [answer for answer in ANSWERS if answer.applies(row)]

@@ -1,6 +1,4 @@
-"""The rows of the metrics endpoint (behaviour: Metrics endpoint): one for each metric, and where its numbers come from.
-
-Labels are route templates, methods and statuses, and words of our own: never a path, header, key or name that a caller sent.
+"""The rows of the proxy's metrics endpoint (behaviour: Metrics endpoint): one for each metric, and where its numbers come from.
 
 A row of KEPT is read where the configuration is kept, a row of SERVED where requests are answered. In one process both are
 read here. With several each worker's readings of SERVED are summed by the process that keeps the configuration, which then writes
@@ -17,17 +15,13 @@ from typing import NamedTuple, Protocol, TypeAlias
 from flagsvc.core.clock import Clock
 from flagsvc.core.version import VERSION, engine_form
 from flagsvc.http.call import StatusCounts
+from flagsvc.http.metrics import Labels, MetricRow, Readings, by_name, limits_row, measure, requests_row
 from flagsvc.proxy.api.cache import AnswerCache
 from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
 
 STATES = ("cold", "restored", "bootstrapped", "fresh", "stale", "rejected")
 ROLES = ("alone", "follower", "leader")
 
-Labels: TypeAlias = tuple[str, ...]
-Key: TypeAlias = tuple[str, ...]
-"""The name of a row, and the values of its labels."""
-Readings: TypeAlias = dict[Key, float]
-"""One number for each sample."""
 Loops: TypeAlias = Callable[[], Mapping[str, int]]
 """Gives how often each loop that may not end failed and was started again, by its name."""
 
@@ -100,46 +94,33 @@ class Sources(NamedTuple):
     fleet: ReplicaStatus | None = None
 
 
-class Sample(NamedTuple):
-    """One metric of the specification: its name as it stands, without the suffixes a client library would add."""
+Row: TypeAlias = MetricRow[Sources]
 
-    name: str
-    kind: str
-    help: str
-    read: Callable[[Sources], float]
-
-
-SPECIFIED = (
-    Sample(
+SPECIFIED: tuple[Row, ...] = (
+    Row(
         "last_metrics_update_epoch_timestamp_ms",
         "gauge",
         "Epoch milliseconds of the last feature update that was received.",
-        lambda sources: sources.holder.last_update_ms,
+        lambda sources: {(): sources.holder.last_update_ms},
+        bare=True,
     ),
-    Sample(
+    Row(
         "last_metrics_fetch_epoch_timestamp_ms",
         "gauge",
         "Epoch milliseconds of the last check for updates.",
-        lambda sources: sources.holder.last_fetch_ms,
+        lambda sources: {(): sources.holder.last_fetch_ms},
+        bare=True,
     ),
-    Sample("flagsvc_proxy_up", "counter", "1 while the proxy runs.", lambda _: 1),
-    Sample("unleash_proxy_up", "counter", "1 while the proxy runs, under the reference's name.", lambda _: 1),
+    Row("flagsvc_proxy_up", "counter", "1 while the proxy runs.", lambda _: {(): 1}, bare=True),
+    Row(
+        "unleash_proxy_up",
+        "counter",
+        "1 while the proxy runs, under the reference's name.",
+        lambda _: {(): 1},
+        bare=True,
+    ),
 )
-
-
-class MetricRow(NamedTuple):
-    """One metric beyond the specification's: `read` gives a number for each tuple of values of the labels.
-
-    A counter's name has no `_total`: it is written with it. The numbers of counters only grow while a process lives. A `private`
-    row would tell callers which toggles there are: it is written only where callers cannot ask.
-    """
-
-    name: str
-    kind: str
-    help: str
-    read: Callable[[Sources], Mapping[Labels, float]]
-    labels: Labels = ()
-    private: bool = False
+"""The metrics that the specification names, under their exact names and without the suffixes a client library would add."""
 
 
 def age(sources: Sources) -> float:
@@ -157,11 +138,6 @@ def revision(sources: Sources) -> dict[Labels, float]:
     """Return the revision that is served, if any is."""
     snapshot = sources.holder.current
     return {} if snapshot is None else {(snapshot.cache_keys.revision,): 1.0}
-
-
-def by_name(numbers: Mapping[str, int]) -> dict[Labels, float]:
-    """Return numbers under the one label that they have."""
-    return {(name,): float(number) for name, number in numbers.items()}
 
 
 def of_fleet(read: Callable[[ReplicaStatus], float]) -> Callable[[Sources], Mapping[Labels, float]]:
@@ -185,93 +161,84 @@ def statuses(counts: StatusCounts) -> dict[Labels, float]:
     return {(counts.route, counts.method, str(status)): count for status, count in counts.statuses.items()}
 
 
-def reached(sources: Sources) -> dict[Labels, float]:
-    """Return how often each limit was reached."""
-    return {(limit,): count for limit, count in sources.reached.items()}
-
-
 def collected(what: str) -> Callable[[Sources], Mapping[Labels, float]]:
     """Return what reads one figure of the garbage collector, generation by generation."""
     return lambda _: {(str(generation),): stats[what] for generation, stats in enumerate(gc.get_stats())}
 
 
-KEPT = (
-    MetricRow(
+KEPT: tuple[Row, ...] = (
+    Row(
         "flagsvc_build_info",
         "gauge",
         "The running version, and whether its engine is `compiled` or `interpreted` (slower).",
         lambda _: {(VERSION, engine_form()): 1},
         ("version", "engine"),
     ),
-    MetricRow("flagsvc_config_problems", "gauge", "Malformed toggles left out.", lambda of: {(): of.holder.problems}),
-    MetricRow(
-        "flagsvc_config_age_seconds", "gauge", "Time since the last check that went well.", lambda of: {(): age(of)}
-    ),
-    MetricRow("flagsvc_config_state", "gauge", "1 for the state of the configuration.", states, ("state",)),
-    MetricRow("flagsvc_config_info", "gauge", "The revision that is served.", revision, ("revision",)),
-    MetricRow(
+    Row("flagsvc_config_problems", "gauge", "Malformed toggles left out.", lambda of: {(): of.holder.problems}),
+    Row("flagsvc_config_age_seconds", "gauge", "Time since the last check that went well.", lambda of: {(): age(of)}),
+    Row("flagsvc_config_state", "gauge", "1 for the state of the configuration.", states, ("state",)),
+    Row("flagsvc_config_info", "gauge", "The revision that is served.", revision, ("revision",)),
+    Row(
         "flagsvc_config_last_success_timestamp_seconds",
         "gauge",
         "When the last check that went well was.",
         lambda of: {(): of.holder.last_fetch_ms / 1000},
     ),
-    MetricRow(
+    Row(
         "flagsvc_upstream_consecutive_failures",
         "gauge",
         "Checks in a row that failed.",
         lambda of: {(): of.holder.failures},
     ),
-    MetricRow(
+    Row(
         "flagsvc_upstream_answers",
         "counter",
         "What the checks for updates brought.",
         lambda of: by_name(of.holder.event_counts),
         ("event",),
     ),
-    MetricRow(
+    Row(
         "flagsvc_loop_restarts",
         "counter",
         "Failures that nobody thought of, and that a loop has survived.",
         lambda of: by_name(of.loops()),
         ("loop",),
     ),
-    MetricRow(
+    Row(
         "flagsvc_usage_waiting",
         "gauge",
         "Toggles and variants counted since usage metrics were last sent.",
         lambda of: {(): of.usage.entries},
         private=True,
     ),
-    MetricRow("flagsvc_fleet_role", "gauge", "1 for who this replica is in its fleet.", roles, ("role",)),
-    MetricRow(
+    Row("flagsvc_fleet_role", "gauge", "1 for who this replica is in its fleet.", roles, ("role",)),
+    Row(
         "flagsvc_fleet_lease_changes",
         "counter",
         "Times this replica took or lost the lease.",
         of_fleet(lambda fleet: fleet.changes),
     ),
-    MetricRow(
+    Row(
         "flagsvc_fleet_published_timestamp_seconds",
         "gauge",
         "When this replica last gave its fleet a configuration.",
         of_fleet(lambda fleet: fleet.published),
     ),
-    MetricRow(
+    Row(
         "flagsvc_fleet_applied_timestamp_seconds",
         "gauge",
         "When this replica last took a configuration from its fleet.",
         of_fleet(lambda fleet: fleet.applied),
     ),
-    MetricRow(
+    Row(
         "flagsvc_storage_errors",
         "counter",
         "Times the storage server did not do what it was asked.",
         of_fleet(lambda fleet: fleet.errors),
     ),
-    MetricRow("flagsvc_workers", "gauge", "Processes that answer requests.", lambda of: {(): of.worker_pool.workers}),
-    MetricRow(
-        "flagsvc_worker_restarts", "counter", "Workers that were replaced.", lambda of: {(): of.worker_pool.restarts}
-    ),
-    MetricRow(
+    Row("flagsvc_workers", "gauge", "Processes that answer requests.", lambda of: {(): of.worker_pool.workers}),
+    Row("flagsvc_worker_restarts", "counter", "Workers that were replaced.", lambda of: {(): of.worker_pool.restarts}),
+    Row(
         "flagsvc_worker_hangs",
         "counter",
         "Workers that did not answer any more; they are among those that were replaced.",
@@ -280,41 +247,36 @@ KEPT = (
 )
 """What only the process that keeps the configuration knows."""
 
-REQUESTS = "flagsvc_http_requests"
 GENERATION = ("generation",)
-SERVED = (
-    MetricRow(
+SERVED: tuple[Row, ...] = (
+    Row(
         "flagsvc_usage_dropped",
         "counter",
         "Usage counts left out: too many at once, or refused by the upstream for good.",
         lambda of: {("full",): of.usage.full, ("refused",): of.usage.refused},
         ("reason",),
     ),
-    MetricRow(
+    Row(
         "flagsvc_usage_unknown",
         "counter",
         "Usage counts left out: the configuration does not know the toggle or the variant.",
         lambda of: {(): of.usage.unknown},
         private=True,
     ),
-    MetricRow(REQUESTS, "counter", "Requests answered.", requests, ("route", "method", "status")),
-    MetricRow(
-        "flagsvc_limits_reached", "counter", "Requests and connections turned away at a limit.", reached, ("limit",)
-    ),
-    MetricRow("flagsvc_answer_cache_hits", "counter", "Answers taken from the cache.", lambda of: {(): of.cache.hits}),
-    MetricRow("flagsvc_answer_cache_misses", "counter", "Answers not found in it.", lambda of: {(): of.cache.misses}),
-    MetricRow("flagsvc_answer_cache_bytes", "gauge", "Bytes of answers kept.", lambda of: {(): of.cache.size}),
-    MetricRow(
-        "python_gc_objects_collected", "counter", "Objects collected during gc.", collected("collected"), GENERATION
-    ),
-    MetricRow(
+    requests_row(requests),
+    limits_row(lambda of: by_name(of.reached)),
+    Row("flagsvc_answer_cache_hits", "counter", "Answers taken from the cache.", lambda of: {(): of.cache.hits}),
+    Row("flagsvc_answer_cache_misses", "counter", "Answers not found in it.", lambda of: {(): of.cache.misses}),
+    Row("flagsvc_answer_cache_bytes", "gauge", "Bytes of answers kept.", lambda of: {(): of.cache.size}),
+    Row("python_gc_objects_collected", "counter", "Objects collected during gc.", collected("collected"), GENERATION),
+    Row(
         "python_gc_objects_uncollectable",
         "counter",
         "Uncollectable objects found during gc.",
         collected("uncollectable"),
         GENERATION,
     ),
-    MetricRow(
+    Row(
         "python_gc_collections",
         "counter",
         "Times this generation was collected.",
@@ -330,4 +292,5 @@ COUNTED = frozenset(row.name for row in SERVED if row.kind == "counter")
 
 def readings(sources: Sources) -> Readings:
     """Return the numbers of the rows of SERVED in this process."""
-    return {(row.name, *labels): value for row in SERVED for labels, value in row.read(sources).items()}
+    found = measure(SERVED, sources)
+    return {(row.name, *labels): value for row in found for labels, value in row.values.items()}

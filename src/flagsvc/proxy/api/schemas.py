@@ -1,18 +1,70 @@
-"""The shapes of bodies as JSON Schema, for the OpenAPI document (specification: Resources and their fields)."""
+"""The shapes of bodies and of query strings (specification: Resources)."""
 
 from __future__ import annotations
 
-from flagsvc.proxy.api.reports import MAX_COUNT
+from flagsvc.http.first_page import Place
+from flagsvc.http.route import Parameter
+from flagsvc.http.shapes import Anything, Array, Boolean, Integer, Map, Named, Object, Record, Schema, String
+from flagsvc.http.shapes.scalars import PLAIN_TEXT
+from flagsvc.http.shapes.shape import MISMATCH, NO_TYPES
+from flagsvc.proxy.api.body import loose_text, read_time
+from flagsvc.proxy.api.reports import BUCKET, COUNTS, METRICS, REGISTRATION, TEXT
 
-TEXT = {"type": "string"}
-SCALAR = {"type": ["string", "number", "boolean", "null"]}
-COUNT = {"type": "integer", "minimum": 0, "maximum": MAX_COUNT}
-DATE = {"type": "string", "format": "date-time"}
-TIME = {
-    "description": "A date as JavaScript reads it, or epoch milliseconds; anything else is ignored.",
-    "type": ["string", "number", "boolean", "null"],
-}
-NAMES = {"type": "array", "items": TEXT}
+FLAG = Boolean()
+NAMES = Array(TEXT)
+SCALARS = ["string", "number", "boolean", "null"]
+
+
+class Scalar(String):
+    """A text. Any value that is neither array nor object may be sent for it."""
+
+    def schema(self) -> Schema:
+        """Return the schema."""
+        return {"type": SCALARS}
+
+
+class Time(Scalar):
+    """A moment, as callers of an evaluation write it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.plain = NO_TYPES
+
+    def coerced(self, value: object) -> object:
+        """Return epoch milliseconds, None for no date."""
+        return MISMATCH if isinstance(value, list | dict) else read_time(value)
+
+    def examined(self, value: object) -> object:
+        """Return the moment."""
+        return value
+
+    def schema(self) -> Schema:
+        """Return the schema."""
+        return {
+            "description": "A date as JavaScript reads it, or epoch milliseconds; anything else is ignored.",
+            "type": SCALARS,
+        }
+
+
+class Loose(Anything):
+    """Any value, which is read as a text as JavaScript makes it; null is none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.plain = PLAIN_TEXT
+
+    def coerced(self, value: object) -> object:
+        """Return the text."""
+        return None if value is None else loose_text(value)
+
+
+class ContextRecord(Record):
+    """A record whose description tells of further properties, not its schema."""
+
+    def schema(self) -> Schema:
+        """Return the schema."""
+        return {name: each for name, each in super().schema().items() if name != "additionalProperties"}
+
 
 CONTEXT_FIELDS = {
     "appName": "Name of the application; without it the proxy's own.",
@@ -21,113 +73,81 @@ CONTEXT_FIELDS = {
     "sessionId": "The session; without it each answer that is a list draws a random one.",
     "remoteAddress": "Address of the user; without it the caller's.",
 }
-
-
-def ref(name: str) -> dict[str, object]:
-    """Return a reference to one of SCHEMAS."""
-    return {"$ref": f"#/components/schemas/{name}"}
-
-
-def record(properties: dict[str, object], *required: str, closed: bool = False) -> dict[str, object]:
-    """Return the schema of an object; `closed` allows no further properties."""
-    schema: dict[str, object] = {"type": "object", "properties": properties}
-    if required:
-        schema["required"] = list(required)
-    if closed:
-        schema["additionalProperties"] = False
-    return schema
-
-
-SCHEMAS: dict[str, dict[str, object]] = {
-    "Payload": record({"type": TEXT, "value": TEXT}),
-    "Variant": record(
-        {"name": TEXT, "enabled": {"type": "boolean"}, "payload": ref("Payload")},
-        "name",
-        "enabled",
-    ),
-    "Toggle": record(
-        {
-            "name": TEXT,
-            "enabled": {"type": "boolean"},
-            "impressionData": {"type": "boolean"},
-            "variant": ref("Variant"),
+CONTEXT_PARAMETERS = (
+    *(Parameter(name, text) for name, text in CONTEXT_FIELDS.items()),
+    Parameter("currentTime", "A date as JavaScript reads it."),
+    Parameter(
+        "properties",
+        "Further fields: `properties[region]=eu`. A parameter of any other name is a property too.",
+        style="deepObject",
+        schema={
+            "type": "object",
+            "propertyNames": {"pattern": r"^[^\[\]]+$"},
+            "additionalProperties": {"type": "string"},
+            "examples": [{}],
         },
-        "name",
-        "enabled",
-        "impressionData",
-        "variant",
     ),
-    "Toggles": record({"toggles": {"type": "array", "items": ref("Toggle")}}, "toggles", closed=True),
-    "Context": {
-        **record(
-            {name: {**SCALAR, "description": text} for name, text in CONTEXT_FIELDS.items()}
-            | {"currentTime": TIME, "properties": {"type": "object", "additionalProperties": SCALAR}}
-        ),
-        "description": "Who asks. Any further field is a property of that name.",
+)
+"""The parameters that make a context."""
+
+PAYLOAD = Named("Payload", Record({"type": TEXT, "value": TEXT}))
+VARIANT = Named("Variant", Record({"name": TEXT, "enabled": FLAG, "payload": PAYLOAD}, required=("name", "enabled")))
+TOGGLE = Named(
+    "Toggle",
+    Record(
+        {"name": TEXT, "enabled": FLAG, "impressionData": FLAG, "variant": VARIANT},
+        required=("name", "enabled", "impressionData", "variant"),
+    ),
+)
+TOGGLES = Named("Toggles", Record({"toggles": Array(TOGGLE)}, required=("toggles",), closed=True))
+CONTEXT = Named(
+    "Context",
+    ContextRecord(
+        {name: Scalar(description=text) for name, text in CONTEXT_FIELDS.items()}
+        | {"currentTime": Time(), "properties": Map(Scalar())},
+        rest=Loose(),
+        description="Who asks. Any further field is a property of that name.",
+    ),
+)
+LOOKUP = Named("Lookup", Record({"toggles": NAMES, "context": CONTEXT}))
+FEATURES = Named("Features", Record({"version": Integer(), "features": Array()}, required=("features",)))
+ENDPOINT = Named("Place", Record(dict.fromkeys(Place._fields, TEXT), required=Place._fields, closed=True))
+FIRST_PAGE = Named(
+    "Welcome",
+    Record(
+        {"name": TEXT, "description": TEXT, "endpoints": Array(ENDPOINT)},
+        required=("name", "description", "endpoints"),
+        closed=True,
+    ),
+)
+DOCUMENT = Named("Document", Record({"openapi": TEXT, "info": Object(), "paths": Object()}, required=("openapi",)))
+PROBLEM = Named(
+    "Problem", Record({"instancePath": TEXT, "message": TEXT}, required=("instancePath", "message"), closed=True)
+)
+ERROR = Named("Error", Record({"error": TEXT, "validation": Array(PROBLEM)}, required=("error",), closed=True))
+
+NAMED: tuple[Named, ...] = (
+    *(PAYLOAD, VARIANT, TOGGLE, TOGGLES, CONTEXT, LOOKUP, COUNTS, BUCKET, METRICS, REGISTRATION),
+    *(FEATURES, ENDPOINT, FIRST_PAGE, DOCUMENT, PROBLEM, ERROR),
+)
+"""Every shape with a name, in the order of the OpenAPI document."""
+
+LOOKUP_EXAMPLE = {"context": {"userId": "7", "sessionId": "a1b2", "properties": {"region": "eu"}}}
+METRICS_EXAMPLE = {
+    "appName": "shop",
+    "instanceId": "shop-1",
+    "bucket": {
+        "start": "2026-01-01T12:00:00Z",
+        "stop": "2026-01-01T12:01:00Z",
+        "toggles": {"new-checkout": {"yes": 12, "no": 3, "variants": {"disabled": 15}}},
     },
-    "Lookup": record({"toggles": NAMES, "context": ref("Context")}),
-    "Counts": record({"yes": COUNT, "no": COUNT, "variants": {"type": "object", "additionalProperties": COUNT}}),
-    "Bucket": record(
-        {"start": DATE, "stop": DATE, "toggles": {"type": "object", "additionalProperties": ref("Counts")}},
-        "start",
-        "stop",
-        "toggles",
-    ),
-    "Metrics": record(
-        {"appName": TEXT, "instanceId": TEXT, "environment": TEXT, "bucket": ref("Bucket")},
-        "appName",
-        "instanceId",
-        "bucket",
-    ),
-    "Registration": record(
-        {
-            "appName": TEXT,
-            "instanceId": TEXT,
-            "sdkVersion": TEXT,
-            "interval": {"type": "number"},
-            "started": {"oneOf": [DATE, {"type": "number"}]},
-            "strategies": NAMES,
-        },
-        "appName",
-        "interval",
-        "started",
-        "strategies",
-    ),
-    "Features": record({"version": {"type": "integer"}, "features": {"type": "array"}}, "features"),
-    "Place": record(
-        {"method": TEXT, "path": TEXT, "description": TEXT, "key": TEXT},
-        *("method", "path", "description", "key"),
-        closed=True,
-    ),
-    "Welcome": record(
-        {"name": TEXT, "description": TEXT, "endpoints": {"type": "array", "items": ref("Place")}},
-        *("name", "description", "endpoints"),
-        closed=True,
-    ),
-    "Document": record({"openapi": TEXT, "info": {"type": "object"}, "paths": {"type": "object"}}, "openapi"),
-    "Problem": record({"instancePath": TEXT, "message": TEXT}, "instancePath", "message", closed=True),
-    "Error": record({"error": TEXT, "validation": {"type": "array", "items": ref("Problem")}}, "error", closed=True),
 }
-"""Every named shape."""
-
-EXAMPLES: dict[str, object] = {
-    "Lookup": {"context": {"userId": "7", "sessionId": "a1b2", "properties": {"region": "eu"}}},
-    "Metrics": {
-        "appName": "shop",
-        "instanceId": "shop-1",
-        "bucket": {
-            "start": "2026-01-01T12:00:00Z",
-            "stop": "2026-01-01T12:01:00Z",
-            "toggles": {"new-checkout": {"yes": 12, "no": 3, "variants": {"disabled": 15}}},
-        },
-    },
-    "Registration": {
-        "appName": "shop",
-        "instanceId": "shop-1",
-        "sdkVersion": "some-sdk:1.0.0",
-        "interval": 60,
-        "started": "2026-01-01T12:00:00Z",
-        "strategies": ["default"],
-    },
+REGISTRATION_EXAMPLE = {
+    "appName": "shop",
+    "instanceId": "shop-1",
+    "sdkVersion": "some-sdk:1.0.0",
+    "interval": 60,
+    "started": "2026-01-01T12:00:00Z",
+    "strategies": ["default"],
 }
 """A body of each shape that callers send: what the interactive page begins with."""

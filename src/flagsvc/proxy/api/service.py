@@ -13,20 +13,20 @@ from typing import Final
 
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger, locate_error
+from flagsvc.http import refusals
 from flagsvc.http.call import Answer, Call, Resource, StatusCounts
 from flagsvc.http.contract import Contract
-from flagsvc.http.media import media, too_large
 from flagsvc.http.messages import GET, HEAD, OPTIONS, Headers, Refused, Request, Response
 from flagsvc.http.networks import network_of
 from flagsvc.http.trust import TrustedProxies, parse_address, unmap_ipv4
-from flagsvc.proxy.api import refusals
 from flagsvc.proxy.api.build import Ports, build
+from flagsvc.proxy.api.encoding import media, too_large
 from flagsvc.proxy.api.enrich import EnricherError
 from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
 from flagsvc.proxy.api.prometheus import FetchMetrics
 from flagsvc.proxy.api.rate import make_rate_limits
 from flagsvc.proxy.api.readiness import Readiness
-from flagsvc.proxy.api.routes import ROUTES, RouteRow
+from flagsvc.proxy.api.routes import ROUTES, ProxyRoute
 from flagsvc.proxy.api.samples import Loops, ReplicaStatus, no_loops
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.extensions import ContextEnricher
@@ -57,7 +57,7 @@ class Service(Contract):
         random: Random | None = None,
         fetch_metrics: FetchMetrics | None = None,
         loops: Loops = no_loops,
-        rows: Sequence[RouteRow] = ROUTES,
+        rows: Sequence[ProxyRoute] = ROUTES,
         readiness: Readiness | None = None,
         fleet: ReplicaStatus | None = None,
     ) -> None:
@@ -83,7 +83,7 @@ class Service(Contract):
         self.dynamic: bool = parts.cors.dynamic or parts.age is not None
         self.access_log = settings.access_log
 
-    def judge(self, call: Call) -> Call | Response:
+    def check_head(self, call: Call) -> Call | Response:
         """Do what `admit` does for a call that holds its headers already, their size included. Raises nothing."""
         request = call.request
         if self.access_log:

@@ -16,7 +16,7 @@ from flagsvc.proxy.configuration.retire import retire
 class ConfigurationDocument:
     """The document that a server-side SDK gets from this proxy, and its strong ETag with its quotes.
 
-    behaviour: Other endpoints, GET /proxy/client/features.
+    It answers server-side SDKs (behaviour: GET /proxy/client/features).
     """
 
     body: bytes = field(repr=False)

@@ -1,7 +1,7 @@
 """The life cycle of the configuration as a table: state × event → state, actions. It has no I/O, no clock and no random numbers.
 
-Implements specification: States and transitions; behaviour: Order of checks ("the first configuration is there") and Towards
-the upstream server (which documents are accepted). `poller` carries the actions out.
+The table says when requests are answered and which documents are accepted; `poller` carries the actions out (specification:
+States and transitions; behaviour: First configuration; Failures; Documents that are not accepted).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The loop that keeps the configuration current: it polls, and carries out the transitions of the table in `lifecycle`.
 
-Implements behaviour: Towards the upstream server; specification: What the service does (1), Configuration (refreshInterval,
-expBootstrap, storageProvider).
+It asks every `refreshInterval` and uses bootstrap and storage as well (behaviour: Towards the upstream server; specification: What
+the service does, point 1; Options; Experimental options).
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class Poller(Generic[S]):
             self._apply(Event.RESTORED, FetchedDocument(record.etag, prepared))
 
     async def _load_bootstrap(self, source: Source) -> None:
-        """Serve what the bootstrap address gives, unless the upstream was faster (specification: expBootstrap)."""
+        """Serve what the bootstrap address gives, unless the upstream was faster (specification: Experimental options)."""
         try:
             fetched = await source.fetch(None)
             prepared = await self._prepare(fetched.body or b"", self._holder.current)

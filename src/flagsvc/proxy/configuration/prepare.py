@@ -46,7 +46,7 @@ class Preparer(Generic[S]):
 
     If `compile` is `Incremental`, the unchanged parts of the previous snapshot are reused, and the event loop runs after
     every slice. `wanted` tells which features belong to this proxy's project and name prefix, so that these hold for every
-    source (behaviour: Towards the upstream server); without it the document is passed on byte for byte.
+    source (behaviour: Fetching the configuration); without it the document is passed on byte for byte.
     """
 
     def __init__(self, compile: Compile[S], wanted: FeatureFilter | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Context enrichers: functions from context to context (specification: experimental options, expCustomEnrichers)."""
+"""Context enrichers: functions from context to context (specification: Experimental options)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def enrich(context: Context, enrichers: Sequence[ContextEnricher]) -> Cont
     """Return `context` after all enrichers. Each one gets the result of the one before.
 
     Raises ExtensionError if an enricher does not return a Context, and any exception that an enricher raises
-    (behaviour: an enricher raises → 500).
+    (behaviour: Statuses and bodies).
     """
     for each in enrichers:
         given = each(context)

@@ -1,4 +1,4 @@
-"""The shape of a custom activation strategy (specification: Configuration, customStrategies).
+"""The shape of a custom activation strategy (specification: Options).
 
 The engine calls a strategy for each toggle that uses it, with the parameters of the toggle's strategy and the evaluation context.
 The strategy returns true or false. It does no I/O, because it runs inside the evaluation of a request.
@@ -73,5 +73,5 @@ class Strategy(ABC):
         """Return whether the strategy is on for `context`; taken by truth.
 
         `parameters` are those of the toggle's strategy, text by text, after the upstream document. An exception
-        counts as false and is logged once per strategy name (behaviour: Order of checks).
+        counts as false and is logged once per strategy name (behaviour: Statuses and bodies).
         """

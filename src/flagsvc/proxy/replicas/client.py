@@ -1,6 +1,6 @@
 """A client of a Redis or Valkey server: every question is bounded in time, and every error is one of ours.
 
-It never tries again by itself: who asks knows better when to. What the server says goes into no message, for it repeats
+It never tries again by itself: its callers know better when to. What the server says goes into no message, for it repeats
 the words of commands that it does not know, and one of them carries the password.
 """
 
@@ -33,10 +33,10 @@ from redis.exceptions import (
 from flagsvc.core.errors import StoreError
 from flagsvc.http.client.dialling import in_words
 from flagsvc.http.client.sealing import sealed
-from flagsvc.settings.fleet import Server
+from flagsvc.settings.storage import Server
 
 LARGE_BYTES = 65_536
-"""What takes longer than a moment to digest is digested in a thread."""
+"""Bytes from which on data are digested in a thread."""
 SHORTEST_S = 0.001
 
 REASONS: tuple[tuple[type[Exception], str], ...] = (
@@ -50,7 +50,7 @@ REASONS: tuple[tuple[type[Exception], str], ...] = (
     (InvalidResponse, "what it says is no answer of such a server"),
     (ValueError, "what it says is no answer of such a server"),
 )
-"""Error → what it is called; the first that fits counts, as some are kinds of others."""
+"""Error → what it is called; the first that fits counts, as some are subclasses of others."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class TlsConnection(Connection):
         return {**super()._connection_arguments(), "ssl": self._tls}
 
 
-class Ears:
+class Subscription:
     """A subscription to one channel."""
 
     def __init__(self, pubsub: PubSub, client: Client) -> None:
@@ -81,7 +81,7 @@ class Ears:
         self._client = client
 
     @sealed
-    async def hear(self, seconds: float) -> bytes | None:
+    async def receive(self, seconds: float) -> bytes | None:
         """Return the next message, None when none came within so many seconds. Raises StoreError."""
         async with self._client.bounded(seconds):
             heard = await self._pubsub.get_message(timeout=max(seconds, SHORTEST_S))
@@ -89,7 +89,7 @@ class Ears:
 
 
 class Client:
-    """What speaks to one server. `errors` counts what went wrong with it."""
+    """Speaks to one server. `errors` counts what went wrong with it."""
 
     def __init__(self, access: Access) -> None:
         """Take how it is reached; nothing is opened yet."""
@@ -108,17 +108,17 @@ class Client:
     async def run(self, script: str, keys: Sequence[str], *arguments: bytes | str | int) -> Any:
         """Return what a script gives, which the server runs as one step. Raises StoreError.
 
-        Its text is sent each time: a server that was started anew does not know it any more.
+        Its text is sent each time: a server that was restarted does not know it any more.
         """
         return await self.call("EVAL", script, len(keys), *keys, *arguments)
 
     @contextlib.asynccontextmanager
-    async def listening(self, channel: str) -> AsyncIterator[Ears]:
-        """Be subscribed to a channel until the block ends; it begins when the server has said so. Raises StoreError."""
+    async def listening(self, channel: str) -> AsyncIterator[Subscription]:
+        """Subscribe to a channel until the block ends; it begins when the server has confirmed. Raises StoreError."""
         pubsub = self._redis.pubsub()
         try:
             await self._subscribe(pubsub, channel)
-            yield Ears(pubsub, self)
+            yield Subscription(pubsub, self)
         finally:
             with contextlib.suppress(RedisError, OSError, ValueError):
                 await pubsub.aclose()  # type: ignore[no-untyped-call]
@@ -140,7 +140,7 @@ class Client:
         """Give up what takes too long, and make every error one of ours; `more_s` is what the work waits for on purpose.
 
         A task that is cancelled in the block is cancelled after it, too: redis-py sends by `asyncio.wait_for`, which in Python 3.11
-        loses a cancellation that comes at the moment when it is done, and who loses one never ends.
+        loses a cancellation that comes at the moment when it is done; a task that loses one never ends.
         """
         before = cancellations()
         try:
@@ -182,7 +182,7 @@ def pool_of(access: Access) -> ConnectionPool:
 
 
 def reason(error: Exception) -> str:
-    """Return what went wrong, in words of ours."""
+    """Return what went wrong, in flagsvc's own words."""
     for kind, text in REASONS:
         if isinstance(error, kind):
             return text
@@ -192,6 +192,6 @@ def reason(error: Exception) -> str:
     return "the connection broke" if isinstance(error, ConnectionError) else f"it answers with {type(error).__name__}"
 
 
-async def aside(work: Any, data: bytes) -> Any:
+async def off_loop(work: Any, data: bytes) -> Any:
     """Return what a function makes of data; in a thread where they are large."""
     return work(data) if len(data) < LARGE_BYTES else await asyncio.to_thread(work, data)

@@ -1,10 +1,10 @@
-"""Keeps a configuration where a fleet shares it: only the leader writes, and what was accepted is known to the fleet."""
+"""Keeps a configuration that a fleet shares: only the leader writes, and the fleet knows what was accepted."""
 
 from __future__ import annotations
 
 from flagsvc.core.log import Logger
 from flagsvc.proxy.configuration.stores import DocumentStorage, StoredDocument
-from flagsvc.proxy.replicas.member import Fleet
+from flagsvc.proxy.replicas.fleet import Fleet
 from flagsvc.proxy.replicas.store import ServerStore
 
 
@@ -20,12 +20,12 @@ class SharedDocumentStorage(DocumentStorage):
         """Return the stored record, None when there is none or it cannot be read."""
         record = await super().load()
         if record is not None:
-            self._fleet.take(record)
+            self._fleet.accept(record)
         return record
 
     def save(self, record: StoredDocument) -> None:
-        """Take what was accepted; where this replica leads it is stored and told."""
-        self._fleet.take(record)
+        """Take what was accepted; where this replica leads, it is stored and told."""
+        self._fleet.accept(record)
         if self._fleet.leads:
             super().save(record)
 
@@ -37,7 +37,7 @@ class SharedDocumentStorage(DocumentStorage):
 
 
 class SharedStore:
-    """The storage provider of the keeper: reads as anybody does, writes as the leader."""
+    """The storage provider of the keeper: every replica reads, the leader writes."""
 
     def __init__(self, fleet: Fleet, store: ServerStore) -> None:
         self._fleet = fleet
@@ -48,5 +48,5 @@ class SharedStore:
         return await self._store.get(key)
 
     async def set(self, key: str, data: bytes) -> None:
-        """Store and tell, unless somebody else leads by now. Raises StoreError."""
+        """Store and tell, unless another replica leads by now. Raises StoreError."""
         await self._fleet.publish(data)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from flagsvc.core.errors import StoreError
 from flagsvc.proxy.configuration.stores.file import frame, unframe
 from flagsvc.proxy.configuration.stores.record_stores import MAX_RECORDS
-from flagsvc.proxy.replicas.client import Client, aside
+from flagsvc.proxy.replicas.client import Client, off_loop
 
 
 class ServerRecordStore:
@@ -26,12 +26,12 @@ class ServerRecordStore:
         others = [each for each in await self.names() if each != name]
         if len(others) >= MAX_RECORDS:
             raise StoreError(f"there are {MAX_RECORDS} records of usage metrics in `{self._name}` already")
-        await self._client.call("HSET", self._name, name, await aside(frame, data))
+        await self._client.call("HSET", self._name, name, await off_loop(frame, data))
 
     async def get(self, name: str) -> bytes | None:
         """Return a record, None when there is none."""
         content = await self._client.call("HGET", self._name, name)
-        data = await aside(unframe, content) if isinstance(content, bytes) else None
+        data = await off_loop(unframe, content) if isinstance(content, bytes) else None
         if content is not None and data is None:
             raise StoreError(f"what is stored in `{self._name}` as `{name}` is not whole, or not flagsvc's")
         return data

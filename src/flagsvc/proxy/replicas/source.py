@@ -1,6 +1,6 @@
 """Where the documents of a replica come from: from the upstream where it leads the fleet or is alone, else from the fleet.
 
-The poller above asks as ever: at its interval, and at once where there is news.
+The poller asks at its interval, and at once where there is news.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from flagsvc.core.clock import Clock
 from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.configuration import Source
 from flagsvc.proxy.configuration.ports import Announcing
-from flagsvc.proxy.replicas.member import Fleet
-from flagsvc.proxy.replicas.waits import either, first
+from flagsvc.proxy.replicas.fleet import Fleet
+from flagsvc.proxy.replicas.waits import first_of, happens_within
 from flagsvc.proxy.upstream import Fetched
 
 
 class FleetSource:
-    """The source `inner` of a whole fleet."""
+    """The source `inner`, which the replica that leads asks for the whole fleet."""
 
     def __init__(self, inner: Source, fleet: Fleet, clock: Clock, timeout_s: float) -> None:
         """Take where the leader gets documents, the fleet, and how many seconds a fetch may wait for the fleet."""
@@ -35,40 +35,41 @@ class FleetSource:
         if self._fleet.follows or not isinstance(self._inner, Announcing):
             await self._fleet.news.wait()
         else:
-            await either(self._fleet.news.wait(), self._inner.news())
+            await first_of(self._fleet.news.wait(), self._inner.news())
 
     async def fetch(self, etag: str | None) -> Fetched:
         """Return the document, or that the one of `etag` is still current. Raises UpstreamError."""
         fleet, end = self._fleet, self._clock.monotonic() + self._timeout_s
-        await first(self._clock, self._timeout_s, fleet.decided)
+        await happens_within(self._clock, self._timeout_s, fleet.decided)
         if fleet.follows and self._told:  # the leader's check is due as well: one look at it is enough
-            await first(self._clock, self._timeout_s, fleet.news)
+            await happens_within(self._clock, self._timeout_s, fleet.news)
         while True:
             fleet.news.clear()
             if not fleet.follows:
-                await fleet.turn_to_ask()
+                await fleet.wait_to_ask()
             if not fleet.follows:
                 return await self._ask(etag)
             if (followed := self._follow()) is not None:
                 return followed
-            if not await first(self._clock, end - self._clock.monotonic(), fleet.news):
+            if not await happens_within(self._clock, end - self._clock.monotonic(), fleet.news):
                 raise UpstreamError("unexpected", "the fleet has no configuration yet")
 
     def _follow(self) -> Fetched | None:
         """Return what the fleet serves, None where that is not known yet. Raises UpstreamError where its leader has met one."""
-        failing, record, age = self._fleet.failing, self._fleet.known.newest, self._fleet.age()
+        failing, record, age = self._fleet.failing, self._fleet.configurations.newest, self._fleet.age()
         self._told = bool(failing) or age is not None
         if failing:
             raise UpstreamError(failing, f"the replica that polls for the fleet has met an error of kind `{failing}`")
         return None if record is None or age is None else Fetched(record.body, record.etag, age)
 
     async def _ask(self, etag: str | None) -> Fetched:
-        """Ask the upstream, and have the fleet know what came of it."""
+        """Ask the upstream, and tell the fleet what came of it."""
         try:
             fetched = await self._inner.fetch(etag)
         except UpstreamError as error:
-            self._fleet.checked(error.kind)
+            self._fleet.note_check(error.kind)
             raise
-        own = self._fleet.known.own
-        self._fleet.checked("", known=fetched.body is None or (own is not None and fetched.body == own.body))
+        accepted = self._fleet.configurations.accepted
+        known = fetched.body is None or (accepted is not None and fetched.body == accepted.body)
+        self._fleet.note_check("", known=known)
         return fetched

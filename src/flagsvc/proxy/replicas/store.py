@@ -1,10 +1,10 @@
-"""A storage provider on a Redis or Valkey server (specification: Configuration, storageProvider)."""
+"""A storage provider on a Redis or Valkey server (specification: Options)."""
 
 from __future__ import annotations
 
 from flagsvc.core.errors import StoreError
 from flagsvc.proxy.configuration.stores.file import frame, unframe
-from flagsvc.proxy.replicas.client import Client, aside
+from flagsvc.proxy.replicas.client import Client, off_loop
 from flagsvc.proxy.replicas.record_store import ServerRecordStore
 
 
@@ -12,7 +12,7 @@ class ServerStore:
     """Keeps data under `prefix:store:key`, framed with their length and digest; one value a key, for it is replaced in one step."""
 
     def __init__(self, client: Client, prefix: str) -> None:
-        """Take the client, which whoever made it closes, and what every key begins with."""
+        """Take the client, which its maker closes, and what every key begins with."""
         self.client = client
         self._prefix = prefix
 
@@ -23,14 +23,14 @@ class ServerStore:
     async def get(self, key: str) -> bytes | None:
         """Return what is stored, None where nothing is. Raises StoreError, also for what is not whole or not ours."""
         content = await self.client.call("GET", self.name(key))
-        data = await aside(unframe, content) if isinstance(content, bytes) else None
+        data = await off_loop(unframe, content) if isinstance(content, bytes) else None
         if content is not None and data is None:
             raise StoreError(f"what is stored as `{self.name(key)}` is not whole, or not flagsvc's")
         return data
 
     async def set(self, key: str, data: bytes) -> None:
         """Store data in place of what was there. Raises StoreError."""
-        await self.client.call("SET", self.name(key), await aside(frame, data))
+        await self.client.call("SET", self.name(key), await off_loop(frame, data))
 
     async def delete(self, key: str) -> None:
         """Store nothing under a key any more. Raises StoreError."""

@@ -8,7 +8,7 @@ from collections.abc import Awaitable
 from flagsvc.core.clock import Clock
 
 
-async def either(one: Awaitable[object], other: Awaitable[object]) -> None:
+async def first_of(one: Awaitable[object], other: Awaitable[object]) -> None:
     """Return when one of two is done; the other one is cancelled. Raises what the first one raises."""
     tasks = [asyncio.ensure_future(one), asyncio.ensure_future(other)]
     try:
@@ -21,8 +21,8 @@ async def either(one: Awaitable[object], other: Awaitable[object]) -> None:
         task.result()
 
 
-async def first(clock: Clock, seconds: float, event: asyncio.Event) -> bool:
+async def happens_within(clock: Clock, seconds: float, event: asyncio.Event) -> bool:
     """Return whether an event happens before so many seconds are over."""
     if not event.is_set() and seconds > 0:
-        await either(event.wait(), clock.sleep(seconds))
+        await first_of(event.wait(), clock.sleep(seconds))
     return event.is_set()

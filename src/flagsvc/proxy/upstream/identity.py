@@ -1,6 +1,6 @@
 """Who this proxy is towards the upstream: names, versions, nothing about end users.
 
-Implements behaviour: Towards the upstream server; specification: Configuration (flagsvcAppName, flagsvcInstanceId).
+The options flagsvcAppName and flagsvcInstanceId name it (specification: Options; behaviour: Registration; Privacy).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One authenticated session with the upstream flag server.
 
 It knows addresses, headers and what a status means; HTTP itself is in `transport`.
-Implements behaviour: Towards the upstream server.
+The requests are those of the contract (behaviour: Towards the upstream server).
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ async def follow(
 async def download(url: str, *, authorization: str | None, trust: Trust, outbound: Outbound, clock: Clock) -> bytes:
     """Return the body that one GET of `url` gives. Raises UpstreamError, and ConfigurationError for a URL that is not http.
 
-    `authorization` is the value of an Authorization header (specification: Configuration, expBootstrap).
+    `authorization` is the value of an Authorization header (specification: Experimental options).
     """
     proxy = outbound.proxy_for(base_of(url))
     transport = await asyncio.to_thread(open_transport, url, proxy, trust, Limits())

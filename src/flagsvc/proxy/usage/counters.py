@@ -1,7 +1,7 @@
 """Counts how often each toggle was on and off. It has no clock and no I/O, and stores nothing about callers.
 
-Implements behaviour: Towards the upstream server (metrics) and Other endpoints (names the configuration does not know are
-dropped: a browser must not be able to send a user's address upstream as a toggle name).
+Names that the configuration does not know are dropped: a browser must not be able to send a user's address upstream as the name of
+a toggle (behaviour: Usage metrics; POST /proxy/client/metrics).
 """
 
 from __future__ import annotations

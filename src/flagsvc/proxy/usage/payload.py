@@ -1,6 +1,6 @@
 """The bodies that are sent upstream: a registration and usage metrics. They contain no data about end users.
 
-Implements behaviour: Towards the upstream server.
+The bodies are those of the contract (behaviour: Registration; Usage metrics; Privacy).
 """
 
 from __future__ import annotations

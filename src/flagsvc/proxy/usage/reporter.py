@@ -1,10 +1,10 @@
 """Registers this proxy with the upstream, and sends usage metrics.
 
 Counts that could not be sent are kept in memory. While sending fails they are also stored, so that a later run of this process, or
-another process, sends them. docs/decisions/0013-usage-metrics-failures.md and 0030-usage-is-never-lost.md give the rules.
+another process, sends them (decision 0013; decision 0030).
 
-Implements specification: What the service does (3, 4), Configuration (metricsInterval, metricsJitter); behaviour: Towards the
-upstream server.
+It registers once, and sends every `metricsInterval` with `metricsJitter` (specification: What the service does, points 3 and 4;
+Options; behaviour: Registration; Usage metrics).
 """
 
 from __future__ import annotations

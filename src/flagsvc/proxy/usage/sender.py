@@ -1,7 +1,6 @@
 """Sends buckets in posts that the upstream accepts, and decides from its answers what must be sent again.
 
-docs/decisions/0030-usage-is-never-lost.md says what is sent again and what is not. Implements behaviour: Towards the
-upstream server.
+Some of it is sent again, some is given up (behaviour: Usage metrics; decision 0013; 0030).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A record belongs to the process that wrote it, as long as that process runs and rewrites it. The process that removes a record from
 the storage owns its counts, and a storage lets only one process remove it. Clocks of processes are not compared: a record
-is abandoned when another process has not seen it change for a time (docs/decisions/0030-usage-is-never-lost.md).
+is abandoned when another process has not seen it change for a time (decision 0030).
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class UnsentUsage:
         if not await self._run(partial(self._records.remove, name), CLAIM_S):
             return []
         buckets = record.buckets()
-        self._log.info("usage metrics are taken over", entries=sum(bucket.entries() for bucket in buckets))
+        self._log.info("usage metrics are taken wait_done", entries=sum(bucket.entries() for bucket in buckets))
         return buckets
 
     def _is_abandoned(self, name: str, digest: int, record: UnsentRecord) -> bool:

@@ -1,7 +1,7 @@
 """Finds workers that hang: pings each worker regularly, and kills one that does not answer.
 
 A process that is stopped, or runs custom code without end, keeps its sockets, and the kernel keeps giving it connections. Without
-pings its parent would only see that the process still exists (docs/decisions/0036-workers-that-hang.md).
+pings its parent would only see that the process still exists (decision 0036).
 """
 
 from __future__ import annotations

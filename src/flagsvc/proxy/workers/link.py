@@ -12,7 +12,8 @@ from typing import Any, Generic, Protocol
 
 from flagsvc.core.log import Logger, locate_error
 from flagsvc.http.messages import Refused
-from flagsvc.proxy.api.samples import Readings, Sources, readings
+from flagsvc.http.metrics import Readings
+from flagsvc.proxy.api.samples import Sources, readings
 from flagsvc.proxy.configuration import Holder
 from flagsvc.proxy.configuration.ports import S
 from flagsvc.proxy.configuration.prepare import PreparedDocument

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from flagsvc.proxy.api.samples import Key
+from flagsvc.http.metrics import Key
 from flagsvc.proxy.usage import UsageBucket
 from flagsvc.proxy.usage.record import UsageWindow, to_wire
 from flagsvc.proxy.workers.framing import frame

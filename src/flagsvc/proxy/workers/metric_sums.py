@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from flagsvc.http.call import StatusCounts
-from flagsvc.proxy.api.samples import COUNTED, REQUESTS, Key, Readings, statuses
+from flagsvc.http.metrics import REQUESTS, Key, Readings
+from flagsvc.proxy.api.samples import COUNTED, statuses
 
 
 class MetricChanges:

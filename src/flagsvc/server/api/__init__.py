@@ -1,1 +1,1 @@
-"""The flag server's HTTP contract (import validation; specification: POST {upstream_url}/api/admin/features-batch/validate)."""
+"""The flag server's HTTP contract (dialects: Client API; Admin API)."""

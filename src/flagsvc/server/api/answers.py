@@ -1,4 +1,4 @@
-"""From a handler's answer to the response on the wire: JSON, entity tag, 304, gzip (import validation, 1.3)."""
+"""From a handler's answer to the response on the wire: JSON, entity tag, 304, gzip (import validation 1.3)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ import msgspec
 from flagsvc.http.call import Call as Head
 from flagsvc.http.compression import Negotiator, gzip
 from flagsvc.http.etag import etag
-from flagsvc.http.messages import HEAD, Headers, Response
+from flagsvc.http.messages import HEAD, JSON, Headers, Response
 from flagsvc.http.shapes.text import to_json
 from flagsvc.server.api.call import ApiAnswer
 from flagsvc.server.api.errors import Failure
 
-JSON = b"application/json; charset=utf-8"
 PLAIN_JSON = b"application/json"
 VARY = (b"vary", b"Accept-Encoding")
 WITHOUT_BODY = (204, 304)
@@ -40,7 +39,7 @@ class Answers:
         if answer.status == 200 and is_known(head, tag):
             return Response(304, headers, [], b"")
         if head.accept_encoding is not None and self._negotiator.wants_gzip(head.accept_encoding, len(body)):
-            body = gzip(body) if answer.packed is None else answer.packed
+            body = gzip(body) if answer.gzipped is None else answer.gzipped
             headers.append((b"content-encoding", b"gzip"))
         if not any(name == b"content-type" for name, _ in headers):
             headers.append((b"content-type", JSON if media == PLAIN_JSON else media))

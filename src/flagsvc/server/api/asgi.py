@@ -1,8 +1,8 @@
-"""The flag server's contract for a transport: what runs on the loop, and what in a thread.
+"""The flag server's contract for a transport: it decides what runs on the event loop and what in a thread.
 
-Handlers are synchronous. What is answered from memory runs on the loop, as long as its body is small; everything that asks the
-database in one of a few threads. Three kinds have threads of their own, so that none waits for another's: what reads, by whatever
-method (`Route.reads`); what changes flags, one after the other; and what clients report.
+Handlers are synchronous. Answers from memory run on the loop if the request's body is small; all that need the database run in
+threads. Three pools keep kinds of requests from waiting for each other: reads, by any method (`Route.reads`), changes of flags,
+and reports of clients.
 """
 
 from __future__ import annotations
@@ -18,77 +18,80 @@ from flagsvc.http.call import Call as Head
 from flagsvc.http.contract import Contract
 from flagsvc.http.limits import CONNECTIONS, MEMORY
 from flagsvc.http.messages import GET, HEAD, OPTIONS, Response
-from flagsvc.server.api.pipeline import NO_TLS, QUERY_LIMIT, TABLE, AdmittedCall, Pipeline
+from flagsvc.http.refusals import NO_TLS
+from flagsvc.server.api.pipeline import HEADER_TABLE, QUERY_LIMIT, AdmittedCall, Pipeline
 from flagsvc.server.api.route import Auth
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 READERS, WRITERS, REPORTERS = 6, 6, 2
-"""Threads. Together fewer than the connections of the store, so that none ever waits for one."""
-SMALL = 65_536
-"""Bytes of a body that is read on the loop."""
-LARGE = 1_048_576
-"""Bytes of a body, unpacked, from which on bodies take turns: as JSON values they need many times their size."""
-READING = (GET, HEAD, OPTIONS)
+"""Threads of each pool. Together they are fewer than the store's connections, so no thread waits for one."""
+MAX_LOOP_BODY = 65_536
+"""The most bytes of a body that is parsed on the event loop."""
+LARGE_BODY = 1_048_576
+"""Bytes of an unpacked body above which only one body is processed at a time: parsed JSON needs many times its size."""
+READ_METHODS = (GET, HEAD, OPTIONS)
 
 
 class FlagServerContract(Contract):
-    """Answers requests; `close` ends its threads when they are done."""
+    """Answers requests. `close` waits for its threads and ends them."""
 
     def __init__(self, pipeline: Pipeline) -> None:
-        super().__init__(TABLE, pipeline.header_limit, QUERY_LIMIT, pipeline.reached, pipeline.log)
+        super().__init__(HEADER_TABLE, pipeline.header_limit, QUERY_LIMIT, pipeline.reached, pipeline.log)
         self._pipeline = pipeline
-        self._turn = threading.Lock()
+        self._large_body_lock = threading.Lock()
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="flagsvc reader")
         self._writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="flagsvc writer")
         self._reporters = ThreadPoolExecutor(REPORTERS, thread_name_prefix="flagsvc reporter")
 
-    def judge(self, call: Head) -> Head | Response:
-        """Return how much of the body to read, or the answer that needs none of it. Raises nothing."""
-        return self._pipeline.judge(call)
+    def check_head(self, call: Head) -> Head | Response:
+        """Return how much of the body to read, or an answer that needs no body. Never raises."""
+        return self._pipeline.check_head(call)
 
     def early_refusal(self, status: int, crowded: bool = False) -> Response:
-        """Return the answer to what is no request. Raises nothing."""
+        """Return the answer to an invalid request, or to one over a limit of the transport. Never raises."""
         return self._pipeline.refuse_early(status, MEMORY if crowded else CONNECTIONS)
 
     def tls_refusal(self) -> Response:
-        """Return the answer to a caller that speaks TLS where plain HTTP is spoken. Raises nothing."""
+        """Return the answer to a TLS handshake on a plain HTTP port. Never raises."""
         return self._pipeline.refuse_early(400, CONNECTIONS, NO_TLS)
 
     def fail(self, call: Head, error: Exception) -> Response:
-        """Log an unexpected exception and return the 500. Raises nothing."""
+        """Log an unexpected exception and return the 500. Never raises."""
         return self._pipeline.fail(call, error)
 
     def answer(self, call: Head, body: bytes) -> Response | Awaitable[Response]:
-        """Return the response to an admitted request and its body, or an awaitable of it. Raises nothing."""
-        if call.request.method not in READING or len(body) > SMALL:
-            return in_thread(self._pool(call), self._whole, call, body)
-        work = self._pipeline.begin(call, body)
-        if isinstance(work, Response):
-            return work
-        return self._pipeline.at_once(work) or in_thread(self._readers, self._pipeline.finish, work)
+        """Return the response to an admitted request and its body, or an awaitable of it. Never raises."""
+        if call.request.method not in READ_METHODS or len(body) > MAX_LOOP_BODY:
+            return run_in_pool(self._pool(call), self._run_in_thread, call, body)
+        admitted = self._pipeline.admit(call, body)
+        if isinstance(admitted, Response):
+            return admitted
+        return self._pipeline.answer_from_memory(admitted) or run_in_pool(
+            self._readers, self._pipeline.finish, admitted
+        )
 
     def close(self) -> None:
-        """End the threads; what they are at is finished."""
+        """End the threads after their running work."""
         for pool in (self._readers, self._writers, self._reporters):
             pool.shutdown()
 
     def _pool(self, call: Head) -> ThreadPoolExecutor:
-        """Return whose threads a request belongs to; one for no route only gets to know that."""
+        """Return the pool for a request. Requests without a route go to the readers."""
         route = self._pipeline.route_of(call)
         if route is None or route.reads or route.method == "GET":
             return self._readers
         return self._reporters if route.auth is Auth.CLIENT else self._writers
 
-    def _whole(self, call: Head, body: bytes) -> Response:
-        """Return the response, from the first check to the handler. Large bodies take turns."""
-        large = call.limit > LARGE and (call.content_encoding is not None or len(body) > LARGE)
-        with self._turn if large else nullcontext():
-            work = self._pipeline.begin(call, body)
-            return self._pipeline.finish(work) if isinstance(work, AdmittedCall) else work
+    def _run_in_thread(self, call: Head, body: bytes) -> Response:
+        """Return the response, from the first check to the handler. Large bodies are processed one at a time."""
+        large = call.limit > LARGE_BODY and (call.content_encoding is not None or len(body) > LARGE_BODY)
+        with self._large_body_lock if large else nullcontext():
+            admitted = self._pipeline.admit(call, body)
+            return self._pipeline.finish(admitted) if isinstance(admitted, AdmittedCall) else admitted
 
 
-def in_thread(pool: ThreadPoolExecutor, function: Callable[P, T], *args: P.args, **given: P.kwargs) -> Awaitable[T]:
-    """Return an awaitable of what a function returns in a thread of a pool."""
+def run_in_pool(pool: ThreadPoolExecutor, function: Callable[P, T], *args: P.args, **given: P.kwargs) -> Awaitable[T]:
+    """Run a function in a pool and return an awaitable of its result."""
     return asyncio.wrap_future(pool.submit(function, *args, **given))

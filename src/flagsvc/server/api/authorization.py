@@ -1,7 +1,7 @@
-"""Who asks, and whether they may: tokens by the part of the API, permissions by the route (import validation, 1, steps 2 and 3).
+"""Authenticates callers by the part of the API, and checks permissions by the route (import validation 1, steps 2 and 3).
 
-`/api/client` is for backend tokens, everything else below `/api` for users and admin tokens. A token of the other kind is told so
-on every path, known or not. There is no `/api/frontend`: every caller is told what answers frontend SDKs.
+`/api/client` is for backend tokens, everything else below `/api` for users and admin tokens. Any path, known or not, rejects a
+token of the other kind. There is no `/api/frontend`: its answer names the server for frontend SDKs.
 """
 
 from __future__ import annotations
@@ -31,46 +31,47 @@ BACKEND = ("client", "backend")
 
 
 class Caller(NamedTuple):
-    """Who asks: a user or an admin token, a backend token, or nobody."""
+    """The caller of a request: a user or an admin token, a backend token, or neither."""
 
     actor: Actor | None = None
     token: ClientToken | None = None
 
 
-NOBODY = Caller()
+ANONYMOUS = Caller()
 
 
 class Authorization:
-    """Lets callers in. `base` is the path that everything is below."""
+    """Identifies callers and checks their permissions. `base` is the server's base path."""
 
     def __init__(self, keyring: Keyring, base: str) -> None:
         self._keyring = keyring
         self._base = base
 
-    def caller(self, authorization: bytes | None, path: str, *, twice: bool = False) -> Caller:
-        """Return who asks for a path; `twice` tells that the header came in several lines.
+    def identify(self, authorization: bytes | None, path: str, *, repeated: bool = False) -> Caller:
+        """Return the caller of a path; `repeated` means that the request has several Authorization headers.
 
-        Raises Failure: 400 for that, 401 for no token and an unknown one, 403 for one of the wrong type, 404 for the frontend API.
+        Raises Failure: 400 for a repeated header, 401 for a missing or unknown token, 403 for one of the wrong type, 404 for the
+        frontend API.
         """
-        part = area(path)
+        part = api_area(path)
         if not part:
-            return NOBODY
+            return ANONYMOUS
         if part == FRONTEND_API:
             raise no_frontend_api()
-        if twice:
+        if repeated:
             raise two_tokens()
-        secret = secret_of(authorization)
+        secret = read_secret(authorization)
         found = self._keyring.find(secret) if secret else None
         if part == CLIENT_API:
-            return self._client(secret, found)
+            return self._identify_client(secret, found)
         if isinstance(found, ClientToken):
             raise wrong_token()
         if found is None:
             raise unknown_token() if secret else no_token(self._base)
         return Caller(actor=found)
 
-    def _client(self, secret: str, found: Actor | ClientToken | None) -> Caller:
-        """Return the backend token that asks."""
+    def _identify_client(self, secret: str, found: Actor | ClientToken | None) -> Caller:
+        """Return the caller with a backend token. Raises Failure."""
         if found is None:
             raise unknown_token("Send a backend token") if secret.startswith(PERSONAL) else token_required()
         if not isinstance(found, ClientToken) or found.kind not in BACKEND:
@@ -78,7 +79,7 @@ class Authorization:
         return Caller(token=found)
 
     def check(self, route: Route, call: ApiCall) -> None:
-        """Raise Failure (403) when a route is not for this caller: the wrong kind of token, or a permission is missing."""
+        """Raise Failure (403) where a route rejects this caller: the wrong type of token, or a missing permission."""
         needed = (route.permission,) if isinstance(route.permission, str) else route.permission
         if route.auth is Auth.CLIENT and call.known_token is None:
             raise wrong_token()
@@ -86,24 +87,24 @@ class Authorization:
             return
         if call.known_actor is None:
             raise wrong_token()
-        if not any(needed) or may(call, needed, call.params.get("projectId")):
+        if not any(needed) or has_any_permission(call, needed, call.params.get("projectId")):
             return
-        if route.project_of is None or not may(call, needed, route.project_of(call)):
+        if route.project_of is None or not has_any_permission(call, needed, route.project_of(call)):
             raise forbidden(needed)
 
 
-def may(call: ApiCall, needed: Iterable[str], project: str | None) -> bool:
-    """Return whether the caller has one of some permissions in a project, and the environment that the path names."""
+def has_any_permission(call: ApiCall, needed: Iterable[str], project: str | None) -> bool:
+    """Return whether the caller has one of these permissions in a project and the environment of the path."""
     environment = call.params.get("environment")
     return any(call.actor.may(each, project=project, environment=environment) for each in needed)
 
 
-def area(path: str) -> str:
-    """Return which part of the API a path lies in: CLIENT_API, ADMIN_API, FRONTEND_API, API; empty for what needs no token."""
+def api_area(path: str) -> str:
+    """Return the part of the API of a path: CLIENT_API, ADMIN_API, FRONTEND_API or API; empty for paths without a token."""
     lower = f"{path.lower().rstrip('/')}/"
     return next((part for part in (CLIENT_API, ADMIN_API, FRONTEND_API, API) if lower.startswith(f"{part}/")), "")
 
 
-def secret_of(authorization: bytes | None) -> str:
-    """Return the secret in an Authorization header: `Bearer` may stand before it, in any letter case."""
+def read_secret(authorization: bytes | None) -> str:
+    """Return the secret in an Authorization header, without a `Bearer` prefix in any letter case."""
     return BEARER.sub("", (authorization or b"").decode("latin-1").strip())

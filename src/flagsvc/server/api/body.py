@@ -1,4 +1,4 @@
-"""From the bytes of a body to a JSON value, as the real server's parser reads it (import validation, 1.1).
+"""From the bytes of a body to a JSON value, as the real server's parser reads it (import validation 1.1).
 
 It stands before everything else, authentication included, and looks only at what calls itself `application/json`.
 """
@@ -6,20 +6,16 @@ It stands before everything else, authentication included, and looks only at wha
 from __future__ import annotations
 
 import re
-import zlib
 from typing import Any, NamedTuple
 
-from flagsvc.http.body import read_json, whole
+from flagsvc.http import json_text
 from flagsvc.http.call import Call as Head
-from flagsvc.http.media import Media
-from flagsvc.http.messages import Refused
-from flagsvc.server.api.errors import Failure, bare, too_deep, too_large
+from flagsvc.http.json_text import whole
+from flagsvc.http.media import CHARSETS, JSON, UTF8, WINDOWS, BodyTooLargeError, CodingError, unpack
+from flagsvc.server.api.errors import Failure, bare, too_large
 
-JSON = "application/json"
-CHARSETS = {"utf-8": "utf-8", "utf-16": "utf-16", "utf-16le": "utf-16-le", "utf-16be": "utf-16-be", "utf-7": "utf-7"}
+LABELS = CHARSETS | {"utf-7": "utf-7"}
 """Charset label → codec."""
-CODINGS = {"identity": 0, "gzip": 31, "deflate": 15}
-"""Content coding → zlib's window bits with the format's wrapper; 0 is no coding."""
 
 HALF = re.compile(rb"u[dD][89a-fA-F]")
 """What the escape of half a surrogate pair holds."""
@@ -73,61 +69,42 @@ def reading(head: Head, limit: int) -> BodyEncoding | None:
     if not is_json(head) or not has_body(head):
         return None
     label = CHARSET.search(content_type(head))
-    charset = label[1].lower() if label else "utf-8"
-    if charset not in CHARSETS:
+    charset = label[1].lower() if label else UTF8
+    if charset not in LABELS:
         raise bare(415, f'unsupported charset "{charset.upper()}"')
     coding = (head.content_encoding or b"").decode("latin-1").strip().lower() or "identity"
-    if coding not in CODINGS:
+    if coding not in WINDOWS:
         raise bare(415, f'unsupported content encoding "{coding}"')
     length = head.content_length or b""
     if coding == "identity" and (len(length) > 18 or (length.isdigit() and int(length) > limit)):
         raise too_large()
-    return BodyEncoding(CODINGS[coding], CHARSETS[charset], limit)
+    return BodyEncoding(WINDOWS[coding], LABELS[charset], limit)
 
 
 def parse(how: BodyEncoding, body: bytes) -> Parsed:
-    """Return the JSON value of a body, `{}` for an empty one. Raises Failure: 400 and 413."""
-    text = inflate(body, how.window, how.limit) if how.window else body
+    """Return the JSON value of a body, `{}` for an empty one. Raises Failure or Refused: 400 and 413."""
+    text = unpacked(body, how)
     if len(text) > how.limit:
         raise too_large()
-    try:
-        value = read_json(text, Media(0, how.codec), how.limit, as_sent=True)
-    except Refused as error:
-        raise bare(error.status, error.message) from None
-    except RecursionError:
-        raise too_deep() from None
-    unsure = how.codec != "utf-8"
+    if not text:
+        return Parsed({})
+    value = json_text.parse(text, how.codec, as_sent=True)
+    unsure = how.codec != UTF8
     return Parsed(value, unsure or b"u0000" in text, unsure or HALF.search(text) is not None)
 
 
-def inflate(body: bytes, window: int, limit: int) -> bytes:
+def unpacked(body: bytes, how: BodyEncoding) -> bytes:
     """Return a body without its content coding; gzip may have several members. Raises Failure: 400 where it is damaged, 413."""
-    parts: list[bytes] = []
-    room = limit
-    while True:
-        reader = zlib.decompressobj(window)
-        part = unpacked(reader, body, room + 1)
-        room -= len(part)
-        if room < 0:
-            raise too_large()
-        parts.append(part)
-        if not reader.eof:
-            raise bare(400, "unexpected end of file")
-        body = reader.unused_data
-        if not body or window != CODINGS["gzip"]:
-            return b"".join(parts)
-
-
-def unpacked(reader: Any, body: bytes, most: int) -> bytes:
-    """Return what a decompressor makes of a body, `most` bytes at the most. Raises Failure (400)."""
     try:
-        text: bytes = reader.decompress(body, most)
-    except zlib.error as error:
+        return unpack(body, how.window, how.limit, members=True)
+    except BodyTooLargeError:
+        raise too_large() from None
+    except CodingError as error:
         raise damaged(str(error)) from None
-    return text
 
 
 def damaged(reason: str) -> Failure:
     """Return the 400 for a body that is not of its content coding, with zlib's own word for it."""
-    word = reason.rpartition(": ")[2] if ": " in reason else "incorrect data"
-    return bare(400, word)
+    if not reason:
+        return bare(400, "unexpected end of file")
+    return bare(400, reason.rpartition(": ")[2] if ": " in reason else "incorrect data")

@@ -1,4 +1,4 @@
-"""What a handler of the flag server gets and gives."""
+"""The input and the output of the flag server's handlers."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 
 @dataclass
 class ProcessStatus:
-    """How far the process is: `draining` tells that it is about to end."""
+    """The state of the process; `draining` means that it will end soon."""
 
     draining: bool = False
 
 
 @dataclass(frozen=True)
 class ApiContext:
-    """What handlers may use. `url` is the address the server is reached at, without a slash at the end; `base` the path that
-    everything is below; `counts` counts answers, `reached` what was turned away at a limit, `life` is how far the process is.
+    """The services for handlers. `url` is the server's public address, without a slash at the end; `base` is its base path.
+
+    `counts` counts answers, and `reached` counts requests that were rejected at a limit.
     """
 
     store: Store
@@ -41,16 +42,16 @@ class ApiContext:
     base: str = ""
     counts: AnswerCounts = field(default_factory=AnswerCounts)
     reached: Reached = field(default_factory=Reached)
-    life: ProcessStatus = field(default_factory=ProcessStatus)
+    process: ProcessStatus = field(default_factory=ProcessStatus)
 
 
 @dataclass
 class ApiCall:
     """One request that passed the checks of its route.
 
-    `head` is what the head of the request says. `params` are the path's parameters, decoded; `query` the query string's, each in
-    the order sent; `body` the coerced JSON body as it may be stored, `sent` the same with texts as they were sent. `actor` is who
-    asks on the admin API, `token` what asks on the client API.
+    `head` is the parsed head. `params` are the decoded parameters of the path, `query` those of the query string, in the order
+    sent. `body` is the coerced JSON body as it can be stored, `sent` the same with its original texts. `actor` is the caller of the
+    admin API, `token` that of the client API.
     """
 
     head: Head
@@ -64,29 +65,29 @@ class ApiCall:
 
     @property
     def request(self) -> Request:
-        """The request itself: its method, path and place."""
+        """The request itself."""
         return self.head.request
 
     @property
     def store(self) -> Store:
-        """The database of flags."""
+        """The database."""
         return self.server.store
 
     @property
     def actor(self) -> Actor:
-        """Who asks; there on every route of the admin API."""
+        """The caller; set on every route of the admin API."""
         if self.known_actor is None:
             raise LookupError("a route without Auth.ADMIN has no actor")
         return self.known_actor
 
     @property
     def token(self) -> ClientToken:
-        """The backend token that asks; there on every route of the client API."""
+        """The caller's backend token; set on every route of the client API."""
         if self.known_token is None:
             raise LookupError("a route without Auth.CLIENT has no token")
         return self.known_token
 
-    def first(self, name: str) -> str | None:
+    def first_value(self, name: str) -> str | None:
         """Return the first value of a parameter of the query string; None without one."""
         values = self.query.get(name)
         return values[0] if values else None
@@ -94,13 +95,13 @@ class ApiCall:
 
 @dataclass(frozen=True)
 class ApiAnswer:
-    """What a handler answers: `body` is a JSON value, bytes that already are JSON, or None for no body at all.
+    """A handler's answer: `body` is a JSON value, bytes of JSON, or None for no body.
 
-    `packed` is the gzip form of a body of bytes, where it is there already; `tag` its entity tag, where the handler knows it.
+    `gzipped` is the gzip form of a body of bytes, and `tag` its entity tag, if the handler has them.
     """
 
     body: Any = None
     status: int = 200
     headers: tuple[tuple[bytes, bytes], ...] = ()
-    packed: bytes | None = None
+    gzipped: bytes | None = None
     tag: bytes | None = None

@@ -1,4 +1,4 @@
-"""The errors of the flag server in the forms of the wire (import validation, 1 and 5).
+"""The errors of the flag server in the forms of the wire (import validation 1; 5).
 
 Three forms: what stands before a route answers with an id, a name, a message and details; what an operation refuses with the same
 without the id; the body parser, a token of the wrong type and maintenance with a message alone.
@@ -14,7 +14,7 @@ from uuid import uuid4
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, TimeoutError
 
 from flagsvc.core.errors import DatabaseError
-from flagsvc.http.messages import Headers
+from flagsvc.http.messages import Headers, Refused
 from flagsvc.server.store.checks import INVALID
 from flagsvc.server.store.refusals import Refusal
 
@@ -37,19 +37,23 @@ DOCUMENTATION = "/docs/openapi"
 ADMIN_TOKENS = "Send the token of a user, or an admin token"
 
 
-class Failure(Exception):  # noqa: N818  (what was asked is at fault, not the program)
+class Failure(Refused):
     """The answer is an error: a status, the JSON value of its body, and headers of its own."""
 
     def __init__(self, status: int, body: dict[str, Any], headers: Headers | None = None) -> None:
-        self.status = status
+        super().__init__(status, str(body["message"]), [])
         self.body = body
         self.headers = [] if headers is None else headers
-        super().__init__(str(body["message"]))
 
 
 def bare(status: int, message: str, headers: Headers | None = None) -> Failure:
     """Return an error that is a message and nothing else: of the body parser, of a wrong token, of maintenance."""
     return Failure(status, {"message": message}, headers)
+
+
+def in_form(refused: Refused) -> Failure:
+    """Return an error in the form of the wire; one that both programs know is a message and nothing else."""
+    return refused if isinstance(refused, Failure) else bare(refused.status, refused.message)
 
 
 def named(
@@ -71,7 +75,7 @@ def invalid(details: Sequence[Any]) -> Failure:
 
 
 def no_token(base: str) -> Failure:
-    """Return the 401 for no token on the admin API (import validation, 1.2); its `path` is the documentation's."""
+    """Return the 401 for no token on the admin API (import validation 1.2); its `path` is the documentation's."""
     failure = named(
         401, "AuthenticationRequired", f"This request has no token. {ADMIN_TOKENS}, in the Authorization header."
     )

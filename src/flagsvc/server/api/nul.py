@@ -1,4 +1,4 @@
-"""No NUL in what is stored: PostgreSQL's texts cannot hold one (ours: the real server answers 500)."""
+"""Rejects NUL characters, which PostgreSQL cannot store in texts (ours: the real server answers 500)."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ NUL = "\0"
 
 
 def refuse_nul(call: ApiCall, *, also_in_body: bool) -> None:
-    """Raise Failure (400) when a parameter or, if it is to be searched, the body holds a NUL; names the first place."""
+    """Raise Failure (400), with the first place, if a parameter contains a NUL; with `also_in_body`, check the body too."""
     for name, value in call.params.items():
         if NUL in value:
-            raise invalid([detail(f"/params/{name}")])
+            raise invalid([make_nul_detail(f"/params/{name}")])
     for name, values in call.query.items():
         if any(NUL in value for value in (name, *values)):
-            raise invalid([detail(f"/query/{name.replace(NUL, '')}")])
-    for place in places("/body", call.body) if also_in_body else ():
-        raise invalid([detail(place)])
+            raise invalid([make_nul_detail(f"/query/{name.replace(NUL, '')}")])
+    for place in find_nul_pointers("/body", call.body) if also_in_body else ():
+        raise invalid([make_nul_detail(place)])
 
 
-def places(place: str, value: Any) -> Iterator[str]:
-    """Give the JSON pointer of every text with a NUL below `place`."""
+def find_nul_pointers(place: str, value: Any) -> Iterator[str]:
+    """Yield the JSON Pointer of every text with a NUL at or below `place`."""
     if isinstance(value, str):
         if NUL in value:
             yield place
@@ -33,12 +33,12 @@ def places(place: str, value: Any) -> Iterator[str]:
         for key, each in value.items():
             if NUL in key:
                 yield place
-            yield from places(below(place, key), each)
+            yield from find_nul_pointers(below(place, key), each)
     elif isinstance(value, list):
         for index, each in enumerate(value):
-            yield from places(f"{place}/{index}", each)
+            yield from find_nul_pointers(f"{place}/{index}", each)
 
 
-def detail(place: str) -> dict[str, str]:
-    """Return what is wrong, as the details of a 400 have it."""
+def make_nul_detail(place: str) -> dict[str, str]:
+    """Return the detail of the 400 for a place."""
     return {"message": f"The `{place}` property must not contain a NUL character.", "path": place}

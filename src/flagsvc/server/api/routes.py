@@ -6,6 +6,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from flagsvc.server.api import admin, client, operations
+from flagsvc.server.api.docs import docs_routes
 from flagsvc.server.api.route import Route
 
 
@@ -17,4 +18,5 @@ def _nouns() -> tuple[Route, ...]:
     return tuple(found)
 
 
-ROUTES: tuple[Route, ...] = (*_nouns(), *operations.ROUTES)
+_ROWS = (*_nouns(), *operations.ROUTES)
+ROUTES: tuple[Route, ...] = (*_ROWS, *docs_routes(_ROWS))

@@ -1,4 +1,4 @@
-"""From a path to the rows of its route: a tree of path segments (import validation, 1).
+"""From a path to the rows of its route: a tree of path segments (import validation 1).
 
 Letter case, a slash at the end and repeated slashes do not count; a parameter's value keeps its letter case and is decoded.
 """

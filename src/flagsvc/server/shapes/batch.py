@@ -1,4 +1,4 @@
-"""The bodies of batch validation, import and export (import validation, 2, 4 and 7, version 8.2.0).
+"""The bodies of batch validation, import and export (import validation 2; 4; 7).
 
 Version 7.5.1 differs in these places, which tests/support/shape_differences.py names: an operator list without SEMVER_GTE and
 SEMVER_LTE, no least length of a constraint's `value`, no `safeguards` of a feature environment, and a few properties that

@@ -1,4 +1,4 @@
-"""The shapes of a feature and of what it is in an environment, as a batch carries them (import validation, 2, version 8.2.0)."""
+"""The shapes of a feature and of what it is in an environment, as a batch carries them (import validation 2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shapes of release plans and safeguards, which only a commercial server makes and a batch may carry (import validation, 2)."""
+"""The shapes of release plans and safeguards, which only a commercial server makes and a batch may carry (import validation 2)."""
 
 from __future__ import annotations
 

@@ -1,18 +1,16 @@
-"""The shapes of strategies, constraints and variants as a batch carries them (import validation, 2, version 8.2.0)."""
+"""The shapes of strategies, constraints and variants as a batch carries them (import validation 2)."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from flagsvc.engine.operators import OPERATORS
 from flagsvc.http.shapes.containers import Array, Map, Object
 from flagsvc.http.shapes.scalars import Boolean, Enum, Integer, Number, String
 from flagsvc.http.shapes.shape import Named, Nullable
 
-OPERATORS: Final = (
-    *("NOT_IN", "IN", "STR_ENDS_WITH", "STR_STARTS_WITH", "STR_CONTAINS"),
-    *("NUM_EQ", "NUM_GT", "NUM_GTE", "NUM_LT", "NUM_LTE", "DATE_AFTER", "DATE_BEFORE"),
-    *("SEMVER_EQ", "SEMVER_GT", "SEMVER_LT", "SEMVER_GTE", "SEMVER_LTE", "REGEX"),
-)
+UNTOLD: Final = tuple(name for name, operator in OPERATORS.items() if operator.ours)
+"""The operators that no message names."""
 PAYLOAD_TYPES: Final = ("json", "csv", "string", "number")
 
 CONSTRAINT: Final = Named(
@@ -20,7 +18,7 @@ CONSTRAINT: Final = Named(
     Object(
         {
             "contextName": String(description="Context field that is compared.", example="appName"),
-            "operator": Enum(*OPERATORS, description="How it is compared.", example="IN"),
+            "operator": Enum(*OPERATORS, untold=UNTOLD, description="How it is compared.", example="IN"),
             "caseInsensitive": Boolean(description="Whether letter case is ignored where text is compared."),
             "inverted": Boolean(description="Whether the outcome is turned round."),
             "values": Array(String(), description="Values of an operator that takes several.", example=["web", "app"]),

@@ -1,4 +1,4 @@
-"""Flags at rest, for the flag server: plain functions over one transaction of a database. No HTTP.
+"""The database of the flag server: plain functions that run in one transaction. No HTTP.
 
-This room refuses to know requests and routes. What a function gives is what the wire shows; what goes wrong is a `Refusal`.
+This package knows no requests and no routes. Functions return what the API answers, and raise `Refusal` for an error of the caller.
 """

@@ -1,4 +1,4 @@
-"""Who acts on the admin API, and which tokens clients have: what each may do and see (import validation, 1, step 3)."""
+"""The callers of the admin API and the tokens of clients: what each may do and see (import validation 1, step 3)."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from flagsvc.server.store.roles import DEFAULT_PROJECT, PROJECT_ROLES, ROOT_ROLES, Grant, grants
+from flagsvc.server.store.roles import DEFAULT_PROJECT, PROJECT_ROLES, ROOT_ROLES, Grant, list_grants
 
 ALL = "*"
 ADMIN_TOKEN_ID = -42
-"""The number that the real server's events give whoever acts with an admin token."""
+"""The user id that the real server's events give to an admin token."""
 
 Kind: TypeAlias = Literal["user", "token"]
 
 
 @dataclass(frozen=True)
 class Actor:
-    """Somebody who may act on the admin API: a user, or an admin token. `project_roles` is project → names of roles."""
+    """A caller of the admin API: a user, or an admin token. `project_roles` maps a project to names of roles."""
 
     id: int
     name: str
@@ -31,20 +31,20 @@ class Actor:
 
     @property
     def is_user(self) -> bool:
-        """Whether this is a user: an admin token may not import (import validation, 6)."""
+        """Whether this is a user: an admin token may not import (import validation 6)."""
         return self.kind == "user"
 
     @cached_property
     def grants(self) -> frozenset[Grant]:
-        """Every permission that the actor has, by root role and roles in projects."""
-        found = set(grants(ROOT_ROLES[self.root_role], DEFAULT_PROJECT, self.environments))
+        """Every permission that the actor has through the root role and the roles in projects."""
+        found = set(list_grants(ROOT_ROLES[self.root_role], DEFAULT_PROJECT, self.environments))
         for project, names in self.project_roles.items():
             for name in names:
-                found.update(grants(PROJECT_ROLES[name], project, self.environments))
+                found.update(list_grants(PROJECT_ROLES[name], project, self.environments))
         return frozenset(found)
 
     def may(self, permission: str, project: str | None = None, environment: str | None = None) -> bool:
-        """Return whether the actor has a permission, in a project and an environment where it belongs to one."""
+        """Return whether the actor has a permission; `project` and `environment` say where it is needed."""
         if self.root_role == "admin":
             return True
         places = ((None, None), (project, None), (project, environment))
@@ -53,7 +53,7 @@ class Actor:
 
 @dataclass(frozen=True)
 class ClientToken:
-    """A token of clients: `kind` is backend or frontend; `projects` are ids, or `*` alone for all."""
+    """A token of clients: `kind` is backend or frontend; `projects` are ids, or only `*` for all."""
 
     kind: str
     environment: str

@@ -1,7 +1,7 @@
-"""What the features of one environment are to a server-side SDK or a proxy, read from the database and encoded once each.
+"""Reads the features of one environment from the database, in the form for server-side SDKs and proxies.
 
-Every feature is encoded when it is read; a document is these pieces joined. Archived features and disabled strategies are left out,
-parameters are text, and a strategy names its segments by id, or holds their constraints itself for the SDKs that know none.
+Each feature is encoded once, when it is read; a document joins these pieces. Archived features and disabled strategies are left
+out. Parameters are text. A strategy names its segments by id; for SDKs without segments it contains their constraints.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ encode = msgspec.json.encode
 
 @dataclass(frozen=True, slots=True)
 class FeatureEntry:
-    """One feature in one environment: what filters look at, and its bytes; `inline` has its segments' constraints in itself."""
+    """One feature in one environment: the values for filters, and its bytes. `inline` contains the constraints of its segments."""
 
     name: str
     project: str
@@ -43,8 +43,8 @@ class FeatureEntry:
 
 
 @dataclass(frozen=True)
-class Environment:
-    """The features of an environment by name, in the order of their creation, and the segments in use; as of a revision."""
+class EnvironmentFeatures:
+    """The features of an environment by name, in order of creation, and the segments in use, at one revision."""
 
     revision: int
     entries: dict[str, FeatureEntry]
@@ -53,7 +53,7 @@ class Environment:
 
 @dataclass(frozen=True)
 class FeatureParts:
-    """What features are put together from, by feature name; `uses` by strategy id, `constraints` by segment id."""
+    """The parts of features, by feature name; `uses` by strategy id, `constraints` by segment id."""
 
     strategies: Grouped
     uses: Grouped
@@ -62,41 +62,43 @@ class FeatureParts:
     constraints: dict[int, list[Any]]
 
 
-def read_environment(tx: Tx, name: str) -> Environment:
-    """Return an environment as one transaction sees it; of a name that is none, every feature switched off."""
+def read_environment_features(tx: Tx, name: str) -> EnvironmentFeatures:
+    """Return the features of an environment as the transaction sees them; of an unknown environment, all are switched off."""
     used = read_segments(tx)
     parts = FeatureParts(
-        strategies=grouped(tx, strategies_of(name)),
-        uses=grouped(tx, uses_in(name)),
-        dependencies=grouped(tx, parents()),
-        tags=grouped(tx, select(feature_tags.c.feature, feature_tags.c.type, feature_tags.c.value)),
+        strategies=group_rows(tx, strategies_query(name)),
+        uses=group_rows(tx, segment_uses_query(name)),
+        dependencies=group_rows(tx, dependencies_query()),
+        tags=group_rows(tx, select(feature_tags.c.feature, feature_tags.c.type, feature_tags.c.value)),
         constraints={each["id"]: each["constraints"] for each in used},
     )
-    entries = [entry(row, parts) for row in tx.db.execute(features_in(name)).all()]
-    return Environment(read_revision(tx.db), {each.name: each for each in entries}, encode(used))
+    entries = [build_entry(row, parts) for row in tx.db.execute(features_query(name)).all()]
+    return EnvironmentFeatures(read_revision(tx.db), {each.name: each for each in entries}, encode(used))
 
 
-def raw(column: ColumnElement[Any]) -> ColumnElement[str]:
-    """Return a column of JSON as its text: reading it here is several times faster than by the driver."""
+def as_json_text(column: ColumnElement[Any]) -> ColumnElement[str]:
+    """Return a JSON column as text: decoding it here is several times faster than in the driver."""
     return cast(column, Text)
 
 
-def grouped(tx: Tx, rows: Select[Any]) -> Grouped:
-    """Return rows by their first column."""
+def group_rows(tx: Tx, rows: Select[Any]) -> Grouped:
+    """Return rows grouped by their first column."""
     found: Grouped = defaultdict(list)
     for row in tx.db.execute(rows).all():
         found[row[0]].append(row)
     return found
 
 
-def features_in(name: str) -> Select[Any]:
+def features_query(name: str) -> Select[Any]:
     """Return the query for the features of an environment."""
     state = feature_environments
     joined = features.outerjoin(state, and_(state.c.feature == features.c.name, state.c.environment == name))
     columns = features.c[("name", "type", "project", "stale", "description", "impression_data")]
     return (
         select(
-            *columns, func.coalesce(state.c.enabled, false()).label("enabled"), raw(state.c.variants).label("variants")
+            *columns,
+            func.coalesce(state.c.enabled, false()).label("enabled"),
+            as_json_text(state.c.variants).label("variants"),
         )
         .select_from(joined)
         .where(features.c.archived_at.is_(None))
@@ -104,17 +106,17 @@ def features_in(name: str) -> Select[Any]:
     )
 
 
-def strategies_of(name: str) -> Select[Any]:
-    """Return the query for the strategies of an environment that take part, each feature's in their order."""
-    held = [raw(strategies.c[each]).label(each) for each in ("constraints", "parameters", "variants")]
+def strategies_query(name: str) -> Select[Any]:
+    """Return the query for the enabled strategies of an environment, in their order."""
+    columns = [as_json_text(strategies.c[each]).label(each) for each in ("constraints", "parameters", "variants")]
     return (
-        select(strategies.c.feature, strategies.c.id, strategies.c.name, *held)
+        select(strategies.c.feature, strategies.c.id, strategies.c.name, *columns)
         .where(strategies.c.environment == name, strategies.c.disabled.is_(False))
         .order_by(strategies.c.sort_order, strategies.c.position)
     )
 
 
-def uses_in(name: str) -> Select[Any]:
+def segment_uses_query(name: str) -> Select[Any]:
     """Return the query for the segments that the strategies of an environment use, in their order."""
     joined = strategy_segments.join(strategies, strategies.c.id == strategy_segments.c.strategy_id)
     return (
@@ -125,84 +127,84 @@ def uses_in(name: str) -> Select[Any]:
     )
 
 
-def parents() -> Select[Any]:
-    """Return the query for what features depend on."""
+def dependencies_query() -> Select[Any]:
+    """Return the query for the dependencies of features."""
     columns = dependencies.c[("child", "parent", "enabled")]
-    return select(*columns, raw(dependencies.c.variants).label("variants"))
+    return select(*columns, as_json_text(dependencies.c.variants).label("variants"))
 
 
 def read_segments(tx: Tx) -> list[dict[str, Any]]:
-    """Return the segments that any strategy uses, in whatever environment."""
+    """Return the segments that strategies of any environment use."""
     used = select(strategy_segments.c.segment_id).distinct()
-    rows = select(segments.c.id, segments.c.name, raw(segments.c.constraints)).where(segments.c.id.in_(used))
+    rows = select(segments.c.id, segments.c.name, as_json_text(segments.c.constraints)).where(segments.c.id.in_(used))
     found = tx.db.execute(rows.order_by(segments.c.name))
     return [{"id": number, "name": name, "constraints": read_json(text)} for number, name, text in found]
 
 
-def entry(row: Row[Any], parts: FeatureParts) -> FeatureEntry:
-    """Return a feature, encoded."""
+def build_entry(row: Row[Any], parts: FeatureParts) -> FeatureEntry:
+    """Return an encoded feature."""
     found = parts.strategies.get(row.name, ())
-    named = [strategy(each, parts) for each in found]
-    body = encode(feature(row, parts, named))
+    named = [build_strategy(each, parts) for each in found]
+    body = encode(build_feature(row, parts, named))
     inline = body
     if any("segments" in each for each in named):
-        inline = encode(feature(row, parts, [with_constraints(each, parts) for each in named]))
+        inline = encode(build_feature(row, parts, [inline_segments(each, parts) for each in named]))
     tags = frozenset((kind, value) for _, kind, value in parts.tags.get(row.name, ()))
     return FeatureEntry(row.name, row.project, tags, body, inline)
 
 
-def feature(row: Row[Any], parts: FeatureParts, held: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return a feature as the wire shows it."""
-    shown = {
+def build_feature(row: Row[Any], parts: FeatureParts, strategies_json: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a feature as the API answers it."""
+    feature = {
         "name": row.name,
         "type": row.type,
         "enabled": bool(row.enabled),
         "project": row.project,
         "stale": row.stale,
-        "strategies": held,
+        "strategies": strategies_json,
         "variants": read_json(row.variants) if row.variants else [],
         "description": row.description,
         "impressionData": row.impression_data,
     }
     parents = parts.dependencies.get(row.name)
-    return shown | {"dependencies": [dependency(each) for each in parents]} if parents else shown
+    return feature | {"dependencies": [build_dependency(each) for each in parents]} if parents else feature
 
 
-def dependency(row: Row[Any]) -> dict[str, Any]:
-    """Return what a feature depends on; variants count only where the parent must be enabled."""
-    shown = {"feature": row.parent, "enabled": row.enabled}
-    return shown | {"variants": read_json(row.variants)} if row.enabled else shown
+def build_dependency(row: Row[Any]) -> dict[str, Any]:
+    """Return a dependency; it has variants only where the parent must be enabled."""
+    dependency = {"feature": row.parent, "enabled": row.enabled}
+    return dependency | {"variants": read_json(row.variants)} if row.enabled else dependency
 
 
-def strategy(row: Row[Any], parts: FeatureParts) -> dict[str, Any]:
-    """Return a strategy as the wire shows it: no id, no title."""
-    shown = {
+def build_strategy(row: Row[Any], parts: FeatureParts) -> dict[str, Any]:
+    """Return a strategy as the API answers it, without id and title."""
+    strategy = {
         "name": row.name,
         "constraints": read_json(row.constraints),
-        "parameters": texts(read_json(row.parameters)),
+        "parameters": parameters_as_text(read_json(row.parameters)),
         "variants": read_json(row.variants),
     }
     used = [number for _, number in parts.uses.get(row.id, ())]
-    return shown | {"segments": used} if used else shown
+    return strategy | {"segments": used} if used else strategy
 
 
-def texts(parameters: dict[str, Any]) -> dict[str, str]:
-    """Return the parameters of a strategy with every value as text; null is no text at all."""
-    return {name: each if isinstance(each, str) else as_text(each) for name, each in parameters.items()}
+def parameters_as_text(parameters: dict[str, Any]) -> dict[str, str]:
+    """Return the parameters of a strategy with every value as text; null becomes empty."""
+    return {name: each if isinstance(each, str) else format_parameter(each) for name, each in parameters.items()}
 
 
-def as_text(value: Any) -> str:
-    """Return a JSON value as a parameter's text."""
+def format_parameter(value: Any) -> str:
+    """Return a JSON value as the text of a parameter."""
     return "" if value is None else encode(value).decode()
 
 
-def with_constraints(shown: dict[str, Any], parts: FeatureParts) -> dict[str, Any]:
-    """Return a strategy that holds the constraints of its segments itself."""
-    held = [each for number in shown.get("segments", ()) for each in parts.constraints[number]]
-    rest = {name: value for name, value in shown.items() if name != "segments"}
-    return rest | {"constraints": [*shown["constraints"], *held]}
+def inline_segments(strategy: dict[str, Any], parts: FeatureParts) -> dict[str, Any]:
+    """Return a strategy that contains the constraints of its segments."""
+    inlined = [each for number in strategy.get("segments", ()) for each in parts.constraints[number]]
+    rest = {name: value for name, value in strategy.items() if name != "segments"}
+    return rest | {"constraints": [*strategy["constraints"], *inlined]}
 
 
-def joined(pieces: Iterable[bytes]) -> bytes:
-    """Return encoded values as the inside of a JSON list."""
+def join_items(pieces: Iterable[bytes]) -> bytes:
+    """Return encoded values joined by commas, as the items of a JSON list."""
     return b",".join(pieces)

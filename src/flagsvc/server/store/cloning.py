@@ -1,4 +1,4 @@
-"""A copy of a feature under another name (the real server's …/clone)."""
+"""Copies a feature under another name (the real server's …/clone)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from flagsvc.server.store.store import Tx
 
 
 def clone(tx: Tx, project: str, name: str, new_name: str, *, replace_group: bool = True) -> Json:
-    """Create a copy of an active feature in a project and return it; the groupId of its strategies becomes its name.
+    """Create a copy of an active feature in a project and return it.
 
-    Raises Refusal (400, 403, 404, 409).
+    With `replace_group`, the groupId of the copied strategies becomes the new name.
+
+        Raises Refusal (400, 403, 404, 409).
     """
     check_name(new_name)
     features.check_unused(tx, new_name)
@@ -36,14 +38,14 @@ def clone(tx: Tx, project: str, name: str, new_name: str, *, replace_group: bool
         if state.variants:
             save_variants(tx, place, state.variants)
         for strategy in strategies.list_all(tx, name, state.environment):
-            strategies.create(tx, place, copied(strategy, new_name, replace_group=replace_group))
+            strategies.create(tx, place, copy_strategy(strategy, new_name, replace_group=replace_group))
     for parent in dependencies.parents_of(tx, name):
         dependencies.add(tx, project, new_name, parent)
     return created
 
 
-def copied(strategy: Mapping[str, Any], feature: str, *, replace_group: bool) -> Json:
-    """Return what a strategy's copy in another feature is."""
+def copy_strategy(strategy: Mapping[str, Any], feature: str, *, replace_group: bool) -> Json:
+    """Return a copy of a strategy for another feature."""
     parameters = dict(strategy["parameters"])
     if replace_group and "groupId" in parameters:
         parameters["groupId"] = feature

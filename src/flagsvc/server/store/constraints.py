@@ -1,4 +1,4 @@
-"""What must hold of constraints beyond their shape: values that fit the operator, and legal ones (import validation, 6.3, 7)."""
+"""Checks of constraints that go beyond their shape: values fit the operator and are legal (import validation 6.3, step 7)."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from typing import Any
 
 import re2
 
-from flagsvc.engine.values import jsdate, jsnumber, semver
+from flagsvc.engine.operators import DATE, LISTS, NETWORKS, NUMBER, OPERATORS, PATTERN, TEXTS, VERSION
+from flagsvc.engine.values import cidr, jsdate, jsnumber, semver
 from flagsvc.engine.values.regex import encode, is_costly, is_portable
 from flagsvc.http.shapes.text import as_string
-from flagsvc.server.store.checks import Json, invalid, told
+from flagsvc.server.store.checks import Json, invalid, make_detail
 from flagsvc.server.store.refusals import Refusal, bad_data
 
-LONGEST_VALUE = 100
-MOST_CONSTRAINTS = 30
-MOST_VALUES = 250
-SAFE = 2**53 - 1
+MAX_VALUE_LENGTH = 100
+MAX_CONSTRAINTS = 30
+MAX_VALUES = 250
+MAX_SAFE_INTEGER = 2**53 - 1
 DECIMAL = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*\Z", re.ASCII | re.IGNORECASE)
 MILLISECONDS = re.compile(r"[+-]?\d+(\.\d+)?\Z", re.ASCII)
 NOT_A_REGEX = "the provided value is not a valid regex string."
-LIMIT = "Failed to create {}. You can't create more than the established limit of {}."
-RE2_TEXTS = {
+LIMIT_MESSAGE = "Failed to create {}. You can't create more than the established limit of {}."
+RE2_MESSAGES = {
     "no argument for repetition operator": "missing argument to repetition operator",
     "invalid perl operator": "invalid or unsupported Perl syntax",
     "invalid repetition size": "invalid repeat count",
@@ -32,15 +33,15 @@ RE2_TEXTS = {
     "missing ]": "missing closing ]",
     "invalid named capture group": "invalid named capture",
 }
-"""What the library says of a pattern → what the real server says."""
-TOO_LARGE = "pattern too large - compile failed"
-NOT_PORTABLE = "invalid escape sequence: `\\C`, or a group name that is given twice or not of ASCII"
+"""The RE2 library's message about a pattern → the real server's message."""
+TOO_LARGE_MESSAGE = "pattern too large - compile failed"
+NOT_PORTABLE_MESSAGE = "invalid escape sequence: `\\C`, or a group name that is given twice or not of ASCII"
 
 
 def check_constraints(constraints: Sequence[Json], legal: Mapping[str, Sequence[str]]) -> list[Json]:
-    """Return constraints, each with a list of values; raise Refusal (400) for the first that cannot be.
+    """Return constraints, each with a list of values; raise Refusal (400) for the first invalid one.
 
-    `legal` is context field → the values it may have, none for any.
+    `legal` maps a context field to its legal values; without any, every value is legal.
     """
     checked = check_values(constraints)
     check_legal_values(checked, legal)
@@ -48,7 +49,7 @@ def check_constraints(constraints: Sequence[Json], legal: Mapping[str, Sequence[
 
 
 def check_constraint(constraint: Json, legal: Mapping[str, Sequence[str]]) -> Json:
-    """Return one constraint with a list of values, or raise Refusal (400), as `check_constraints`."""
+    """Return one constraint with a list of values, or raise Refusal (400), like `check_constraints`."""
     return check_constraints([constraint], legal)[0]
 
 
@@ -57,79 +58,87 @@ def check_values(constraints: Sequence[Json]) -> list[Json]:
     checked = [each | {"values": each.get("values", [])} for each in constraints]
     for each in checked:
         _check_texts(each)
-    for each in _as_looked_at(checked):
+    for each in _in_check_order(checked):
         CHECKS[family(each)](each)
     return checked
 
 
 def check_legal_values(constraints: Sequence[Json], legal: Mapping[str, Sequence[str]]) -> None:
-    """Raise Refusal (400) for the first constraint with a value that its context field may not have."""
-    for each in _as_looked_at(constraints):
+    """Raise Refusal (400) for the first constraint with a value that is not legal in its context field."""
+    for each in _in_check_order(constraints):
         allowed = legal.get(each["contextName"])
         if allowed:
-            _check_legal(each, allowed, of_one=family(each) in OF_ONE_VALUE)
+            _check_legal(each, allowed, single_value=family(each) not in LISTS)
 
 
 def family(constraint: Json) -> str:
-    """Return the first word of a constraint's operator: all of one family take the same values."""
-    return str(constraint["operator"]).partition("_")[0]
+    """Return what values the operator of a constraint takes: the family of the operator."""
+    return OPERATORS[constraint["operator"]].takes
 
 
-def _as_looked_at(constraints: Sequence[Json]) -> list[Json]:
-    """Return constraints in the order in which the real server gets to them."""
-    return sorted(constraints, key=lambda each: family(each) not in AT_ONCE)
+def _in_check_order(constraints: Sequence[Json]) -> list[Json]:
+    """Return constraints in the order in which the real server checks them."""
+    return sorted(constraints, key=lambda each: family(each) not in CHECKED_FIRST)
 
 
 def check_limits(constraints: Sequence[Json], before: Sequence[Json] = ()) -> None:
-    """Raise Refusal (400) for too many constraints or values; what was there before in that number may stay."""
-    if len(constraints) > max(MOST_CONSTRAINTS, len(before)):
-        raise exceeds("constraints", MOST_CONSTRAINTS)
+    """Raise Refusal (400) for too many constraints or values. As many as `before` had are accepted."""
+    if len(constraints) > max(MAX_CONSTRAINTS, len(before)):
+        raise limit_exceeded("constraints", MAX_CONSTRAINTS)
     counts = [len(each.get("values") or []) for each in before]
     for index, each in enumerate(constraints):
         count = len(each.get("values") or [])
         kept = len(before) == len(constraints) and count <= counts[index]
-        if count > MOST_VALUES and not kept:
-            raise exceeds(f"constraint values for {each['contextName']}", MOST_VALUES)
+        if count > MAX_VALUES and not kept:
+            raise limit_exceeded(f"constraint values for {each['contextName']}", MAX_VALUES)
 
 
-def exceeds(what: str, limit: int) -> Refusal:
-    """Return the 400 for more of something than there may be."""
-    return Refusal("ExceedsLimitError", LIMIT.format(what, limit), status=400)
+def limit_exceeded(what: str, limit: int) -> Refusal:
+    """Return the 400 for an exceeded limit; `what` names the things in the plural."""
+    return Refusal("ExceedsLimitError", LIMIT_MESSAGE.format(what, limit), status=400)
 
 
 def _check_texts(constraint: Json) -> None:
     if not constraint["contextName"]:
-        raise invalid(told('"contextName" is not allowed to be empty'))
+        raise invalid(make_detail('"contextName" is not allowed to be empty'))
     for index, value in enumerate(constraint["values"]):
         if not value:
-            raise invalid(told(f'"values[{index}]" is not allowed to be empty'))
-        if len(value) > LONGEST_VALUE:
-            problem = f'"values[{index}]" length must be less than or equal to {LONGEST_VALUE} characters long'
-            raise invalid(told(problem, value))
+            raise invalid(make_detail(f'"values[{index}]" is not allowed to be empty'))
+        if len(value) > MAX_VALUE_LENGTH:
+            problem = f'"values[{index}]" length must be less than or equal to {MAX_VALUE_LENGTH} characters long'
+            raise invalid(make_detail(problem, value))
 
 
 def _check_values(constraint: Json) -> None:
     if not constraint["values"]:
-        raise invalid(told('"value" must contain at least 1 items', []))
+        raise invalid(make_detail('"value" must contain at least 1 items', []))
+
+
+def _check_networks(constraint: Json) -> None:
+    """Raise Refusal for a list without values, or with one that is neither an address nor a range of them."""
+    _check_values(constraint)
+    for index, value in enumerate(constraint["values"]):
+        if not cidr.is_range(value):
+            raise invalid(make_detail(f'"values[{index}]" must be an IP address or a CIDR range', value))
 
 
 def _check_number(constraint: Json) -> None:
-    """Raise Refusal for a value that is no number, or one that a double does not hold exactly."""
+    """Raise Refusal for a value that is not a number, or not exact as a double."""
     text = constraint.get("value")
     if text is None:
         return
     if not DECIMAL.match(text):
-        raise invalid(told('"value" must be a number', text))
+        raise invalid(make_detail('"value" must be a number', text))
     number = jsnumber.parse(text.strip())
     if not is_exact(text.strip(), number):
-        raise invalid(told('"value" must be a safe number', text))
-    if abs(number) > SAFE:
-        raise invalid(told('"value" must be a safe number', number))
+        raise invalid(make_detail('"value" must be a safe number', text))
+    if abs(number) > MAX_SAFE_INTEGER:
+        raise invalid(make_detail('"value" must be a safe number', number))
 
 
 def is_exact(text: str, number: float) -> bool:
-    """Return whether a decimal number is what the shortest text of its double says."""
-    if abs(number) == float("inf") or number == 0:  # so that no exponent below is out of all bounds
+    """Return whether a decimal number equals the shortest text of its double."""
+    if abs(number) == float("inf") or number == 0:  # keeps exponents below within bounds
         return number == 0 and not re.search("[1-9]", text.lower().partition("e")[0])
     return Decimal(text) == Decimal(repr(number))
 
@@ -140,7 +149,7 @@ def _check_date(constraint: Json) -> None:
         return
     number = MILLISECONDS.match(text)
     if (jsdate.from_number(float(text)) if number else jsdate.parse(text)) is None:
-        raise invalid(told('"value" must be a valid date', text))
+        raise invalid(make_detail('"value" must be a valid date', text))
 
 
 def _check_version(constraint: Json) -> None:
@@ -163,48 +172,46 @@ def _check_regex(constraint: Json) -> None:
 
 
 def regex_problem(pattern: str) -> str | None:
-    """Return what is wrong with a pattern; None for a good one."""
+    """Return what is wrong with a pattern; None for a valid one."""
     content = encode(pattern)
     if is_costly(pattern, len(content)):
-        return TOO_LARGE
+        return TOO_LARGE_MESSAGE
     options = re2.Options()
     options.log_errors = False
     options.never_capture = True
     try:
         re2.compile(content, options)
     except re2.error as error:
-        return as_told(error)
-    return None if is_portable(pattern) else NOT_PORTABLE
+        return translate_re2_error(error)
+    return None if is_portable(pattern) else NOT_PORTABLE_MESSAGE
 
 
-def as_told(error: Any) -> str:
-    """Return the library's text of an error as the real server would put it."""
+def translate_re2_error(error: Any) -> str:
+    """Return the message of an RE2 error in the words of the real server."""
     text = error.args[0].decode("utf-8", "replace") if isinstance(error.args[0], bytes) else str(error.args[0])
     if text.startswith("trailing \\"):
         return "trailing backslash at end of expression"
     problem, mark, spot = text.partition(": ")
-    return f"{RE2_TEXTS.get(problem, problem)}{mark}" + (f"`{spot}`" if mark else "")
+    return f"{RE2_MESSAGES.get(problem, problem)}{mark}" + (f"`{spot}`" if mark else "")
 
 
-def _check_legal(constraint: Json, legal: Sequence[str], *, of_one: bool) -> None:
+def _check_legal(constraint: Json, legal: Sequence[str], *, single_value: bool) -> None:
     value = constraint.get("value")
-    if of_one and value not in legal:
+    if single_value and value not in legal:
         shown = "undefined" if value is None else as_string(value)
         raise bad_data(f"{shown} is not specified as a legal value on this context field")
-    if not of_one and any(each not in legal for each in constraint["values"]):
+    if not single_value and any(each not in legal for each in constraint["values"]):
         raise bad_data("input values are not specified as a legal value on this context field")
 
 
 CHECKS = {
-    "IN": _check_values,
-    "NOT": _check_values,
-    "STR": _check_values,
-    "NUM": _check_number,
-    "DATE": _check_date,
-    "SEMVER": _check_version,
-    "REGEX": _check_regex,
+    TEXTS: _check_values,
+    NETWORKS: _check_networks,
+    NUMBER: _check_number,
+    DATE: _check_date,
+    VERSION: _check_version,
+    PATTERN: _check_regex,
 }
-"""The first word of an operator → the check of its values."""
-OF_ONE_VALUE = ("NUM", "DATE", "SEMVER", "REGEX")
-AT_ONCE = ("SEMVER", "REGEX")
-"""The operators whose values the real server looks at without waiting, and so before all others."""
+"""Family of operators → the check of their values."""
+CHECKED_FIRST = (VERSION, PATTERN)
+"""The operators whose values the real server checks synchronously, so before all others."""

@@ -1,22 +1,23 @@
-"""The first start of a flag server: somebody has to be able to enter, a user, because an admin token may not import."""
+"""The first start of a flag server: it creates a user's token, because an admin token may not import."""
 
 from __future__ import annotations
 
 from sqlalchemy import func, insert, select
 
-from flagsvc.server.store.access import hash_of
+from flagsvc.server.store.access import hash_secret
 from flagsvc.server.store.schema import tokens, users
-from flagsvc.server.store.secrets import hint_of, new_personal_secret
+from flagsvc.server.store.secrets import make_hint, new_personal_secret
 from flagsvc.server.store.store import Store, Tx
 
 ADMINISTRATOR = "admin"
 FIRST_TOKEN = "made at the first start"  # noqa: S105  (a name, no secret)
 
 
-def first_start(store: Store) -> str | None:
-    """Where no token exists, make one of an administrator and return its secret, which nobody can read again; else None.
+def create_first_token(store: Store) -> str | None:
+    """Create a token of an administrator where no token exists, and return its secret; else return None.
 
-    The administrator is made too, unless there is one. Of several servers that start at once, one makes the token.
+    The secret cannot be read again. The administrator is created too, unless there is one. Of several servers that start at the
+    same time, only one creates the token.
     """
     with store.reading() as tx:
         if _has_tokens(tx):
@@ -30,19 +31,25 @@ def _has_tokens(tx: Tx) -> bool:
 
 
 def is_first_token(tx: Tx) -> bool:
-    """Return whether a token of a database, where it has just one, is that of a first start."""
+    """Return whether the only token of a database is that of a first start."""
     return tx.db.execute(select(tokens.c.kind, tokens.c.name)).first() == ("personal", FIRST_TOKEN)
 
 
 def _first_token(tx: Tx) -> str:
     secret = new_personal_secret()
-    row = {"hash": hash_of(secret), "hint": hint_of(secret), "kind": "personal", "name": FIRST_TOKEN, "projects": ["*"]}
+    row = {
+        "hash": hash_secret(secret),
+        "hint": make_hint(secret),
+        "kind": "personal",
+        "name": FIRST_TOKEN,
+        "projects": ["*"],
+    }
     tx.db.execute(insert(tokens).values(row | {"user_id": _administrator(tx), "created_at": tx.now}))
     return secret
 
 
 def _administrator(tx: Tx) -> int:
-    """Return the number of an administrator, a new one where there is none."""
+    """Return the id of an administrator; create one where there is none."""
     found = tx.db.execute(select(users.c.id).where(users.c.root_role == "admin").order_by(users.c.id)).scalar()
     if found is not None:
         return int(found)

@@ -1,4 +1,4 @@
-"""The values that constraints may look for in a context field, as they are stored."""
+"""Reads the legal values of context fields."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from flagsvc.server.store.store import Tx
 from flagsvc.server.store.upsert import chunks
 
 
-def legal_values(tx: Tx, names: Iterable[str]) -> dict[str, list[str]]:
+def read_legal_values(tx: Tx, names: Iterable[str]) -> dict[str, list[str]]:
     """Return the legal values of the context fields of these names that have any."""
     found: dict[str, list[str]] = {}
-    for some in chunks(dict.fromkeys(names)):
-        query = select(context_fields.c.name, context_fields.c.legal_values).where(context_fields.c.name.in_(some))
+    for chunk in chunks(dict.fromkeys(names)):
+        query = select(context_fields.c.name, context_fields.c.legal_values).where(context_fields.c.name.in_(chunk))
         for name, values in tx.db.execute(query):
             if values:
                 found[name] = [each["value"] for each in values]

@@ -1,7 +1,7 @@
-"""Bringing a database to the shape this version knows, at the start of a server (house: flagstore, flags at rest).
+"""Migrates a database to this version's schema when a server starts.
 
-Several servers may start at once: the first migrates, the others wait and find the work done. All steps stand in one
-transaction, so a server that is killed leaves the database as it was.
+When several servers start at the same time, the first one migrates and the others wait. All steps run in one transaction, so a
+server that is killed leaves the database unchanged.
 """
 
 from __future__ import annotations
@@ -19,39 +19,39 @@ from flagsvc.server.store.schema import METADATA
 
 VERSION_TABLE = "flagsvc_schema"
 SCRIPTS = Path(__file__).with_name("migrations")
-MIGRATORS = 0x666C6173
-"""The key of the advisory lock that a migrating server takes on PostgreSQL."""
-ALEMBIC = threading.Lock()
-"""Alembic's `op` and `context` belong to the whole process: one thread at a time."""
+MIGRATION_LOCK_KEY = 0x666C6173
+"""The key of PostgreSQL's advisory lock for migrations."""
+ALEMBIC_LOCK = threading.Lock()
+"""Alembic's `op` and `context` are global, so only one thread may migrate."""
 
 
 def migrate(engine: Engine) -> None:
-    """Bring the database up to date; an empty one gets every table and what every new database holds.
+    """Migrate the database; an empty one gets every table and the initial rows.
 
-    Raises `DatabaseError` where a newer version made the database, or where it holds tables of another program.
+    Raises `DatabaseError` where a newer version made the database, or where it contains another program's tables.
     """
-    with ALEMBIC, engine.connect().execution_options(flagsvc_writing=True) as db, db.begin():
+    with ALEMBIC_LOCK, engine.connect().execution_options(flagsvc_writing=True) as db, db.begin():
         if db.dialect.name == "postgresql":
-            db.execute(select(func.pg_advisory_xact_lock(MIGRATORS)))
+            db.execute(select(func.pg_advisory_xact_lock(MIGRATION_LOCK_KEY)))
         config = alembic_config(db)
         steps = ScriptDirectory.from_config(config)
         newest = steps.get_current_head()
-        version = _version(db)
+        version = _read_version(db)
         if version == newest:
             return
-        _check(version, {step.revision for step in steps.walk_revisions()}, newest or "")
+        _check_version(version, {step.revision for step in steps.walk_revisions()}, newest or "")
         command.upgrade(config, "head")
 
 
 def alembic_config(db: Connection) -> Config:
-    """Return Alembic's configuration for the steps of this package, on an open connection."""
+    """Return Alembic's configuration for this package's migrations, on an open connection."""
     config = Config(attributes={"connection": db})
     config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
     return config
 
 
-def _version(db: Connection) -> str | None:
-    """Return the version of the database; None for an empty one."""
+def _read_version(db: Connection) -> str | None:
+    """Return the schema version of the database; None for an empty one."""
     tables = set(inspect(db).get_table_names())
     if VERSION_TABLE in tables:
         return db.execute(select(column("version_num")).select_from(table(VERSION_TABLE))).scalar()
@@ -64,7 +64,7 @@ def _version(db: Connection) -> str | None:
     return None
 
 
-def _check(version: str | None, known: set[str], newest: str) -> None:
+def _check_version(version: str | None, known: set[str], newest: str) -> None:
     if version is not None and version not in known:
         raise DatabaseError(
             f"the database has the schema `{version}`, and this version of flagsvc knows up to `{newest}`: "

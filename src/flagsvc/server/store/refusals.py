@@ -1,4 +1,4 @@
-"""The errors of the flag server by the real server's names (import validation, 5). One class; the name is on the wire."""
+"""The errors of the flag server by the real server's names (import validation 5). One class; the API answers the name."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ STATUS = {
 """Name of an error → its HTTP status."""
 
 BAD_DATA = "Request validation failed: your request body or params contain invalid data: "
-"""What the real server puts before a message of a BadDataError of one detail."""
+"""The prefix of the real server's message of a BadDataError with one detail."""
 
 
-class Refusal(FlagsvcError):  # noqa: N818  (what was asked is at fault, not the program)
-    """What was asked cannot be done. `details` is a list of objects with a `message` each, by default one of the message."""
+class Refusal(FlagsvcError):  # noqa: N818  (the request is wrong, not the program)
+    """A request that cannot be served. `details` are objects with a `message`; by default one, with the error's message."""
 
     def __init__(
         self, name: str, message: str, details: Sequence[Detail] | None = None, *, status: int | None = None
@@ -41,10 +41,10 @@ class Refusal(FlagsvcError):  # noqa: N818  (what was asked is at fault, not the
 
 
 def bad_data(message: str, details: Sequence[Detail] | None = None) -> Refusal:
-    """Return the 400 for data that is wrong: the prefixed message on top, the bare one in the details."""
+    """Return the 400 for invalid data: its message has the prefix, its detail has not."""
     return Refusal("BadDataError", BAD_DATA + message, [{"message": message}] if details is None else details)
 
 
 def not_found(message: str) -> Refusal:
-    """Return the 404 for what does not exist."""
+    """Return the 404 with this message."""
     return Refusal("NotFoundError", message)

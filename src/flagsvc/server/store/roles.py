@@ -1,7 +1,7 @@
-"""Which role may do what: the real server's roles and permissions as one table (import validation, 4.3).
+"""The permissions of each role of the real server, as one table (import validation 4.3).
 
-One difference on purpose: the real server ties the permissions of an environment to the two environments it is born with; here a
-role has them in every environment there is, so that an editor can work in one that a seed file brought.
+One difference is intended. On the real server, permissions for environments apply to the two initial environments only. Here
+they apply to every environment, so that an editor can work in one that a seed file created.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ DEFAULT_PROJECT = "default"
 
 
 class Role(NamedTuple):
-    """What a role permits: in the whole server, in a project, and in each environment of that project."""
+    """The permissions of a role: for the whole server, for a project, and for each environment of that project."""
 
     root: frozenset[str] = frozenset()
     project: frozenset[str] = frozenset()
@@ -49,7 +49,7 @@ ROOT_ROLES = {
     ),
     "viewer": Role(),
 }
-"""Root role → what it permits; what it permits in a project, it permits in the default one only."""
+"""Root role → its permissions; those for a project apply to the default project only."""
 
 PROJECT_ROLES = {
     "owner": Role(
@@ -57,19 +57,19 @@ PROJECT_ROLES = {
     ),
     "member": Role(project=_MEMBER, environment=_IN_ENVIRONMENTS),
 }
-"""Role in a project → what it permits there."""
+"""Role in a project → its permissions there."""
 
 
 class Grant(NamedTuple):
-    """One permission that somebody has; None: in every project, in every environment."""
+    """One permission of an actor; None means every project, or every environment."""
 
     permission: str
     project: str | None = None
     environment: str | None = None
 
 
-def grants(role: Role, project: str, environments: frozenset[str]) -> Iterator[Grant]:
-    """Give what a role permits somebody who has it in a project of a server with these environments."""
+def list_grants(role: Role, project: str, environments: frozenset[str]) -> Iterator[Grant]:
+    """Yield the permissions of a role in a project, on a server with these environments."""
     yield from (Grant(name) for name in sorted(role.root))
     yield from (Grant(name, project) for name in sorted(role.project))
     for name in sorted(role.environment):

@@ -1,7 +1,7 @@
 """The tables of the flag server, for SQLite and PostgreSQL alike (specification: Batch import data set).
 
-The rows of a feature's own things fall with it (ON DELETE CASCADE). `position` columns count up in the order of creation: what
-the real server gives in the order of its rows.
+Rows that belong to a feature are deleted with it (ON DELETE CASCADE). `position` columns count up in the order of creation, the
+order in which the real server returns its rows.
 """
 
 from __future__ import annotations
@@ -39,32 +39,32 @@ METADATA = MetaData(naming_convention=NAMES)
 Json = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
 """A JSON value; Python's None is SQL's NULL."""
 Serial = BigInteger().with_variant(Integer, "sqlite")
-"""A number that the database counts up."""
+"""An id that the database generates."""
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """A moment in UTC: aware in Python, without a zone in SQLite."""
+    """A time in UTC: aware in Python, without a zone in SQLite."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Return the moment as it is stored."""
+        """Return the time as it is stored."""
         return None if value is None else value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Return the stored moment with its zone."""
+        """Return the stored time with its zone."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-def of(column: str, *, nullable: bool = False, primary_key: bool = False, cascade: bool = True) -> Column[str]:
-    """Return a column that refers to another table's: `of("features.name")` is the column `feature`."""
+def reference(column: str, *, nullable: bool = False, primary_key: bool = False, cascade: bool = True) -> Column[str]:
+    """Return a foreign key column to another table: `reference("features.name")` is the column `feature`."""
     table, _, _ = column.partition(".")
     name = {"strategy_types": "strategy_type"}.get(table, table.removesuffix("s"))
-    reference = ForeignKey(column, ondelete="CASCADE" if cascade else None, onupdate="CASCADE")
-    return Column(name, String, reference, nullable=nullable, primary_key=primary_key)
+    foreign_key = ForeignKey(column, ondelete="CASCADE" if cascade else None, onupdate="CASCADE")
+    return Column(name, String, foreign_key, nullable=nullable, primary_key=primary_key)
 
 
 state = Table(
@@ -73,12 +73,12 @@ state = Table(
     Column("key", String, primary_key=True),
     Column("value", Json),
 )
-"""One row a setting of the whole server: `maintenance`, `seed` (digests of the seeds it has had), `changeRequests`."""
+"""One row for each setting of the server: `maintenance`, `seed` (digests of applied seeds), `changeRequests`."""
 
 revision = Table(
     "revision", METADATA, Column("id", Integer, primary_key=True), Column("number", BigInteger, nullable=False)
 )
-"""One row, id 1: how many changes of flags were committed."""
+"""One row, id 1: how many transactions changed flags."""
 
 environments = Table(
     "environments",
@@ -110,8 +110,8 @@ projects = Table(
 project_environments = Table(
     "project_environments",
     METADATA,
-    of("projects.id", primary_key=True),
-    of("environments.name", primary_key=True),
+    reference("projects.id", primary_key=True),
+    reference("environments.name", primary_key=True),
 )
 
 users = Table(
@@ -132,7 +132,7 @@ project_roles = Table(
     "project_roles",
     METADATA,
     Column("user_id", Serial, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True),
-    of("projects.id", primary_key=True),
+    reference("projects.id", primary_key=True),
     Column("role", String, primary_key=True),
 )
 """`role` is owner or member."""
@@ -154,8 +154,8 @@ tokens = Table(
     Column("seen_at", UtcDateTime),
     sqlite_autoincrement=True,
 )
-"""`hash` is the SHA-256 of the secret in hex, `hint` what may be shown of it; `kind` is admin, backend, frontend or personal;
-`environment` is NULL for all; `projects` a list of ids, or of `*`; `user_id` the owner of a personal one."""
+"""`hash` is the SHA-256 of the secret in hex, `hint` the part of it that may be shown. `kind` is admin, backend, frontend or
+personal. `environment` is NULL for all; `projects` is a list of ids, or `*` alone; `user_id` is the owner of a personal token."""
 
 strategy_types = Table(
     "strategy_types",
@@ -197,10 +197,10 @@ context_fields = Table(
     Column("stickiness", Boolean, nullable=False, default=False),
     Column("sort_order", Integer, nullable=False, default=9999),
     Column("legal_values", Json, nullable=False),
-    of("projects.id", nullable=True),
+    reference("projects.id", nullable=True),
     Column("created_at", UtcDateTime, nullable=False),
 )
-"""`legal_values` is a list of objects with `value` and perhaps `description`."""
+"""`legal_values` is a list of objects with `value` and an optional `description`."""
 
 segments = Table(
     "segments",
@@ -209,7 +209,7 @@ segments = Table(
     Column("name", String, nullable=False, unique=True),
     Column("description", Text),
     Column("constraints", Json, nullable=False),
-    of("projects.id", nullable=True),
+    reference("projects.id", nullable=True),
     Column("created_by", String),
     Column("created_at", UtcDateTime, nullable=False),
     sqlite_autoincrement=True,
@@ -219,7 +219,7 @@ features = Table(
     "features",
     METADATA,
     Column("name", String, primary_key=True),
-    of("projects.id"),
+    reference("projects.id"),
     Column("type", String, nullable=False, default="release"),
     Column("description", Text),
     Column("stale", Boolean, nullable=False, default=False),
@@ -235,20 +235,20 @@ Index("ix_features_project", features.c.project)
 feature_environments = Table(
     "feature_environments",
     METADATA,
-    of("features.name", primary_key=True),
-    of("environments.name", primary_key=True),
+    reference("features.name", primary_key=True),
+    reference("environments.name", primary_key=True),
     Column("enabled", Boolean, nullable=False, default=False),
     Column("variants", Json, nullable=False),
     Column("last_seen_at", UtcDateTime),
 )
-"""That a feature is in an environment, and its variants there."""
+"""The state of a feature in an environment, and its variants there."""
 
 strategies = Table(
     "strategies",
     METADATA,
     Column("id", String, primary_key=True),
-    of("features.name"),
-    of("environments.name"),
+    reference("features.name"),
+    reference("environments.name"),
     Column("name", String, nullable=False),
     Column("title", Text),
     Column("parameters", Json, nullable=False),
@@ -273,7 +273,7 @@ strategy_segments = Table(
 feature_tags = Table(
     "feature_tags",
     METADATA,
-    of("features.name", primary_key=True),
+    reference("features.name", primary_key=True),
     Column("type", String, primary_key=True),
     Column("value", String, primary_key=True, index=True),
     Column("created_by_id", Serial),
@@ -294,7 +294,7 @@ links = Table(
     "links",
     METADATA,
     Column("id", String, primary_key=True),
-    of("features.name"),
+    reference("features.name"),
     Column("url", Text, nullable=False),
     Column("title", Text),
     Column("position", BigInteger, nullable=False),
@@ -316,7 +316,7 @@ events = Table(
     Column("data", Json),
     Index("ix_events_project_created_at", "project", "created_at"),
 )
-"""What happened; refers to nothing, it outlives what it tells of. Kept for a time (tidying.py)."""
+"""What happened. It has no foreign keys, because an event outlives its feature. Deleted after some time (cleanup.py)."""
 
 applications = Table(
     "applications",
@@ -354,7 +354,7 @@ application_usage = Table(
     Column("project", String, primary_key=True),
     Column("environment", String, primary_key=True),
 )
-"""Which projects and environments an application's token showed it; `*` stands for all."""
+"""The projects and environments that an application reads with its token; `*` stands for all."""
 
 usage = Table(
     "usage",
@@ -366,7 +366,7 @@ usage = Table(
     Column("yes", BigInteger, nullable=False, default=0),
     Column("no", BigInteger, nullable=False, default=0),
 )
-"""Usage metrics of one hour; refers to no feature, an SDK may know one that is gone."""
+"""Usage metrics of one hour. It has no foreign key to a feature, because an SDK may report a deleted one."""
 
 usage_variants = Table(
     "usage_variants",

@@ -1,4 +1,4 @@
-"""The secrets of tokens: how they are made, and what is kept and shown of them (decision 0017)."""
+"""Creates the secrets of tokens, and the hints that may be shown of them (decision 0017)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from secrets import token_hex
 
 RANDOM_BYTES = 28
-SHOWN = 4
-"""Characters of the random part that stay readable; a shorter random part than twice these shows none."""
+HINT_CHARACTERS = 4
+"""Characters of the random part that a hint shows; a random part shorter than four times this shows none."""
 
 
 def new_secret(projects: Sequence[str], environment: str) -> str:
@@ -20,7 +20,7 @@ def new_personal_secret() -> str:
     return f"user:{token_hex(RANDOM_BYTES)}"
 
 
-def hint_of(secret: str) -> str:
-    """Return what may be shown of a secret: what stands before the random part, and a few characters of a long one."""
+def make_hint(secret: str) -> str:
+    """Return what may be shown of a secret: the part before the random one, and a few characters of a long random part."""
     head, mark, rest = secret.rpartition("." if "." in secret else ":")
-    return f"{head}{mark}{rest[:SHOWN]}" if len(rest) >= 4 * SHOWN else f"{head}{mark}"
+    return f"{head}{mark}{rest[:HINT_CHARACTERS]}" if len(rest) >= 4 * HINT_CHARACTERS else f"{head}{mark}"

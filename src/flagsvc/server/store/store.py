@@ -1,8 +1,8 @@
-"""The database of the flag server: transactions, and the count of changes (house: one mutable cell per concern).
+"""The database of the flag server: transactions, and the revision.
 
-Writers stand in line, on SQLite behind its write lock, on PostgreSQL behind an advisory lock: so the revision counts the commits
-in their order, and a check that a transaction makes still holds when it commits. What only notes usage takes no place in the
-line on PostgreSQL; SQLite has one lock for all that write. A transaction that ends with an exception leaves nothing behind.
+Writers run one after the other, on SQLite with its write lock, on PostgreSQL with an advisory lock. So the revision counts
+commits in their order, and a check within a transaction still holds when it commits. Transactions that only record usage do not
+take PostgreSQL's advisory lock; SQLite has one lock for all writers. A transaction that raises is rolled back.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from flagsvc.core.clock import Clock
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import Logger, describe_error
 from flagsvc.server.store.actors import Actor
-from flagsvc.server.store.changes import CHANNEL, RevisionListener, watch_changes
-from flagsvc.server.store.connecting import PATIENCE_S, postgresql_arguments, use_log
+from flagsvc.server.store.connections import LOCK_TIMEOUT_S, enable_wal, postgresql_arguments
 from flagsvc.server.store.migrate import migrate
+from flagsvc.server.store.revision_listener import CHANNEL, RevisionListener, watch_changes
 from flagsvc.server.store.schema import events, revision
 
-WRITERS = 0x666C6167
-"""The key of the advisory lock that writers take on PostgreSQL."""
-CONNECTIONS = 16
+WRITER_LOCK_KEY = 0x666C6167
+"""The key of PostgreSQL's advisory lock for writers."""
+POOL_SIZE = 16
 WRITING = "flagsvc_writing"
 MEMORY = ":memory:"
 DRIVERS = {"postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg", "sqlite": "sqlite"}
@@ -41,14 +41,14 @@ DRIVERS = {"postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg",
 
 @dataclass
 class Tx:
-    """One transaction: its connection, its moment (UTC, when its turn came) and who acts; None where the server itself does."""
+    """One transaction: its connection, its time (UTC, after the wait for writers) and its actor; None for the server itself."""
 
     db: Connection
     now: datetime
     actor: Actor | None = None
-    happened: list[dict[str, Any]] = field(default_factory=list)
+    pending_events: list[dict[str, Any]] = field(default_factory=list)
 
-    def event(
+    def record_event(
         self,
         kind: str,
         *,
@@ -57,102 +57,102 @@ class Tx:
         feature: str | None = None,
         data: Any = None,
     ) -> None:
-        """Tell that something happened; it is stored when the transaction commits."""
+        """Record an event; it is stored when the transaction commits."""
         row = {"type": kind, "project": project, "environment": environment, "feature": feature, "data": data}
         who = self.actor
         by = {"created_by": "system" if who is None else who.name, "created_by_id": None if who is None else who.id}
-        self.happened.append(row | by | {"created_at": self.now})
+        self.pending_events.append(row | by | {"created_at": self.now})
 
     def positions(self, table: Table, count: int = 1) -> range:
-        """Return the next `count` positions of a table's rows, in the order of creation."""
+        """Return the next `count` positions for new rows of a table."""
         last = self.db.execute(select(func.coalesce(func.max(table.c.position), 0))).scalar_one()
         return range(last + 1, last + 1 + count)
 
 
 class Store:
-    """A database of flags. Its transactions are used from any thread; every failure of the database is a `DatabaseError`."""
+    """A database of flags. Transactions may run in any thread; every failure of the database raises `DatabaseError`."""
 
     def __init__(self, engine: Engine, clock: Clock, log: Logger) -> None:
         self.engine = engine
         self._clock = clock
         self._log = log
-        self._told = 0
-        self._cell = threading.Lock()
-        self._telling = threading.RLock()
+        self._notified = 0
+        self._lock = threading.Lock()
+        self._notify_lock = threading.RLock()
         self._watchers: list[Callable[[int], None]] = []
-        self._changes: RevisionListener | None = None
+        self._listener: RevisionListener | None = None
 
     def reading(self) -> AbstractContextManager[Tx]:
-        """Give a transaction that sees one state of the database and changes nothing."""
+        """Return a read-only transaction with one consistent view of the database."""
         options: dict[str, Any] = {}
         if self._is_postgresql:
             options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         return self._transaction(None, options)
 
-    def noting(self) -> AbstractContextManager[Tx]:
-        """Give a transaction for what changes no flag: usage, registrations, when a token was seen."""
+    def recording(self) -> AbstractContextManager[Tx]:
+        """Return a transaction for data that changes no flag: usage, registrations, the last use of tokens."""
         return self._transaction(None, {WRITING: True})
 
     @contextmanager
     def writing(self, actor: Actor | None) -> Iterator[Tx]:
-        """Give a transaction that changes flags, after every other writer's; its commit is a new revision, and all are told."""
+        """Yield a transaction that changes flags, after all earlier writers. Its commit is a new revision; watchers get it."""
         with self._transaction(actor, {WRITING: True}) as tx:
-            self._wait_for_turn(tx)
+            self._wait_for_writers(tx)
             yield tx
-            if tx.happened:
-                tx.db.execute(insert(events), tx.happened)
-            number = self._count(tx.db)
-        self.changed(number)
+            if tx.pending_events:
+                tx.db.execute(insert(events), tx.pending_events)
+            number = self._increment_revision(tx.db)
+        self.notify_watchers(number)
 
     @contextmanager
-    def trying(self, actor: Actor | None) -> Iterator[Tx]:
-        """Give a transaction as `writing` does, of which nothing stays: no change, no event, no revision."""
+    def dry_run(self, actor: Actor | None) -> Iterator[Tx]:
+        """Yield a transaction like `writing`, and always roll it back: no change, no event, no new revision."""
         with self._transaction(actor, {WRITING: True}) as tx:
-            self._wait_for_turn(tx)
+            self._wait_for_writers(tx)
             yield tx
             tx.db.rollback()
 
-    def _wait_for_turn(self, tx: Tx) -> None:
-        """Wait for the writers that came before; on SQLite the transaction's beginning has done so."""
+    def _wait_for_writers(self, tx: Tx) -> None:
+        """Wait for earlier writers. On SQLite the transaction has already waited when it began."""
         if self._is_postgresql:
-            tx.db.execute(select(func.pg_advisory_xact_lock(WRITERS)))
+            tx.db.execute(select(func.pg_advisory_xact_lock(WRITER_LOCK_KEY)))
             tx.now = self._now()
 
     def revision(self) -> int:
-        """Return how many changes were committed, by any server on this database."""
+        """Return how many transactions changed flags, on all servers of this database."""
         with self.reading() as tx:
             return read_revision(tx.db)
 
-    def watch(self, changed: Callable[[int], None]) -> None:
-        """Call `changed` with the revision, in some thread, after each change, be it made here or by another server."""
-        with self._cell:
-            self._watchers.append(changed)
-            if self._changes is None:
-                self._changes = watch_changes(self.engine, self.changed, self._log)
+    def watch(self, callback: Callable[[int], None]) -> None:
+        """Call `callback` with the revision after each change, by this or another server. The call may come from any thread."""
+        with self._lock:
+            self._watchers.append(callback)
+            if self._listener is None:
+                self._listener = watch_changes(self.engine, self.notify_watchers, self._log)
 
-    def changed(self, number: int) -> None:
-        """Tell the watchers of a revision, once. When this returns they know it, whichever thread told them."""
-        with self._telling:
-            self._tell(number)
+    def notify_watchers(self, number: int) -> None:
+        """Call the watchers with a revision, once. All of them have been called when this returns, also by another thread."""
+        with self._notify_lock:
+            self._call_watchers(number)
 
-    def _tell(self, number: int) -> None:
-        with self._cell:
-            if number <= self._told:
+    def _call_watchers(self, number: int) -> None:
+        with self._lock:
+            if number <= self._notified:
                 return
-            self._told = number
+            self._notified = number
             watchers = list(self._watchers)
         for watcher in watchers:
             try:
                 watcher(number)
-            except Exception as error:  # the change is committed: whoever made it is told so
-                self._log.error("a change was not taken up", revision=number, error=describe_error(error))
-                with self._cell:  # told again with the next change, or when the revision is next read
-                    self._told = min(self._told, number - 1)
+            except Exception as error:  # the change is committed, so its author must not see an error
+                self._log.error("a watcher of changes failed", revision=number, error=describe_error(error))
+                with self._lock:  # notify again with the next change, or when the revision is next read
+                    self._notified = min(self._notified, number - 1)
 
     def close(self) -> None:
         """Stop watching, and close every connection."""
-        if self._changes is not None:
-            self._changes.close()
+        if self._listener is not None:
+            self._listener.close()
         self.engine.dispose()
 
     @property
@@ -161,18 +161,18 @@ class Store:
 
     @contextmanager
     def _transaction(self, actor: Actor | None, options: dict[str, Any]) -> Iterator[Tx]:
-        """Give a transaction; commit it when the block ends well."""
+        """Yield a transaction; commit it unless the block raises."""
         try:
             with self.engine.connect().execution_options(**options) as db, db.begin():
                 yield Tx(db, self._now(), actor)
         except SQLAlchemyError as error:
-            raise DatabaseError(reason(error)) from error
+            raise DatabaseError(describe_database_error(error)) from error
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock.now(), UTC)
 
-    def _count(self, db: Connection) -> int:
-        """Add 1 to the revision, tell the other servers when this commits, and return it."""
+    def _increment_revision(self, db: Connection) -> int:
+        """Increment the revision, notify the other servers at commit, and return it."""
         db.execute(update(revision).values(number=revision.c.number + 1))
         number = read_revision(db)
         if self._is_postgresql:
@@ -181,19 +181,19 @@ class Store:
 
 
 def read_revision(db: Connection) -> int:
-    """Return the revision that a transaction sees."""
+    """Return the revision as a transaction sees it."""
     return int(db.execute(select(revision.c.number)).scalar_one())
 
 
 def open_store(database: str, clock: Clock, log: Logger) -> Store:
-    """Open a database, a URL or the path of an SQLite file, and bring it up to date. Raises `DatabaseError`."""
+    """Open and migrate a database, given as a URL or the path of an SQLite file. Raises `DatabaseError`."""
     engine = make_engine(database)
     try:
         migrate(engine)
     except SQLAlchemyError as error:
         engine.dispose()
         place = f" (the file `{engine.url.database}`)" if engine.dialect.name == "sqlite" else ""
-        raise DatabaseError(reason(error) + place) from error
+        raise DatabaseError(describe_database_error(error) + place) from error
     except BaseException:
         engine.dispose()
         raise
@@ -201,25 +201,25 @@ def open_store(database: str, clock: Clock, log: Logger) -> Store:
 
 
 def make_engine(database: str) -> Engine:
-    """Return SQLAlchemy's engine for a URL or the path of an SQLite file. Raises `DatabaseError` for what is neither."""
+    """Return SQLAlchemy's engine for a URL or the path of an SQLite file. Raises `DatabaseError` for any other text."""
     url = database_url(database)
     if url.get_backend_name() == "sqlite":
         return sqlite_engine(url)
     return create_engine(
         url,
-        pool_size=CONNECTIONS,
+        pool_size=POOL_SIZE,
         max_overflow=0,
-        pool_timeout=PATIENCE_S,
+        pool_timeout=LOCK_TIMEOUT_S,
         pool_pre_ping=True,
         isolation_level="READ COMMITTED",
-        json_serializer=json_text,
+        json_serializer=dump_json,
         connect_args=postgresql_arguments(url, "flagsvc"),
     )
 
 
 def database_url(database: str) -> URL:
-    """Return what the text means: `postgres://…`, `sqlite:///…`, or a path. Raises `DatabaseError`, without repeating a secret."""
-    url = read_url(database)
+    """Return the URL for `postgres://…`, `sqlite:///…`, or a path. Raises `DatabaseError`, which shows no secret."""
+    url = parse_url(database)
     if url.get_backend_name() == "sqlite" and is_in_memory(url):
         raise DatabaseError("an SQLite database in memory is not supported: give the path of a file")
     if url.get_backend_name() == "sqlite" and url.query:
@@ -228,12 +228,12 @@ def database_url(database: str) -> URL:
 
 
 def is_in_memory(url: URL) -> bool:
-    """Return whether an SQLite database is no file: every connection would have one of its own."""
+    """Return whether an SQLite database is in memory, where every connection would have its own."""
     return url.database in (None, "", MEMORY, f"file:{MEMORY}") or url.query.get("mode") == "memory"
 
 
-def read_url(database: str) -> URL:
-    """Return the URL that a text is, or that of the SQLite file whose path it is. Raises `DatabaseError`."""
+def parse_url(database: str) -> URL:
+    """Parse a URL, or return the URL of the SQLite file at a path. Raises `DatabaseError`."""
     if "://" not in database:
         return URL.create("sqlite", database=str(Path(database).expanduser()))
     scheme = database.partition(":")[0].lower()
@@ -245,50 +245,50 @@ def read_url(database: str) -> URL:
         raise DatabaseError(f"the database's URL is not understood: expected {known}") from None
 
 
-def json_text(value: object) -> str:
-    """Return a JSON value as it is stored; a number beyond all bounds is null, as JavaScript writes it."""
+def dump_json(value: object) -> str:
+    """Return a JSON value as it is stored; infinite numbers and NaN become null, as in JavaScript."""
     try:
         return json.dumps(value, allow_nan=False)
     except ValueError:
-        return json.dumps(bounded(value))
+        return json.dumps(replace_infinities(value))
 
 
-def bounded(value: Any) -> Any:
-    """Return a JSON value with null for each number that is none or infinite."""
+def replace_infinities(value: Any) -> Any:
+    """Return a JSON value with null in place of NaN and infinite numbers."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {key: bounded(each) for key, each in value.items()}
-    return [bounded(each) for each in value] if isinstance(value, list | tuple) else value
+        return {key: replace_infinities(each) for key, each in value.items()}
+    return [replace_infinities(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def sqlite_engine(url: URL) -> Engine:
-    """Return an engine of an SQLite file: WAL, foreign keys on, transactions that begin where they are told to."""
+    """Return an engine for an SQLite file: with WAL, foreign keys, and transactions that SQLAlchemy begins."""
     engine = create_engine(
         url,
-        pool_size=CONNECTIONS,
+        pool_size=POOL_SIZE,
         max_overflow=0,
-        pool_timeout=PATIENCE_S,
-        json_serializer=json_text,
-        connect_args={"timeout": PATIENCE_S},
+        pool_timeout=LOCK_TIMEOUT_S,
+        json_serializer=dump_json,
+        connect_args={"timeout": LOCK_TIMEOUT_S},
     )
 
     @event.listens_for(engine, "connect")
-    def connected(connection: Any, record: object) -> None:
-        connection.isolation_level = None  # the driver begins no transactions of its own
-        use_log(connection)
+    def on_connect(connection: Any, record: object) -> None:
+        connection.isolation_level = None  # the driver itself begins no transactions
+        enable_wal(connection)
         for pragma in ("foreign_keys = ON", "synchronous = FULL"):
             connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")
-    def begun(db: Connection) -> None:
+    def on_begin(db: Connection) -> None:
         db.exec_driver_sql("BEGIN IMMEDIATE" if db.get_execution_options().get(WRITING) else "BEGIN")
 
     return engine
 
 
-def reason(error: SQLAlchemyError) -> str:
-    """Return what went wrong with the database, without statement and parameters; it names no secret."""
+def describe_database_error(error: SQLAlchemyError) -> str:
+    """Return what went wrong with the database, without the statement, its parameters, and secrets."""
     if not isinstance(error, DBAPIError) or error.orig is None:
         return f"the database failed: {type(error).__name__}"
     lines = [line.strip() for line in str(error.orig).splitlines() if line.strip()]

@@ -1,4 +1,4 @@
-"""Inserting rows that may be there already, on SQLite and PostgreSQL."""
+"""Inserts rows that may already exist, on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from sqlalchemy.dialects import postgresql, sqlite
 from flagsvc.server.store.store import Tx
 
 Insert: TypeAlias = postgresql.Insert | sqlite.Insert
-CHUNK = 500
+CHUNK_SIZE = 500
 """Values in one list of a statement: far fewer than either database takes (SQLite 32,766, PostgreSQL 65,535)."""
 
 
 def insert_into(tx: Tx, table: Table) -> Insert:
-    """Return an insert that can say what happens on conflict."""
+    """Return an insert statement that supports ON CONFLICT."""
     return sqlite.insert(table) if tx.db.dialect.name == "sqlite" else postgresql.insert(table)
 
 
 def upsert(tx: Tx, table: Table, rows: Sequence[Mapping[str, Any]], changes: Mapping[str, Any] | Sequence[str]) -> None:
-    """Insert rows; of one whose primary key is there, change what `changes` says instead.
+    """Insert rows; where the primary key exists, update the columns of `changes` instead.
 
-    `changes` are columns that get the new value, or columns with the expression they get, with `insert_into(…).excluded` in it.
-    The rows all have the same columns.
+    `changes` names columns that get the new value, or maps columns to expressions, which may use `insert_into(…).excluded`.
+    All rows must have the same columns.
     """
     if not rows:
         return
@@ -38,8 +38,8 @@ def upsert(tx: Tx, table: Table, rows: Sequence[Mapping[str, Any]], changes: Map
         tx.db.execute(statement.on_conflict_do_nothing(index_elements=key), list(rows))
 
 
-def chunks(values: Iterable[Any], size: int = CHUNK) -> Iterator[list[Any]]:
-    """Give values in lists of at most `size`."""
+def chunks(values: Iterable[Any], size: int = CHUNK_SIZE) -> Iterator[list[Any]]:
+    """Yield values in lists of at most `size`."""
     rest = iter(values)
     while found := list(islice(rest, size)):
         yield found

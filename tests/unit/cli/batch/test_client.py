@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from flagsvc.cli.batch.client import AdminClient, encoded
+from flagsvc.cli.batch.client import AdminClient, encode_json
 from flagsvc.cli.batch.target import Target
 from support.cli_helpers import Called, Flagsvc
 from support.fake_admin import BATCH, EMPTY, TOKEN, FakeAdmin, fake_admin
@@ -106,4 +106,4 @@ def test_the_context_manager_closes(admin: FakeAdmin) -> None:
 )
 def test_what_is_sent(value: object, content: bytes) -> None:
     """The body is as small as JSON gets; half of a surrogate pair is sent as an escape."""
-    assert encoded(value) == content
+    assert encode_json(value) == content

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from flagsvc.cli.batch.files import read_flags, written
-from flagsvc.cli.batch.yamls import read_yaml
+from flagsvc.cli.batch.files import encode_file, read_flags
+from flagsvc.cli.batch.yaml_files import read_yaml
 from flagsvc.core.errors import ConfigurationError
 
 DATA = {"features": [{"name": "a"}], "featureStrategies": [], "tagTypes": []}
@@ -139,7 +139,7 @@ VALUES: list[Any] = [
 def test_what_is_written_reads_back(kind: str, tmp_path: Path) -> None:
     """Every value and its type, whichever version of YAML reads it."""
     value = {"features": VALUES, "tagTypes": VALUES}
-    content = written(value, kind)
+    content = encode_file(value, kind)
     assert read_flags(file(tmp_path, content, f"a.{kind}")).value == value
     assert kind == "json" or yaml.safe_load(content) == value
     assert content.endswith(b"\n")
@@ -147,5 +147,5 @@ def test_what_is_written_reads_back(kind: str, tmp_path: Path) -> None:
 
 def test_half_of_a_surrogate_pair(tmp_path: Path) -> None:
     """What UTF-8 cannot hold is written as an escape."""
-    assert json.loads(written({"a": "\ud800"}, "json")) == {"a": "\ud800"}
-    assert math.isfinite(len(written({"a": "\ud800"}, "yaml")))
+    assert json.loads(encode_file({"a": "\ud800"}, "json")) == {"a": "\ud800"}
+    assert math.isfinite(len(encode_file({"a": "\ud800"}, "yaml")))

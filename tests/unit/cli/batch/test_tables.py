@@ -12,7 +12,7 @@ import pytest
 
 from flagsvc.cli.batch import tables
 from flagsvc.cli.batch.changes import Change, ImportChanges
-from flagsvc.cli.batch.places import FileViolation
+from flagsvc.cli.batch.violations import FileViolation
 
 
 class Terminal(io.StringIO):
@@ -57,7 +57,7 @@ def look(monkeypatch: pytest.MonkeyPatch) -> Look:
 )
 def test_when_there_are_tables(stream: Any, env: dict[str, str], fancy: bool) -> None:
     """On a terminal, unless it is a dumb one or NO_COLOR says otherwise."""
-    assert tables.fancy(stream, env) is fancy
+    assert tables.is_rich_terminal(stream, env) is fancy
 
 
 ITEM = {"message": "We [bold]found[/bold] these:", "affectedItems": ["one [red]", 2, *["more"] * 300]}
@@ -69,12 +69,12 @@ LISTS: dict[str, Any] = {"errors": [], "warnings": [], "permissions": []}
 def wait() -> None:
     """Do something that takes its time."""
     with tables.progress("importing [2] flags"):
-        tables.problems(LISTS | {"warnings": [ITEM]})
+        tables.show_problems(LISTS | {"warnings": [ITEM]})
 
 
 def test_a_table(look: Look) -> None:
     """It has colours, keeps within the terminal, and takes nothing in the data for markup."""
-    text = look(lambda: tables.problems(LISTS | {"errors": [ITEM]}))
+    text = look(lambda: tables.show_problems(LISTS | {"errors": [ITEM]}))
     assert "\x1b[31merror" in text and "We [bold]found[/bold]" in text and "one [red]" in text
     assert "… and 102 more" in text
     assert all(len(re.sub("\x1b\\[[0-9;]*m", "", line)) <= 60 for line in text.splitlines())
@@ -97,22 +97,22 @@ def test_progress(look: Look) -> None:
 def test_changes(look: Look) -> None:
     """Flags that stay as they are take no room."""
     found = ImportChanges((Change("a", "new", ("off → on", "tags: + x")), Change("b", "same")), ("tag type t",))
-    text = look(lambda: tables.changes(found))
+    text = look(lambda: tables.show_changes(found))
     assert "+ new" in text and "off → on" in text and "tag type t" in text and "│ b" not in text
 
 
 def test_violations(look: Look) -> None:
     """The place stands beside what is wrong there."""
-    text = look(lambda: tables.violations([FileViolation("features[0] (a)", "must be string", "/body")]))
+    text = look(lambda: tables.show_violations([FileViolation("features[0] (a)", "must be string", "/body")]))
     assert "features[0] (a)" in text and "must be string" in text
 
 
 def test_nothing_to_show(look: Look) -> None:
     """No rows, no table."""
-    assert look(lambda: tables.problems(LISTS)) == look(lambda: tables.changes(ImportChanges(()))) == ""
+    assert look(lambda: tables.show_problems(LISTS)) == look(lambda: tables.show_changes(ImportChanges(()))) == ""
 
 
 @pytest.mark.parametrize(("count", "text"), [(0, "0 flags"), (1, "1 flag"), (2, "2 flags")])
 def test_numbers(count: int, text: str) -> None:
     """One is singular."""
-    assert tables.number(count, "flag") == text
+    assert tables.format_count(count, "flag") == text

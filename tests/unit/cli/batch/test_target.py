@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from flagsvc.cli.batch.target import Target, add_target_arguments, target_of
+from flagsvc.cli.batch.target import Target, add_target_arguments, read_target
 from flagsvc.cli.parser import CommandParser, UsageError
 from flagsvc.core.errors import ConfigurationError
 from support.pki import Authority, written
@@ -27,7 +27,7 @@ def parsed(*arguments: str) -> Namespace:
 
 def target(*arguments: str, env: Mapping[str, str] = URL) -> Target:
     """Return the target of arguments and environment."""
-    return target_of(parsed(*arguments), env)
+    return read_target(parsed(*arguments), env)
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,7 @@ ADDRESSES = """([text, values]) => {
 }"""
 
 
+@pytest.mark.programs
 def test_reads_and_matches_as_npm_ip_address_does() -> None:
     """Random addresses and ranges, valid or not, are the same numbers and match the same."""
     draw = random.Random(7)
@@ -166,3 +167,11 @@ def test_reads_and_matches_as_npm_ip_address_does() -> None:
         if ours != answer:
             wrong.append((written, values, ours, answer))
     assert not wrong, wrong[:10]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("10.0.0.0/8", True), ("::1", True), ("ten", False), ("10.0.0.0/33", False)]
+)
+def test_ranges_are_known(text: str, expected: bool) -> None:
+    """An address is a range of one; what is neither family's is none."""
+    assert cidr.is_range(text) is expected

@@ -219,6 +219,7 @@ def almost_iso(draw: random.Random) -> str:
     return f"{day}{draw.choice(['T', ' ', 't', '  '])}{number(draw, 0, 25)}:{number(draw, 0, 61)}{seconds}{zone}"
 
 
+@pytest.mark.programs
 def test_the_tables_above_are_what_node_says() -> None:
     """The expectations of this file hold for node itself."""
     answers = javascript.apply(
@@ -228,6 +229,7 @@ def test_the_tables_above_are_what_node_says() -> None:
     assert answers == [moment(expected) for _, expected in READ] + [None] * len(NO_DATES)
 
 
+@pytest.mark.programs
 def test_reads_as_node_reads() -> None:
     """Tens of thousands of generated texts, valid or not, are the same moment in node's `new Date`."""
     draw = random.Random(4)
@@ -237,6 +239,7 @@ def test_reads_as_node_reads() -> None:
     assert sum(answer is not None for answer in answers) > 5_000 and not wrong, wrong[:10]
 
 
+@pytest.mark.programs
 def test_writes_as_node_writes() -> None:
     """Random moments over the whole range are written as node's String(date) writes them."""
     draw = random.Random(5)
@@ -250,6 +253,7 @@ def test_writes_as_node_writes() -> None:
     assert not wrong, wrong[:10]
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("name", ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe"])
 def test_local_times_as_node_has_them(name: str) -> None:
     """In a zone with summer time, hours that exist twice or not at all included, and in far years."""

@@ -90,6 +90,7 @@ def odd_numbers(draw: random.Random) -> str:
     return draw.choice(shapes)()
 
 
+@pytest.mark.programs
 def test_reads_as_node_reads() -> None:
     """Tens of thousands of generated texts give the same double as node's Number()."""
     draw = random.Random(1)
@@ -101,6 +102,7 @@ def test_reads_as_node_reads() -> None:
     assert not wrong, wrong[:10]
 
 
+@pytest.mark.programs
 def test_writes_as_node_writes() -> None:
     """Tens of thousands of random doubles, of every size, are written as node's String() writes them."""
     draw = random.Random(2)

@@ -80,6 +80,7 @@ TEXTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.programs
 def test_compiles_and_finds_as_npm_re2js_does() -> None:
     """Random patterns compile in both or in none, and are found in the same texts.
 
@@ -104,6 +105,7 @@ def test_compiles_and_finds_as_npm_re2js_does() -> None:
     assert not wrong, wrong[:10]
 
 
+@pytest.mark.programs
 def test_the_named_differences_exist() -> None:
     """What the module says it does otherwise is otherwise still; a difference that is gone must leave the list."""
     cases = [["\\p{LC}", "a"], ["\\p{Emoji}", "😀"], ["\\p{Cs}", "\ud800"], ["\ufffd", "\ud800"], ["\\B", "I漢Q"]]

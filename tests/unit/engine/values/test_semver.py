@@ -146,6 +146,7 @@ def almost_version(draw: random.Random) -> str:
     return written
 
 
+@pytest.mark.programs
 def test_reads_and_compares_as_npm_semver_does() -> None:
     """Random pairs, valid or not: the same are versions, and the same is before the other."""
     draw = random.Random(6)

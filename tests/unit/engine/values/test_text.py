@@ -87,6 +87,7 @@ def generated(seed: int, count: int, alphabet: str = UNITS) -> list[str]:
     return [t for t in texts if "\ud800\udc00" not in t]
 
 
+@pytest.mark.programs
 def test_trims_splits_and_hashes_as_node_does() -> None:
     """trim, the comma split and the low bytes of random texts are those of node."""
     texts = generated(1, 20_000)
@@ -97,12 +98,14 @@ def test_trims_splits_and_hashes_as_node_does() -> None:
     assert not wrong, wrong[:10]
 
 
+@pytest.mark.programs
 def test_every_blank_of_node_is_one_of_ours() -> None:
     """Over the basic plane, what trim() removes is exactly the set of blanks here."""
     blanks = javascript.apply("c => String.fromCharCode(c).trim() === ''", list(range(0x10000)))
     assert {chr(c) for c, blank in enumerate(blanks) if blank} == set(text.SPACES)
 
 
+@pytest.mark.programs
 def test_lowers_every_assigned_letter_as_node_does() -> None:
     """Only code points that are newer than the Unicode of one of the two may differ."""
     letters = [chr(c) for c in range(sys.maxunicode + 1) if unicodedata.category(chr(c)) not in ("Cn", "Co", "Cs")]
@@ -112,6 +115,7 @@ def test_lowers_every_assigned_letter_as_node_does() -> None:
     assert len(known) > 100_000 and not wrong, wrong[:10]
 
 
+@pytest.mark.programs
 def test_lowers_a_sigma_by_its_place_as_node_does() -> None:
     """The final sigma depends on what stands around it; random surroundings give the same in both."""
     texts = generated(2, 20_000, "ΣσςaAİʰª1 .:'’\u00ad\u0301\u0345ǅ漢·_-\U0001d400")

@@ -1,6 +1,6 @@
 """No error of the upstream carries a secret away, not even in the variables that the frames of its traceback keep.
 
-Behaviour: Drop-in (never a secret).
+No message holds a secret (behaviour: Odd values).
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from flagsvc.http.server import Limits
+from flagsvc.http.server import ConnectionLimits
+from flagsvc.http.server.states import ANSWERING
 from support.aio import asynchronous
 from support.frontkit import KEYED, FakeTransport, crowd, dial, get, head, parse_answer, parse_answers, serving
 
@@ -88,7 +89,7 @@ async def test_many_requests_take_turns() -> None:
 @asynchronous
 async def test_a_body_over_the_limit() -> None:
     """413 as soon as it is over, and the connection is closed when some more of it was thrown away."""
-    line = dial(serving(), Limits(linger=50_000))
+    line = dial(serving(), ConnectionLimits(lingered=50_000))
     line.send(CHUNKED)
     for _ in range(11):
         assert line.transport.data == b""
@@ -106,7 +107,7 @@ async def test_a_body_over_the_limit() -> None:
 @asynchronous
 async def test_a_body_nobody_wants() -> None:
     """The answer comes before it, it is thrown away, and the next request is answered; not for ever."""
-    line = dial(serving(), Limits(unwanted=30_000))
+    line = dial(serving(), ConnectionLimits(discarded=30_000))
     line.send(head("PUT /proxy HTTP/1.1", "Content-Length: 20000"))
     assert line.answers("PUT") == [405]
     line.send(b"x" * 20_000 + HEALTH)
@@ -119,7 +120,7 @@ async def test_a_body_nobody_wants() -> None:
 
 @asynchronous
 async def test_a_huge_body() -> None:
-    """A body so large that nobody waits for its end closes the connection with its answer."""
+    """A body that is too large to be read to its end closes the connection with its answer."""
     line = dial(serving()).send(head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 99999999"))
     status, fields, _, _ = parse_answer(bytes(line.transport.data))
     assert status == 413 and ("connection", "close") in fields and line.transport.ended
@@ -185,7 +186,7 @@ async def test_an_upgrade_is_passed_over(framing: bytes) -> None:
 
 @asynchronous
 async def test_half_closed() -> None:
-    """Who sends no more still gets every answer; then the connection is closed."""
+    """A caller that sends no more still gets every answer; then the connection is closed."""
     slow = serving(slow=True)
     line = dial(slow).send(get() + HEALTH * 20)
     assert line.connection.eof_received() is True
@@ -193,6 +194,11 @@ async def test_half_closed() -> None:
     slow.gate.set()
     await turns()
     assert line.answers(*["GET"] * 21) == [200] * 21 and line.transport.closed
+    last = dial(other := serving(slow=True)).send(get("/proxy", "Connection: close") + HEALTH)
+    assert last.connection.eof_received() is True and other.gate is not None
+    other.gate.set()
+    await turns()
+    assert last.answers() == [200] and last.transport.closed, "there is nothing to linger for"
     idle = dial(serving()).send(HEALTH, HEALTH[:9])
     assert idle.connection.eof_received() is False and idle.transport.closed
     secure = dial(serving(slow=True), secure=True).send(get())
@@ -212,7 +218,7 @@ async def test_gone_at_any_point() -> None:
         slow.gate.set()
         await turns(10)
         assert line.transport.data == b"" and slow.log.lines == []
-        state: Any = line.connection.site.state
+        state: Any = line.connection.shared.server
         assert not state.connections and not state.tasks
 
 
@@ -223,6 +229,8 @@ async def test_no_http() -> None:
     assert line.answers("GET", "GET") == [200, 400] and line.transport.ended
     body = dial(serving()).send(head("PUT /proxy HTTP/1.1", "Transfer-Encoding: chunked"), b"x\r\n")
     assert body.answers("PUT") == [405] and body.transport.ended
+    tls = dial(serving()).send(head("PUT /proxy HTTP/1.1", "Transfer-Encoding: chunked"), b"\x16\x03\x01")
+    assert tls.answers("PUT") == [405] and tls.transport.ended
     authority = dial(serving()).send(b"CONNECT proxy:443 HTTP/1.1\r\n\r\n" + HEALTH)
     assert authority.answers() == [400] and authority.transport.ended
 
@@ -246,7 +254,7 @@ async def test_tls_on_a_port_of_plain_http() -> None:
     other.send(hello)
     [said] = given.log.lines
     assert said.level == "warn" and "speak TLS" in said.event and said.fields == {"connections": 1}
-    line.connection.site.quiet = 0.0
+    line.connection.shared.next_tls_warning = 0.0
     third.send(hello)
     assert [line.fields["connections"] for line in given.log.lines] == [1, 2]
 
@@ -297,7 +305,7 @@ async def test_an_answer_that_is_cancelled_or_fails() -> None:
     slow = serving(slow=True)
     cancelled = dial(slow).send(get())
     await turns()
-    for task in list(cancelled.connection.site.state.tasks):
+    for task in list(cancelled.connection.shared.server.tasks):
         task.cancel()
     await turns()
     assert cancelled.transport.aborted
@@ -320,7 +328,7 @@ async def test_who_calls() -> None:
         ({"peer": None}, ("", "http")),
     ):
         line = dial(serving(), **given).send(CHUNKED)
-        request = line.connection.call.request
+        request = line.connection.parser.call.request
         assert (request.peer, request.scheme) == wanted
 
 
@@ -345,10 +353,10 @@ async def test_nothing_of_a_request_is_kept_behind_it() -> None:
         (slow, [post]),
     ):
         line = dial(given).send(*pieces)
-        held = line.connection
-        assert held.pending is (given is slow)
-        assert (held.body, held.parts, held.url, held.held) == (b"", None, b"", b"")
-        assert held.call.forwarded is None and held.call.request.path == b""
+        assert (line.connection.state == ANSWERING) is (given is slow)
+        parser = line.connection.parser
+        assert (parser.body, parser.parts, parser.url, parser.held) == (b"", None, b"", b"")
+        assert parser.call.forwarded is None and parser.call.request.path == b""
     assert slow.gate is not None
     slow.gate.set()
     await turns()

@@ -57,7 +57,7 @@ async def test_versions_that_keep_no_connection(name: str, size: int) -> None:
 @pytest.mark.parametrize("name", TOO_LARGE)
 @pytest.mark.parametrize("size", [1_000_000, 7_000], ids=["in one piece", "in pieces"])
 async def test_too_large_a_head_is_the_last(name: str, size: int) -> None:
-    """One answer that closes, whatever stands at the end of the head; nothing behind it is taken for a request."""
+    """One answer that closes, for every end of the head; nothing behind it is taken for a request."""
     data = TOO_LARGE[name] + HIDDEN
     line = dial(serving(), quiet=True)
     line.send(*(data[at : at + size] for at in range(0, len(data), size)))
@@ -75,7 +75,7 @@ async def test_a_host_is_not_needed_in_old_versions() -> None:
 
 @asynchronous
 async def test_a_tunnel_is_not_opened() -> None:
-    """CONNECT is refused, and what comes behind it is nobody's request: it was meant for the other end of a tunnel."""
+    """CONNECT is refused, and what comes behind it is no request: it was meant for the other end of a tunnel."""
     for data in (
         head("CONNECT proxy:443 HTTP/1.1") + HIDDEN,
         head("CONNECT proxy:443 HTTP/1.1", f"Content-Length: {len(HIDDEN)}") + HIDDEN,

@@ -1,4 +1,4 @@
-"""Callers that are gone while their answer is made: nobody makes it any more (docs/decisions/0038)."""
+"""Callers that are gone while their answer is made: the work on it ends (decision 0038)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from test_front_served import dialled, loop, served
 
-from flagsvc.http.server import Limits
+from flagsvc.http.server import ConnectionLimits
 from flagsvc.testing import turns
 from support.aio import asynchronous, until
 from support.frontkit import Serving, crowd, dial, get, serving
@@ -34,7 +34,7 @@ async def test_the_enricher_ends_with_its_caller() -> None:
     for line in lines[1:]:
         line.lose()
     await until(lambda: len(asyncio.all_tasks()) == before + 2)
-    state: Any = lines[0].connection.site.state
+    state: Any = lines[0].connection.shared.server
     assert len(state.tasks) == 1 and len(state.connections) == 1
     assert given.gate is not None
     given.gate.set()
@@ -47,7 +47,7 @@ async def test_the_enricher_ends_with_its_caller() -> None:
 async def test_who_sends_no_more_may_be_gone() -> None:
     """Its answer has a second more to be made; each answer that it asked for has."""
     given = serving(slow=True)
-    line = dial(given, Limits(half_s=2)).send(ASKED * 2)
+    line = dial(given, ConnectionLimits(half_closed_s=2)).send(ASKED * 2)
     await until(lambda: given.waiting == 1)
     line.tick(50)
     assert line.connection.eof_received() is True and given.gate is not None
@@ -57,13 +57,13 @@ async def test_who_sends_no_more_may_be_gone() -> None:
     given.gate.set()
     await until(lambda: line.transport.data.count(b"HTTP/1.1 200") == 2)
     assert line.transport.closed
-    gone = dial(serving(slow=True), Limits(half_s=2)).send(ASKED)
+    gone = dial(serving(slow=True), ConnectionLimits(half_closed_s=2)).send(ASKED)
     await turns()
     assert gone.connection.eof_received() is True
     gone.tick(3)
     await turns()
     assert gone.transport.aborted and gone.transport.data == b""
-    assert not gone.connection.site.state.tasks
+    assert not gone.connection.shared.server.tasks
 
 
 @asynchronous
@@ -88,9 +88,12 @@ def reset(connection: socket.socket) -> None:
 
 @pytest.mark.parametrize("how", ["reset", "close"])
 def test_tasks_and_connections_of_callers_that_gave_up(how: str, loop: str) -> None:
-    """Are what they were before, within seconds, however long the enricher may take: somebody else is answered meanwhile."""
+    """They are as before within seconds, however long the enricher may take. Another caller is answered meanwhile."""
     given: Serving = serving(slow=True)
-    with served(given, limits=Limits(connections=CALLERS, tick_s=0.05, half_s=0.05), loop=loop) as (port, server):
+    with served(given, limits=ConnectionLimits(connections=CALLERS, tick_s=0.05, half_closed_s=0.05), loop=loop) as (
+        port,
+        server,
+    ):
         state: Any = server.server_state
         callers = [dialled(port) for _ in range(CALLERS)]
         for caller in callers:

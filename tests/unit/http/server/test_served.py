@@ -16,7 +16,7 @@ import trustme
 import uvicorn
 
 from flagsvc.http.limits import WRITE_TIME
-from flagsvc.http.server import Limits, front
+from flagsvc.http.server import ConnectionFactory, ConnectionLimits
 from support.frontkit import KEYED, Serving, get, head, parse_answer, parse_answers, serving
 
 HEALTH = get("/proxy/health")
@@ -29,9 +29,11 @@ BIG: dict[str, Any] = {
 
 
 @contextlib.contextmanager
-def served(given: Serving, limits: Limits | None = None, **config: Any) -> Iterator[tuple[int, uvicorn.Server]]:
+def served(
+    given: Serving, limits: ConnectionLimits | None = None, **config: Any
+) -> Iterator[tuple[int, uvicorn.Server]]:
     """Run the front under uvicorn in a thread; give its port and the server, which is told to exit in the end."""
-    protocol: Any = front(lambda: given.service, limits or Limits())
+    protocol: Any = ConnectionFactory(lambda: given.service, limits or ConnectionLimits())
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = uvicorn.Server(
             uvicorn.Config(
@@ -82,7 +84,7 @@ def test_a_pipeline_on_a_socket(loop: str) -> None:
 
 
 def test_half_closed_on_a_socket(loop: str) -> None:
-    """Who sends no more still gets everything it asked for."""
+    """A caller that sends no more still gets everything it asked for."""
     given = serving(turns=True)
     with served(given, loop=loop) as (port, _), dialled(port) as caller:
         caller.sendall(get("/proxy?userId=somebody") * 50 + HEALTH)
@@ -121,7 +123,10 @@ def settled(given: Serving) -> int:
 def test_who_takes_nothing_is_cut_off(loop: str) -> None:
     """After a while the connection is reset, and counted as at the limit of writing."""
     given = serving(BIG)
-    with served(given, Limits(stall_s=0.1, tick_s=0.02), loop=loop) as (port, server), dialled(port) as caller:
+    with (
+        served(given, ConnectionLimits(write_s=0.1, tick_s=0.02), loop=loop) as (port, server),
+        dialled(port) as caller,
+    ):
         caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         caller.sendall(get() * 20)
         wait_until(lambda: given.service.reached.counts[WRITE_TIME] == 1)
@@ -182,7 +187,7 @@ def test_the_end_of_a_server(loop: str) -> None:
         assert read_all(resting) == b""
         assert given.gate is not None
         connection: Any = next(iter(server.server_state.connections))
-        connection.site.loop.call_soon_threadsafe(given.gate.set)
+        connection.shared.loop.call_soon_threadsafe(given.gate.set)
         status, fields, _, _ = parse_answer(read_all(busy))
         assert status == 200 and ("connection", "close") in fields
     assert server.server_state.total_requests in (0, 1, 2)
@@ -205,7 +210,7 @@ def test_the_event_loop_is_free_between_turns(loop: str) -> None:
     with served(given, loop=loop) as (port, server), dialled(port) as greedy:
         wait_until(lambda: bool(server.server_state.connections))
         connection: Any = next(iter(server.server_state.connections))
-        turning = connection.site.loop
+        turning = connection.shared.loop
 
         def each_turn() -> None:
             made.append(len(given.log.lines))

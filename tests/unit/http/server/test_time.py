@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from flagsvc.http.server import Limits
+from flagsvc.http.server import ConnectionLimits
 from support.aio import asynchronous, until
 from support.frontkit import KEYED, dial, get, head, serving
 
-LIMITS = Limits(keep_alive_s=5, header_s=10, body_s=10, stall_s=3, linger_s=2, leave_s=4)
+LIMITS = ConnectionLimits(keep_alive_s=5, head_s=10, body_s=10, write_s=3, linger_s=2, shutdown_s=4)
 HEALTH = get("/proxy/health")
 POST = head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 2")
 
@@ -115,14 +115,14 @@ async def test_the_clock_stands_still_without_connections(monkeypatch: pytest.Mo
         return later(delay, callback, *args)
 
     monkeypatch.setattr(loop, "call_later", noted)
-    line = dial(serving(), Limits(tick_s=0.002)).send(HEALTH * 3)
-    site = line.connection.site
-    state = site.state
-    await until(lambda: site.now > 2 and state.total_requests == 3)
-    assert site.ticking
+    line = dial(serving(), ConnectionLimits(tick_s=0.002)).send(HEALTH * 3)
+    shared = line.connection.shared
+    state = shared.server
+    await until(lambda: shared.now > 2 and state.total_requests == 3)
+    assert shared.ticking
     line.lose()
-    await until(lambda: not site.ticking)
-    assert len(ticks) == site.now  # every tick that was asked for has come: there will be no other
+    await until(lambda: not shared.ticking)
+    assert len(ticks) == shared.now  # every tick that was asked for has come: there will be no other
     assert not state.connections
 
 
@@ -154,7 +154,7 @@ async def test_the_end_of_the_server_while_an_answer_is_made() -> None:
 
 @asynchronous
 async def test_the_end_of_the_server_in_the_middle_of_a_request() -> None:
-    """A request that does not get on is waited for less than otherwise; a body nobody wants is not waited for."""
+    """A request that does not get on is waited for less than otherwise; a body that is not wanted is not waited for."""
     begun = dial(serving(), LIMITS).send(POST)
     begun.connection.shutdown()
     begun.tick(4)
@@ -169,7 +169,7 @@ async def test_the_end_of_the_server_in_the_middle_of_a_request() -> None:
 @asynchronous
 async def test_the_end_of_the_server_while_nothing_is_taken() -> None:
     """Then, too, what does not get on is waited for less."""
-    line = dial(serving(), Limits(stall_s=50, leave_s=4), takes=10).send(get())
+    line = dial(serving(), ConnectionLimits(write_s=50, shutdown_s=4), takes=10).send(get())
     line.connection.shutdown()
     line.tick(5)
     assert not line.transport.aborted
@@ -181,13 +181,13 @@ async def test_the_end_of_the_server_while_nothing_is_taken() -> None:
 async def test_before_the_end_of_the_server() -> None:
     """While it is ending, but not yet at its end, requests are answered as ever, and each answer is the last of its connection."""
     line = dial(serving(), LIMITS).send(HEALTH)
-    line.connection.site.ending = True
+    line.connection.shared.draining = True
     assert not line.transport.over, "a connection at rest may rest on"
     line.send(HEALTH)
     assert line.answers("GET", "GET") == [200, 200] and line.transport.closed
     assert line.transport.data.count(b"connection: close") == 1
     begun = dial(serving(), LIMITS)
-    begun.connection.site.ending = True
+    begun.connection.shared.draining = True
     begun.send(POST).tick(6)
     assert not begun.transport.over, "a request has as much time as ever"
     begun.send(b"{}")

@@ -1,4 +1,4 @@
-"""Dates of request bodies (import validation, 2.2)."""
+"""Dates of request bodies (import validation 2.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows one by one: what each takes, makes of a value and says of one it refuses (import validation, 2.1 and 3)."""
+"""The rows one by one: what each takes, makes of a value and says of one it refuses (import validation 2.1; 3)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ from flagsvc.http.shapes import (
     Number,
     Object,
     OneOf,
+    Record,
     Shape,
     ShapeError,
     String,
     check,
+    json_schema,
 )
 
 TEXT = String()
@@ -210,3 +212,19 @@ def test_patterns_that_are_none(pattern: str) -> None:
     """A row whose pattern cannot be searched in linear time is a mistake of the program."""
     with pytest.raises(ValueError, match="not a pattern of RE2"):
         String(pattern=pattern)
+
+
+def test_a_record_lists_its_properties_first() -> None:
+    """Otherwise its schema is that of an Object, and so is what it takes."""
+    rows: dict[str, Shape] = {"b": TEXT, "a": TEXT}
+    record, plain = Record(rows, required=("a",), closed=True), Object(rows, required=("a",), closed=True)
+    assert list(json_schema(record)) == ["type", "properties", "required", "additionalProperties"]
+    assert json_schema(record) == json_schema(plain)
+    assert check(record, {"a": 1}) == {"a": "1"}
+
+
+def test_an_array_of_anything() -> None:
+    """Its schema says nothing of the items where no shape is given."""
+    assert json_schema(Array()) == {"type": "array"}
+    assert json_schema(Array(Anything())) == {"type": "array", "items": {}}
+    assert check(Array(), [1, "a", None]) == [1, "a", None]

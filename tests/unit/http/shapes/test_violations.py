@@ -1,4 +1,4 @@
-"""Where a violation is and which comes first (import validation, 3)."""
+"""Where a violation is and which comes first (import validation 3)."""
 
 from __future__ import annotations
 

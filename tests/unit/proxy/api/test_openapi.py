@@ -1,4 +1,4 @@
-"""The OpenAPI document."""
+"""The OpenAPI document of the proxy."""
 
 from __future__ import annotations
 

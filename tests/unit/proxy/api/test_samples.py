@@ -15,7 +15,7 @@ def scrape() -> bytes:
 
 def test_the_specifications_names() -> None:
     """Exactly three and the alias."""
-    assert [sample.name for sample in SPECIFIED] == [
+    assert [row.name for row in SPECIFIED] == [
         "last_metrics_update_epoch_timestamp_ms",
         "last_metrics_fetch_epoch_timestamp_ms",
         "flagsvc_proxy_up",
@@ -30,8 +30,9 @@ def test_the_age_before_the_first_check() -> None:
 
 def test_rows_have_names_of_their_own() -> None:
     """No two rows have one name, and a counter's has no suffix yet."""
-    names = [row.name for row in KEPT + SERVED] + [sample.name for sample in SPECIFIED]
+    names = [row.name for row in SPECIFIED + KEPT + SERVED]
     assert len(names) == len(set(names))
+    assert [row.bare for row in SPECIFIED + KEPT + SERVED].count(True) == len(SPECIFIED)
     assert not [name for name in COUNTED if name.endswith("_total")]
 
 

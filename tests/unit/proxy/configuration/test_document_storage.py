@@ -274,7 +274,7 @@ def test_a_plain_provider_that_hangs_does_not_hold_the_end_up() -> None:
 
 @asynchronous
 async def test_a_folder_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
-    """The start goes on (specification: storageProvider)."""
+    """The start goes on (specification: Options)."""
     (tmp_path / "file").write_bytes(b"")
     log = RecordingLog()
     document_storage = DocumentStorage(FileStore(tmp_path / "file" / "folder"), "key", log)

@@ -101,7 +101,7 @@ async def test_a_file_that_changes_while_it_is_read_is_not_taken(
 
 @asynchronous
 async def test_a_change_of_the_file_is_served(tmp_path: Path) -> None:
-    """Within the watching pace, a half-written file in between changes nothing (behaviour: file sources)."""
+    """Within the watching pace, a half-written file in between changes nothing (behaviour: Further options)."""
     path, clock, log = tmp_path / "flags.json", FakeClock(), RecordingLog()
     holder: Holder[TinySnapshot] = Holder()
     source = FileSource(path, clock=clock, refresh_ms=60_000)

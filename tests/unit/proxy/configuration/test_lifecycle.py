@@ -56,7 +56,7 @@ def cells() -> list[tuple[State, Event, State, Pace, tuple[Action, ...]]]:
 def test_every_cell_of_the_table(
     before: State, event: Event, after: State, pace: Pace, actions: tuple[Action, ...]
 ) -> None:
-    """Each state and event lead where the specification and behaviour.md say."""
+    """Each state and event lead where the contract says (specification: States and transitions; behaviour: Failures)."""
     assert TABLE[before, event] == (after, pace, actions)
 
 

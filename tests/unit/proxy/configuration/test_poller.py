@@ -114,7 +114,7 @@ async def test_the_same_bytes_without_an_etag_are_no_change() -> None:
 
 @asynchronous
 async def test_a_refresh_interval_of_0_polls_until_the_first_success_and_never_again() -> None:
-    """Failures before it are retried (specification: refreshInterval)."""
+    """Failures before it are retried (specification: Options)."""
     async with running(DOWN, DOWN, ONE, TWO, refresh_ms=0) as world:
         for _ in range(2):
             assert 0 < await world.round() <= 10

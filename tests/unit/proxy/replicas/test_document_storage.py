@@ -21,7 +21,7 @@ class FakeFleet:
         self.taken: list[StoredDocument] = []
         self.published: list[bytes] = []
 
-    def take(self, record: StoredDocument) -> None:
+    def accept(self, record: StoredDocument) -> None:
         """Note what was accepted."""
         self.taken.append(record)
 

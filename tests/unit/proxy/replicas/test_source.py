@@ -9,7 +9,7 @@ import pytest
 from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.configuration.stores import StoredDocument
 from flagsvc.proxy.replicas import FleetSource, Role
-from flagsvc.proxy.replicas.known import Known
+from flagsvc.proxy.replicas.configurations import Configurations
 from flagsvc.proxy.upstream import Fetched
 from flagsvc.testing import FakeClock, FakeSource, turns
 from support.aio import asynchronous
@@ -22,7 +22,7 @@ class FakeFleet:
 
     def __init__(self, role: Role) -> None:
         self.role = role
-        self.known = Known()
+        self.configurations = Configurations()
         self.news = asyncio.Event()
         self.decided = asyncio.Event()
         self.failing = ""
@@ -40,11 +40,11 @@ class FakeFleet:
         """Return how old the knowledge is."""
         return self.as_of
 
-    async def turn_to_ask(self) -> None:
+    async def wait_to_ask(self) -> None:
         """Wait for the turn."""
         await self.turn.wait()
 
-    def checked(self, failing: str, *, known: bool = False) -> None:
+    def note_check(self, failing: str, *, known: bool = False) -> None:
         """Note a check."""
         self.checks.append((failing, known))
 
@@ -63,12 +63,12 @@ class Scene:
 @pytest.mark.parametrize("role", [Role.ALONE, Role.LEADER])
 @asynchronous
 async def test_who_asks_the_upstream(role: Role) -> None:
-    """Whoever leads or is alone; the fleet is told that it did, and whether that brought what it serves."""
+    """A replica that leads or is alone; the fleet is told that it did, and whether that brought what it serves."""
     scene = Scene(role)
     fetched = await scene.source.fetch('"tag"')
     assert fetched.body == b"fetched" and scene.upstream.etags == ['"tag"']
     await scene.source.fetch(fetched.etag)
-    scene.fleet.known.take(StoredDocument(b"fetched", None))
+    scene.fleet.configurations.accept(StoredDocument(b"fetched", None))
     await scene.source.fetch(None)
     assert scene.fleet.checks == [("", False), ("", True), ("", True)]
     assert scene.source.pace is None
@@ -87,9 +87,9 @@ async def test_an_upstream_that_fails() -> None:
 async def test_a_follower_is_given_what_the_fleet_has() -> None:
     """The newest there is, with the age of the leader's knowledge; the upstream is not asked."""
     scene = Scene(Role.FOLLOWER)
-    scene.fleet.known.take(ONE)
+    scene.fleet.configurations.accept(ONE)
     assert await scene.source.fetch(None) == Fetched(b"one", '"1"', 2.5)
-    scene.fleet.known.present(TWO, "digest")
+    scene.fleet.configurations.offer(TWO, "digest")
     scene.fleet.news.set()
     assert await scene.source.fetch('"1"') == Fetched(b"two", '"2"', 2.5)
     assert scene.upstream.etags == [] and scene.fleet.checks == []
@@ -99,7 +99,7 @@ async def test_a_follower_is_given_what_the_fleet_has() -> None:
 async def test_a_follower_that_asks_before_there_is_news() -> None:
     """It waits a moment for the leader's next check, which is due as well; what it has is no older for that."""
     scene = Scene(Role.FOLLOWER)
-    scene.fleet.known.take(ONE)
+    scene.fleet.configurations.accept(ONE)
     await scene.source.fetch(None)
     fetching = asyncio.create_task(scene.source.fetch('"1"'))
     await turns()
@@ -116,7 +116,7 @@ async def test_a_follower_that_asks_before_there_is_news() -> None:
 async def test_a_follower_of_one_that_fails() -> None:
     """It meets the error that its leader met."""
     scene = Scene(Role.FOLLOWER)
-    scene.fleet.known.take(ONE)
+    scene.fleet.configurations.accept(ONE)
     scene.fleet.failing = "unauthorized"
     with pytest.raises(UpstreamError, match="the replica that polls for the fleet") as caught:
         await scene.source.fetch(None)
@@ -129,7 +129,7 @@ async def test_a_follower_that_has_nothing_yet() -> None:
     scene = Scene(Role.FOLLOWER)
     fetching = asyncio.create_task(scene.source.fetch(None))
     await turns()
-    scene.fleet.known.present(ONE, "digest")
+    scene.fleet.configurations.offer(ONE, "digest")
     scene.fleet.news.set()
     assert (await fetching).body == b"one"
     scene.fleet.as_of = None
@@ -153,9 +153,9 @@ async def test_a_follower_that_becomes_the_leader_while_it_waits() -> None:
 
 @asynchronous
 async def test_one_that_is_taken_back_before_its_turn() -> None:
-    """Who was alone and waits for its moment to ask, and finds the fleet again, does not ask."""
+    """A replica that waits alone for its moment to ask, and finds the fleet again, does not ask."""
     scene = Scene(Role.ALONE)
-    scene.fleet.known.take(ONE)
+    scene.fleet.configurations.accept(ONE)
     scene.fleet.turn.clear()
     fetching = asyncio.create_task(scene.source.fetch(None))
     await turns()
@@ -191,7 +191,7 @@ class Announcing(FakeSource):
 @pytest.mark.parametrize(("role", "heard"), [(Role.LEADER, True), (Role.ALONE, True), (Role.FOLLOWER, False)])
 @asynchronous
 async def test_news_of_the_upstream(role: Role, heard: bool) -> None:
-    """They count for whoever asks it; the fleet's count for all."""
+    """They count for the replica that asks it; the fleet's count for all."""
     scene, inner = Scene(role), Announcing()
     inner.told.set()
     source = FleetSource(inner, scene.fleet, scene.clock, 2.0)  # type: ignore[arg-type]

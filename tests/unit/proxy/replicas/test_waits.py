@@ -6,16 +6,16 @@ import asyncio
 
 import pytest
 
-from flagsvc.proxy.replicas.waits import either, first
+from flagsvc.proxy.replicas.waits import first_of, happens_within
 from flagsvc.testing import FakeClock, turns
 from support.aio import asynchronous
 
 
 @asynchronous
 async def test_an_event_in_time() -> None:
-    """It ends the wait, and leaves nobody asleep."""
+    """It ends the wait, and leaves no sleep behind."""
     clock, event = FakeClock(), asyncio.Event()
-    waiting = asyncio.create_task(first(clock, 5.0, event))
+    waiting = asyncio.create_task(happens_within(clock, 5.0, event))
     await turns()
     event.set()
     assert await waiting and clock.sleeping == []
@@ -25,7 +25,7 @@ async def test_an_event_in_time() -> None:
 async def test_an_event_that_does_not_happen() -> None:
     """The time is over then."""
     clock, event = FakeClock(), asyncio.Event()
-    waiting = asyncio.create_task(first(clock, 5.0, event))
+    waiting = asyncio.create_task(happens_within(clock, 5.0, event))
     await turns()
     await clock.advance(5.0)
     assert not await waiting
@@ -36,9 +36,9 @@ async def test_an_event_that_does_not_happen() -> None:
 async def test_no_time_at_all(seconds: float) -> None:
     """It is looked, not waited."""
     event = asyncio.Event()
-    assert not await first(FakeClock(), seconds, event)
+    assert not await happens_within(FakeClock(), seconds, event)
     event.set()
-    assert await first(FakeClock(), seconds, event)
+    assert await happens_within(FakeClock(), seconds, event)
 
 
 @asynchronous
@@ -52,9 +52,9 @@ async def test_the_other_one_is_cancelled() -> None:
         finally:
             ended.append("never")
 
-    await either(asyncio.sleep(0), never())
+    await first_of(asyncio.sleep(0), never())
     assert ended == ["never"]
-    waiting = asyncio.create_task(either(never(), never()))
+    waiting = asyncio.create_task(first_of(never(), never()))
     await turns()
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -70,4 +70,4 @@ async def test_what_one_of_them_raises() -> None:
         raise KeyError("a mistake")
 
     with pytest.raises(KeyError, match="a mistake"):
-        await either(asyncio.Event().wait(), fails())
+        await first_of(asyncio.Event().wait(), fails())

@@ -233,7 +233,7 @@ async def test_a_fault_nobody_thought_of_loses_no_counts_and_does_not_end_the_lo
 
 @asynchronous
 async def test_a_metrics_interval_of_0_is_no_metrics_and_no_registration() -> None:
-    """Not even at the shutdown (specification: metricsInterval)."""
+    """Not even at the shutdown (specification: Options)."""
     async with running(interval_ms=0) as world:
         world.usage.count("a", True)
         await world.clock.advance(100_000)

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flagsvc.http.call import StatusCounts
-from flagsvc.proxy.api.samples import COUNTED, Readings
+from flagsvc.http.metrics import Readings
+from flagsvc.proxy.api.samples import COUNTED
 from flagsvc.proxy.workers.metric_sums import MetricChanges, MetricSums, NewReadings
 
 COUNTER = ("flagsvc_http_requests", "/proxy", "GET", "200")

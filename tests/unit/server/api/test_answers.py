@@ -1,4 +1,4 @@
-"""What a handler answers becomes what the real server's callers see (import validation, 1.3)."""
+"""What a handler answers becomes what the real server's callers see (import validation 1.3)."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def test_gzip_where_it_is_asked_for_and_pays() -> None:
     assert headers["content-encoding"] == "gzip"
     assert int(headers["content-length"]) == len(body)
     assert json.loads(gzip.decompress(body)) == LONG
-    packed = gzip.compress(b"something else")
-    assert respond(ApiAnswer(b"x" * 5000, packed=packed), accept_encoding="gzip")[2] == packed
+    gzipped = gzip.compress(b"something else")
+    assert respond(ApiAnswer(b"x" * 5000, gzipped=gzipped), accept_encoding="gzip")[2] == gzipped
     for accepted, value in (("gzip", {"a": 1}), ("identity", LONG), ("gzip;q=0", LONG)):
         assert "content-encoding" not in respond(ApiAnswer(value), accept_encoding=accepted)[1]
 

@@ -17,7 +17,7 @@ from flagsvc.server.api.asgi import READERS, REPORTERS, WRITERS, FlagServerContr
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.pipeline import Pipeline
 from flagsvc.server.api.route import Auth, Route
-from flagsvc.server.store.store import CONNECTIONS
+from flagsvc.server.store.store import POOL_SIZE
 from support.flagservers import BACKEND_SECRET, AppClient, app_client
 
 
@@ -54,7 +54,7 @@ def test_what_runs_where(tmp_path: Path) -> None:
         assert client.post("/check").json().startswith("flagsvc reader")
         assert client.post("/api/client/report", token=BACKEND_SECRET).json().startswith("flagsvc reporter")
         assert client.post("/none").status == 404
-    assert READERS + WRITERS + REPORTERS < CONNECTIONS
+    assert READERS + WRITERS + REPORTERS < POOL_SIZE
 
 
 def test_large_bodies_take_turns(tmp_path: Path) -> None:

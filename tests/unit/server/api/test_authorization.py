@@ -1,4 +1,4 @@
-"""Who is let in: how tokens may come, and whose they must be (import validation, 1, steps 2 and 3)."""
+"""Who is let in: how tokens may come, and whose they must be (import validation 1, steps 2 and 3)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from flagsvc.server.api.authorization import area, secret_of
+from flagsvc.server.api.authorization import api_area, read_secret
 from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, FRONTEND_SECRET, USER_SECRET, AppClient, app_client
 from support.pipeline_scene import ROUTES, THINGS, message
 
@@ -108,11 +108,11 @@ AREAS = {
 @pytest.mark.parametrize("path", AREAS)
 def test_parts_of_the_api(path: str) -> None:
     """A part is a whole segment, in any letter case; what lies in none needs no token."""
-    assert area(path) == AREAS[path]
+    assert api_area(path) == AREAS[path]
 
 
 def test_a_secret_is_taken_out_of_its_header() -> None:
     """Bytes that are no ASCII do no harm."""
-    assert secret_of(None) == secret_of(b" ") == ""
-    assert secret_of(b"bEARER   a:b.c ") == "a:b.c"
-    assert secret_of(b"\xff\xfe") == "\xff\xfe"
+    assert read_secret(None) == read_secret(b" ") == ""
+    assert read_secret(b"bEARER   a:b.c ") == "a:b.c"
+    assert read_secret(b"\xff\xfe") == "\xff\xfe"

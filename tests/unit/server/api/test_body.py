@@ -1,4 +1,4 @@
-"""Bodies are read as the real server's parser reads them, whatever is wrong with them (import validation, 1.1)."""
+"""Bodies are read as the real server's parser reads them, whatever is wrong with them (import validation 1.1)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 
 from flagsvc.http.call import HEADERS
 from flagsvc.http.call import Call as Head
-from flagsvc.http.messages import Request
+from flagsvc.http.messages import Refused, Request
 from flagsvc.server.api.body import Parsed, is_json, parse, reading
-from flagsvc.server.api.errors import Failure
+from flagsvc.server.api.errors import Failure, in_form
 
 LIMIT = 512_000
 
@@ -132,11 +132,12 @@ REFUSED = [
 @pytest.mark.parametrize(("body", "given", "status", "message"), REFUSED, ids=lambda each: repr(each)[:40])
 def test_bodies_that_are_refused(body: bytes, given: dict[str, str], status: int, message: str | None) -> None:
     """Each is answered with a status and a message and nothing else; a parser's own words are ours."""
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(Refused) as caught:
         read(body, **given)
-    assert caught.value.status == status
-    assert list(caught.value.body) == ["message"]
-    assert message is None or caught.value.body["message"] == message
+    failure = in_form(caught.value)
+    assert failure.status == status
+    assert list(failure.body) == ["message"]
+    assert message is None or failure.body["message"] == message
 
 
 def test_the_limit_counts_what_is_unpacked() -> None:

@@ -1,4 +1,4 @@
-"""The description of the API is OpenAPI 3.1, and tells of every route (specification: Batch import, components)."""
+"""The description of the API is OpenAPI 3.1, and tells of every route (specification: Batch import data set)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checks that stand before a handler, in the order of 0020 (import validation, 1, 1.2, 5)."""
+"""The checks that stand before a handler, in their order (import validation 1; 1.2; 5; decision 0020)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names, variants and parameters beyond the shape of a body (import validation, 6.3)."""
+"""Names, variants and parameters beyond the shape of a body (import validation 6.3)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from flagsvc.server.store.checks import (
     check_name,
     check_variants,
     default_strategy,
+    distribute_weights,
+    fill_parameters,
     invalid,
-    prepared_variants,
-    told,
-    weighed,
-    with_defaults,
+    make_detail,
+    prepare_variants,
 )
 from flagsvc.server.store.refusals import Refusal
 
@@ -55,8 +55,8 @@ def test_names_that_are_not(name: str, text: str) -> None:
 )
 def test_details_show_what_was_sent(value: Any, text: str) -> None:
     """What counts as false in JavaScript is not shown."""
-    assert told("x", value) == {"message": text}
-    assert invalid(told("x", value)).name == "BadDataError"
+    assert make_detail("x", value) == {"message": text}
+    assert invalid(make_detail("x", value)).name == "BadDataError"
 
 
 @pytest.mark.parametrize(
@@ -70,9 +70,9 @@ def test_details_show_what_was_sent(value: Any, text: str) -> None:
 )
 def test_missing_parameters_of_a_rollout(given: dict[str, Any] | None, filled: dict[str, Any]) -> None:
     """They are filled in; those of other strategies are not."""
-    assert with_defaults("flexibleRollout", given, "f", "userId") == filled
-    assert with_defaults("default", given, "f", "userId") == (given or {})
-    assert with_defaults(None, given, "f", "userId") == (given or {})
+    assert fill_parameters("flexibleRollout", given, "f", "userId") == filled
+    assert fill_parameters("default", given, "f", "userId") == (given or {})
+    assert fill_parameters(None, given, "f", "userId") == (given or {})
 
 
 def test_the_default_strategy() -> None:
@@ -95,7 +95,7 @@ def test_weights_add_up(fixed: list[int], free: int, weights: list[int]) -> None
     """The variable variants share what the fixed ones leave; the first get the remainder."""
     variants = [{"name": f"z{weight}", "weight": weight, "weightType": "fix"} for weight in fixed]
     variants += [{"name": f"a{number}", "weight": 5, "weightType": "variable"} for number in range(free)]
-    found = weighed(variants)
+    found = distribute_weights(variants)
     assert [each["weight"] for each in found] == weights
     assert sum(weights) == 1000
 
@@ -104,7 +104,7 @@ def test_variants_are_sorted_as_people_read() -> None:
     """Letters by the alphabet whatever their case, punctuation and figures before."""
     names = ["b", "A", "a", "B", "_", "-", "1", "aB", "ab", "a-b", "Ab", "AB"]
     variants = [{"name": name, "weight": 1, "weightType": "variable"} for name in names]
-    found = [each["name"] for each in weighed(variants)]
+    found = [each["name"] for each in distribute_weights(variants)]
     assert found == ["_", "-", "1", "a", "A", "a-b", "ab", "aB", "Ab", "AB", "b", "B"]
 
 
@@ -179,7 +179,7 @@ def test_a_name_comes_once() -> None:
 def test_weights_that_cannot_add_up(variants: list[Any], text: str) -> None:
     """None is variable, or the fixed ones take more than there is."""
     with pytest.raises(Refusal) as caught:
-        prepared_variants(variants)
+        prepare_variants(variants)
     assert caught.value.details == [{"message": text}]
 
 
@@ -187,6 +187,6 @@ def test_what_is_stored_of_variants() -> None:
     """Nothing is added; a weight that is text counts; one of no type is left out. What was given stays as it was."""
     given = [{"name": "v", "weight": "7", "weightType": "variable"}, VARIANT | {"name": "lost"}]
     assert check_variants(given)[1] == {"name": "lost", "weight": 1, "weightType": "variable", "stickiness": "default"}
-    assert prepared_variants(given) == [{"name": "v", "weight": 1000, "weightType": "variable"}]
+    assert prepare_variants(given) == [{"name": "v", "weight": 1000, "weightType": "variable"}]
     assert given[0]["weight"] == "7"
-    assert prepared_variants([]) == []
+    assert prepare_variants([]) == []

@@ -1,4 +1,4 @@
-"""Constraints beyond their shape: values that fit, and legal ones (import validation, 6.3, 7)."""
+"""Constraints beyond their shape: values that fit, and legal ones (import validation 6.3, step 7)."""
 
 from __future__ import annotations
 
@@ -121,6 +121,20 @@ def test_lists_of_values(operator: str) -> None:
     assert problem(constraint(operator, values=["x" * 100])) is None
 
 
+@pytest.mark.parametrize("value", ["10.0.0.0/8", "10.1.2.3", "2001:db8::/32", "::1"])
+def test_networks_that_fit(value: str) -> None:
+    """Addresses and ranges of both families."""
+    assert problem(constraint("IN_CIDR", values=[value])) is None
+
+
+@pytest.mark.parametrize("value", ["ten", "10.0.0.0/33", "10.0.0", "::/129", "10.0.0.0 /8"])
+def test_what_is_no_network(value: str) -> None:
+    """It is named by its place and shown; a list without values is refused as that of any other operator."""
+    told = f'"values[1]" must be an IP address or a CIDR range. You provided "{value}".'
+    assert problem(constraint("IN_CIDR", values=["10.0.0.1", value])) == told
+    assert problem(constraint("IN_CIDR")) == '"value" must contain at least 1 items. You provided [].'
+
+
 def test_a_value_may_be_absent() -> None:
     """Of a number or a date, not of a version."""
     assert problem(constraint("NUM_EQ")) is None
@@ -138,6 +152,9 @@ def test_legal_values() -> None:
     assert problem(constraint("NUM_EQ", "1", values=["q"]), legal) is None
     assert problem(constraint("NUM_EQ", "2"), legal) == "2 is not specified as a legal value on this context field"
     assert problem(constraint("NUM_EQ"), legal) == "undefined is not specified as a legal value on this context field"
+    assert problem(constraint("IN_CIDR", values=["10.0.0.1"]), legal) == (
+        "input values are not specified as a legal value on this context field"
+    )
     assert problem(constraint("IN", values=["q"]), {"userId": []}) is None
     assert problem(constraint("IN", contextName="", values=["q"])) == '"contextName" is not allowed to be empty.'
 

@@ -1,4 +1,4 @@
-"""Naming patterns match as JavaScript's regular expressions do (import validation, 4.1 and 10)."""
+"""Naming patterns match as JavaScript's regular expressions do (import validation 4.1, rule 5; 10)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 
 from flagsvc.server.store.patterns import StepBudget, Unchecked, compile_pattern
 from flagsvc.server.store.patterns.budget import NAME_STEPS, REQUEST_STEPS
-from flagsvc.server.store.patterns.grammar import MOST_CHARACTERS, MOST_DEPTH, parse
-from flagsvc.server.store.patterns.linear import Linear, TooLargeForRe2
-from flagsvc.server.store.patterns.pattern import TURN
+from flagsvc.server.store.patterns.grammar import MAX_CHARACTERS, MAX_DEPTH, parse
+from flagsvc.server.store.patterns.linear import LinearPattern, TooLargeForRe2
+from flagsvc.server.store.patterns.pattern import SEARCH_LOCK
 from support import javascript
 
 CASES = [
@@ -133,6 +133,7 @@ def test_an_invalid_pattern_is_none(pattern: str) -> None:
     assert matches(pattern, "Any name")
 
 
+@pytest.mark.programs
 def test_the_cases_are_javascript() -> None:
     """Node agrees with every case here."""
     match = """([pattern, names]) => {
@@ -202,7 +203,7 @@ def test_a_hostile_pattern_takes_linear_time() -> None:
 
 def test_what_re2_runs_waits_for_no_search() -> None:
     """While a search by steps has its turn, names are checked by RE2 as ever."""
-    with TURN:
+    with SEARCH_LOCK:
         assert matches("[a-z]+", "a")
 
 
@@ -237,17 +238,17 @@ def nested(depth: int) -> str:
 @pytest.mark.parametrize("reference", ["", r"(z)?\1"])
 def test_groups_nest_up_to_a_bound(reference: str) -> None:
     """Up to the bound a pattern is read wherever the stack stands; beyond it the place is told."""
-    assert matches(nested(MOST_DEPTH) + reference, "abab")
-    assert not matches(nested(MOST_DEPTH) + reference, "c")
-    reason = refusal("x" + nested(MOST_DEPTH + 1), "a")
-    assert reason == f"its groups are nested more than {MOST_DEPTH} deep, at character {2 + MOST_DEPTH * len('(?:a|b')}"
+    assert matches(nested(MAX_DEPTH) + reference, "abab")
+    assert not matches(nested(MAX_DEPTH) + reference, "c")
+    reason = refusal("x" + nested(MAX_DEPTH + 1), "a")
+    assert reason == f"its groups are nested more than {MAX_DEPTH} deep, at character {2 + MAX_DEPTH * len('(?:a|b')}"
     assert refusal("(" * 9_000, "a").startswith("its groups are nested more than")
 
 
 def test_a_pattern_has_a_longest() -> None:
     """A pattern that is longer is not read."""
-    assert matches("a" * MOST_CHARACTERS, "a" * MOST_CHARACTERS)
-    assert refusal("a" * (MOST_CHARACTERS + 1), "a") == f"it is longer than {MOST_CHARACTERS:,} characters"
+    assert matches("a" * MAX_CHARACTERS, "a" * MAX_CHARACTERS)
+    assert refusal("a" * (MAX_CHARACTERS + 1), "a") == f"it is longer than {MAX_CHARACTERS:,} characters"
 
 
 LARGE = [
@@ -278,8 +279,8 @@ def test_a_large_pattern_is_read_in_bounded_time_and_memory(pattern: str) -> Non
 def test_what_re2_would_take_long_to_read_is_left_out() -> None:
     """Counts are not written out without a bound: forty ranges of a thousand would take RE2 two seconds."""
     with pytest.raises(TooLargeForRe2):
-        Linear(parse("a{0,1000}" * 40))
+        LinearPattern(parse("a{0,1000}" * 40))
     assert matches("a{0,1000}" * 40, "a" * 90)
     assert not matches("a{0,1000}" * 2, "b")
     with pytest.raises(TooLargeForRe2):
-        Linear(parse("(?:[^a]{0,1000}){9}"))
+        LinearPattern(parse("(?:[^a]{0,1000}){9}"))

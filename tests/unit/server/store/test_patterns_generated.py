@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from flagsvc.server.store.patterns import StepBudget
-from flagsvc.server.store.patterns.escapes import Invalid
+from flagsvc.server.store.patterns.escapes import InvalidPattern
 from flagsvc.server.store.patterns.grammar import parse
 from flagsvc.server.store.patterns.pattern import Pattern
 from support import javascript
@@ -131,16 +133,17 @@ def ours(pattern: str, given: list[str]) -> list[list[bool]] | None:
     """Return what each way of ours says of each name; None for what is no pattern."""
     try:
         node = parse(pattern)
-    except Invalid:
+    except InvalidPattern:
         return None
     compiled = Pattern(node)
-    found = [[each] for each in (compiled._by_steps(name, StepBudget()) for name in given)]
+    found = [[each] for each in (compiled._match_by_steps(name, StepBudget()) for name in given)]
     for name, said in zip(given, found, strict=True):
-        linearly = compiled._linearly(name, StepBudget())
+        linearly = compiled._match_linear(name, StepBudget())
         said.extend([] if linearly is None else [linearly])
     return found
 
 
+@pytest.mark.programs
 def test_generated_patterns_match_as_in_javascript() -> None:
     """Of every pattern and name, node says what RE2 says and what our steps say; what is no pattern there is none here."""
     draw = random.Random(SEED)

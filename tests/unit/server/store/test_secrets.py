@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from flagsvc.server.store.secrets import hint_of, new_personal_secret, new_secret
+from flagsvc.server.store.secrets import make_hint, new_personal_secret, new_secret
 
 
 @pytest.mark.parametrize(
@@ -51,4 +51,4 @@ def test_no_two_secrets_are_alike() -> None:
 )
 def test_what_is_shown_of_a_secret(secret: str, hint: str) -> None:
     """The random part shows four characters of at least sixteen, and none of fewer."""
-    assert hint_of(secret) == hint
+    assert make_hint(secret) == hint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flagsvc.server.store.texts import length, text_problem, trimmed, url_problem
+from flagsvc.server.store.texts import strip_whitespace, text_problem, url_problem, utf16_length
 
 FACE = "\N{GRINNING FACE}"
 
@@ -12,7 +12,7 @@ FACE = "\N{GRINNING FACE}"
 @pytest.mark.parametrize(("text", "size"), [("", 0), ("abc", 3), ("é", 1), (FACE, 2), (f"a{FACE}b{FACE}", 6)])
 def test_lengths_count_code_units(text: str, size: int) -> None:
     """What lies beyond the first plane counts twice."""
-    assert length(text) == size == len(text.encode("utf-16-le")) // 2
+    assert utf16_length(text) == size == len(text.encode("utf-16-le")) // 2
 
 
 @pytest.mark.parametrize(
@@ -46,5 +46,5 @@ def test_good_names() -> None:
 
 def test_white_space_is_javascripts() -> None:
     """A byte order mark is, an information separator is none."""
-    assert trimmed("\ufeff \t\n\u3000x\u2029") == "x"
-    assert trimmed("\x1fx\x85") == "\x1fx\x85"
+    assert strip_whitespace("\ufeff \t\n\u3000x\u2029") == "x"
+    assert strip_whitespace("\x1fx\x85") == "\x1fx\x85"

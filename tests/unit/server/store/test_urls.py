@@ -1,14 +1,16 @@
-"""One spelling of an address (import validation, 6.3, 6)."""
+"""One spelling of an address (import validation 6.3, step 6)."""
 
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 
 import pytest
 
 from flagsvc.server.store.urls import BadUrl, normalized
 from support import peers
+from support.spelled_addresses import address
 
 SPELLINGS = {
     "example.com": "https://example.com",
@@ -39,6 +41,10 @@ SPELLINGS = {
     "https://example.com/a/./%2e%2E/c": "https://example.com/c",
     "https://example.com/<>`{}|^": "https://example.com/%3C%3E%60%7B%7D|^",
     "https://bücher.de": "https://xn--bcher-kva.de",
+    "https://faß.de": "https://xn--fa-hia.de",
+    "https://example.com/?$$&a": "https://example.com/?$&a",
+    "https://example.com/?a$`b&c": "https://example.com/?ab&c",
+    "https://example.com/\ud800": "https://example.com/%EF%BF%BD",
     "https://[::0:1]:443/": "https://[::1]",
     "https://0x7f.1": "https://127.0.0.1",
     "10.0.0.1/x": "https://10.0.0.1/x",
@@ -85,17 +91,39 @@ def test_what_is_no_address(given: str) -> None:
         normalized(given)
 
 
-def test_the_spellings_are_the_real_servers() -> None:
-    """The library that the real server uses agrees with every case here."""
+def of_the_real_server(cases: list[str]) -> list[str | None]:
+    """Return what the library that the real server uses makes of addresses, None for those that it refuses."""
     module = (peers.package("unleash-server").parent / "normalize-url" / "index.js").as_uri()
-    cases = [*SPELLINGS, *REFUSED]
     script = f"""
+        import {{ readFileSync }} from 'node:fs';
         const {{ default: normalize }} = await import({json.dumps(module)});
-        const found = {json.dumps(cases)}.map((each) => {{
+        const found = JSON.parse(readFileSync(0, 'utf8')).map((each) => {{
             try {{ return normalize(each, {{ defaultProtocol: 'https' }}); }} catch {{ return null; }}
         }});
         process.stdout.write(JSON.stringify(found));
     """
     command = [peers.node(), "--input-type=module", "-e", script]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    assert json.loads(done.stdout) == [*SPELLINGS.values(), *([None] * len(REFUSED))]
+    done = subprocess.run(command, input=json.dumps(cases), capture_output=True, text=True, timeout=60, check=True)
+    return list(json.loads(done.stdout))
+
+
+def ours(given: str) -> str | None:
+    """Return the one spelling of an address, None where it is refused."""
+    try:
+        return normalized(given)
+    except BadUrl:
+        return None
+
+
+def test_the_spellings_are_the_real_servers() -> None:
+    """The library that the real server uses agrees with every case here."""
+    assert of_the_real_server([*SPELLINGS, *REFUSED]) == [*SPELLINGS.values(), *([None] * len(REFUSED))]
+
+
+def test_any_address_has_the_real_servers_spelling() -> None:
+    """Put together at random of what is hard to read: hosts, escapes, dots, parameters, fragments."""
+    rng = random.Random(20261123)
+    cases = [address(rng) for _ in range(10_000)]
+    found = dict(zip(cases, of_the_real_server(cases), strict=True))
+    assert {case: ours(case) for case in cases} == found
+    assert 0.3 < sum(each is not None for each in found.values()) / len(found) < 0.9

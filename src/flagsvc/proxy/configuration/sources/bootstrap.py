@@ -1,4 +1,4 @@
-"""The document to begin with while the upstream is away (specification: Configuration, expBootstrap)."""
+"""The document to begin with while the upstream is away (specification: Experimental options)."""
 
 from __future__ import annotations
 

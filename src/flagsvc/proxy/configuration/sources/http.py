@@ -1,4 +1,4 @@
-"""Documents from an upstream flag server (behaviour: Towards the upstream server)."""
+"""Documents from an upstream flag server (behaviour: Fetching the configuration)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shape of a storage provider, ours or a user's (specification: Configuration, storageProvider)."""
+"""The shape of a storage provider, ours or a user's (specification: Options)."""
 
 from __future__ import annotations
 

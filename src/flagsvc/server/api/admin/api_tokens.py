@@ -1,4 +1,4 @@
-"""`/api/admin/api-tokens`: the tokens of clients, as on the real server but for secrets: shown once (decision 0017)."""
+"""`/api/admin/api-tokens`: the tokens of clients, as on the real server, but secrets are shown only once (decision 0017)."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from flagsvc.server.api.route import Route
 from flagsvc.server.store.nouns import api_tokens
 
 TYPE = "^([Cc][Ll][Ii][Ee][Nn][Tt]|[Bb][Aa][Cc][Kk][Ee][Nn][Dd]|[Ff][Rr][Oo][Nn][Tt][Ee][Nn][Dd])$"
-END = "When the token stops working."
+EXPIRY = "When the token expires."
 DATE = String(format="date-time")
 
 NEW = Object(
     {
-        "expiresAt": String(format="date-time", description=END, example="2030-07-04T11:26:24+02:00"),
+        "expiresAt": String(format="date-time", description=EXPIRY, example="2030-07-04T11:26:24+02:00"),
         "type": String(pattern=TYPE, description="backend (or client, its old name) or frontend, in any letter case."),
-        "environment": String(description="Whose flags the token sees; development by default.", example="production"),
+        "environment": String(
+            description="Environment to read flags of; development by default.", example="production"
+        ),
         "project": String(description="Has no effect; give `projects`."),
         "projects": Array(
-            String(), description="Whose flags the token sees; of all projects by default.", example=["default"]
+            String(), description="The projects whose flags the token reads; all by default.", example=["default"]
         ),
-        "tokenName": String(description="What the token is called; need not be unique.", example="checkout"),
+        "tokenName": String(description="The name of the token; need not be unique.", example="checkout"),
     },
     required=("type", "tokenName"),
 )
@@ -28,7 +30,7 @@ CREATE = Named("createApiTokenSchema", OneOf(NEW, base=Object({})))
 UPDATE = Named(
     "updateApiTokenSchema",
     Object(
-        {"expiresAt": String(format="date-time", description=END, example="2030-09-04T11:26:24+02:00")},
+        {"expiresAt": String(format="date-time", description=EXPIRY, example="2030-09-04T11:26:24+02:00")},
         required=("expiresAt",),
     ),
 )
@@ -36,7 +38,7 @@ TOKEN = Named(
     "apiTokenSchema",
     Object(
         {
-            "secret": String(description="The secret when it is made, later what is left of it to name the token by."),
+            "secret": String(description="The secret in the answer that creates the token; later the masked secret."),
             "tokenName": String(),
             "type": Enum("client", "admin", "frontend", "backend"),
             "environment": String(),
@@ -53,34 +55,34 @@ TOKEN = Named(
 )
 TOKENS = Named("apiTokensSchema", Object({"tokens": Array(TOKEN)}, required=("tokens",)))
 
-ANY = {
+PERMISSIONS = {
     verb: ("ADMIN", f"{verb}_CLIENT_API_TOKEN", f"{verb}_FRONTEND_API_TOKEN")
     for verb in ("READ", "CREATE", "UPDATE", "DELETE")
 }
-"""What somebody does with tokens → the permissions of which one is enough."""
+"""Action on tokens → the permissions, any one of which is enough."""
 
 
 def list_all(call: ApiCall) -> ApiAnswer:
-    """Answer the tokens that the caller may see."""
+    """Answer the tokens that the caller may read."""
     with call.store.reading() as tx:
         return ApiAnswer({"tokens": api_tokens.list_tokens(tx, call.actor)})
 
 
 def list_named(call: ApiCall) -> ApiAnswer:
-    """Answer the tokens of one name."""
+    """Answer the tokens with a name."""
     with call.store.reading() as tx:
         return ApiAnswer({"tokens": api_tokens.list_tokens(tx, call.actor, call.params["name"])})
 
 
 def create(call: ApiCall) -> ApiAnswer:
-    """Make a token."""
+    """Create a token."""
     with call.store.writing(call.actor) as tx:
-        made = api_tokens.create(tx, call.body)
-    return ApiAnswer(made, 201, ((b"location", b"api-tokens"), (b"cache-control", b"no-store")))
+        created = api_tokens.create(tx, call.body)
+    return ApiAnswer(created, 201, ((b"location", b"api-tokens"), (b"cache-control", b"no-store")))
 
 
 def update(call: ApiCall) -> ApiAnswer:
-    """Change when a token ends."""
+    """Change the expiry of a token."""
     with call.store.writing(call.actor) as tx:
         api_tokens.set_expiry(tx, call.params["token"], call.body["expiresAt"])
     return ApiAnswer()
@@ -95,7 +97,7 @@ def remove(call: ApiCall) -> ApiAnswer:
 
 PATH = "/api/admin/api-tokens"
 TAG = "API tokens"
-NAMED_BY = "The token is named by its secret, or by the masked secret of the list. One that does not exist is no error."
+NAMED_BY = "The path contains the token's secret, or its masked secret from the list. A missing token is not an error."
 
 ROUTES = (
     Route(
@@ -105,16 +107,16 @@ ROUTES = (
         summary="List tokens",
         description="Secrets are masked: they are stored as hashes.",
         tag=TAG,
-        permission=ANY["READ"],
+        permission=PERMISSIONS["READ"],
         result=TOKENS,
     ),
     Route(
         path=f"{PATH}/:name",
         handler=list_named,
         operation="getApiTokensByName",
-        summary="List tokens of a name",
+        summary="List the tokens with a name",
         tag=TAG,
-        permission=ANY["READ"],
+        permission=PERMISSIONS["READ"],
         result=TOKENS,
     ),
     Route(
@@ -122,10 +124,10 @@ ROUTES = (
         method="POST",
         handler=create,
         operation="createApiToken",
-        summary="Make a token",
-        description="The answer holds the secret, this one time.",
+        summary="Create a token",
+        description="Only this answer contains the secret.",
         tag=TAG,
-        permission=ANY["CREATE"],
+        permission=PERMISSIONS["CREATE"],
         body=CREATE,
         status=201,
         result=TOKEN,
@@ -135,10 +137,10 @@ ROUTES = (
         method="PUT",
         handler=update,
         operation="updateApiToken",
-        summary="Change when a token ends",
+        summary="Change the expiry of a token",
         description=NAMED_BY,
         tag=TAG,
-        permission=ANY["UPDATE"],
+        permission=PERMISSIONS["UPDATE"],
         body=UPDATE,
     ),
     Route(
@@ -149,6 +151,6 @@ ROUTES = (
         summary="Delete a token",
         description=NAMED_BY,
         tag=TAG,
-        permission=ANY["DELETE"],
+        permission=PERMISSIONS["DELETE"],
     ),
 )

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from flagsvc.engine.values import jsnumber
+from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Array, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Parameter, Route
-from flagsvc.server.store.nouns.applications import create, instances_of, listed, remove, show
-from flagsvc.server.store.texts import words
+from flagsvc.server.api.route import Route
+from flagsvc.server.store.nouns.applications import create, get, instances_of, list_applications, remove
+from flagsvc.server.store.texts import split_words
 
-MOST = 1000
-"""Applications in an answer."""
-FURTHEST = 2**31
+MAX_APPLICATIONS = 1000
+"""The most applications in an answer."""
+MAX_OFFSET = 2**31
 CHANGE = "UPDATE_APPLICATION"
 TEXT = Nullable(String())
 FIELDS = ("strategies", "description", "url", "color", "icon")
-SHOWN_INSTANCE = ("instanceId", "clientIp", "sdkVersion", "lastSeen")
+INSTANCE_FIELDS = ("instanceId", "clientIp", "sdkVersion", "lastSeen")
 
-LOOK = {"description": TEXT, "url": TEXT, "color": TEXT, "icon": TEXT}
+APPEARANCE = {"description": TEXT, "url": TEXT, "color": TEXT, "icon": TEXT}
 INSTANCE = {"instanceId": String(), "clientIp": TEXT, "sdkVersion": TEXT, "lastSeen": String(format="date-time")}
 NEW = Named(
     "createApplicationSchema",
     Object(
         {
-            "strategies": Array(String(), description="Names of the strategies that the application knows."),
+            "strategies": Array(String(), description="Names of the strategies that the application supports."),
             "description": String(),
             "url": String(),
             "color": String(),
@@ -38,7 +39,7 @@ LISTED = Object(
         "updatedAt": String(format="date-time"),
         "strategies": Array(String()),
         "createdBy": TEXT,
-        **LOOK,
+        **APPEARANCE,
         "usage": Array(Object({"project": String(), "environments": Array(String())})),
     },
     required=("appName",),
@@ -50,7 +51,7 @@ ONE = Named(
         {
             "appName": String(),
             "createdAt": String(format="date-time"),
-            **LOOK,
+            **APPEARANCE,
             "strategies": Array(Object({"name": String()})),
             "instances": Array(Object(INSTANCE)),
             "seenToggles": Array(Object({"name": String()})),
@@ -65,65 +66,65 @@ INSTANCES = Named(
 )
 
 
-def list_applications(call: ApiCall) -> ApiAnswer:
-    """Return the applications by name, a page of them."""
-    limit, offset = number(call, "limit"), number(call, "offset")
+def get_applications(call: ApiCall) -> ApiAnswer:
+    """Return a page of the applications, sorted by name."""
+    limit, offset = read_integer(call, "limit"), read_integer(call, "offset")
     with call.store.reading() as tx:
-        found = listed(
+        found = list_applications(
             tx,
-            words=words(call.first("query") or ""),
-            limit=limit if 0 < limit <= MOST else MOST,
-            offset=min(max(offset, 0), FURTHEST),
-            descending=call.first("sortOrder") == "desc",
+            words=split_words(call.first_value("query") or ""),
+            limit=limit if 0 < limit <= MAX_APPLICATIONS else MAX_APPLICATIONS,
+            offset=min(max(offset, 0), MAX_OFFSET),
+            descending=call.first_value("sortOrder") == "desc",
         )
     return ApiAnswer(found)
 
 
-def number(call: ApiCall, name: str) -> int:
-    """Return a whole number of the query string; 0 where there is none."""
-    value = jsnumber.parse(call.first(name) or "")
-    return int(min(max(value, 0), FURTHEST)) if value == value else 0
+def read_integer(call: ApiCall, name: str) -> int:
+    """Return an integer parameter of the query string; 0 without one."""
+    value = jsnumber.parse(call.first_value(name) or "")
+    return int(min(max(value, 0), MAX_OFFSET)) if value == value else 0
 
 
 def show_application(call: ApiCall) -> ApiAnswer:
     """Return one application. Raises `Refusal` (404)."""
     with call.store.reading() as tx:
-        return ApiAnswer(show(tx, call.params["appName"]))
+        return ApiAnswer(get(tx, call.params["appName"]))
 
 
 def create_application(call: ApiCall) -> ApiAnswer:
-    """Make an application, or change how it is shown."""
+    """Create an application, or change its description."""
     values = {name: call.body[name] for name in FIELDS if name in call.body}
-    with call.store.noting() as tx:
+    with call.store.recording() as tx:
         create(tx, call.params["appName"], values)
     return ApiAnswer(None, 202)
 
 
 def delete_application(call: ApiCall) -> ApiAnswer:
-    """Forget an application; one that is not there is forgotten already."""
-    with call.store.noting() as tx:
+    """Delete an application; a missing one is not an error."""
+    with call.store.recording() as tx:
         remove(tx, call.params["appName"])
     return ApiAnswer(None)
 
 
 def list_instances(call: ApiCall) -> ApiAnswer:
-    """Return the instances of an application in an environment that were heard of within a day."""
+    """Return the instances of an application in an environment that reported within a day."""
     with call.store.reading() as tx:
         found = instances_of(tx, call.params["appName"], call.params["environment"])
-    return ApiAnswer({"instances": [{name: each[name] for name in SHOWN_INSTANCE} for each in found]})
+    return ApiAnswer({"instances": [{name: each[name] for name in INSTANCE_FIELDS} for each in found]})
 
 
 ROUTES = (
     Route(
         path="/api/admin/metrics/applications",
-        handler=list_applications,
+        handler=get_applications,
         operation="getApplications",
         summary="The applications that use flags.",
         tag="Metrics",
         query=(
             Parameter("query", "Words, separated by commas: applications with any of them in the name."),
-            Parameter("limit", "How many at most, up to 1000.", "integer"),
-            Parameter("offset", "How many to leave out at the beginning.", "integer"),
+            Parameter("limit", "The most applications in the answer, up to 1000.", "integer"),
+            Parameter("offset", "How many applications to skip.", "integer"),
             Parameter("sortOrder", "`asc` or `desc`, by name."),
         ),
         result=ALL,
@@ -141,7 +142,7 @@ ROUTES = (
         method="POST",
         handler=create_application,
         operation="createApplication",
-        summary="Make an application, or change how it is shown.",
+        summary="Create an application, or change its description.",
         tag="Metrics",
         permission=CHANGE,
         body=NEW,
@@ -152,7 +153,7 @@ ROUTES = (
         method="DELETE",
         handler=delete_application,
         operation="deleteApplication",
-        summary="Forget an application and its instances.",
+        summary="Delete an application and its instances.",
         tag="Metrics",
         permission=CHANGE,
     ),
@@ -160,7 +161,7 @@ ROUTES = (
         path="/api/admin/metrics/instances/:appName/environment/:environment",
         handler=list_instances,
         operation="getApplicationEnvironmentInstances",
-        summary="The instances of an application in an environment, of the last day.",
+        summary="The instances of an application in an environment that reported within the last day.",
         tag="Metrics",
         result=INSTANCES,
     ),

@@ -1,4 +1,4 @@
-"""Archived features: put away several at once, taken out again, deleted for good (the real server's archive endpoints)."""
+"""Archives, revives and deletes features (the real server's archive endpoints)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from flagsvc.server.api.admin.features import PROJECT
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.errors import forbidden
 from flagsvc.server.api.route import Handler, Route
-from flagsvc.server.store.nouns import feature_life
+from flagsvc.server.store.nouns import feature_archive
 from flagsvc.server.store.nouns.features import find
 from flagsvc.server.store.store import Tx
 
 
-def several(act: Callable[[Tx, str, Sequence[str]], None]) -> Handler:
-    """Return the handler that does something with the features that the body names."""
+def handle_features(act: Callable[[Tx, str, Sequence[str]], None]) -> Handler:
+    """Return a handler that calls `act` for the features in the body."""
 
     def handler(call: ApiCall) -> ApiAnswer:
         with call.store.writing(call.actor) as tx:
@@ -25,8 +25,8 @@ def several(act: Callable[[Tx, str, Sequence[str]], None]) -> Handler:
     return handler
 
 
-def one(act: Callable[[Tx, str], None], permission: str) -> Handler:
-    """Return the handler that does something with a feature whose project the path does not tell."""
+def handle_feature(act: Callable[[Tx, str], None], permission: str) -> Handler:
+    """Return a handler that calls `act` for the feature in the path; it checks the permission in the feature's project."""
 
     def handler(call: ApiCall) -> ApiAnswer:
         name = call.params["featureName"]
@@ -41,9 +41,9 @@ def one(act: Callable[[Tx, str], None], permission: str) -> Handler:
 
 
 def validate(call: ApiCall) -> ApiAnswer:
-    """Answer what archiving features would do to dependencies."""
+    """Answer how archiving features would affect dependencies."""
     with call.store.reading() as tx:
-        return ApiAnswer(feature_life.validate_archiving(tx, call.body["features"]))
+        return ApiAnswer(feature_archive.validate_archiving(tx, call.body["features"]))
 
 
 TAG = "Archive"
@@ -52,7 +52,7 @@ ROUTES = (
     Route(
         path=f"{PROJECT}/archive",
         method="POST",
-        handler=several(feature_life.archive_all),
+        handler=handle_features(feature_archive.archive_all),
         operation="archiveFeatures",
         summary="Archive features",
         tag=TAG,
@@ -66,7 +66,7 @@ ROUTES = (
         handler=validate,
         reads=True,
         operation="validateArchiveFeatures",
-        summary="Show what archiving features would do to dependencies",
+        summary="Show how archiving features would affect dependencies",
         tag=TAG,
         permission="DELETE_FEATURE",
         body=shapes.BATCH,
@@ -75,9 +75,9 @@ ROUTES = (
     Route(
         path=f"{PROJECT}/revive",
         method="POST",
-        handler=several(feature_life.revive_all),
+        handler=handle_features(feature_archive.revive_all),
         operation="reviveFeatures",
-        summary="Take archived features out again",
+        summary="Revive archived features",
         tag=TAG,
         permission="UPDATE_FEATURE",
         body=shapes.BATCH,
@@ -85,9 +85,9 @@ ROUTES = (
     Route(
         path=f"{PROJECT}/delete",
         method="POST",
-        handler=several(feature_life.remove_all),
+        handler=handle_features(feature_archive.remove_all),
         operation="deleteFeatures",
-        summary="Delete archived features for good",
+        summary="Delete archived features permanently",
         tag=TAG,
         permission="DELETE_FEATURE",
         body=shapes.BATCH,
@@ -95,18 +95,18 @@ ROUTES = (
     Route(
         path="/api/admin/archive/revive/:featureName",
         method="POST",
-        handler=one(feature_life.revive, "UPDATE_FEATURE"),
+        handler=handle_feature(feature_archive.revive, "UPDATE_FEATURE"),
         operation="reviveFeature",
-        summary="Take an archived feature out again",
+        summary="Revive an archived feature",
         description="Needs the permission UPDATE_FEATURE in the feature's project.",
         tag=TAG,
     ),
     Route(
         path="/api/admin/archive/:featureName",
         method="DELETE",
-        handler=one(feature_life.remove, "DELETE_FEATURE"),
+        handler=handle_feature(feature_archive.remove, "DELETE_FEATURE"),
         operation="deleteFeature",
-        summary="Delete an archived feature for good",
+        summary="Delete an archived feature permanently",
         description="Needs the permission DELETE_FEATURE in the feature's project.",
         tag=TAG,
     ),

@@ -1,29 +1,31 @@
-"""`/api/admin/context`: what constraints may look at, as on the real server."""
+"""`/api/admin/context`: the context fields for constraints, as on the real server."""
 
 from __future__ import annotations
 
 from flagsvc.http.shapes import Array, Boolean, Integer, Named, Object, String
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.places import of_body, of_field
+from flagsvc.server.api.permission_projects import body_project, context_field_project
 from flagsvc.server.api.route import Route
-from flagsvc.server.api.texts import LEAST, MOST, NAME_BODY, location
+from flagsvc.server.api.shared import MAX_SORT_ORDER, MIN_SORT_ORDER, NAME_BODY, location_header
 from flagsvc.server.shapes.batch import CONTEXT_FIELD, LEGAL_VALUE
 from flagsvc.server.store.nouns import context_fields
 from flagsvc.server.store.refusals import Refusal, not_found
 
-LEGAL_VALUES = Array(LEGAL_VALUE, description="The values it may have; any without one.")
+LEGAL_VALUES = Array(LEGAL_VALUE, description="The values that constraints may use; empty for any.")
 CHANGES = {
-    "description": String(description="What the field holds.", example="What the customer pays for"),
+    "description": String(description="What the field contains.", example="What the customer pays for"),
     "stickiness": Boolean(description="Whether a rollout may stick to the field."),
-    "sortOrder": Integer(minimum=LEAST, maximum=MOST, description="Where the field comes in lists."),
+    "sortOrder": Integer(
+        minimum=MIN_SORT_ORDER, maximum=MAX_SORT_ORDER, description="The position of the field in lists."
+    ),
     "legalValues": LEGAL_VALUES,
-    "project": String(description="The only project that may use it; without one all may."),
+    "project": String(description="The only project that may use it; absent for all."),
 }
-UPDATE = Named("updateContextFieldSchema", Object(CHANGES, description="A context field as it is written anew."))
+UPDATE = Named("updateContextFieldSchema", Object(CHANGES, description="A context field with new content."))
 CREATE = Named(
     "createContextFieldSchema",
     Object(
-        {**CHANGES, "name": String(description="What SDKs call it.", example="tier")},
+        {**CHANGES, "name": String(description="The name of the field in SDKs.", example="tier")},
         required=("name",),
         description="A new context field.",
     ),
@@ -56,14 +58,14 @@ def show(call: ApiCall) -> ApiAnswer:
 
 
 def create(call: ApiCall) -> ApiAnswer:
-    """Make a context field."""
+    """Create a context field."""
     with call.store.writing(call.actor) as tx:
-        made = context_fields.create(tx, call.body)
-    return ApiAnswer(made, 201, location(f"context/{made['name']}"))
+        created = context_fields.create(tx, call.body)
+    return ApiAnswer(created, 201, location_header(f"context/{created['name']}"))
 
 
 def update(call: ApiCall) -> ApiAnswer:
-    """Write a context field anew."""
+    """Change a context field."""
     with call.store.writing(call.actor) as tx:
         context_fields.change(tx, call.params["contextField"], call.body)
     return ApiAnswer()
@@ -77,14 +79,14 @@ def remove(call: ApiCall) -> ApiAnswer:
 
 
 def validate(call: ApiCall) -> ApiAnswer:
-    """Say whether a name is good and free."""
+    """Check that a name is valid and free."""
     with call.store.reading() as tx:
         context_fields.check_name(tx, call.body["name"])
     return ApiAnswer()
 
 
 def set_legal_value(call: ApiCall) -> ApiAnswer:
-    """Add a legal value, or describe it anew."""
+    """Add a legal value, or change its description."""
     with call.store.writing(call.actor) as tx:
         context_fields.set_legal_value(tx, call.params["contextField"], call.body)
     return ApiAnswer()
@@ -97,10 +99,10 @@ def remove_legal_value(call: ApiCall) -> ApiAnswer:
     return ApiAnswer()
 
 
-def strategies_of(call: ApiCall) -> ApiAnswer:
+def list_strategies(call: ApiCall) -> ApiAnswer:
     """Answer the strategies that constrain a context field."""
     with call.store.reading() as tx:
-        return ApiAnswer({"strategies": context_fields.strategies_of(tx, call.params["contextField"])})
+        return ApiAnswer({"strategies": context_fields.strategies_using(tx, call.params["contextField"])})
 
 
 PATH = "/api/admin/context"
@@ -124,10 +126,10 @@ ROUTES = (
         method="POST",
         handler=create,
         operation="createContextField",
-        summary="Make a context field",
+        summary="Create a context field",
         tag=TAG,
         permission=MAY_CREATE,
-        project_of=of_body,
+        project_of=body_project,
         body=CREATE,
         status=201,
         result=CONTEXT_FIELD,
@@ -138,10 +140,10 @@ ROUTES = (
         handler=validate,
         reads=True,
         operation="validateContextFieldName",
-        summary="Ask whether a name is good and free",
+        summary="Check that a name is valid and free",
         tag=TAG,
         permission=MAY_UPDATE,
-        project_of=of_body,
+        project_of=body_project,
         body=NAME_BODY,
     ),
     Route(
@@ -157,11 +159,11 @@ ROUTES = (
         method="PUT",
         handler=update,
         operation="updateContextField",
-        summary="Write a context field anew",
-        description="What is missing of stickiness and legal values becomes false and none, and the sort order 0.",
+        summary="Change a context field",
+        description="Absent stickiness becomes false, absent legal values become empty, and the sort order becomes 0.",
         tag=TAG,
         permission=MAY_UPDATE,
-        project_of=of_field,
+        project_of=context_field_project,
         body=UPDATE,
     ),
     Route(
@@ -170,20 +172,20 @@ ROUTES = (
         handler=remove,
         operation="deleteContextField",
         summary="Delete a context field",
-        description="409 while a strategy of a feature in use constrains it.",
+        description="409 while a strategy of an active feature constrains it.",
         tag=TAG,
         permission=MAY_DELETE,
-        project_of=of_field,
+        project_of=context_field_project,
     ),
     Route(
         path=f"{FIELD_PATH}/legal-values",
         method="POST",
         handler=set_legal_value,
         operation="updateContextFieldLegalValue",
-        summary="Add a legal value, or describe it anew",
+        summary="Add a legal value, or change its description",
         tag=TAG,
         permission=MAY_UPDATE,
-        project_of=of_field,
+        project_of=context_field_project,
         body=LEGAL_VALUE,
     ),
     Route(
@@ -192,17 +194,17 @@ ROUTES = (
         handler=remove_legal_value,
         operation="deleteContextFieldLegalValue",
         summary="Remove a legal value",
-        description="Constraints that have it keep it.",
+        description="Constraints with this value do not change.",
         tag=TAG,
         permission=MAY_UPDATE,
-        project_of=of_field,
+        project_of=context_field_project,
     ),
     Route(
         path=f"{FIELD_PATH}/strategies",
-        handler=strategies_of,
+        handler=list_strategies,
         operation="getStrategiesByContextField",
         summary="List the strategies that constrain a context field",
-        description="None for a field that does not exist.",
+        description="An empty list for a field that does not exist.",
         tag=TAG,
         result=STRATEGIES,
     ),

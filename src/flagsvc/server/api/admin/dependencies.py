@@ -1,4 +1,4 @@
-"""`…/features/:child/dependencies`: what a feature asks of a parent feature."""
+"""`…/features/:child/dependencies`: dependencies of a feature on a parent feature."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ CREATE = Named(
     Object(
         {
             "feature": String(description="The parent.", example="parent-feature"),
-            "enabled": Boolean(description="Whether the parent must be on, or off; on where it is not said."),
-            "variants": Array(String(), description="Variants of the parent of which one must be the caller's."),
+            "enabled": Boolean(description="Whether the parent must be on or off; on by default."),
+            "variants": Array(String(), description="Variants of the parent, one of which the evaluation must give."),
         },
         required=("feature",),
-        description="What a feature asks of its parent.",
+        description="A dependency on a parent.",
     ),
 )
 PARENTS = Named("parentFeatureOptionsSchema", Array(String(), description="Features that could be the parent."))
-VARIANTS = Named("parentVariantOptionsSchema", Array(String(), description="Variants that could be asked for."))
+VARIANTS = Named("parentVariantOptionsSchema", Array(String(), description="Variants that a dependency could name."))
 
 
 def add(call: ApiCall) -> ApiAnswer:
-    """Let a feature depend on a parent."""
+    """Make a feature depend on a parent."""
     project, child = call.params["projectId"], call.params["child"]
     with call.store.writing(call.actor) as tx:
         dependencies.add(tx, project, child, call.body)
@@ -33,37 +33,37 @@ def add(call: ApiCall) -> ApiAnswer:
 
 
 def remove(call: ApiCall) -> ApiAnswer:
-    """Let a feature no longer depend on a parent."""
+    """Remove a dependency of a feature."""
     project, child = call.params["projectId"], call.params["child"]
     with call.store.writing(call.actor) as tx:
-        dependencies.check_mine(tx, project, child)
+        dependencies.check_owner(tx, project, child)
         dependencies.remove(tx, project, child, call.params["parent"])
     return ApiAnswer()
 
 
 def remove_all(call: ApiCall) -> ApiAnswer:
-    """Let a feature depend on nothing."""
+    """Remove all dependencies of a feature."""
     project, child = call.params["projectId"], call.params["child"]
     with call.store.writing(call.actor) as tx:
-        dependencies.check_mine(tx, project, child)
-        dependencies.drop_dependencies(tx, project, [child])
+        dependencies.check_owner(tx, project, child)
+        dependencies.remove_dependencies(tx, project, [child])
     return ApiAnswer()
 
 
-def parents(call: ApiCall) -> ApiAnswer:
-    """Answer the features that could be a feature's parent."""
+def list_parents(call: ApiCall) -> ApiAnswer:
+    """Answer the features that could be the parent of a feature."""
     with call.store.reading() as tx:
         return ApiAnswer(dependencies.possible_parents(tx, call.params["child"]))
 
 
-def variants(call: ApiCall) -> ApiAnswer:
+def list_variants(call: ApiCall) -> ApiAnswer:
     """Answer the variants of a parent."""
     with call.store.reading() as tx:
         return ApiAnswer(dependencies.variants_of(tx, call.params["parent"]))
 
 
-def exist(call: ApiCall) -> ApiAnswer:
-    """Answer whether there is any dependency at all."""
+def have_dependencies(call: ApiCall) -> ApiAnswer:
+    """Answer whether any dependency exists."""
     with call.store.reading() as tx:
         return ApiAnswer(dependencies.any_dependencies(tx))
 
@@ -78,7 +78,7 @@ ROUTES = (
         method="POST",
         handler=add,
         operation="addFeatureDependency",
-        summary="Let a feature depend on a parent",
+        summary="Make a feature depend on a parent",
         tag=TAG,
         permission=PERMISSION,
         body=CREATE,
@@ -88,7 +88,7 @@ ROUTES = (
         method="DELETE",
         handler=remove,
         operation="deleteFeatureDependency",
-        summary="Let a feature no longer depend on a parent",
+        summary="Remove a dependency of a feature",
         tag=TAG,
         permission=PERMISSION,
     ),
@@ -97,13 +97,13 @@ ROUTES = (
         method="DELETE",
         handler=remove_all,
         operation="deleteFeatureDependencies",
-        summary="Let a feature depend on nothing",
+        summary="Remove all dependencies of a feature",
         tag=TAG,
         permission=PERMISSION,
     ),
     Route(
         path=f"{FEATURES}/:child/parents",
-        handler=parents,
+        handler=list_parents,
         operation="listParentOptions",
         summary="List the features that could be the parent",
         tag=TAG,
@@ -111,7 +111,7 @@ ROUTES = (
     ),
     Route(
         path=f"{FEATURES}/:parent/parent-variants",
-        handler=variants,
+        handler=list_variants,
         operation="listParentVariantOptions",
         summary="List the variants of a parent",
         tag=TAG,
@@ -119,9 +119,9 @@ ROUTES = (
     ),
     Route(
         path=f"{PROJECT}/dependencies",
-        handler=exist,
+        handler=have_dependencies,
         operation="checkDependenciesExist",
-        summary="Tell whether there is any dependency at all",
+        summary="Tell whether any dependency exists",
         tag=TAG,
         result=Boolean(),
     ),

@@ -1,4 +1,4 @@
-"""`/api/admin/environments`, and which of them a project has. Environments are made by the seed file."""
+"""`/api/admin/environments`, and the environments of projects. The seed file creates environments."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from flagsvc.server.api.admin.features import PROJECT
 from flagsvc.server.api.admin.shapes_features import CREATE_STRATEGY
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Handler, Route
-from flagsvc.server.api.texts import LEAST, MOST
+from flagsvc.server.api.shared import MAX_SORT_ORDER, MIN_SORT_ORDER
 from flagsvc.server.store.nouns import environments
 
 FIELDS = {
@@ -27,7 +27,7 @@ ENVIRONMENT = Named(
         FIELDS | dict.fromkeys(("projectCount", "apiTokenCount", "enabledToggleCount"), COUNT),
         required=NEEDS,
         closed=True,
-        description="An environment, with how many projects, tokens and enabled features it has.",
+        description="An environment, with its numbers of projects, tokens and enabled features.",
     ),
 )
 ENVIRONMENTS = Named(
@@ -44,7 +44,7 @@ OF_PROJECT = Named(
         FIELDS | {"projectApiTokenCount": COUNT, "projectEnabledToggleCount": COUNT, "visible": Boolean()},
         required=NEEDS,
         closed=True,
-        description="An environment, and what it is to a project.",
+        description="An environment, with its numbers for a project.",
     ),
 )
 ALL_OF_PROJECT = Named(
@@ -56,7 +56,8 @@ ALL_OF_PROJECT = Named(
     ),
 )
 SORT_ORDER = Named(
-    "sortOrderSchema", Map(Integer(minimum=LEAST, maximum=MOST), description="Environment → its place in lists.")
+    "sortOrderSchema",
+    Map(Integer(minimum=MIN_SORT_ORDER, maximum=MAX_SORT_ORDER), description="Environment → its position in lists."),
 )
 ADD = Named(
     "projectEnvironmentSchema",
@@ -84,21 +85,21 @@ def get(call: ApiCall) -> ApiAnswer:
         return ApiAnswer(environments.get(tx, call.params["name"]))
 
 
-def list_for(call: ApiCall) -> ApiAnswer:
-    """Answer every environment, and what it is to a project."""
+def list_for_project(call: ApiCall) -> ApiAnswer:
+    """Answer every environment, with its numbers for a project."""
     with call.store.reading() as tx:
-        return ApiAnswer({"version": 1, "environments": environments.list_for(tx, call.params["projectId"])})
+        return ApiAnswer({"version": 1, "environments": environments.list_for_project(tx, call.params["projectId"])})
 
 
 def sort(call: ApiCall) -> ApiAnswer:
-    """Give environments another order."""
+    """Set the sort order of environments."""
     with call.store.writing(call.actor) as tx:
         environments.sort(tx, call.body)
     return ApiAnswer()
 
 
 def switch(*, enabled: bool) -> Handler:
-    """Return the handler that switches an environment on, or off."""
+    """Return a handler that switches an environment on or off."""
 
     def handler(call: ApiCall) -> ApiAnswer:
         with call.store.writing(call.actor) as tx:
@@ -109,16 +110,16 @@ def switch(*, enabled: bool) -> Handler:
 
 
 def add(call: ApiCall) -> ApiAnswer:
-    """Give a project an environment."""
+    """Add an environment to a project."""
     with call.store.writing(call.actor) as tx:
-        environments.add_to(tx, call.params["projectId"], call.body["environment"])
+        environments.add_to_project(tx, call.params["projectId"], call.body["environment"])
     return ApiAnswer()
 
 
 def remove(call: ApiCall) -> ApiAnswer:
-    """Take an environment from a project."""
+    """Remove an environment from a project."""
     with call.store.writing(call.actor) as tx:
-        environments.remove_from(tx, call.params["projectId"], call.params["environment"])
+        environments.remove_from_project(tx, call.params["projectId"], call.params["environment"])
     return ApiAnswer()
 
 
@@ -158,9 +159,9 @@ ROUTES = (
     ),
     Route(
         path=f"{PATH}/project/:projectId",
-        handler=list_for,
+        handler=list_for_project,
         operation="getProjectEnvironments",
-        summary="List environments, and what they are to a project",
+        summary="List environments, with their numbers for a project",
         tag=TAG,
         result=ALL_OF_PROJECT,
     ),
@@ -169,7 +170,7 @@ ROUTES = (
         method="PUT",
         handler=sort,
         operation="updateSortOrder",
-        summary="Give environments another order",
+        summary="Set the sort order of environments",
         tag=TAG,
         permission="ADMIN",
         body=SORT_ORDER,
@@ -180,7 +181,7 @@ ROUTES = (
         method="POST",
         handler=add,
         operation="addEnvironmentToProject",
-        summary="Give a project an environment",
+        summary="Add an environment to a project",
         tag="Projects",
         permission="UPDATE_PROJECT",
         body=ADD,
@@ -190,8 +191,8 @@ ROUTES = (
         method="DELETE",
         handler=remove,
         operation="removeEnvironmentFromProject",
-        summary="Take an environment from a project",
-        description="Strategies stay, for when it comes back.",
+        summary="Remove an environment from a project",
+        description="Strategies stay, in case the environment is added again.",
         tag="Projects",
         permission="UPDATE_PROJECT",
     ),

@@ -1,40 +1,41 @@
-"""`…/features/:featureName/environments/:environment`: on and off, and the variants there."""
+"""`…/features/:featureName/environments/:environment`: the state and the variants of a feature in an environment."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flagsvc.http.route import Parameter
 from flagsvc.server.api.admin import shapes_features as shapes
 from flagsvc.server.api.admin.features import ONE, PROJECT, TAG, TRUE
-from flagsvc.server.api.admin.strategies import place_of
+from flagsvc.server.api.admin.strategies import read_place
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Handler, Parameter, Route
+from flagsvc.server.api.route import Handler, Route
 from flagsvc.server.shapes.features import FEATURE_ENVIRONMENT
 from flagsvc.server.store.nouns import feature_environments
 from flagsvc.server.store.nouns.strategies import StrategyPlace
 from flagsvc.server.store.refusals import Refusal
 
-ACTIVATE = Parameter("shouldActivateDisabledStrategies", "`true`: make disabled strategies active.")
+ACTIVATE = Parameter("shouldActivateDisabledStrategies", "`true`: enable disabled strategies.")
 VARIANTS_PERMISSION = "UPDATE_FEATURE_ENVIRONMENT_VARIANTS"
 
 
 def get(call: ApiCall) -> ApiAnswer:
     """Answer whether a feature is on in an environment, and its strategies there."""
     with call.store.reading() as tx:
-        return ApiAnswer(feature_environments.get(tx, place_of(call)))
+        return ApiAnswer(feature_environments.get(tx, read_place(call)))
 
 
 def switch(*, enabled: bool) -> Handler:
-    """Return the handler that switches a feature on, or off, in an environment."""
+    """Return a handler that switches a feature on or off in an environment."""
 
     def handler(call: ApiCall) -> ApiAnswer:
-        return _switch(call, [place_of(call)], enabled=enabled)
+        return _switch(call, [read_place(call)], enabled=enabled)
 
     return handler
 
 
 def switch_all(*, enabled: bool) -> Handler:
-    """Return the handler that switches several features on, or off, in an environment."""
+    """Return a handler that switches several features on or off in an environment."""
 
     def handler(call: ApiCall) -> ApiAnswer:
         project, environment = call.params["projectId"], call.params["environment"]
@@ -45,7 +46,7 @@ def switch_all(*, enabled: bool) -> Handler:
 
 
 def _switch(call: ApiCall, places: Sequence[StrategyPlace], *, enabled: bool) -> ApiAnswer:
-    activate = call.first(ACTIVATE.name) == TRUE
+    activate = call.first_value(ACTIVATE.name) == TRUE
     with call.store.writing(call.actor) as tx:
         for place in places:
             feature_environments.switch(tx, place, enabled=enabled, activate=activate)
@@ -55,20 +56,20 @@ def _switch(call: ApiCall, places: Sequence[StrategyPlace], *, enabled: bool) ->
 def list_variants(call: ApiCall) -> ApiAnswer:
     """Answer the variants of a feature in an environment."""
     with call.store.reading() as tx:
-        return ApiAnswer({"version": 1, "variants": feature_environments.list_variants(tx, place_of(call))})
+        return ApiAnswer({"version": 1, "variants": feature_environments.list_variants(tx, read_place(call))})
 
 
 def replace_variants(call: ApiCall) -> ApiAnswer:
     """Replace the variants of a feature in an environment."""
     with call.store.writing(call.actor) as tx:
-        found = feature_environments.replace_variants(tx, place_of(call), call.body)
+        found = feature_environments.replace_variants(tx, read_place(call), call.body)
     return ApiAnswer({"version": 1, "variants": found})
 
 
 def patch_variants(call: ApiCall) -> ApiAnswer:
     """Change the variants of a feature in an environment."""
     with call.store.writing(call.actor) as tx:
-        found = feature_environments.patch_variants(tx, place_of(call), call.body)
+        found = feature_environments.patch_variants(tx, read_place(call), call.body)
     return ApiAnswer({"version": 1, "variants": found})
 
 
@@ -103,7 +104,7 @@ SWITCHES = tuple(
         handler=switch(enabled=enabled),
         operation=f"toggleFeatureEnvironment{title}",
         summary=summary.format("a feature"),
-        description="Without an active strategy it gets one that is on for everybody." if enabled else "",
+        description="A feature without an active strategy gets one that is on for everybody." if enabled else "",
         tag=TAG,
         permission="UPDATE_FEATURE_ENVIRONMENT",
         query=(ACTIVATE,) if enabled else (),
@@ -130,7 +131,7 @@ ROUTES = (
         path=PATH,
         handler=get,
         operation="getFeatureEnvironment",
-        summary="Show what a feature is in an environment",
+        summary="Show the state of a feature in an environment",
         tag=TAG,
         result=FEATURE_ENVIRONMENT,
     ),
@@ -150,7 +151,7 @@ ROUTES = (
         handler=replace_variants,
         operation="overwriteEnvironmentFeatureVariants",
         summary="Replace the variants of a feature in an environment",
-        description="Only where the feature has variants already: strategies are the place for new ones.",
+        description="Works only for features that already have variants. Add new variants to strategies.",
         tag=TAG,
         permission=VARIANTS_PERMISSION,
         body=shapes.VARIANTS,

@@ -1,4 +1,4 @@
-"""`/api/admin/feature-types`: the kinds of features that there are. They are the same on every server."""
+"""`/api/admin/feature-types`: the types of features. They are the same on every server."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ TYPES: tuple[tuple[str, str, str, int | None], ...] = (
     ("kill-switch", "Kill switch", "Turns off in a hurry what must not run.", None),
     ("permission", "Permission", "Decides who is allowed something.", None),
 )
-"""Id, name, what it is for, and the days that such a feature should last."""
+"""Id, name, purpose, and expected lifetime in days."""
 FIELDS = ("id", "name", "description", "lifetimeDays")
 
 
 def list_all(call: ApiCall) -> ApiAnswer:
-    """Answer every kind of feature."""
+    """Answer every feature type."""
     found: list[dict[str, Any]] = [dict(zip(FIELDS, row, strict=True)) for row in TYPES]
     return ApiAnswer({"version": 1, "types": found})
 
@@ -30,7 +30,7 @@ ROUTES = (
         path="/api/admin/feature-types",
         handler=list_all,
         operation="getAllFeatureTypes",
-        summary="List the kinds of features",
+        summary="List the feature types",
         tag="Feature types",
         result=shapes.FEATURE_TYPES,
         in_memory=True,

@@ -1,15 +1,16 @@
-"""`/api/admin/projects/:projectId/features` and what goes with one feature: create, show, change, archive, clone."""
+"""`/api/admin/projects/:projectId/features`: list, create, show, change, archive and clone features."""
 
 from __future__ import annotations
 
 import re
 
+from flagsvc.http.route import Parameter
 from flagsvc.server.api.admin import shapes_features as shapes
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Parameter, Route
+from flagsvc.server.api.route import Route
 from flagsvc.server.store import cloning
-from flagsvc.server.store.checks import invalid, told
-from flagsvc.server.store.nouns import feature_life, feature_views, features
+from flagsvc.server.store.checks import invalid, make_detail
+from flagsvc.server.store.nouns import feature_archive, feature_views, features
 
 TRUE = "true"
 TAGGED = re.compile(r"\w+:.+", re.ASCII)
@@ -17,16 +18,18 @@ TAGGED = re.compile(r"\w+:.+", re.ASCII)
 
 def list_all(call: ApiCall) -> ApiAnswer:
     """Answer the active features of a project."""
-    tags = [_tag(text, place) for place, text in enumerate(call.query.get("tag", []))] or None
+    tags = [_parse_tag(text, place) for place, text in enumerate(call.query.get("tag", []))] or None
     with call.store.reading() as tx:
-        found = feature_views.list_in(tx, call.params["projectId"], tags=tags, prefix=call.first("namePrefix"))
+        found = feature_views.list_in_project(
+            tx, call.params["projectId"], tags=tags, prefix=call.first_value("namePrefix")
+        )
     return ApiAnswer({"version": 2, "features": found})
 
 
-def _tag(text: str, place: int) -> tuple[str, str]:
-    """Return the type and value that `type:value` means. Raises Refusal (400)."""
+def _parse_tag(text: str, place: int) -> tuple[str, str]:
+    """Return the type and the value of `type:value`. Raises Refusal (400)."""
     if not TAGGED.search(text):
-        raise invalid(told(f'"tag[{place}]" with value "{text}" fails to match the tag pattern', text))
+        raise invalid(make_detail(f'"tag[{place}]" with value "{text}" fails to match the tag pattern', text))
     kind, _, value = text.partition(":")
     return kind, value
 
@@ -40,32 +43,32 @@ def create(call: ApiCall) -> ApiAnswer:
 def get(call: ApiCall) -> ApiAnswer:
     """Answer a feature."""
     project, name = call.params["projectId"], call.params["featureName"]
-    with_variants = call.first("variantEnvironments") == TRUE
+    with_variants = call.first_value("variantEnvironments") == TRUE
     with call.store.reading() as tx:
         return ApiAnswer(feature_views.get(tx, project, name, with_variants=with_variants))
 
 
 def replace(call: ApiCall) -> ApiAnswer:
-    """Replace what describes a feature."""
+    """Replace the description of a feature."""
     with call.store.writing(call.actor) as tx:
         return ApiAnswer(features.replace(tx, call.params["projectId"], call.params["featureName"], call.body))
 
 
 def patch(call: ApiCall) -> ApiAnswer:
-    """Change what describes a feature."""
+    """Change the description of a feature."""
     with call.store.writing(call.actor) as tx:
         return ApiAnswer(features.patch(tx, call.params["projectId"], call.params["featureName"], call.body))
 
 
 def archive(call: ApiCall) -> ApiAnswer:
-    """Put a feature away."""
+    """Archive a feature."""
     with call.store.writing(call.actor) as tx:
-        feature_life.archive(tx, call.params["projectId"], call.params["featureName"])
+        feature_archive.archive(tx, call.params["projectId"], call.params["featureName"])
     return ApiAnswer()
 
 
 def clone(call: ApiCall) -> ApiAnswer:
-    """Copy a feature."""
+    """Clone a feature."""
     project, name = call.params["projectId"], call.params["featureName"]
     replace_group = call.body.get("replaceGroupId", True)
     with call.store.writing(call.actor) as tx:
@@ -73,7 +76,7 @@ def clone(call: ApiCall) -> ApiAnswer:
 
 
 def set_stale(call: ApiCall) -> ApiAnswer:
-    """Mark features as stale, or not."""
+    """Mark features as stale or not."""
     with call.store.writing(call.actor) as tx:
         features.set_stale(tx, call.params["projectId"], call.body["features"], stale=call.body["stale"])
     return ApiAnswer()
@@ -100,7 +103,7 @@ ROUTES = (
         tag=TAG,
         query=(
             Parameter("tag", "Only features with this tag, `type:value`.", repeated=True),
-            Parameter("namePrefix", "Only features whose names begin so."),
+            Parameter("namePrefix", "Only features whose names begin with this."),
         ),
         result=shapes.PROJECT_FEATURES,
     ),
@@ -131,7 +134,7 @@ ROUTES = (
         method="PUT",
         handler=replace,
         operation="updateFeature",
-        summary="Replace what describes a feature",
+        summary="Replace the description of a feature",
         tag=TAG,
         permission="UPDATE_FEATURE",
         body=shapes.UPDATE_FEATURE,
@@ -142,7 +145,7 @@ ROUTES = (
         method="PATCH",
         handler=patch,
         operation="patchFeature",
-        summary="Change what describes a feature",
+        summary="Change the description of a feature",
         tag=TAG,
         permission="UPDATE_FEATURE",
         body=shapes.PATCHES,
@@ -163,7 +166,7 @@ ROUTES = (
         method="POST",
         handler=clone,
         operation="cloneFeature",
-        summary="Copy a feature",
+        summary="Clone a feature",
         tag=TAG,
         permission="CREATE_FEATURE",
         body=shapes.CLONE_FEATURE,
@@ -175,7 +178,7 @@ ROUTES = (
         method="POST",
         handler=set_stale,
         operation="staleFeatures",
-        summary="Mark features as stale, or not",
+        summary="Mark features as stale or not",
         tag=TAG,
         permission="UPDATE_FEATURE",
         body=shapes.BATCH_STALE,

@@ -1,11 +1,11 @@
-"""Maintenance mode: read it and switch it (import validation, 1, step 4)."""
+"""Maintenance mode: read it and switch it (import validation 1, step 4)."""
 
 from __future__ import annotations
 
 from flagsvc.http.shapes import Boolean, Named, Object
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
-from flagsvc.server.store.nouns.maintenance import in_maintenance, set_maintenance
+from flagsvc.server.store.nouns.maintenance import is_in_maintenance, set_maintenance
 
 PATH = "/api/admin/maintenance"
 MODE = Named("maintenanceSchema", Object({"enabled": Boolean()}, required=("enabled",)))
@@ -16,14 +16,14 @@ PERMISSION = ("ADMIN", "UPDATE_MAINTENANCE_MODE")
 def show(call: ApiCall) -> ApiAnswer:
     """Return whether maintenance mode is on."""
     with call.store.reading() as tx:
-        return ApiAnswer({"enabled": in_maintenance(tx)})
+        return ApiAnswer({"enabled": is_in_maintenance(tx)})
 
 
 def switch(call: ApiCall) -> ApiAnswer:
-    """Switch maintenance mode."""
+    """Switch maintenance mode on or off."""
     with call.store.writing(call.actor) as tx:
         set_maintenance(tx, call.body["enabled"])
-        tx.event("maintenance-mode-switched", data=call.body)
+        tx.record_event("maintenance-mode-switched", data=call.body)
     return ApiAnswer()
 
 
@@ -33,7 +33,7 @@ ROUTES = (
         method="POST",
         handler=switch,
         operation="toggleMaintenance",
-        summary="Switch maintenance mode; while it is on, the admin API takes no changes.",
+        summary="Switch maintenance mode; while it is on, the admin API accepts no changes.",
         tag="Maintenance",
         permission=PERMISSION,
         body=SWITCH,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from flagsvc.engine.values import jsnumber
+from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Array, Integer, Map, Named, Object, String
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Parameter, Route
-from flagsvc.server.store.nouns.usage import KEPT_H, SHOWN_H, hourly, summary
+from flagsvc.server.api.route import Route
+from flagsvc.server.store.nouns.usage import KEEP_HOURS, SHOW_HOURS, list_hourly, summarize
 
 ABOUT = {"version": 1, "maturity": "stable"}
 VERSION = {"version": Integer(), "maturity": String()}
@@ -42,22 +43,22 @@ HOURS = Named(
 
 
 def get_summary(call: ApiCall) -> ApiAnswer:
-    """Return a feature's counts of the last hour; none for a name that is no feature."""
+    """Return a feature's counts in the last hour; none for an unknown feature."""
     with call.store.reading() as tx:
-        return ApiAnswer(ABOUT | summary(tx, call.params["name"]))
+        return ApiAnswer(ABOUT | summarize(tx, call.params["name"]))
 
 
 def get_hours(call: ApiCall) -> ApiAnswer:
-    """Return a feature's counts by hour, for as many hours as are asked for."""
+    """Return a feature's counts by hour, for the requested hours."""
     with call.store.reading() as tx:
-        return ApiAnswer(ABOUT | {"data": hourly(tx, call.params["name"], hours_of(call))})
+        return ApiAnswer(ABOUT | {"data": list_hourly(tx, call.params["name"], hours_of(call))})
 
 
 def hours_of(call: ApiCall) -> float:
-    """Return how many hours are asked for, from 1 to 48; a day where it is something else, or said twice."""
+    """Return the requested number of hours, from 1 to 48; 24 for an invalid, missing or repeated value."""
     values = call.query.get("hoursBack", [])
     hours = jsnumber.parse(values[0]) if len(values) == 1 else 0
-    return hours if 1 <= hours <= KEPT_H else SHOWN_H
+    return hours if 1 <= hours <= KEEP_HOURS else SHOW_HOURS
 
 
 ROUTES = (

@@ -1,12 +1,13 @@
-"""`/api/admin/projects`. Projects are made by the seed file."""
+"""`/api/admin/projects`. The seed file creates projects."""
 
 from __future__ import annotations
 
+from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Anything, Array, Boolean, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.admin.features import PROJECT, TRUE
 from flagsvc.server.api.admin.shapes_features import PROJECT_FEATURE
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.route import Parameter, Route
+from flagsvc.server.api.route import Route
 from flagsvc.server.shapes.features import WHEN
 from flagsvc.server.store.nouns import projects
 
@@ -35,7 +36,7 @@ LISTED = Named(
             "owners": Array(Object({"ownerType": String()})),
         },
         required=("id", "name"),
-        description="A project as lists show it.",
+        description="A project in a list.",
     ),
 )
 PROJECTS = Named(
@@ -47,7 +48,7 @@ DETAILS = DESCRIBED | {
     "featureLimit": Nullable(Integer(), description="The most active features; null: no limit."),
     "featureNaming": Object(
         {name: Nullable(String()) for name in ("pattern", "example", "description")},
-        description="What names of features must look like.",
+        description="The pattern for names of features.",
     ),
     "defaultStickiness": String(example="default"),
     "favorite": Boolean(),
@@ -64,7 +65,7 @@ OVERVIEW = Named(
             "featureTypeCounts": Array(Object({"type": String(), "count": Integer()}, required=("type", "count"))),
         },
         required=("version", "name"),
-        description="A project, its environments and what features it has.",
+        description="A project, its environments, and its numbers of features by type.",
     ),
 )
 REPORT = Named(
@@ -74,7 +75,7 @@ REPORT = Named(
         | {"features": Array(PROJECT_FEATURE)}
         | {name: Integer(minimum=0) for name in ("potentiallyStaleCount", "activeCount", "staleCount")},
         required=("version", "name", "features", "activeCount", "staleCount"),
-        description="A project, its features and how many of them are stale.",
+        description="A project, its features, and the number of stale ones.",
     ),
 )
 
@@ -82,19 +83,21 @@ REPORT = Named(
 def list_all(call: ApiCall) -> ApiAnswer:
     """Answer the active projects, or the archived ones."""
     with call.store.reading() as tx:
-        return ApiAnswer({"version": 1, "projects": projects.list_all(tx, archived=call.first("archived") == TRUE)})
+        return ApiAnswer(
+            {"version": 1, "projects": projects.list_all(tx, archived=call.first_value("archived") == TRUE)}
+        )
 
 
 def overview(call: ApiCall) -> ApiAnswer:
     """Answer a project."""
     with call.store.reading() as tx:
-        return ApiAnswer(projects.overview(tx, call.params["projectId"]))
+        return ApiAnswer(projects.get_overview(tx, call.params["projectId"]))
 
 
 def health_report(call: ApiCall) -> ApiAnswer:
     """Answer a project with its features."""
     with call.store.reading() as tx:
-        return ApiAnswer(projects.health_report(tx, call.params["projectId"]))
+        return ApiAnswer(projects.get_health_report(tx, call.params["projectId"]))
 
 
 TAG = "Projects"

@@ -1,29 +1,35 @@
-"""`/api/admin/segments`: constraints with a name, and which strategies have them, as on the real server."""
+"""`/api/admin/segments`: named lists of constraints, and the strategies that use them, as on the real server."""
 
 from __future__ import annotations
 
 from flagsvc.http.shapes import Array, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.places import LARGEST, of_body, of_segment, of_written_segment, read_number
+from flagsvc.server.api.permission_projects import (
+    MAX_ID,
+    body_project,
+    read_number,
+    segment_project,
+    written_segment_project,
+)
 from flagsvc.server.api.route import Route
-from flagsvc.server.api.texts import NAME_BODY, location
+from flagsvc.server.api.shared import NAME_BODY, location_header
 from flagsvc.server.shapes.strategies import CONSTRAINT
 from flagsvc.server.store.nouns import segments
 
 COUNT = Nullable(Integer(minimum=0))
-CONSTRAINTS = Array(CONSTRAINT, description="What must hold of the context, all of it.")
+CONSTRAINTS = Array(CONSTRAINT, description="Conditions that must all hold.")
 
 UPSERT = Named(
     "upsertSegmentSchema",
     Object(
         {
-            "name": String(description="What the segment is called.", example="beta-users"),
+            "name": String(description="The name of the segment.", example="beta-users"),
             "description": Nullable(String(), description="What it is for.", example="Customers who try what is new"),
-            "project": Nullable(String(), description="The only project that may use it; without one all may."),
+            "project": Nullable(String(), description="The only project that may use it; absent for all."),
             "constraints": CONSTRAINTS,
         },
         required=("name", "constraints"),
-        description="A segment as it is made or written anew.",
+        description="The content of a segment.",
     ),
 )
 SEGMENT = Named(
@@ -54,11 +60,13 @@ OF_STRATEGY = Named(
             "strategyId": String(description="The strategy that gets the segments."),
             "environmentId": String(description="The environment of the strategy.", example="development"),
             "segmentIds": Array(
-                Integer(minimum=0, maximum=LARGEST), description="Every segment it has afterwards.", example=[1, 5]
+                Integer(minimum=0, maximum=MAX_ID),
+                description="All segments of the strategy after the change.",
+                example=[1, 5],
             ),
         },
         required=("projectId", "strategyId", "environmentId", "segmentIds"),
-        description="Which segments a strategy has.",
+        description="The segments of a strategy.",
     ),
 )
 USE = {name: String() for name in ("id", "projectId", "featureName", "strategyName", "environment")}
@@ -70,16 +78,16 @@ STRATEGIES = Named(
             "changeRequestStrategies": Array(Object(USE), description="Always empty: there are no change requests."),
         },
         required=("strategies", "changeRequestStrategies"),
-        description="The strategies that have a segment.",
+        description="The strategies that use a segment.",
     ),
 )
 
 
-def _number(call: ApiCall) -> int:
-    """Return the number of the segment that the path names. Raises ShapeError (400), and Refusal (404) for one beyond all ids."""
+def _read_id(call: ApiCall) -> int:
+    """Return the id of the segment in the path. Raises ShapeError (400), and Refusal (404) for a too large number."""
     number = read_number(call, "id")
-    if number == LARGEST:
-        raise segments.unknown(call.params["id"])
+    if number == MAX_ID:
+        raise segments.unknown_segment(call.params["id"])
     return number
 
 
@@ -91,64 +99,64 @@ def list_all(call: ApiCall) -> ApiAnswer:
 
 def show(call: ApiCall) -> ApiAnswer:
     """Answer one segment."""
-    number = _number(call)
+    number = _read_id(call)
     with call.store.reading() as tx:
         return ApiAnswer(segments.find(tx, number))
 
 
 def create(call: ApiCall) -> ApiAnswer:
-    """Make a segment."""
+    """Create a segment."""
     with call.store.writing(call.actor) as tx:
-        made = segments.create(tx, call.body)
-    return ApiAnswer(made, 201, location(f"segments/{made['id']}"))
+        created = segments.create(tx, call.body)
+    return ApiAnswer(created, 201, location_header(f"segments/{created['id']}"))
 
 
 def update(call: ApiCall) -> ApiAnswer:
-    """Write a segment anew."""
-    number = _number(call)
+    """Change a segment."""
+    number = _read_id(call)
     with call.store.writing(call.actor) as tx:
         segments.change(tx, number, call.body)
     return ApiAnswer()
 
 
 def remove(call: ApiCall) -> ApiAnswer:
-    """Delete a segment that no strategy has."""
-    number = _number(call)
+    """Delete a segment that no strategy uses."""
+    number = _read_id(call)
     with call.store.writing(call.actor) as tx:
-        gone = segments.remove(tx, number)
-    return ApiAnswer(status=204 if gone else 409)
+        removed = segments.remove(tx, number)
+    return ApiAnswer(status=204 if removed else 409)
 
 
 def validate(call: ApiCall) -> ApiAnswer:
-    """Say whether a name is free."""
+    """Check that a name is free."""
     with call.store.reading() as tx:
         segments.check_name(tx, call.body["name"])
     return ApiAnswer()
 
 
-def of_strategy(call: ApiCall) -> ApiAnswer:
+def list_for_strategy(call: ApiCall) -> ApiAnswer:
     """Answer the segments of a strategy."""
     with call.store.reading() as tx:
         return ApiAnswer({"segments": segments.segments_of(tx, call.params["strategyId"])})
 
 
-def set_of_strategy(call: ApiCall) -> ApiAnswer:
+def set_for_strategy(call: ApiCall) -> ApiAnswer:
     """Set the segments of a strategy."""
     body = call.body
     place = {"project": body["projectId"], "environment": body["environmentId"]}
     if not call.actor.may("UPDATE_FEATURE_STRATEGY", **place):
         return ApiAnswer(status=403)
     with call.store.writing(call.actor) as tx:
-        segments.set_segments_of(tx, body["strategyId"], body["segmentIds"], **place)
-    return ApiAnswer(body, 201, location(f"strategies/{body['strategyId']}"))
+        segments.set_segments(tx, body["strategyId"], body["segmentIds"], **place)
+    return ApiAnswer(body, 201, location_header(f"strategies/{body['strategyId']}"))
 
 
-def strategies_of(call: ApiCall) -> ApiAnswer:
-    """Answer the strategies that have a segment."""
-    number = _number(call)
+def list_strategies(call: ApiCall) -> ApiAnswer:
+    """Answer the strategies that use a segment."""
+    number = _read_id(call)
     with call.store.reading() as tx:
         segments.find(tx, number)
-        return ApiAnswer({"strategies": segments.strategies_of(tx, number), "changeRequestStrategies": []})
+        return ApiAnswer({"strategies": segments.strategies_using(tx, number), "changeRequestStrategies": []})
 
 
 PATH = "/api/admin/segments"
@@ -168,10 +176,10 @@ ROUTES = (
         method="POST",
         handler=create,
         operation="createSegment",
-        summary="Make a segment",
+        summary="Create a segment",
         tag=TAG,
         permission=("CREATE_SEGMENT", "UPDATE_PROJECT_SEGMENT"),
-        project_of=of_body,
+        project_of=body_project,
         body=UPSERT,
         status=201,
         result=SEGMENT,
@@ -182,27 +190,27 @@ ROUTES = (
         handler=validate,
         reads=True,
         operation="validateSegment",
-        summary="Ask whether a name is free",
+        summary="Check that a name is free",
         tag=TAG,
         body=NAME_BODY,
         status=204,
     ),
     Route(
         path=f"{PATH}/strategies/:strategyId",
-        handler=of_strategy,
+        handler=list_for_strategy,
         operation="getSegmentsByStrategyId",
         summary="List the segments of a strategy",
-        description="None for a strategy that does not exist.",
+        description="An empty list for a strategy that does not exist.",
         tag=TAG,
         result=SEGMENTS,
     ),
     Route(
         path=f"{PATH}/strategies",
         method="POST",
-        handler=set_of_strategy,
+        handler=set_for_strategy,
         operation="updateFeatureStrategySegments",
         summary="Set the segments of a strategy",
-        description="Needs `UPDATE_FEATURE_STRATEGY` for the project and the environment that the body names.",
+        description="Needs `UPDATE_FEATURE_STRATEGY` in the project and the environment of the body.",
         tag=TAG,
         body=OF_STRATEGY,
         status=201,
@@ -221,11 +229,11 @@ ROUTES = (
         method="PUT",
         handler=update,
         operation="updateSegment",
-        summary="Write a segment anew",
-        description="Without a project it belongs to all; without a description it keeps the one it has.",
+        summary="Change a segment",
+        description="Without a project it belongs to all projects; without a description it keeps its own.",
         tag=TAG,
         permission=("UPDATE_SEGMENT", "UPDATE_PROJECT_SEGMENT"),
-        project_of=of_written_segment,
+        project_of=written_segment_project,
         body=UPSERT,
         status=204,
     ),
@@ -235,17 +243,17 @@ ROUTES = (
         handler=remove,
         operation="removeSegment",
         summary="Delete a segment",
-        description="409 while a strategy of a feature in use has it.",
+        description="409 while a strategy of an active feature uses it.",
         tag=TAG,
         permission=("DELETE_SEGMENT", "UPDATE_PROJECT_SEGMENT"),
-        project_of=of_segment,
+        project_of=segment_project,
         status=204,
     ),
     Route(
         path=f"{PATH}/:id/strategies",
-        handler=strategies_of,
+        handler=list_strategies,
         operation="getStrategiesBySegmentId",
-        summary="List the strategies that have a segment",
+        summary="List the strategies that use a segment",
         tag=TAG,
         result=STRATEGIES,
     ),

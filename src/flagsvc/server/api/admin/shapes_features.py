@@ -7,15 +7,15 @@ from flagsvc.server.shapes.features import FEATURE_ENVIRONMENT, TAG, WHEN
 from flagsvc.server.shapes.strategies import CONSTRAINT, CREATE_STRATEGY_VARIANT, PARAMETERS, STRATEGY_VARIANT, VARIANT
 
 KINDS = ("experiment", "kill-switch", "release", "operational", "permission")
-KIND = Enum(*KINDS, description="What kind of feature it is.", example="release")
-IMPRESSION = Boolean(description="Whether evaluations are to be reported as events.")
+KIND = Enum(*KINDS, description="The type of the feature.", example="release")
+IMPRESSION = Boolean(description="Whether SDKs emit an event for each evaluation.")
 NAMES = Array(String(), description="Names of features.", example=["dark-mode"])
 
 CREATE_FEATURE = Named(
     "createFeatureSchema",
     Object(
         {
-            "name": String(description="Name; unique in the whole server, URL-friendly.", example="dark-mode"),
+            "name": String(description="The name; unique on the server, URL-friendly.", example="dark-mode"),
             "type": KIND,
             "description": Nullable(String(), description="What it is for.", example="A theme for the night"),
             "impressionData": IMPRESSION,
@@ -31,11 +31,11 @@ UPDATE_FEATURE = Named(
         {
             "description": String(description="What it is for.", example="A theme for the night"),
             "type": KIND,
-            "stale": Boolean(description="Whether it has outlived its use."),
-            "archived": Boolean(description="Whether it is put away."),
+            "stale": Boolean(description="Whether the feature is no longer needed."),
+            "archived": Boolean(description="Whether the feature is archived."),
             "impressionData": IMPRESSION,
         },
-        description="What describes a feature; what is absent is set back.",
+        description="The description of a feature; absent members get their defaults.",
     ),
 )
 CLONE_FEATURE = Named(
@@ -53,7 +53,7 @@ VALIDATE_FEATURE = Named(
     Object(
         {
             "name": String(description="The name to check.", example="dark-mode"),
-            "projectId": Nullable(String(), description="The project whose naming pattern counts.", example="default"),
+            "projectId": Nullable(String(), description="The project whose naming pattern applies.", example="default"),
         },
         required=("name",),
     ),
@@ -62,9 +62,9 @@ PATCH = Named(
     "patchSchema",
     Object(
         {
-            "path": String(description="JSON Pointer to what is changed.", example="/description"),
-            "op": Enum("add", "remove", "replace", "copy", "move", "test", description="What is done."),
-            "from": String(description="JSON Pointer to what is copied or moved.", example="/type"),
+            "path": String(description="JSON Pointer to the member to change.", example="/description"),
+            "op": Enum("add", "remove", "replace", "copy", "move", "test", description="The operation."),
+            "from": String(description="JSON Pointer to the member to copy or move.", example="/type"),
             "value": Anything(description="The new value."),
         },
         required=("path", "op"),
@@ -83,7 +83,7 @@ ARCHIVING = Named(
     Object(
         {
             "parentsWithChildFeatures": Array(String(), description="Features that others depend on."),
-            "hasDeletedDependencies": Boolean(description="Whether dependencies would be dropped."),
+            "hasDeletedDependencies": Boolean(description="Whether dependencies would be deleted."),
         },
         required=("parentsWithChildFeatures", "hasDeletedDependencies"),
         closed=True,
@@ -91,9 +91,9 @@ ARCHIVING = Named(
 )
 SEGMENT_IDS = Array(Number(), description="Ids of the segments that must hold.", example=[1])
 STRATEGY_FIELDS = {
-    "title": Nullable(String(), description="What people call it."),
-    "disabled": Nullable(Boolean(), description="Whether it is left out of evaluation."),
-    "sortOrder": Number(description="Place among the strategies of the feature.", example=1),
+    "title": Nullable(String(), description="A title for people."),
+    "disabled": Nullable(Boolean(), description="Whether evaluation skips the strategy."),
+    "sortOrder": Number(description="Position among the strategies of the feature.", example=1),
     "constraints": Array(CONSTRAINT, description="Conditions that must all hold."),
 }
 CREATE_STRATEGY = Named(
@@ -123,14 +123,14 @@ UPDATE_STRATEGY = Named(
             "segments": SEGMENT_IDS,
             "parameters": PARAMETERS,
         },
-        description="What a strategy is to be.",
+        description="The new content of a strategy.",
     ),
 )
 SORT_ORDER = Named(
     "setStrategySortOrderSchema",
     Array(
         Object(
-            {"id": String(description="Id of a strategy."), "sortOrder": Number(description="Its place.")},
+            {"id": String(description="Id of a strategy."), "sortOrder": Number(description="Its position.")},
             required=("id", "sortOrder"),
             closed=True,
         )
@@ -142,7 +142,9 @@ PUSH_VARIANTS = Named(
     Object(
         {
             "variants": Array(VARIANT, description="The variants."),
-            "environments": Array(String(), description="Where the feature is to have them.", example=["development"]),
+            "environments": Array(
+                String(), description="The environments that get the variants.", example=["development"]
+            ),
         }
     ),
 )
@@ -155,9 +157,9 @@ FEATURE_TYPE = Named(
     Object(
         {
             "id": Enum(*KINDS),
-            "name": String(description="What people call it.", example="Release"),
+            "name": String(description="A title for people.", example="Release"),
             "description": String(description="What it is for."),
-            "lifetimeDays": Nullable(Integer(), description="Days that such a feature should last; null: for ever."),
+            "lifetimeDays": Nullable(Integer(), description="The expected lifetime in days; null: unlimited."),
         },
         required=("id", "name", "description", "lifetimeDays"),
         closed=True,
@@ -184,12 +186,12 @@ SHOWN_FEATURE = Named(
     Object(
         OVERVIEW_FIELDS | {"project": String(), "archived": Boolean()},
         required=("name", "type", "project"),
-        description="A feature as it is shown when it was asked for, created or changed.",
+        description="A feature, as answers to requests and changes contain it.",
     ),
 )
 PROJECT_FEATURE = Named(
     "projectFeatureSchema",
-    Object(OVERVIEW_FIELDS, required=tuple(OVERVIEW_FIELDS)[:-1], description="A feature as lists show it."),
+    Object(OVERVIEW_FIELDS, required=tuple(OVERVIEW_FIELDS)[:-1], description="A feature in a list."),
 )
 PROJECT_FEATURES = Named(
     "projectFeaturesSchema",
@@ -207,16 +209,16 @@ SEARCHED = Named(
             "project": String(),
             "archivedAt": WHEN,
             "dependencyType": Nullable(Enum("parent", "child")),
-            "segments": Array(String(), description="Names of the segments that it uses."),
+            "segments": Array(String(), description="Names of its segments."),
         },
         required=("name", "type", "project", "environments", "segments"),
-        description="A feature as the search shows it.",
+        description="A feature in a search result.",
     ),
 )
 SEARCH_RESULT = Named(
     "searchFeaturesSchema",
     Object(
-        {"features": Array(SEARCHED), "total": Integer(description="How many there are on all pages.")},
+        {"features": Array(SEARCHED), "total": Integer(description="The number of features on all pages.")},
         required=("features",),
         closed=True,
     ),

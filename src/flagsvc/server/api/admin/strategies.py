@@ -1,4 +1,4 @@
-"""`…/features/:featureName/environments/:environment/strategies`: when a feature is on in an environment."""
+"""`…/features/:featureName/environments/:environment/strategies`: the strategies of a feature in an environment."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from flagsvc.server.store.nouns import strategies
 from flagsvc.server.store.nouns.strategies import StrategyPlace
 
 
-def place_of(call: ApiCall) -> StrategyPlace:
-    """Return which feature in which environment a path names."""
+def read_place(call: ApiCall) -> StrategyPlace:
+    """Return the feature and the environment in the path."""
     return StrategyPlace(call.params["projectId"], call.params["featureName"], call.params["environment"])
 
 
@@ -27,7 +27,7 @@ def list_all(call: ApiCall) -> ApiAnswer:
 def create(call: ApiCall) -> ApiAnswer:
     """Add a strategy."""
     with call.store.writing(call.actor) as tx:
-        return ApiAnswer(strategies.create(tx, place_of(call), call.body))
+        return ApiAnswer(strategies.create(tx, read_place(call), call.body))
 
 
 def get(call: ApiCall) -> ApiAnswer:
@@ -39,33 +39,33 @@ def get(call: ApiCall) -> ApiAnswer:
 def change(call: ApiCall) -> ApiAnswer:
     """Change a strategy."""
     with call.store.writing(call.actor) as tx:
-        return ApiAnswer(strategies.change(tx, place_of(call), call.params["strategyId"], call.body))
+        return ApiAnswer(strategies.change(tx, read_place(call), call.params["strategyId"], call.body))
 
 
 def patch(call: ApiCall) -> ApiAnswer:
     """Change a strategy by a JSON Patch."""
     strategy = call.params["strategyId"]
     with call.store.writing(call.actor) as tx:
-        wanted = strategies.patched(tx, strategy, call.body)
+        wanted = strategies.preview_patch(tx, strategy, call.body)
         try:
             checked = check(FEATURE_STRATEGY, wanted, "")
         except ShapeError as error:
             raise invalid(*error.details) from None
         assert isinstance(checked, dict)
-        return ApiAnswer(strategies.change(tx, place_of(call), strategy, checked))
+        return ApiAnswer(strategies.change(tx, read_place(call), strategy, checked))
 
 
 def remove(call: ApiCall) -> ApiAnswer:
-    """Take a strategy away."""
+    """Delete a strategy."""
     with call.store.writing(call.actor) as tx:
-        strategies.remove(tx, place_of(call), call.params["strategyId"])
+        strategies.remove(tx, read_place(call), call.params["strategyId"])
     return ApiAnswer()
 
 
 def sort(call: ApiCall) -> ApiAnswer:
-    """Give strategies another order."""
+    """Set the sort order of strategies."""
     with call.store.writing(call.actor) as tx:
-        strategies.sort(tx, place_of(call), call.body)
+        strategies.sort(tx, read_place(call), call.body)
     return ApiAnswer()
 
 
@@ -97,7 +97,7 @@ ROUTES = (
         method="POST",
         handler=sort,
         operation="setStrategySortOrder",
-        summary="Give strategies another order",
+        summary="Set the sort order of strategies",
         tag=TAG,
         permission="UPDATE_FEATURE_STRATEGY",
         body=shapes.SORT_ORDER,
@@ -116,7 +116,7 @@ ROUTES = (
         handler=change,
         operation="updateFeatureStrategy",
         summary="Change a strategy",
-        description="Constraints, parameters and variants that are absent are taken away.",
+        description="Absent constraints, parameters and variants are removed.",
         tag=TAG,
         permission="UPDATE_FEATURE_STRATEGY",
         body=shapes.UPDATE_STRATEGY,
@@ -138,7 +138,7 @@ ROUTES = (
         method="DELETE",
         handler=remove,
         operation="deleteFeatureStrategy",
-        summary="Take a strategy away",
+        summary="Delete a strategy",
         tag=TAG,
         permission="DELETE_FEATURE_STRATEGY",
     ),

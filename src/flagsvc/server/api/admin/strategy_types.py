@@ -1,32 +1,32 @@
-"""`/api/admin/strategies`: the strategy types there are, built in and custom, as on the real server."""
+"""`/api/admin/strategies`: the built-in and custom strategy types, as on the real server."""
 
 from __future__ import annotations
 
 from flagsvc.http.shapes import Array, Boolean, Enum, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
-from flagsvc.server.api.texts import location
+from flagsvc.server.api.shared import location_header
 from flagsvc.server.store.nouns import strategy_types
 
 TYPES = ("string", "percentage", "list", "number", "boolean")
 PARAMETERS = Array(
     Object(
         {
-            "name": String(description="What the parameter is called.", example="rollout"),
-            "type": Enum(*TYPES, description="How it is asked for."),
+            "name": String(description="The name of the parameter.", example="rollout"),
+            "type": Enum(*TYPES, description="The type of its value."),
             "description": String(description="What it is for."),
-            "required": Boolean(description="Whether it must be given."),
+            "required": Boolean(description="Whether it is required."),
         },
         required=("name", "type"),
     ),
-    description="What a strategy of the type takes.",
+    description="The parameters of a strategy of this type.",
 )
 DESCRIPTION = String(description="When the strategy is on.", example="On for those who ask for it")
 CREATE = Named(
     "createStrategySchema",
     Object(
         {
-            "name": String(description="The name that SDKs bring code for.", example="onRequest"),
+            "name": String(description="The name under which SDKs implement it.", example="onRequest"),
             "title": String(description="A title for people."),
             "description": DESCRIPTION,
             "editable": Boolean(description="Has no effect."),
@@ -46,7 +46,7 @@ UPDATE = Named(
             "parameters": PARAMETERS,
         },
         required=("parameters",),
-        description="A strategy type as it is written anew.",
+        description="A strategy type with new content.",
     ),
 )
 STRATEGY = Named(
@@ -57,7 +57,7 @@ STRATEGY = Named(
             "name": String(),
             "displayName": Nullable(String()),
             "description": Nullable(String()),
-            "editable": Boolean(description="False for one that is built in."),
+            "editable": Boolean(description="False for a built-in one."),
             "deprecated": Boolean(),
             "parameters": Array(
                 Object(
@@ -94,14 +94,14 @@ def show(call: ApiCall) -> ApiAnswer:
 
 
 def create(call: ApiCall) -> ApiAnswer:
-    """Make a strategy type."""
+    """Create a strategy type."""
     with call.store.writing(call.actor) as tx:
-        made = strategy_types.create(tx, call.body)
-    return ApiAnswer(made, 201, location(f"strategies/{made['name']}"))
+        created = strategy_types.create(tx, call.body)
+    return ApiAnswer(created, 201, location_header(f"strategies/{created['name']}"))
 
 
 def update(call: ApiCall) -> ApiAnswer:
-    """Write a strategy type anew."""
+    """Change a strategy type."""
     with call.store.writing(call.actor) as tx:
         strategy_types.change(tx, call.params["name"], call.body)
     return ApiAnswer()
@@ -115,14 +115,14 @@ def remove(call: ApiCall) -> ApiAnswer:
 
 
 def deprecate(call: ApiCall) -> ApiAnswer:
-    """Mark a strategy type as one that is no longer to be used."""
+    """Mark a strategy type as deprecated."""
     with call.store.writing(call.actor) as tx:
         strategy_types.deprecate(tx, call.params["strategyName"])
     return ApiAnswer()
 
 
 def reactivate(call: ApiCall) -> ApiAnswer:
-    """Take that mark off."""
+    """Mark a strategy type as not deprecated."""
     with call.store.writing(call.actor) as tx:
         strategy_types.reactivate(tx, call.params["strategyName"])
     return ApiAnswer()
@@ -145,7 +145,7 @@ ROUTES = (
         method="POST",
         handler=create,
         operation="createStrategy",
-        summary="Make a strategy type",
+        summary="Create a strategy type",
         tag=TAG,
         permission="CREATE_STRATEGY",
         body=CREATE,
@@ -165,7 +165,7 @@ ROUTES = (
         method="PUT",
         handler=update,
         operation="updateStrategy",
-        summary="Write a custom strategy type anew",
+        summary="Change a custom strategy type",
         tag=TAG,
         permission="UPDATE_STRATEGY",
         body=UPDATE,

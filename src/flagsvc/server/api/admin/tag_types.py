@@ -1,16 +1,16 @@
-"""`/api/admin/tag-types`: the kinds of tags there are, as on the real server."""
+"""`/api/admin/tag-types`: the types of tags, as on the real server."""
 
 from __future__ import annotations
 
 from flagsvc.http.shapes import Array, Boolean, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
-from flagsvc.server.api.texts import location
+from flagsvc.server.api.shared import location_header
 from flagsvc.server.shapes.batch import TAG_TYPE
 from flagsvc.server.store.nouns import tag_types
 
 COLOR = "^#[0-9A-Fa-f]{6}$"
-DESCRIPTION = String(description="What tags of the type say.", example="Who looks after a feature")
+DESCRIPTION = String(description="The meaning of tags of this type.", example="Who looks after a feature")
 SHOWN = Named(
     "shownTagTypeSchema",
     Object(
@@ -29,7 +29,7 @@ UPDATE = Named(
     "updateTagTypeSchema",
     Object(
         {"description": DESCRIPTION, "icon": String(), "color": String(pattern=COLOR)},
-        description="What changes of a tag type.",
+        description="The changes of a tag type.",
     ),
 )
 VERSION = Integer(description="Always 1.")
@@ -60,16 +60,16 @@ def show(call: ApiCall) -> ApiAnswer:
 
 
 def create(call: ApiCall) -> ApiAnswer:
-    """Make a tag type."""
+    """Create a tag type."""
     with call.store.writing(call.actor) as tx:
-        made = tag_types.create(tx, call.body)
-    return ApiAnswer(made, 201, location(f"tag-types/{made['name']}"))
+        created = tag_types.create(tx, call.body)
+    return ApiAnswer(created, 201, location_header(f"tag-types/{created['name']}"))
 
 
 def validate(call: ApiCall) -> ApiAnswer:
-    """Say whether a tag type can be made."""
+    """Check that a tag type can be created."""
     with call.store.reading() as tx:
-        tag_types.check_new(tx, call.body["name"])
+        tag_types.check_new_name(tx, call.body["name"])
     return ApiAnswer({"valid": True, "tagType": call.body})
 
 
@@ -104,7 +104,7 @@ ROUTES = (
         method="POST",
         handler=create,
         operation="createTagType",
-        summary="Make a tag type",
+        summary="Create a tag type",
         tag=TAG,
         permission="CREATE_TAG_TYPE",
         body=TAG_TYPE,
@@ -117,7 +117,7 @@ ROUTES = (
         handler=validate,
         reads=True,
         operation="validateTagType",
-        summary="Ask whether a tag type can be made",
+        summary="Check that a tag type can be created",
         tag=TAG,
         body=TAG_TYPE,
         result=VALID,
@@ -136,7 +136,7 @@ ROUTES = (
         handler=update,
         operation="updateTagType",
         summary="Change a tag type",
-        description="What is not given stays. A type that does not exist is no error.",
+        description="Absent members stay unchanged. A missing tag type is not an error.",
         tag=TAG,
         permission="UPDATE_TAG_TYPE",
         body=UPDATE,
@@ -147,7 +147,7 @@ ROUTES = (
         handler=remove,
         operation="deleteTagType",
         summary="Delete a tag type",
-        description="Its tags go with it, from every feature.",
+        description="Its tags are deleted too, from every feature.",
         tag=TAG,
         permission="DELETE_TAG_TYPE",
     ),

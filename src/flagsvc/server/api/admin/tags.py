@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from flagsvc.http.shapes import Array, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.places import of_feature
+from flagsvc.server.api.permission_projects import feature_project
 from flagsvc.server.api.route import Route
-from flagsvc.server.api.texts import location
+from flagsvc.server.api.shared import location_header
 from flagsvc.server.shapes.features import TAG
 from flagsvc.server.store.nouns import tags
-from flagsvc.server.store.nouns.tag_types import LONGEST, SHORTEST
+from flagsvc.server.store.nouns.tag_types import MAX_LENGTH, MIN_LENGTH
 
-KIND = String(min_length=SHORTEST, max_length=LONGEST, description="The tag type.", example="simple")
+KIND = String(min_length=MIN_LENGTH, max_length=MAX_LENGTH, description="The tag type.", example="simple")
 COLOR = Nullable(String(pattern="^#[0-9A-Fa-f]{6}$"), description="The color of the type; has no effect when sent.")
 REQUIRED = ("value", "type")
 CREATE = Named(
@@ -19,8 +19,8 @@ CREATE = Named(
     Object(
         {
             "value": String(
-                pattern=rf"^\s*\S.{{{SHORTEST - 2},{LONGEST - 2}}}\S\s*$",
-                description="What the tag says.",
+                pattern=rf"^\s*\S.{{{MIN_LENGTH - 2},{MAX_LENGTH - 2}}}\S\s*$",
+                description="The value of the tag.",
                 example="web",
             ),
             "type": KIND,
@@ -35,21 +35,21 @@ CHANGES = Named(
     "updateTagsSchema",
     Object(
         {
-            "addedTags": Array(TAG, description="The tags to put on, made where there are none yet."),
-            "removedTags": Array(TAG, description="The tags to take off afterwards."),
+            "addedTags": Array(TAG, description="The tags to add; missing ones are created."),
+            "removedTags": Array(TAG, description="The tags to remove afterwards."),
         },
         required=("addedTags", "removedTags"),
         closed=True,
-        description="What changes of the tags of a feature.",
+        description="The changes of a feature's tags.",
     ),
 )
 BULK = Named(
     "tagsBulkAddSchema",
     Object(
-        {"features": Array(String(min_length=1), description="The features by name."), "tags": CHANGES},
+        {"features": Array(String(min_length=1), description="Names of features."), "tags": CHANGES},
         required=("features", "tags"),
         closed=True,
-        description="What changes of the tags of several features.",
+        description="The changes of the tags of several features.",
     ),
 )
 VERSION = Integer(description="Always 1.")
@@ -64,7 +64,7 @@ ONE = Named(
 
 
 def list_all(call: ApiCall) -> ApiAnswer:
-    """Answer the tags, all or those of one type."""
+    """Answer all tags, or those of one type."""
     with call.store.reading() as tx:
         return ApiAnswer({"version": 1, "tags": tags.list_tags(tx, call.params.get("type"))})
 
@@ -76,10 +76,10 @@ def show(call: ApiCall) -> ApiAnswer:
 
 
 def create(call: ApiCall) -> ApiAnswer:
-    """Make a tag."""
+    """Create a tag."""
     with call.store.writing(call.actor) as tx:
-        made = tags.create(tx, call.body)
-    return ApiAnswer({"version": 1, "tag": made}, 201, location(f"tags/{made['type']}/{made['value']}"))
+        created = tags.create(tx, call.body)
+    return ApiAnswer({"version": 1, "tag": created}, 201, location_header(f"tags/{created['type']}/{created['value']}"))
 
 
 def remove(call: ApiCall) -> ApiAnswer:
@@ -89,40 +89,40 @@ def remove(call: ApiCall) -> ApiAnswer:
     return ApiAnswer()
 
 
-def of_feature_list(call: ApiCall) -> ApiAnswer:
+def list_for_feature(call: ApiCall) -> ApiAnswer:
     """Answer the tags of a feature."""
     with call.store.reading() as tx:
         return ApiAnswer({"version": 1, "tags": tags.tags_of(tx, call.params["featureName"])})
 
 
-def of_feature_add(call: ApiCall) -> ApiAnswer:
-    """Put a tag on a feature."""
+def add_to_feature(call: ApiCall) -> ApiAnswer:
+    """Add a tag to a feature."""
     name = call.params["featureName"]
     with call.store.writing(call.actor) as tx:
-        added = tags.add(tx, name, call.body)
-    return ApiAnswer(added, 201, location(f"{name}/tags"))
+        added = tags.add_to_feature(tx, name, call.body)
+    return ApiAnswer(added, 201, location_header(f"{name}/tags"))
 
 
-def of_feature_change(call: ApiCall) -> ApiAnswer:
-    """Put tags on a feature and take tags off."""
+def change_for_feature(call: ApiCall) -> ApiAnswer:
+    """Add tags to a feature, and remove tags."""
     body = call.body
     with call.store.writing(call.actor) as tx:
-        found = tags.change(tx, call.params["featureName"], body["addedTags"], body["removedTags"])
+        found = tags.change_tags_of_feature(tx, call.params["featureName"], body["addedTags"], body["removedTags"])
     return ApiAnswer({"version": 1, "tags": found})
 
 
-def of_feature_take(call: ApiCall) -> ApiAnswer:
-    """Take a tag off a feature."""
+def remove_from_feature(call: ApiCall) -> ApiAnswer:
+    """Remove a tag from a feature."""
     with call.store.writing(call.actor) as tx:
-        tags.take(tx, call.params["featureName"], call.params["type"], call.params["value"])
+        tags.remove_from_feature(tx, call.params["featureName"], call.params["type"], call.params["value"])
     return ApiAnswer()
 
 
-def change_several(call: ApiCall) -> ApiAnswer:
-    """Put tags on features of a project and take tags off."""
+def change_for_features(call: ApiCall) -> ApiAnswer:
+    """Add tags to features of a project, and remove tags."""
     names, changes = call.body["features"], call.body["tags"]
     with call.store.writing(call.actor) as tx:
-        tags.change_several(tx, call.params["projectId"], names, changes["addedTags"], changes["removedTags"])
+        tags.change_tags_of_features(tx, call.params["projectId"], names, changes["addedTags"], changes["removedTags"])
     return ApiAnswer()
 
 
@@ -138,8 +138,8 @@ ROUTES = (
         method="POST",
         handler=create,
         operation="createTag",
-        summary="Make a tag",
-        description="White space at the ends of the value is dropped.",
+        summary="Create a tag",
+        description="White space at the ends of the value is removed.",
         tag=TAGS,
         body=CREATE,
         status=201,
@@ -150,7 +150,7 @@ ROUTES = (
         handler=list_all,
         operation="getTagsByType",
         summary="List the tags of a type",
-        description="None for a type that does not exist.",
+        description="An empty list for a type that does not exist.",
         tag=TAGS,
         result=ALL,
     ),
@@ -168,13 +168,13 @@ ROUTES = (
         handler=remove,
         operation="deleteTag",
         summary="Delete a tag",
-        description="It goes from every feature. One that does not exist is no error.",
+        description="It is removed from every feature. A missing tag is not an error.",
         tag=TAGS,
         permission=MAY,
     ),
     Route(
         path=OF_FEATURE,
-        handler=of_feature_list,
+        handler=list_for_feature,
         operation="listTags",
         summary="List the tags of a feature",
         tag=FEATURES,
@@ -183,13 +183,13 @@ ROUTES = (
     Route(
         path=OF_FEATURE,
         method="POST",
-        handler=of_feature_add,
+        handler=add_to_feature,
         operation="addTag",
-        summary="Put a tag on a feature",
-        description="The tag is made where there is none yet; its type must be there.",
+        summary="Add a tag to a feature",
+        description="A missing tag is created; its type must exist.",
         tag=FEATURES,
         permission=MAY,
-        project_of=of_feature,
+        project_of=feature_project,
         body=TAG,
         status=201,
         result=TAG,
@@ -197,32 +197,32 @@ ROUTES = (
     Route(
         path=OF_FEATURE,
         method="PUT",
-        handler=of_feature_change,
+        handler=change_for_feature,
         operation="updateTags",
-        summary="Put tags on a feature and take tags off",
+        summary="Add tags to a feature, and remove tags",
         tag=FEATURES,
         permission=MAY,
-        project_of=of_feature,
+        project_of=feature_project,
         body=CHANGES,
         result=ALL,
     ),
     Route(
         path=f"{OF_FEATURE}/:type/:value",
         method="DELETE",
-        handler=of_feature_take,
+        handler=remove_from_feature,
         operation="removeTag",
-        summary="Take a tag off a feature",
-        description="One that it does not have is no error.",
+        summary="Remove a tag from a feature",
+        description="A missing tag is not an error.",
         tag=FEATURES,
         permission=MAY,
-        project_of=of_feature,
+        project_of=feature_project,
     ),
     Route(
         path="/api/admin/projects/:projectId/tags",
         method="PUT",
-        handler=change_several,
+        handler=change_for_features,
         operation="addTagToFeatures",
-        summary="Put tags on features of a project and take tags off",
+        summary="Add tags to features of a project, and remove tags",
         tag=TAGS,
         permission=MAY,
         body=BULK,

@@ -1,4 +1,4 @@
-"""`/api/admin/user`: who asks, and their personal tokens (import needs one: import validation, 6)."""
+"""`/api/admin/user`: the caller, and the caller's personal tokens (import validation 6)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CREATE = Named(
         {
             "description": String(description="What the token is for; unique among the user's.", example="laptop"),
             "expiresAt": String(
-                format="date-time", description="When it stops working.", example="2030-04-19T08:15:14Z"
+                format="date-time", description="When the token expires.", example="2030-04-19T08:15:14Z"
             ),
         },
         required=("description", "expiresAt"),
@@ -30,7 +30,7 @@ TOKEN = Named(
             "userId": Integer(),
             "createdAt": DATE,
             "seenAt": Nullable(DATE),
-            "secret": String(description="Only in the answer that makes the token."),
+            "secret": String(description="Only in the answer that creates the token."),
         },
         required=("id", "description", "expiresAt", "createdAt"),
     ),
@@ -56,13 +56,13 @@ ME = Named(
     ),
 )
 NUMBER = Integer()
-LARGEST = 2**53
-NOBODYS = 0
-"""The number of no token: databases count from 1, and the largest ones of JavaScript are too large for them."""
+MAX_ID = 2**53
+NO_TOKEN_ID = 0
+"""An id that no token has: databases count from 1. It replaces numbers that are too large for the database."""
 
 
-def me(call: ApiCall) -> ApiAnswer:
-    """Answer who asks."""
+def get_me(call: ApiCall) -> ApiAnswer:
+    """Answer the caller."""
     with call.store.reading() as tx:
         return ApiAnswer(personal_tokens.describe(tx, call.actor), headers=((b"cache-control", b"no-store"),))
 
@@ -74,17 +74,17 @@ def list_own(call: ApiCall) -> ApiAnswer:
 
 
 def create(call: ApiCall) -> ApiAnswer:
-    """Make a token of the user."""
+    """Create a personal token."""
     with call.store.writing(call.actor) as tx:
-        made = personal_tokens.create(tx, call.actor, call.body)
-    return ApiAnswer(made, 201, ((b"cache-control", b"no-store"),))
+        created = personal_tokens.create(tx, call.actor, call.body)
+    return ApiAnswer(created, 201, ((b"cache-control", b"no-store"),))
 
 
 def remove(call: ApiCall) -> ApiAnswer:
-    """Delete a token of the user."""
+    """Delete a personal token."""
     number = check(NUMBER, call.params["id"], "/params/id")
     with call.store.writing(call.actor) as tx:
-        personal_tokens.remove(tx, call.actor, number if isinstance(number, int) and number < LARGEST else NOBODYS)
+        personal_tokens.remove(tx, call.actor, number if isinstance(number, int) and number < MAX_ID else NO_TOKEN_ID)
     return ApiAnswer()
 
 
@@ -94,9 +94,9 @@ TAG = "Personal access tokens"
 ROUTES = (
     Route(
         path=PATH,
-        handler=me,
+        handler=get_me,
         operation="getMe",
-        summary="Tell who asks",
+        summary="Show the caller",
         tag="Users",
         result=ME,
     ),
@@ -104,7 +104,7 @@ ROUTES = (
         path=f"{PATH}/tokens",
         handler=list_own,
         operation="getPats",
-        summary="List one's personal tokens",
+        summary="List the caller's personal tokens",
         tag=TAG,
         result=TOKENS,
     ),
@@ -113,8 +113,8 @@ ROUTES = (
         method="POST",
         handler=create,
         operation="createPat",
-        summary="Make a personal token",
-        description="The answer holds the secret, this one time. An import needs such a token.",
+        summary="Create a personal token",
+        description="Only this answer contains the secret. An import needs such a token.",
         tag=TAG,
         body=CREATE,
         status=201,

@@ -1,11 +1,11 @@
-"""`/api/admin/user-admin`: the users of the server, listed and made by administrators."""
+"""`/api/admin/user-admin`: administrators list and create users."""
 
 from __future__ import annotations
 
 from flagsvc.http.shapes import Array, Boolean, Enum, Integer, Named, Nullable, Object, OneOf, String
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
-from flagsvc.server.api.texts import location
+from flagsvc.server.api.shared import location_header
 from flagsvc.server.store.nouns import users
 
 DATE = Nullable(String(format="date-time"))
@@ -17,16 +17,16 @@ CREATE = Named(
     "createUserSchema",
     Object(
         {
-            "username": String(description="What the user is known by; needed without a mail address.", example="anna"),
-            "email": String(description="The mail address; needed without a user name.", example="anna@example.com"),
-            "name": String(description="What the user is called.", example="Anna Berg"),
-            "password": String(description="Refused unless it is empty: users enter with personal tokens."),
+            "username": String(description="The username; required without an email address.", example="anna"),
+            "email": String(description="The email address; required without a username.", example="anna@example.com"),
+            "name": String(description="The full name of the user.", example="Anna Berg"),
+            "password": String(description="Must be absent or empty: users authenticate with personal tokens."),
             "rootRole": ROLE,
             "sendEmail": Boolean(description="Has no effect: no mail is sent.", example=False),
         },
         required=("rootRole",),
         closed=True,
-        description="A user that is to be.",
+        description="A user to create.",
     ),
 )
 MEMBERS = {
@@ -54,7 +54,7 @@ CREATED = Named(
         {**MEMBERS, "rootRole": ROLE, "seatType": Nullable(String()), "emailSent": Boolean()},
         required=("id",),
         closed=True,
-        description="A user that was made; the root role as it was given.",
+        description="The created user, with the root role as sent.",
     ),
 )
 ROOT_ROLE = Named(
@@ -84,10 +84,10 @@ def list_all(call: ApiCall) -> ApiAnswer:
 
 
 def create(call: ApiCall) -> ApiAnswer:
-    """Make a user."""
+    """Create a user."""
     with call.store.writing(call.actor) as tx:
-        made = users.create(tx, call.body)
-    return ApiAnswer(made, 201, location(str(made["id"])))
+        created = users.create(tx, call.body)
+    return ApiAnswer(created, 201, location_header(str(created["id"])))
 
 
 PATH = "/api/admin/user-admin"
@@ -108,8 +108,8 @@ ROUTES = (
         method="POST",
         handler=create,
         operation="createUser",
-        summary="Make a user",
-        description="Without a password, and without a mail: a seed gives the user a personal token.",
+        summary="Create a user",
+        description="There are no passwords and no mails: a seed gives the user a personal token.",
         tag=TAG,
         permission="ADMIN",
         body=CREATE,

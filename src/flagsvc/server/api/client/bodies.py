@@ -1,4 +1,4 @@
-"""What clients send and get, as shapes: registrations, usage metrics, and the document (specification: the upstream API)."""
+"""What clients send and get, as shapes: registrations, usage metrics, and the document (dialects: Client API)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ REGISTRATION = Named(
     Object(
         {
             "appName": String(description="The application that uses the SDK.", example="shop"),
-            "instanceId": String(description="One running instance of it; `default` where none is told."),
+            "instanceId": String(description="One running instance of it; `default` if absent."),
             "sdkVersion": SDK,
-            "environment": String(description="Not looked at: the token has an environment."),
+            "environment": String(description="Ignored: the token has an environment."),
             **ABOUT,
             "interval": Number(minimum=0, description="How often it fetches the configuration."),
             "started": MOMENT,
@@ -47,7 +47,7 @@ METRICS = Named(
         {
             "appName": TEXT,
             "instanceId": TEXT,
-            "environment": String(description="Not looked at: the token has an environment."),
+            "environment": String(description="Ignored: the token has an environment."),
             "sdkVersion": SDK,
             **ABOUT,
             "bucket": Object(

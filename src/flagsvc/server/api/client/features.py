@@ -1,7 +1,7 @@
-"""GET /api/client/features: the configuration for proxies and server-side SDKs (specification: the upstream API).
+"""GET /api/client/features: the configuration for proxies and server-side SDKs (dialects: GET /api/client/features).
 
-The token says which projects and which environment a document is of; a filter by project counts for a token of all projects only.
-SDKs tell with the header `Unleash-Client-Spec` whether they know segments.
+The token decides the projects and the environment of a document. A filter by project has an effect only with a token of all
+projects. The header `Unleash-Client-Spec` of an SDK tells whether it supports segments.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
+from flagsvc.http.route import Parameter
 from flagsvc.http.shapes.text import to_json
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.client.bodies import FEATURE, FEATURES
-from flagsvc.server.api.route import Auth, Parameter, Route
+from flagsvc.server.api.route import Auth, Route
 from flagsvc.server.store.actors import ALL, ClientToken
-from flagsvc.server.store.checks import INVALID, LONGEST_NAME, RELATIVE, URL_FRIENDLY
+from flagsvc.server.store.checks import INVALID, MAX_NAME_LENGTH, RELATIVE_PATHS, URL_FRIENDLY
 from flagsvc.server.store.documents import ClientDocument, DocumentQuery
 from flagsvc.server.store.refusals import Refusal, bad_data, not_found
 
@@ -23,7 +24,7 @@ NUMBER = r"(0|[1-9]\d{0,15})"
 LABEL = r"(?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)"
 SEMVER = re.compile(rf"{NUMBER}\.{NUMBER}\.{NUMBER}(-{LABEL}(?:\.{LABEL})*)?", re.ASCII)
 SEGMENTS_SINCE = (4, 2, 0)
-"""The version of the client specification that brought segments."""
+"""The version of the client specification that introduced segments."""
 TAG = re.compile(r"\w+:.+", re.ASCII)
 EMPTY = "is not allowed to be empty."
 
@@ -31,38 +32,38 @@ Problems: TypeAlias = Iterator[str]
 
 
 def get_features(call: ApiCall) -> ApiAnswer:
-    """Return the document; 304 where the caller has it. Raises `DatabaseError` when it was never read and cannot be."""
-    return answer(call, call.server.documents.get(query_of(call)))
+    """Return the document, or 304 if the caller has it. Raises `DatabaseError` if it was never read and cannot be."""
+    return build_answer(call, call.server.documents.get(read_query(call)))
 
 
-def get_features_at_once(call: ApiCall) -> ApiAnswer | None:
-    """Return the document where it is in memory and up to date."""
-    found = call.server.documents.at_once(query_of(call))
-    return None if found is None else answer(call, found)
+def get_cached_features(call: ApiCall) -> ApiAnswer | None:
+    """Return the document if it is in memory and up to date."""
+    found = call.server.documents.get_cached(read_query(call))
+    return None if found is None else build_answer(call, found)
 
 
 def get_feature(call: ApiCall) -> ApiAnswer:
     """Return one feature of the document. Raises `Refusal` (404)."""
     name = call.params["featureName"]
-    body = call.server.documents.feature(query_of(call), name)
+    body = call.server.documents.feature(read_query(call), name)
     if body is None:
         raise not_found(f"Could not find feature flag {name}")
     return ApiAnswer(body)
 
 
-def answer(call: ApiCall, found: ClientDocument) -> ApiAnswer:
-    """Return a document, or 304 to a caller that has it, perhaps from another server on the same database."""
+def build_answer(call: ApiCall, found: ClientDocument) -> ApiAnswer:
+    """Return a document, or 304 if the caller has it, perhaps from another server with the same database."""
     condition = call.head.if_none_match
     if condition is not None and f'"{found.digest}:'.encode() in condition:
         return ApiAnswer(None, 304, ((b"etag", found.tag),))
-    return ApiAnswer(found.body, packed=found.packed, tag=found.tag)
+    return ApiAnswer(found.body, gzipped=found.gzipped, tag=found.tag)
 
 
-def query_of(call: ApiCall) -> DocumentQuery:
-    """Return what a request asks for. Raises `Refusal` (400) for a filter or a header that is not understood."""
+def read_query(call: ApiCall) -> DocumentQuery:
+    """Return the query of a request. Raises `Refusal` (400) for an invalid filter or header."""
     inline = not knows_segments(call.head.client_spec)
-    token, asked = call.token, call.query
-    given = {name: list(asked[name]) for name in FILTERS if name in asked}
+    token, requested = call.token, call.query
+    given = {name: list(requested[name]) for name in FILTERS if name in requested}
     if ALL not in token.projects:
         given.pop("project", None)
     wrong = [problem for name, values in given.items() for problem in FILTERS[name](values)]
@@ -70,29 +71,29 @@ def query_of(call: ApiCall) -> DocumentQuery:
         raise Refusal("BadDataError", INVALID, [{"message": problem} for problem in wrong])
     return DocumentQuery(
         environment=token.environment,
-        projects=projects_of(token, given.get("project")),
+        projects=select_projects(token, given.get("project")),
         prefix=next(iter(given.get("namePrefix", ())), None),
-        tags=None if "tag" not in given else tuple(pairs(given["tag"])),
+        tags=None if "tag" not in given else tuple(split_tags(given["tag"])),
         inline=inline,
     )
 
 
-def projects_of(token: ClientToken, asked: list[str] | None) -> tuple[str, ...] | None:
-    """Return the projects of a document: the token's, or those asked for with a token of all; None for every project."""
+def select_projects(token: ClientToken, requested: list[str] | None) -> tuple[str, ...] | None:
+    """Return the projects of a document: the token's, or with a token of all projects the requested ones; None for all."""
     if ALL not in token.projects:
         return token.projects
-    return None if asked is None else tuple(asked)
+    return None if requested is None else tuple(requested)
 
 
-def pairs(tags: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Give the type and the value of each tag; a value may have colons in it."""
+def split_tags(tags: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the type and the value of each tag; a value may contain colons."""
     for tag in tags:
         kind, _, value = tag.partition(":")
         yield kind, value
 
 
 def knows_segments(version: bytes | None) -> bool:
-    """Return whether an SDK of a version of the client specification knows segments. Raises `Refusal` (400)."""
+    """Return whether an SDK with this version of the client specification supports segments. Raises `Refusal` (400)."""
     if not version:
         return False
     text = version.decode("latin-1").strip()
@@ -104,37 +105,39 @@ def knows_segments(version: bytes | None) -> bool:
     return numbers > SEGMENTS_SINCE or (numbers == SEGMENTS_SINCE and not match[4])
 
 
-def wrong_projects(values: list[str]) -> Problems:
-    """Give what is wrong with a filter by project; where no value is right, that as well."""
+def project_problems(values: list[str]) -> Problems:
+    """Yield what is wrong with a filter by project; one more problem if no value is valid."""
     if values == [""]:
         yield '"project" must be an array.'
         return
-    wrong = [f'"project[{place}]" {problem}' for place, value in enumerate(values) if (problem := wrong_project(value))]
+    wrong = [
+        f'"project[{place}]" {problem}' for place, value in enumerate(values) if (problem := project_problem(value))
+    ]
     yield from wrong
     if len(wrong) == len(values):
         yield f'"project" does not contain 1 required value(s). You provided {to_json(values)}.'
 
 
-def wrong_project(value: str) -> str:
-    """Return what is wrong with the id of a project; empty where nothing is."""
+def project_problem(value: str) -> str:
+    """Return what is wrong with a project id; empty for a valid one."""
     if not value:
         return EMPTY
-    if len(value) > LONGEST_NAME:
-        return f'length must be less than or equal to {LONGEST_NAME} characters long. You provided "{value}".'
-    friendly = URL_FRIENDLY.match(value) and value not in RELATIVE
+    if len(value) > MAX_NAME_LENGTH:
+        return f'length must be less than or equal to {MAX_NAME_LENGTH} characters long. You provided "{value}".'
+    friendly = URL_FRIENDLY.match(value) and value not in RELATIVE_PATHS
     return "" if friendly else f'must be URL friendly. You provided "{value}".'
 
 
-def wrong_prefix(values: list[str]) -> Problems:
-    """Give what is wrong with a filter by the beginning of the name."""
+def prefix_problems(values: list[str]) -> Problems:
+    """Yield what is wrong with a filter by name prefix."""
     if len(values) > 1:
         yield f'"namePrefix" must be a string. You provided {to_json(values)}.'
     elif not values[0]:
         yield f'"namePrefix" {EMPTY}'
 
 
-def wrong_tags(values: list[str]) -> Problems:
-    """Give what is wrong with a filter by tag."""
+def tag_problems(values: list[str]) -> Problems:
+    """Yield what is wrong with a filter by tag."""
     if values == [""]:
         yield '"tag" must be an array.'
         return
@@ -146,14 +149,16 @@ def wrong_tags(values: list[str]) -> Problems:
 
 
 FILTERS: dict[str, Callable[[list[str]], Problems]] = {
-    "tag": wrong_tags,
-    "project": wrong_projects,
-    "namePrefix": wrong_prefix,
+    "tag": tag_problems,
+    "project": project_problems,
+    "namePrefix": prefix_problems,
 }
-"""Parameter of the query string → what is wrong with its values."""
+"""Parameter of the query string → the function that finds problems of its values."""
 
 PARAMETERS = (
-    Parameter("project", "Only features of this project; counts for a token of all projects only.", repeated=True),
+    Parameter(
+        "project", "Only features of this project; has an effect only with a token of all projects.", repeated=True
+    ),
     Parameter("namePrefix", "Only features whose name begins with this."),
     Parameter("tag", "Only features with this tag, written `type:value`; of several tags any one.", repeated=True),
 )
@@ -162,7 +167,7 @@ ROUTES = (
     Route(
         path="/api/client/features",
         handler=get_features,
-        at_once=get_features_at_once,
+        at_once=get_cached_features,
         operation="getAllClientFeatures",
         summary="The configuration of the flags that the token's projects and environment hold.",
         tag="Client",

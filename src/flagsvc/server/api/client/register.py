@@ -1,4 +1,4 @@
-"""POST /api/client/register: an application tells that it runs (specification: the upstream API)."""
+"""POST /api/client/register: an application registers itself (dialects: POST /api/client/register)."""
 
 from __future__ import annotations
 
@@ -6,25 +6,27 @@ from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.client.bodies import REGISTRATION
 from flagsvc.server.api.route import Auth, Route
 from flagsvc.server.store.checks import INVALID
-from flagsvc.server.store.moments import read
 from flagsvc.server.store.nouns.applications import Registration, register
 from flagsvc.server.store.refusals import Refusal
+from flagsvc.server.store.timestamps import parse_time
 
-LONGEST = 255
-"""Characters of a name of an application or instance."""
+MAX_NAME_LENGTH = 255
+"""The most characters of the name of an application or instance."""
 DEFAULT_INSTANCE = "default"
 
 
 def register_client(call: ApiCall) -> ApiAnswer:
-    """Note an application, its instance and what its token shows it. Raises `Refusal` (400)."""
+    """Store an application, its instance, and the token's projects and environment. Raises `Refusal` (400)."""
     body = call.body
     wrong = [
-        f'"{name}" {problem}' for name in ("appName", "sdkVersion", "instanceId") if (problem := fault(body, name))
+        f'"{name}" {problem}'
+        for name in ("appName", "sdkVersion", "instanceId")
+        if (problem := text_problem(body, name))
     ]
     if wrong:
         raise Refusal("BadDataError", INVALID, [{"message": each} for each in wrong])
-    with call.store.noting() as tx:
-        told = Registration(
+    with call.store.recording() as tx:
+        registration = Registration(
             app_name=body["appName"],
             environment=call.token.environment,
             instance_id=body.get("instanceId") or DEFAULT_INSTANCE,
@@ -32,19 +34,23 @@ def register_client(call: ApiCall) -> ApiAnswer:
             strategies=tuple(name for name in body["strategies"] if name),
             sdk_version=body.get("sdkVersion"),
             sdk_type="backend",
-            started=read(body["started"], tx.now),
+            started=parse_time(body["started"], tx.now),
             client_ip=call.request.peer or None,
         )
-        register(tx, [told])
+        register(tx, [registration])
     return ApiAnswer(None, 202)
 
 
-def fault(body: dict[str, object], name: str) -> str:
-    """Return what is wrong with a text of the body; empty where nothing is."""
+def text_problem(body: dict[str, object], name: str) -> str:
+    """Return what is wrong with a text of the body; empty for a valid one."""
     value = str(body.get(name, "unsaid"))
     if not value and name != "instanceId":
         return "is not allowed to be empty."
-    return "" if len(value) <= LONGEST else f"length must be less than or equal to {LONGEST} characters long."
+    return (
+        ""
+        if len(value) <= MAX_NAME_LENGTH
+        else f"length must be less than or equal to {MAX_NAME_LENGTH} characters long."
+    )
 
 
 ROUTES = (
@@ -53,7 +59,7 @@ ROUTES = (
         method="POST",
         handler=register_client,
         operation="registerClientApplication",
-        summary="Tell that an application runs, and with which SDK.",
+        summary="Register a running application and its SDK.",
         tag="Client",
         auth=Auth.CLIENT,
         body=REGISTRATION,

@@ -1,1 +1,1 @@
-"""Batch validation, import and export of features (import validation, 4 to 7)."""
+"""Batch validation, import and export of features (import validation 4; 5; 6; 7)."""

@@ -1,4 +1,4 @@
-"""Where changes must be requested first, nobody changes a strategy by an import (import validation, 6.4)."""
+"""Where changes need a change request, an import must not change strategies (import validation 6.4)."""
 
 from __future__ import annotations
 
@@ -9,30 +9,32 @@ from flagsvc.server.store.refusals import Refusal
 from flagsvc.server.store.schema import state
 from flagsvc.server.store.store import Tx
 
-KEY = "changeRequests"
-"""The row of `state` with the places, each with `project` and `environment`."""
-SKIP = "SKIP_CHANGE_REQUEST"
-NEEDED = "You don't have the required permissions to perform this operation. To perform this action, you need {} permission{}"
+STATE_KEY = "changeRequests"
+"""The key in `state` of the list of places that need change requests, each with `project` and `environment`."""
+SKIP_PERMISSION = "SKIP_CHANGE_REQUEST"
+MESSAGE = "You don't have the required permissions to perform this operation. To perform this action, you need {} permission{}"
 
 
-def check_no_request_needed(tx: Tx, actor: Actor | None, project: str, environment: str | None = None) -> None:
-    """Raise Refusal (403) where changes must be requested and the actor may not go around that; None never may.
+def check_change_request_not_required(
+    tx: Tx, actor: Actor | None, project: str, environment: str | None = None
+) -> None:
+    """Raise Refusal (403) where changes need a change request and the actor may not skip it; `None` never may.
 
-    Without an environment it is about any of the project's.
+    Without an environment, any environment of the project counts.
     """
-    places = tx.db.execute(select(state.c.value).where(state.c.key == KEY)).scalar() or []
-    asked = any(
+    places = tx.db.execute(select(state.c.value).where(state.c.key == STATE_KEY)).scalar() or []
+    required = any(
         each["project"] == project and (environment is None or each["environment"] == environment) for each in places
     )
-    if asked and (actor is None or not actor.may(SKIP, project, environment)):
-        raise lacking([SKIP])
+    if required and (actor is None or not actor.may(SKIP_PERMISSION, project, environment)):
+        raise permission_refusal([SKIP_PERMISSION])
 
 
-def lacking(permissions: list[str], environment: str | None = None) -> Refusal:
-    """Return the 403 for permissions that are missing; of several it reads as if one of them would do."""
+def permission_refusal(permissions: list[str], environment: str | None = None) -> Refusal:
+    """Return the 403 for missing permissions. As on the real server, its text for several says that one is enough."""
     names = ", ".join(f'"{name}"' for name in permissions)
     end = "." if environment is None else f' in the "{environment}" environment.'
     if len(permissions) == 1:
-        return Refusal("PermissionError", NEEDED.format(f"the {names}", end))
-    start = NEEDED.partition(" need ")[0]
+        return Refusal("PermissionError", MESSAGE.format(f"the {names}", end))
+    start = MESSAGE.partition(" need ")[0]
     return Refusal("PermissionError", f"{start} need one of the following permissions: {names}{end}")

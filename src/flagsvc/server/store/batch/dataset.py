@@ -1,6 +1,6 @@
-"""A data set as validation and import read it, and its cleaning (import validation, 2 and 6.1).
+"""The data set of an import, as validation and import read it, and its cleaning (import validation 2; 6.1).
 
-Everything here works on a body that has its shape already, and changes nothing of it.
+The functions expect a body whose shape was checked, and do not change it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 Json: TypeAlias = dict[str, Any]
 
-LISTS = {
+DATA_MEMBERS = {
     "features": "features",
     "strategies": "featureStrategies",
     "environments": "featureEnvironments",
@@ -27,7 +27,7 @@ LISTS = {
 
 @dataclass(frozen=True)
 class DataSet:
-    """What is to be imported, and into which project and environment; a list that was not sent is empty."""
+    """What to import, and into which project and environment; a list that was not sent is empty."""
 
     project: str
     environment: str
@@ -43,36 +43,36 @@ class DataSet:
 
     @property
     def names(self) -> list[str]:
-        """The names of the features, repeats kept."""
+        """The names of the features, with repeats."""
         return [each["name"] for each in self.features]
 
     @property
     def parents(self) -> list[str]:
-        """The parents that dependencies name, repeats kept."""
+        """The parents that dependencies name, with repeats."""
         return [parent["feature"] for each in self.dependencies for parent in each["dependencies"]]
 
     def with_variants(self) -> Iterator[Json]:
-        """Give the entries of featureEnvironments that bring variants."""
+        """Return the entries of featureEnvironments that have variants."""
         return (each for each in self.environments if each.get("variants"))
 
 
 class RequestedDependency(NamedTuple):
-    """A dependency that is to be: the child, the project its entry names, and what it asks of the parent."""
+    """A dependency to import: the child, the project of the child's entry, and the required state of the parent."""
 
     child: str
     project: str
-    asked: Json
+    requirement: Json
 
 
 def read_data_set(body: Mapping[str, Any]) -> DataSet:
-    """Return the data set of a body, coerced to the shape of importTogglesSchema."""
-    lists = {field: list(body["data"].get(member, ())) for field, member in LISTS.items()}
+    """Return the data set of a body that has the shape of importTogglesSchema."""
+    lists = {field: list(body["data"].get(member, ())) for field, member in DATA_MEMBERS.items()}
     return DataSet(project=body["project"], environment=body["environment"], **lists)
 
 
-def cleaned(data: DataSet, archived: Collection[str]) -> DataSet:
-    """Return a data set without what is not imported: archived features with what is theirs, entries without a feature, and
-    tag types that no tag left has. Links and dependencies stay (import validation, 6.1).
+def clean_data_set(data: DataSet, archived: Collection[str]) -> DataSet:
+    """Return a data set without archived features and their entries, entries without a feature, and unused tag types.
+    Links and dependencies stay (import validation 6.1).
     """
     tags = [each for each in data.tags if each["featureName"] not in archived]
     used = {each.get("tagType") for each in tags}
@@ -90,22 +90,22 @@ def _of_features(entries: list[Json], archived: Collection[str]) -> list[Json]:
     return [each for each in entries if each.get("featureName") and each["featureName"] not in archived]
 
 
-def wishes_of(data: DataSet) -> list[RequestedDependency]:
-    """Return the dependencies of children that are in the data set with a project; others are passed over."""
+def list_requested_dependencies(data: DataSet) -> list[RequestedDependency]:
+    """Return the dependencies whose children are in the data set with a project; others are skipped."""
     entries: dict[str, Json] = {}
     for each in data.features:
         entries.setdefault(each["name"], each)
     owners = {name: each["project"] for name, each in entries.items() if each.get("project")}
     return [
-        RequestedDependency(each["feature"], owners[each["feature"]], asked)
+        RequestedDependency(each["feature"], owners[each["feature"]], requirement)
         for each in data.dependencies
         if each["feature"] in owners
-        for asked in each["dependencies"]
+        for requirement in each["dependencies"]
     ]
 
 
-def repeated(names: list[str]) -> list[str]:
-    """Return the names that come more than once, each once, in the order of their second occurrence."""
+def find_repeated(names: list[str]) -> list[str]:
+    """Return each repeated name once, in the order of its second occurrence."""
     seen: set[str] = set()
     found: dict[str, None] = {}
     for name in names:

@@ -1,4 +1,4 @@
-"""Batch export: features with all that is theirs, as a data set that can be imported (import validation, 7)."""
+"""Batch export: features and everything that belongs to them, as a data set for an import (import validation 7)."""
 
 from __future__ import annotations
 
@@ -25,45 +25,47 @@ from flagsvc.server.store.schema import (
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.upsert import chunks
 
-MOST_NOTED = 1000
-"""Names of features in the event of an export (decision 0019)."""
+MAX_NAMES_IN_EVENT = 1000
+"""The most names of features in the event of an export (decision 0019)."""
 
 
 def export(tx: Tx, query: Mapping[str, Any]) -> Json:
-    """Return what a query selects, in the shape of exportResultSchema.
+    """Return the features that a query selects, in the shape of exportResultSchema.
 
-    `query` has the shape of exportQuerySchema: `tag`, `features` or `project`, the first that applies, and `environment`; an empty
-    one stands for all.
+    `query` has the shape of exportQuerySchema. The first of `tag`, `features` and `project` that is set selects; an empty
+    `environment` stands for all.
     """
-    names = _selected(tx, query)
+    names = _select_names(tx, query)
     environment = query["environment"]
     used = _rows_of(tx, strategies, strategies.c.feature, names, environment)
-    places = _rows_of(tx, feature_environments, feature_environments.c.feature, names, environment)
+    states = _rows_of(tx, feature_environments, feature_environments.c.feature, names, environment)
     ids = segments_of(tx, [row.id for row in used])
     tags = _rows_of(tx, feature_tags, feature_tags.c.feature, names)
     links = links_of(tx, names)
     return {
         "features": [_feature(row) for row in _rows_of(tx, features, features.c.name, names)],
         "featureStrategies": [_strategy(row, ids.get(row.id, [])) for row in used],
-        "featureEnvironments": [_place(row) for row in places],
-        "contextFields": [_context_field(row) for row in _by_names(tx, context_fields, _fields_of(used, places))],
+        "featureEnvironments": [_feature_environment(row) for row in states],
+        "contextFields": [
+            _context_field(row) for row in _rows_by_name(tx, context_fields, _context_field_names(used, states))
+        ],
         "featureTags": [{"featureName": row.feature, "tagType": row.type, "tagValue": row.value} for row in tags],
-        "segments": _segments(tx, {each for some in ids.values() for each in some}),
-        "tagTypes": [_tag_type(row) for row in _by_names(tx, tag_types, {row.type for row in tags})],
+        "segments": _segments(tx, {each for chunk in ids.values() for each in chunk}),
+        "tagTypes": [_tag_type(row) for row in _rows_by_name(tx, tag_types, {row.type for row in tags})],
         "dependencies": _dependencies(tx, names),
         "links": [{"feature": name, "links": links[name]} for name in sorted(links)],
     }
 
 
-def note_export(tx: Tx, actor: Actor, result: Json) -> None:
-    """Store that somebody exported features, with their first names. It changes no flag: `tx` is one of `Store.noting`."""
-    names = [each["name"] for each in result["features"][:MOST_NOTED]]
+def record_export(tx: Tx, actor: Actor, result: Json) -> None:
+    """Store the event of an export, with the first names of features. It changes no flag: `tx` comes from `Store.recording`."""
+    names = [each["name"] for each in result["features"][:MAX_NAMES_IN_EVENT]]
     row = {"type": "features-exported", "created_at": tx.now, "created_by": actor.name, "created_by_id": actor.id}
     tx.db.execute(insert(events).values(row | {"data": {"features": names}}))
 
 
-def _selected(tx: Tx, query: Mapping[str, Any]) -> list[str]:
-    """Return the names of the features that a query selects; by name and by tag also archived ones."""
+def _select_names(tx: Tx, query: Mapping[str, Any]) -> list[str]:
+    """Return the names of the features that a query selects. By name and by tag it also selects archived ones."""
     if isinstance(query.get("tag"), str):
         tagged = select(feature_tags.c.feature).where(feature_tags.c.value == query["tag"])
         return list(dict.fromkeys(tx.db.execute(tagged).scalars()))
@@ -76,28 +78,33 @@ def _selected(tx: Tx, query: Mapping[str, Any]) -> list[str]:
 
 
 def _rows_of(tx: Tx, table: Table, column: Any, names: Iterable[str], environment: str = "") -> list[Row[Any]]:
-    """Return the rows of features, by name and then as created; of one environment, or of all where it is empty."""
+    """Return the rows of features, sorted by `_sort_key`; of one environment, or of all where it is empty."""
     found: list[Row[Any]] = []
-    for some in chunks(sorted(names)):
-        query: Select[Any] = select(table).where(column.in_(some))
+    for chunk in chunks(sorted(names)):
+        query: Select[Any] = select(table).where(column.in_(chunk))
         if environment:
             query = query.where(table.c.environment == environment)
         found += tx.db.execute(query).all()
-    return sorted(found, key=_place_in_order)
+    return sorted(found, key=_sort_key)
 
 
-def _place_in_order(row: Row[Any]) -> tuple[Any, ...]:
-    """Return the key that sorts rows by feature; strategies by their order, the rest by what tells them apart."""
-    held = row._mapping
-    name = held.get("feature", held.get("name"))
-    return name, held.get("sort_order", 0), held.get("position", 0), held.get("environment") or held.get("value") or ""
+def _sort_key(row: Row[Any]) -> tuple[Any, ...]:
+    """Return the sort key of a row: by feature, then strategies by their order, other rows by environment or value."""
+    columns = row._mapping
+    name = columns.get("feature", columns.get("name"))
+    return (
+        name,
+        columns.get("sort_order", 0),
+        columns.get("position", 0),
+        columns.get("environment") or columns.get("value") or "",
+    )
 
 
-def _by_names(tx: Tx, table: Table, names: Iterable[str]) -> list[Row[Any]]:
-    """Return the rows of these names, by name."""
+def _rows_by_name(tx: Tx, table: Table, names: Iterable[str]) -> list[Row[Any]]:
+    """Return the rows with these names, sorted by name."""
     found: list[Row[Any]] = []
-    for some in chunks(sorted(names)):
-        found += tx.db.execute(select(table).where(table.c.name.in_(some))).all()
+    for chunk in chunks(sorted(names)):
+        found += tx.db.execute(select(table).where(table.c.name.in_(chunk))).all()
     return sorted(found, key=lambda row: str(row.name))
 
 
@@ -127,7 +134,7 @@ def _strategy(row: Row[Any], used: list[int]) -> Json:
     }
 
 
-def _place(row: Row[Any]) -> Json:
+def _feature_environment(row: Row[Any]) -> Json:
     return {
         "enabled": row.enabled,
         "featureName": row.feature,
@@ -152,9 +159,9 @@ def _tag_type(row: Row[Any]) -> Json:
     return {"name": row.name, "description": row.description, "icon": row.icon, "color": row.color}
 
 
-def _fields_of(used: Sequence[Row[Any]], places: Sequence[Row[Any]]) -> set[str]:
-    """Return the context fields that strategies and variants of environments go by; a strategy's own variants do not count."""
-    return {name for name in (*_fields_of_strategies(used), *_fields_of_variants(places)) if name}
+def _context_field_names(used: Sequence[Row[Any]], states: Sequence[Row[Any]]) -> set[str]:
+    """Return the context fields that strategies and variants of environments use, without those of strategy variants."""
+    return {name for name in (*_fields_of_strategies(used), *_fields_of_variants(states)) if name}
 
 
 def _fields_of_strategies(used: Sequence[Row[Any]]) -> Iterator[str | None]:
@@ -163,26 +170,26 @@ def _fields_of_strategies(used: Sequence[Row[Any]]) -> Iterator[str | None]:
         yield from (each["contextName"] for each in row.constraints)
 
 
-def _fields_of_variants(places: Sequence[Row[Any]]) -> Iterator[str | None]:
-    for variant in (variant for row in places for variant in row.variants or []):
+def _fields_of_variants(states: Sequence[Row[Any]]) -> Iterator[str | None]:
+    for variant in (variant for row in states for variant in row.variants or []):
         yield variant.get("stickiness")
         yield from (each["contextName"] for each in variant.get("overrides") or [])
 
 
 def _segments(tx: Tx, ids: Iterable[int]) -> list[Json]:
     found: list[Json] = []
-    for some in chunks(sorted(ids)):
-        query = select(segments.c.id, segments.c.name).where(segments.c.id.in_(some))
+    for chunk in chunks(sorted(ids)):
+        query = select(segments.c.id, segments.c.name).where(segments.c.id.in_(chunk))
         found += [{"id": row.id, "name": row.name} for row in tx.db.execute(query)]
     return sorted(found, key=lambda each: str(each["name"]))
 
 
 def _dependencies(tx: Tx, names: Iterable[str]) -> list[Json]:
-    """Return what features ask of their parents, by child."""
+    """Return the dependencies of features, sorted by child."""
     found: dict[str, list[Json]] = {}
-    for some in chunks(sorted(names)):
-        query = select(dependencies).where(dependencies.c.child.in_(some)).order_by(dependencies.c.parent)
+    for chunk in chunks(sorted(names)):
+        query = select(dependencies).where(dependencies.c.child.in_(chunk)).order_by(dependencies.c.parent)
         for row in tx.db.execute(query):
-            asked = {"feature": row.parent, "enabled": row.enabled, "variants": row.variants or []}
-            found.setdefault(row.child, []).append(asked)
+            dependency = {"feature": row.parent, "enabled": row.enabled, "variants": row.variants or []}
+            found.setdefault(row.child, []).append(dependency)
     return [{"feature": name, "dependencies": found[name]} for name in sorted(found)]

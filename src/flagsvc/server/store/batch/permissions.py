@@ -1,4 +1,4 @@
-"""The permissions that an import asks for (import validation, 4.3)."""
+"""The permissions that an import requires (import validation 4.3)."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from flagsvc.server.store.actors import Actor
+from flagsvc.server.store.batch.database_facts import DatabaseFacts
 from flagsvc.server.store.batch.dataset import DataSet
-from flagsvc.server.store.batch.known import DatabaseFacts
 
 
 class RequiredPermission(NamedTuple):
-    """A permission, the name people see, and what tells whether a data set asks for it."""
+    """A permission, the name that people see, and a function that tells whether a data set requires it."""
 
     permission: str
     name: str
-    when: Callable[[DataSet, DatabaseFacts], bool]
+    is_required: Callable[[DataSet, DatabaseFacts], bool]
 
 
 def brings_context_fields(data: DataSet, known: DatabaseFacts) -> bool:
-    """Return whether a context field is new."""
+    """Return whether the data set has a new context field."""
     return any(each["name"] not in known.context_fields for each in data.context_fields)
 
 
 def brings_strategies(data: DataSet, known: DatabaseFacts) -> bool:
-    """Return whether there are strategies."""
+    """Return whether the data set has strategies."""
     return bool(data.strategies)
 
 
@@ -34,41 +34,41 @@ def replaces_strategies(data: DataSet, known: DatabaseFacts) -> bool:
 
 
 def brings_variants(data: DataSet, known: DatabaseFacts) -> bool:
-    """Return whether there are variants of an environment."""
+    """Return whether the data set has variants of an environment."""
     return any(True for _ in data.with_variants())
 
 
 def brings_features(data: DataSet, known: DatabaseFacts) -> bool:
-    """Return whether fewer features are stored under the names, in any project, than the data set has entries."""
+    """Return whether the data set has more entries than stored features, of any project, with their names."""
     return sum(name in known.features for name in set(data.names)) < len(data.features)
 
 
-def always(data: DataSet, known: DatabaseFacts) -> bool:
-    """Return that it is asked for."""
+def always_required(data: DataSet, known: DatabaseFacts) -> bool:
+    """Return True."""
     return True
 
 
 def brings_tag_types(data: DataSet, known: DatabaseFacts) -> bool:
-    """Return whether a tag type is new."""
+    """Return whether the data set has a new tag type."""
     return any(each["name"] not in known.tag_types for each in data.tag_types)
 
 
-ASKED = (
+REQUIRED_PERMISSIONS = (
     RequiredPermission("CREATE_CONTEXT_FIELD", "Create context fields", brings_context_fields),
     RequiredPermission("CREATE_FEATURE_STRATEGY", "Create activation strategies", brings_strategies),
     RequiredPermission("DELETE_FEATURE_STRATEGY", "Delete activation strategies", replaces_strategies),
     RequiredPermission("UPDATE_FEATURE_ENVIRONMENT_VARIANTS", "Update variants", brings_variants),
     RequiredPermission("CREATE_FEATURE", "Create feature flags", brings_features),
-    RequiredPermission("UPDATE_FEATURE", "Update feature flags", always),
+    RequiredPermission("UPDATE_FEATURE", "Update feature flags", always_required),
     RequiredPermission("CREATE_TAG_TYPE", "Create tag types", brings_tag_types),
 )
 """In the order of the answer."""
 
 
 def missing_permissions(data: DataSet, known: DatabaseFacts, actor: Actor) -> list[str]:
-    """Return the names of the permissions that the actor would need and does not have."""
+    """Return the names of the required permissions that the actor does not have."""
     return [
-        asked.name
-        for asked in ASKED
-        if asked.when(data, known) and not actor.may(asked.permission, data.project, data.environment)
+        required.name
+        for required in REQUIRED_PERMISSIONS
+        if required.is_required(data, known) and not actor.may(required.permission, data.project, data.environment)
     ]

@@ -1,6 +1,6 @@
-"""What makes an import fail and a validation does not look at, found without a database (import validation, 6.3).
+"""Finds problems that make an import fail and that validation does not check, without a database (import validation 6.3).
 
-The checks are the import's own; here each check continues after a problem. They work on a cleaned data set.
+The checks are those of the import, but here each one continues after a problem. They expect a cleaned data set.
 """
 
 from __future__ import annotations
@@ -9,99 +9,99 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from flagsvc.server.store.batch.dataset import DataSet, Json, cleaned, wishes_of
-from flagsvc.server.store.batch.facts import CheckedDataSet, Facts, ImportProblem, ServerFlag
-from flagsvc.server.store.batch.problems_of_strategies import strategy_problems
-from flagsvc.server.store.batch.problems_of_texts import text_problems
-from flagsvc.server.store.batch.said import said
-from flagsvc.server.store.batch.words import context_field_problems, tag_problems
-from flagsvc.server.store.checks import imported_variants, kept, name_problem
+from flagsvc.server.store.batch.dataset import DataSet, Json, clean_data_set, list_requested_dependencies
+from flagsvc.server.store.batch.refusal_text import refusal_text
+from flagsvc.server.store.batch.server_facts import CheckedDataSet, ImportProblem, ServerFacts, ServerFlag
+from flagsvc.server.store.batch.strategy_problems import strategy_problems
+from flagsvc.server.store.batch.tag_and_field_checks import context_field_problems, tag_problems
+from flagsvc.server.store.batch.text_problems import text_problems
+from flagsvc.server.store.checks import make_link, name_problem, prepare_imported_variants
 
 Find: TypeAlias = Callable[[CheckedDataSet], Iterator[ImportProblem]]
 
 
 class ProblemRule(NamedTuple):
-    """What finds problems, which members of `Facts` it cannot do without, and what it is about in words."""
+    """A function that finds problems, the fields of `ServerFacts` that it needs, and a description of what it checks."""
 
     find: Find
     needs: tuple[str, ...] = ()
     about: str = ""
 
 
-def problems_of(data: DataSet, facts: Facts) -> tuple[list[ImportProblem], list[str]]:
-    """Return what is wrong with a data set, and what was not checked because the server does not say enough."""
+def find_problems(data: DataSet, facts: ServerFacts) -> tuple[list[ImportProblem], list[str]]:
+    """Return the problems of a data set, and descriptions of the checks that were skipped for missing facts."""
     named = set(data.names)
-    look = CheckedDataSet(
-        cleaned(data, {name for name, flag in facts.flags.items() if flag.archived and name in named}), facts
+    checked = CheckedDataSet(
+        clean_data_set(data, {name for name, flag in facts.flags.items() if flag.archived and name in named}), facts
     )
     known = [rule for rule in RULES if all(getattr(facts, name) is not None for name in rule.needs)]
-    found = [problem for rule in known for problem in rule.find(look)]
+    found = [problem for rule in known for problem in rule.find(checked)]
     return list(dict.fromkeys(found)), [rule.about for rule in RULES if rule not in known]
 
 
-def in_project(name: str, look: CheckedDataSet) -> ServerFlag | None:
-    """Return a flag of the target project after the import; None where that has none of the name."""
-    flag = look.flags.get(name)
-    return flag if flag is not None and flag.project == look.data.project else None
+def in_project(name: str, checked: CheckedDataSet) -> ServerFlag | None:
+    """Return a flag of the target project after the import; None without one."""
+    flag = checked.flags.get(name)
+    return flag if flag is not None and flag.project == checked.data.project else None
 
 
-def names(look: CheckedDataSet) -> Iterator[ImportProblem]:
-    """Give the new flags that cannot have their name."""
-    for name in dict.fromkeys(look.data.names):
-        problem = None if name in look.facts.flags else name_problem(name)
+def find_name_problems(checked: CheckedDataSet) -> Iterator[ImportProblem]:
+    """Yield problems of new flags with an invalid name."""
+    for name in dict.fromkeys(checked.data.names):
+        problem = None if name in checked.facts.flags else name_problem(name)
         if problem is not None:
             yield ImportProblem("name", name, "", problem["message"])
 
 
-def places(look: CheckedDataSet) -> Iterator[ImportProblem]:
-    """Give the flags that cannot be switched, or have variants, in the environment."""
-    for each in look.data.environments:
+def find_state_problems(checked: CheckedDataSet) -> Iterator[ImportProblem]:
+    """Yield problems of flags that cannot be switched, or cannot have variants, in the environment."""
+    for each in checked.data.environments:
         name = each["name"]
-        flag = in_project(name, look)
+        flag = in_project(name, checked)
         if flag is None:
             yield ImportProblem(
                 "unknown-flag", name, "environments", f"neither the project nor the data has a flag `{name}`"
             )
         elif flag.archived:
             yield ImportProblem("archived-flag", name, "environments", "an archived flag cannot be switched")
-        elif not flag.here:
+        elif not flag.in_environment:
             yield ImportProblem(
-                "environment", name, "environments", f"the flag is not in the environment `{look.data.environment}`"
+                "environment", name, "environments", f"the flag is not in the environment `{checked.data.environment}`"
             )
 
 
-def variants(look: CheckedDataSet) -> Iterator[ImportProblem]:
-    """Give what is wrong with the variants of an environment."""
-    for each in look.data.with_variants():
+def find_variant_problems(checked: CheckedDataSet) -> Iterator[ImportProblem]:
+    """Yield problems of the variants of an environment."""
+    for each in checked.data.with_variants():
         name = each["featureName"]
-        message = said(imported_variants, each["variants"])
+        message = refusal_text(prepare_imported_variants, each["variants"])
         if message:
             yield ImportProblem("variants", name, "environment variants", message)
-        flag = look.flags.get(name)
+        flag = checked.flags.get(name)
         if flag is None:
             yield ImportProblem(
                 "unknown-flag", name, "environment variants", f"neither the server nor the data has a flag `{name}`"
             )
-        elif not flag.here:
-            text = f"the flag is not in the environment `{look.data.environment}`"
+        elif not flag.in_environment:
+            text = f"the flag is not in the environment `{checked.data.environment}`"
             yield ImportProblem("environment", name, "environment variants", text)
 
 
-def tags(look: CheckedDataSet) -> Iterator[ImportProblem]:
-    """Give the tags that cannot be."""
-    for each in look.data.tags:
+def find_tag_problems(checked: CheckedDataSet) -> Iterator[ImportProblem]:
+    """Yield problems of tags."""
+    for each in checked.data.tags:
         if each.get("tagType"):
             name, place = each["featureName"], f"tag {each['tagType']}:{each['tagValue']}"
             for detail in tag_problems(each["tagType"], each["tagValue"]):
                 yield ImportProblem("tag", name, place, detail["message"])
-            if look.flags.get(name) is None:
+            if checked.flags.get(name) is None:
                 yield ImportProblem("unknown-flag", name, place, f"neither the server nor the data has a flag `{name}`")
 
 
-def tag_types(look: CheckedDataSet) -> Iterator[ImportProblem]:
-    """Give the tags whose type neither the server nor the data set has."""
-    known = {each["name"] for each in look.data.tag_types} | (look.facts.tag_types or frozenset())
-    for each in look.data.tags:
+def find_tag_type_problems(checked: CheckedDataSet) -> Iterator[ImportProblem]:
+    """Yield problems of tags whose type neither the server nor the data set has."""
+    known = {each["name"] for each in checked.data.tag_types} | (checked.facts.tag_types or frozenset())
+    for each in checked.data.tags:
         kind = each.get("tagType")
         if kind and kind not in known:
             place = f"tag {kind}:{each['tagValue']}"
@@ -110,59 +110,59 @@ def tag_types(look: CheckedDataSet) -> Iterator[ImportProblem]:
             )
 
 
-def context_fields(look: CheckedDataSet) -> Iterator[ImportProblem]:
-    """Give what is wrong with new context fields."""
-    new = [each for each in look.data.context_fields if each["name"] not in (look.facts.context_fields or ())]
+def find_context_field_problems(checked: CheckedDataSet) -> Iterator[ImportProblem]:
+    """Yield problems of new context fields."""
+    new = [each for each in checked.data.context_fields if each["name"] not in (checked.facts.context_fields or ())]
     counts = Counter(each["name"] for each in new)
     for each in new:
-        users, place = using(look.data, each["name"]), f"context field {each['name']}"
+        users, place = flags_using(checked.data, each["name"]), f"context field {each['name']}"
         for detail in context_field_problems(each):
             yield ImportProblem("context-field", users, place, detail["message"])
         if counts[each["name"]] > 1:
             yield ImportProblem("context-field", users, place, "the data has more than one context field of that name")
 
 
-def using(data: DataSet, field: str) -> str:
-    """Return the flags that go by a context field, with commas between them."""
-    found = (each["featureName"] for each in data.strategies if field in fields_of(each))
+def flags_using(data: DataSet, field: str) -> str:
+    """Return the flags that use a context field, separated by commas."""
+    found = (each["featureName"] for each in data.strategies if field in constrained_fields(each))
     return ", ".join(dict.fromkeys(found))
 
 
-def fields_of(strategy: Json) -> set[str]:
-    """Return the context fields that a strategy goes by."""
+def constrained_fields(strategy: Json) -> set[str]:
+    """Return the context fields that a strategy constrains."""
     return {each["contextName"] for each in strategy.get("constraints") or ()}
 
 
-def links(look: CheckedDataSet) -> Iterator[ImportProblem]:
-    """Give the links that cannot be: of flags that are not there, that are no addresses, or too many."""
+def find_link_problems(checked: CheckedDataSet) -> Iterator[ImportProblem]:
+    """Yield problems of links: unknown flags, invalid URLs, or too many links."""
     counts: Counter[str] = Counter()
-    for entry in look.data.links:
+    for entry in checked.data.links:
         name = entry["feature"]
-        flag = look.flags.get(name)
+        flag = checked.flags.get(name)
         for each in entry["links"]:
             place = f"link {each['url']}"
             if flag is None or flag.archived:
                 yield ImportProblem(
                     "unknown-flag", name, place, f"neither the server nor the data has an active flag `{name}`"
                 )
-            message = said(kept, name, each["url"], each.get("title"), counts[name])
+            message = refusal_text(make_link, name, each["url"], each.get("title"), counts[name])
             if message:
                 yield ImportProblem("link", name, place, message)
             counts[name] += 1
 
 
-def dependencies(look: CheckedDataSet) -> Iterator[ImportProblem]:
-    """Give the parents that a child cannot have."""
-    for child, _, asked in wishes_of(look.data):
-        parent = asked["feature"]
-        message = why_not(child, parent, look)
+def find_dependency_problems(checked: CheckedDataSet) -> Iterator[ImportProblem]:
+    """Yield problems of dependencies."""
+    for child, _, requirement in list_requested_dependencies(checked.data):
+        parent = requirement["feature"]
+        message = dependency_problem(child, parent, checked)
         if message:
             yield ImportProblem("dependency", child, f"parent {parent}", message)
 
 
-def why_not(child: str, parent: str, look: CheckedDataSet) -> str:
-    """Return why a flag cannot have a parent, empty where it can."""
-    stored, flag = look.facts.flags.get(child), look.flags.get(parent)
+def dependency_problem(child: str, parent: str, checked: CheckedDataSet) -> str:
+    """Return why a flag cannot have a parent; empty where it can."""
+    stored, flag = checked.facts.flags.get(child), checked.flags.get(parent)
     if child == parent:
         return "a flag cannot depend on itself"
     if stored is not None and stored.has_children:
@@ -171,35 +171,37 @@ def why_not(child: str, parent: str, look: CheckedDataSet) -> str:
         return f"there is no active flag `{parent}`"
     if flag.has_parents:
         return f"`{parent}` depends on another flag itself"
-    return "" if flag.project == look.data.project else f"`{parent}` is in another project, `{flag.project}`"
+    return "" if flag.project == checked.data.project else f"`{parent}` is in another project, `{flag.project}`"
 
 
-def strategies(look: CheckedDataSet) -> Iterator[ImportProblem]:
-    """Give what is wrong with strategies, and those of flags that the project does not have."""
+def find_strategy_problems(checked: CheckedDataSet) -> Iterator[ImportProblem]:
+    """Yield problems of strategies, also of those whose flags the project does not have."""
     counts: Counter[str] = Counter()
-    for each in look.data.strategies:
+    for each in checked.data.strategies:
         name = each["featureName"]
         counts[name] += 1
         place = f"strategy {counts[name]} ({each['name']})"
-        if in_project(name, look) is None:
+        if in_project(name, checked) is None:
             yield ImportProblem("unknown-flag", name, place, f"neither the project nor the data has a flag `{name}`")
-        yield from strategy_problems(each, place, look)
+        yield from strategy_problems(each, place, checked)
 
 
 RULES = (
-    ProblemRule(names),
-    ProblemRule(places),
-    ProblemRule(variants),
-    ProblemRule(tags),
-    ProblemRule(tag_types, ("tag_types",), "whether the types of tags exist: the token may not read the tag types"),
+    ProblemRule(find_name_problems),
+    ProblemRule(find_state_problems),
+    ProblemRule(find_variant_problems),
+    ProblemRule(find_tag_problems),
     ProblemRule(
-        context_fields,
+        find_tag_type_problems, ("tag_types",), "whether the types of tags exist: the token may not read the tag types"
+    ),
+    ProblemRule(
+        find_context_field_problems,
         ("context_fields",),
         "context fields and their legal values: the token may not read the context fields",
     ),
-    ProblemRule(links),
-    ProblemRule(strategies),
-    ProblemRule(dependencies),
+    ProblemRule(find_link_problems),
+    ProblemRule(find_strategy_problems),
+    ProblemRule(find_dependency_problems),
     ProblemRule(text_problems),
 )
-"""In the order in which an import gets to them."""
+"""In the order in which an import runs these checks."""

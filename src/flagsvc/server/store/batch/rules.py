@@ -1,7 +1,7 @@
-"""The rules of a batch: what is wrong with a data set, and what is worth a warning (import validation, 4.1 and 4.2).
+"""The rules of a batch validation: errors and warnings about a data set (import validation 4.1; 4.2).
 
-Pure: a rule sees the data set and what the database says about it, and gives the items it is about. The tables hold the rules in
-the order of the answer; a rule without items says nothing.
+Pure: a rule gets the data set and the database's facts, and returns the affected items. The tables list the rules in the order
+of the answer. A rule without items adds nothing to it.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from flagsvc.server.store.batch.dataset import DataSet, Json, repeated
-from flagsvc.server.store.batch.known import DatabaseFacts
+from flagsvc.server.store.batch.database_facts import DatabaseFacts
+from flagsvc.server.store.batch.dataset import DataSet, Json, find_repeated
 from flagsvc.server.store.patterns import Unchecked
 
 Message: TypeAlias = Callable[[DataSet, DatabaseFacts], str]
@@ -18,14 +18,14 @@ Finder: TypeAlias = Callable[[DataSet, DatabaseFacts], Sequence[str] | None]
 
 
 class Rule(NamedTuple):
-    """A message, or what makes one, and what finds the items; None where there is nothing to say."""
+    """A message, or a function that makes one, and a function that finds the items; None where the rule does not apply."""
 
     message: str | Message
     find: Finder
 
 
 def apply(rules: Sequence[Rule], data: DataSet, known: DatabaseFacts) -> list[dict[str, Any]]:
-    """Return what the rules say, in their order, each with message and affectedItems."""
+    """Return the results of the rules that apply, in order, each with message and affectedItems."""
     found = ((rule, rule.find(data, known)) for rule in rules)
     return [
         {"message": _message(rule, data, known), "affectedItems": list(items)}
@@ -38,22 +38,22 @@ def _message(rule: Rule, data: DataSet, known: DatabaseFacts) -> str:
     return rule.message if isinstance(rule.message, str) else rule.message(data, known)
 
 
-def some(find: Callable[[DataSet, DatabaseFacts], Sequence[str]]) -> Finder:
-    """Return a finder that says nothing where another one finds no item."""
+def none_if_empty(find: Callable[[DataSet, DatabaseFacts], Sequence[str]]) -> Finder:
+    """Return a finder that returns None where `find` finds no item."""
     return lambda data, known: find(data, known) or None
 
 
 def unknown_strategies(data: DataSet, known: DatabaseFacts) -> list[str]:
-    """Return the names of strategies that this server does not know, repeats kept (4.1, 1)."""
+    """Return the names of strategies that this server does not know, with repeats (4.1, 1)."""
     return [each["name"] for each in data.strategies if each["name"] not in known.strategy_types]
 
 
-def unfit_context_fields(data: DataSet, known: DatabaseFacts) -> list[str]:
-    """Return the context fields that have other legal values here, or belong to another project, repeats kept (4.1, 2)."""
-    return [each["name"] for each in data.context_fields if _is_unfit(each, data.project, known)]
+def conflicting_context_fields(data: DataSet, known: DatabaseFacts) -> list[str]:
+    """Return the context fields that have other legal values here, or belong to another project, with repeats (4.1, 2)."""
+    return [each["name"] for each in data.context_fields if _conflicts(each, data.project, known)]
 
 
-def _is_unfit(field: Json, project: str, known: DatabaseFacts) -> bool:
+def _conflicts(field: Json, project: str, known: DatabaseFacts) -> bool:
     stored = known.context_fields.get(field["name"])
     if stored is None:
         return False
@@ -62,7 +62,7 @@ def _is_unfit(field: Json, project: str, known: DatabaseFacts) -> bool:
 
 
 def foreign_features(data: DataSet, known: DatabaseFacts) -> list[str]:
-    """Return the features that live in another project, archived or not, each with it (4.1, 3)."""
+    """Return the features of other projects, archived or not, each with its project (4.1, 3)."""
     named = set(data.names)
     return [
         f"{name} (in project {stored.project})"
@@ -72,36 +72,38 @@ def foreign_features(data: DataSet, known: DatabaseFacts) -> list[str]:
 
 
 def repeated_features(data: DataSet, known: DatabaseFacts) -> list[str]:
-    """Return the features that the data set has more than once (4.1, 4)."""
-    return repeated(data.names)
+    """Return the features that the data set contains more than once (4.1, 4)."""
+    return find_repeated(data.names)
 
 
 def misnamed_features(data: DataSet, known: DatabaseFacts) -> list[str]:
-    """Return the names that the project's naming pattern does not take, by their UTF-16 code units (4.1, 5)."""
-    return _by_units(name for name, verdict in _verdicts(data, known).items() if verdict is False)
+    """Return the names that do not match the project's naming pattern, sorted by UTF-16 code units (4.1, 5)."""
+    return _sort_by_units(name for name, verdict in _naming_verdicts(data, known).items() if verdict is False)
 
 
 def unchecked_features(data: DataSet, known: DatabaseFacts) -> list[str]:
-    """Return the names that the pattern cannot be held against within bounds, in the same order (ours)."""
-    return _by_units(name for name, verdict in _verdicts(data, known).items() if isinstance(verdict, Unchecked))
+    """Return the names that cannot be checked within the step budget, in the same order (ours)."""
+    return _sort_by_units(
+        name for name, verdict in _naming_verdicts(data, known).items() if isinstance(verdict, Unchecked)
+    )
 
 
-def _verdicts(data: DataSet, known: DatabaseFacts) -> dict[str, bool | Unchecked]:
-    """Return of each name whether the project's naming pattern takes it."""
+def _naming_verdicts(data: DataSet, known: DatabaseFacts) -> dict[str, bool | Unchecked]:
+    """Return for each name whether it matches the project's naming pattern."""
     return {} if known.project is None else {name: known.project.naming.verdict(name) for name in data.names}
 
 
-def _by_units(names: Iterable[str]) -> list[str]:
+def _sort_by_units(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: name.encode("utf-16-be", "surrogatepass"))
 
 
 def new_features(data: DataSet, known: DatabaseFacts) -> set[str]:
-    """Return the names that are no active feature of the target project."""
+    """Return the names that are not active features of the target project."""
     return set(data.names) - set(overwritten_features(data, known))
 
 
 def too_many_features(data: DataSet, known: DatabaseFacts) -> list[str] | None:
-    """Return no items where the project would have more features than it may, None otherwise (4.1, 6)."""
+    """Return an empty list where the project would exceed its feature limit, else None (4.1, 6)."""
     project = known.project
     if project is None or project.limit is None:
         return None
@@ -109,7 +111,7 @@ def too_many_features(data: DataSet, known: DatabaseFacts) -> list[str] | None:
 
 
 def missing_segments(data: DataSet, known: DatabaseFacts) -> list[str]:
-    """Return the segments that are not there for the project, repeats kept (4.1, 7)."""
+    """Return the segments that the project cannot use, with repeats (4.1, 7)."""
     return [each["name"] for each in data.segments if not _is_usable(each["name"], data.project, known)]
 
 
@@ -119,13 +121,13 @@ def _is_usable(segment: str, project: str, known: DatabaseFacts) -> bool:
 
 
 def missing_parents(data: DataSet, known: DatabaseFacts) -> list[str]:
-    """Return the parents that are neither in the data set nor stored, repeats kept (4.1, 8)."""
+    """Return the parents that are neither in the data set nor stored, with repeats (4.1, 8)."""
     named = set(data.names)
     return [name for name in data.parents if name not in named and name not in known.features]
 
 
 def custom_strategies(data: DataSet, known: DatabaseFacts) -> list[str]:
-    """Return the custom strategies that are used, in the order of first use (4.2, 1)."""
+    """Return the custom strategies that are used, in order of first use (4.2, 1)."""
     names = dict.fromkeys(each["name"] for each in data.strategies)
     return [name for name in names if known.strategy_types.get(name)]
 
@@ -147,7 +149,7 @@ def overwritten_features(data: DataSet, known: DatabaseFacts) -> list[str]:
 
 
 def foreign_message(data: DataSet, known: DatabaseFacts) -> str:
-    """Return what is said of features of other projects."""
+    """Return the message about features of other projects."""
     return (
         "You cannot import a features that already exist in other projects. You already have the following features defined "
         f"outside of project {data.project}:"
@@ -155,7 +157,7 @@ def foreign_message(data: DataSet, known: DatabaseFacts) -> str:
 
 
 def naming_message(data: DataSet, known: DatabaseFacts) -> str:
-    """Return what is said of names that do not match the project's pattern."""
+    """Return the message about names that do not match the project's pattern."""
     project = known.project
     pattern, example, description = (
         (project.pattern, project.example, project.description) if project is not None else ("", "", "")
@@ -169,17 +171,17 @@ def naming_message(data: DataSet, known: DatabaseFacts) -> str:
 
 
 def unchecked_message(data: DataSet, known: DatabaseFacts) -> str:
-    """Return why names were not checked, and what to do: the first of them tells."""
+    """Return why names were not checked, and what to do; the first such name decides."""
     assert known.project is not None
-    why = next(each for each in _verdicts(data, known).values() if isinstance(each, Unchecked))
+    why = next(each for each in _naming_verdicts(data, known).values() if isinstance(each, Unchecked))
     return (
-        f'The project\'s feature naming pattern "{known.project.naming.shown}" cannot be checked for all features: {why.reason}. '
-        f"To import them, {why.remedy}. The following features were not checked:"
+        f'The project\'s feature naming pattern "{known.project.naming.short_text}" cannot be checked for all features: '
+        f"{why.reason}. To import them, {why.remedy}. The following features were not checked:"
     )
 
 
 def limit_message(data: DataSet, known: DatabaseFacts) -> str:
-    """Return what is said of a project that would have too many features."""
+    """Return the message about a project that would have too many features."""
     active, limit = (known.project.active, known.project.limit) if known.project is not None else (0, None)
     return (
         f"We detected you want to create {len(new_features(data, known))} new features to a project that already has "
@@ -190,38 +192,38 @@ def limit_message(data: DataSet, known: DatabaseFacts) -> str:
 ERRORS = (
     Rule(
         "We detected the following custom strategy that needs to be created first:",
-        some(unknown_strategies),
+        none_if_empty(unknown_strategies),
     ),
     Rule(
         "We detected the following context fields that do not have matching legal values with the imported ones:",
-        some(unfit_context_fields),
+        none_if_empty(conflicting_context_fields),
     ),
-    Rule(foreign_message, some(foreign_features)),
+    Rule(foreign_message, none_if_empty(foreign_features)),
     Rule(
         "We detected the following features are duplicate in your import data:",
-        some(repeated_features),
+        none_if_empty(repeated_features),
     ),
-    Rule(naming_message, some(misnamed_features)),
-    Rule(unchecked_message, some(unchecked_features)),
+    Rule(naming_message, none_if_empty(misnamed_features)),
+    Rule(unchecked_message, none_if_empty(unchecked_features)),
     Rule(limit_message, too_many_features),
-    Rule("We detected the following segments that need to be created first:", some(missing_segments)),
-    Rule("We detected the following dependencies that need to be created first:", some(missing_parents)),
+    Rule("We detected the following segments that need to be created first:", none_if_empty(missing_segments)),
+    Rule("We detected the following dependencies that need to be created first:", none_if_empty(missing_parents)),
 )
-"""What keeps a data set from being imported."""
+"""Rules whose items prevent an import."""
 
 WARNINGS = (
     Rule(
         "The following strategy types will be used in import. Please make sure the strategy type parameters are configured as in "
         "source environment:",
-        some(custom_strategies),
+        none_if_empty(custom_strategies),
     ),
     Rule(
         "The following features will not be imported as they are currently archived. To import them, please unarchive them first:",
-        some(archived_features),
+        none_if_empty(archived_features),
     ),
     Rule(
         "The following features already exist in this project and will be overwritten:",
-        some(overwritten_features),
+        none_if_empty(overwritten_features),
     ),
 )
-"""What is worth knowing before an import."""
+"""Rules about what to know before an import."""

@@ -1,25 +1,25 @@
-"""What an import checks before it writes anything; the first check that fails answers (import validation, 6.2)."""
+"""The checks of an import before it writes; the first one that fails answers (import validation 6.2)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from flagsvc.server.store.actors import Actor
-from flagsvc.server.store.batch.change_requests import lacking
+from flagsvc.server.store.batch.change_requests import permission_refusal
+from flagsvc.server.store.batch.database_facts import DatabaseFacts
 from flagsvc.server.store.batch.dataset import DataSet
-from flagsvc.server.store.batch.known import DatabaseFacts
 from flagsvc.server.store.batch.permissions import missing_permissions
 from flagsvc.server.store.batch.rules import (
+    conflicting_context_fields,
     foreign_features,
     missing_parents,
     missing_segments,
-    unfit_context_fields,
     unknown_strategies,
 )
 from flagsvc.server.store.checks import INVALID
 from flagsvc.server.store.refusals import Refusal, bad_data
 
-PERSON_NEEDED = (
+USER_REQUIRED = (
     "You can't use an admin token to import features. Please use either a personal access token "
     "(https://docs.getunleash.io/concepts/api-tokens-and-client-keys#personal-access-tokens) or a service account "
     "(https://docs.getunleash.io/concepts/service-accounts)."
@@ -27,18 +27,18 @@ PERSON_NEEDED = (
 
 
 def check_importer(actor: Actor) -> None:
-    """Raise Refusal (400) for an admin token: an import is some person's."""
+    """Raise Refusal (400) for an admin token: only users may import."""
     if not actor.is_user:
-        raise bad_data(PERSON_NEEDED)
+        raise bad_data(USER_REQUIRED)
 
 
 def verify(data: DataSet, known: DatabaseFacts, actor: Actor) -> None:
     """Raise Refusal (400, 403) where a cleaned data set cannot be imported by the actor."""
     _check_supported(unknown_strategies(data, known))
-    _check_supported(unfit_context_fields(data, known))
+    _check_supported(conflicting_context_fields(data, known))
     missing = missing_permissions(data, known, actor)
     if missing:
-        raise lacking(missing)
+        raise permission_refusal(missing)
     for message, find in (
         ("These features exist already in other projects", foreign_features),
         ("Unsupported segments", missing_segments),
@@ -50,7 +50,7 @@ def verify(data: DataSet, known: DatabaseFacts, actor: Actor) -> None:
 
 
 def _check_supported(names: Sequence[str]) -> None:
-    """Raise Refusal (400) that says of each name that it is not supported."""
+    """Raise Refusal (400) with one detail for each unsupported name; return if there is none."""
     messages = [f"{name} is not supported." for name in names]
     if messages:
         raise Refusal("BadDataError", INVALID, [{"description": each, "message": each} for each in messages])

@@ -1,4 +1,4 @@
-"""Import, step 1: the features themselves, changed or created (import validation, 6.3, 1)."""
+"""Import, step 1: changes or creates the features (import validation 6.3, step 1)."""
 
 from __future__ import annotations
 
@@ -7,39 +7,41 @@ from typing import Any
 from sqlalchemy import Row, bindparam, insert, update
 
 from flagsvc.server.store.batch.dataset import Json
+from flagsvc.server.store.batch.import_work import ImportWork
 from flagsvc.server.store.batch.rules import overwritten_features
-from flagsvc.server.store.batch.work import ImportWork
 from flagsvc.server.store.checks import check_name
-from flagsvc.server.store.nouns.features import described, find_all, metadata, not_active
+from flagsvc.server.store.nouns.features import feature_columns, find_all, metadata, not_active
 from flagsvc.server.store.refusals import Refusal
 from flagsvc.server.store.schema import feature_environments, features
 
-LIMIT = "You have reached the maximum number of feature flags for this project."
+LIMIT_REACHED = "You have reached the maximum number of feature flags for this project."
 
 
 def write_features(work: ImportWork) -> None:
-    """Change the features that the project has, create the others in all its environments. Raises Refusal (400, 403, 404, 409)."""
+    """Change the features of the project; create new ones in all its environments. Raises Refusal (400, 403, 404, 409)."""
     before = {row.name: row for row in find_all(work.tx, overwritten_features(work.data, work.known))}
-    changed, created = _sorted_out(work, before)
+    changed, created = _split_changed_and_created(work, before)
     changed = {name: values for name, values in changed.items() if _differs(before[name], values)}
-    _change(work, changed)
-    _create(work, created)
-    _tell(work, before, [*changed, *created])
+    _update(work, changed)
+    _insert(work, created)
+    _record_events(work, before, [*changed, *created])
 
 
-def _sorted_out(work: ImportWork, before: dict[str, Row[Any]]) -> tuple[dict[str, Json], dict[str, Json]]:
-    """Return what to change and what to create, by name; the checks fail for the first feature that does not pass."""
+def _split_changed_and_created(
+    work: ImportWork, before: dict[str, Row[Any]]
+) -> tuple[dict[str, Json], dict[str, Json]]:
+    """Return the features to change and those to create, by name. The first feature that fails a check raises."""
     changed: dict[str, Json] = {}
     created: dict[str, Json] = {}
     active = work.project.active
     for wanted in work.data.features:
         name = wanted["name"]
         if name in before:
-            active -= _is_active(changed.get(name, {})) - _is_active(described(wanted))
-            changed[name] = described(wanted)
+            active -= _is_active(changed.get(name, {})) - _is_active(feature_columns(wanted))
+            changed[name] = feature_columns(wanted)
         else:
             _check_new(work, name, created, active)
-            created[name] = described(wanted)
+            created[name] = feature_columns(wanted)
             active += _is_active(created[name])
     return changed, created
 
@@ -49,7 +51,7 @@ def _is_active(values: Json) -> bool:
 
 
 def _check_new(work: ImportWork, name: str, created: dict[str, Json], active: int) -> None:
-    """Raise Refusal where the project cannot have a new feature of that name; `active` is how many it has by now."""
+    """Raise Refusal where the project cannot have a new feature of this name; `active` counts its active features so far."""
     check_name(name)
     if name in created:
         kind = "A" if _is_active(created[name]) else "An archived"
@@ -57,7 +59,7 @@ def _check_new(work: ImportWork, name: str, created: dict[str, Json], active: in
     work.project.naming.check(name)
     limit = work.project.limit
     if limit is not None and active >= limit:
-        raise Refusal("InvalidOperationError", LIMIT)
+        raise Refusal("InvalidOperationError", LIMIT_REACHED)
     if work.known.project is None or work.project.archived:
         raise not_active(work.data.project)
 
@@ -67,20 +69,20 @@ def _differs(row: Row[Any], values: Json) -> bool:
     return values != held | {"archived": row.archived_at is not None}
 
 
-def _stored(work: ImportWork, values: Json) -> Json:
-    """Return the columns of what describes a feature."""
+def _feature_columns(work: ImportWork, values: Json) -> Json:
+    """Return the columns that describe a feature."""
     kept = {name: value for name, value in values.items() if name != "archived"}
     return kept | {"archived_at": None if _is_active(values) else work.tx.now}
 
 
-def _change(work: ImportWork, changed: dict[str, Json]) -> None:
-    rows = [_stored(work, values) | {"which": name} for name, values in changed.items()]
+def _update(work: ImportWork, changed: dict[str, Json]) -> None:
+    rows = [_feature_columns(work, values) | {"which": name} for name, values in changed.items()]
     if rows:
         names: dict[str, Any] = {name: bindparam(name) for name in rows[0] if name != "which"}
         work.tx.db.execute(update(features).where(features.c.name == bindparam("which")).values(names), rows)
 
 
-def _create(work: ImportWork, created: dict[str, Json]) -> None:
+def _insert(work: ImportWork, created: dict[str, Json]) -> None:
     if not created:
         return
     fixed = {
@@ -91,7 +93,7 @@ def _create(work: ImportWork, created: dict[str, Json]) -> None:
     }
     places = work.tx.positions(features, len(created))
     rows = [
-        _stored(work, values) | fixed | {"name": name, "position": place}
+        _feature_columns(work, values) | fixed | {"name": name, "position": place}
         for place, (name, values) in zip(places, created.items(), strict=True)
     ]
     work.tx.db.execute(insert(features), rows)
@@ -104,7 +106,7 @@ def _create(work: ImportWork, created: dict[str, Json]) -> None:
         work.tx.db.execute(insert(feature_environments), states)
 
 
-def _tell(work: ImportWork, before: dict[str, Row[Any]], names: list[str]) -> None:
+def _record_events(work: ImportWork, before: dict[str, Row[Any]], names: list[str]) -> None:
     for row in find_all(work.tx, names):
         kind = "feature-metadata-updated" if row.name in before else "feature-created"
-        work.tell(kind, row.name, metadata(row))
+        work.record_event(kind, row.name, metadata(row))

@@ -1,4 +1,4 @@
-"""Import, step 7: the strategies of features in the target environment (import validation, 6.3, 7)."""
+"""Import, step 7: the strategies of features in the target environment (import validation 6.3, step 7)."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from uuid import uuid4
 
 from sqlalchemy import delete, func, insert, select
 
-from flagsvc.server.store.batch.change_requests import check_no_request_needed
+from flagsvc.server.store.batch.change_requests import check_change_request_not_required
 from flagsvc.server.store.batch.dataset import Json
-from flagsvc.server.store.batch.work import ImportWork
-from flagsvc.server.store.checks import check_segment_count, prepared_variants, with_defaults
+from flagsvc.server.store.batch.import_work import ImportWork
+from flagsvc.server.store.checks import check_segment_count, fill_parameters, prepare_variants
 from flagsvc.server.store.constraints import check_legal_values, check_limits, check_values
-from flagsvc.server.store.legal_values import legal_values
-from flagsvc.server.store.nouns.strategies import sort_order_in, whole
+from flagsvc.server.store.legal_values import read_legal_values
+from flagsvc.server.store.nouns.strategies import as_integer_if_whole, read_sort_order
 from flagsvc.server.store.refusals import bad_data
 from flagsvc.server.store.schema import strategies, strategy_segments
 from flagsvc.server.store.upsert import chunks
 
 
 def write_strategies(work: ImportWork) -> None:
-    """Replace the strategies of the data set's features, add those of other features. Raises Refusal (400, 403, 404)."""
-    for some in chunks(dict.fromkeys(work.data.names)):
+    """Replace the strategies of the data set's features, and add those of other features. Raises Refusal (400, 403, 404)."""
+    for chunk in chunks(dict.fromkeys(work.data.names)):
         here = strategies.c.environment == work.data.environment
-        work.tx.db.execute(delete(strategies).where(here, strategies.c.feature.in_(some)))
+        work.tx.db.execute(delete(strategies).where(here, strategies.c.feature.in_(chunk)))
     if work.data.strategies:
-        check_no_request_needed(work.tx, None, work.data.project, work.data.environment)
+        check_change_request_not_required(work.tx, None, work.data.project, work.data.environment)
         insert_strategies(work, work.data.strategies)
 
 
 def insert_strategies(work: ImportWork, wanted: Sequence[Json]) -> None:
-    """Add strategies, each to the feature that its `featureName` says; many rows at once. Raises Refusal (400, 404)."""
+    """Add strategies, each to the feature of its `featureName`, in bulk. Raises Refusal (400, 404)."""
     if not wanted:
         return
     for each in wanted:
@@ -51,37 +51,37 @@ def insert_strategies(work: ImportWork, wanted: Sequence[Json]) -> None:
     if uses:
         work.tx.db.execute(insert(strategy_segments), uses)
     for row, ids in zip(rows, used, strict=True):
-        work.tell("feature-strategy-add", row["feature"], _shown(row, ids), here=True)
+        work.record_event("feature-strategy-add", row["feature"], _to_json(row, ids), here=True)
 
 
 def _segments(work: ImportWork, wanted: Sequence[Json]) -> list[list[int]]:
-    """Return the segments that each strategy uses, by this server's numbers. Raises Refusal (400) for one that is not declared."""
+    """Return the ids of the segments of each strategy on this server. Raises Refusal (400) for an undeclared one."""
     names = {each["id"]: each["name"] for each in work.data.segments}
     found: list[list[int]] = []
     for each in wanted:
         numbers = each.get("segments") or []
         unknown = [number for number in numbers if number not in names]
         if unknown:
-            name, which = each["featureName"], ", ".join(str(whole(number)) for number in unknown)
+            name, which = each["featureName"], ", ".join(str(as_integer_if_whole(number)) for number in unknown)
             raise bad_data(f"A strategy of {name} uses segments that the data does not declare: {which}")
         found.append([work.known.segments[names[number]].id for number in numbers])
     return found
 
 
 def _rows(work: ImportWork, wanted: Sequence[Json]) -> list[dict[str, Any]]:
-    """Return the rows of strategies, checked: of all the values, then of all whether they are legal, as the real server does."""
-    legal = legal_values(
+    """Return the checked rows of strategies. Like the real server, check the values of all, then whether they are legal."""
+    legal = read_legal_values(
         work.tx, (constraint["contextName"] for each in wanted for constraint in each.get("constraints") or ())
     )
-    last = _last_orders(work, [each["featureName"] for each in wanted])
+    last = _read_last_orders(work, [each["featureName"] for each in wanted])
     places = work.tx.positions(strategies, len(wanted))
     rows = [
-        _row(work, each, _order_of(each, last)) | {"position": place}
+        _row(work, each, _sort_order_of(each, last)) | {"position": place}
         for place, each in zip(places, wanted, strict=True)
     ]
     for row in rows:
         check_legal_values(row["constraints"], legal)
-        row["variants"] = prepared_variants(row["variants"])
+        row["variants"] = prepare_variants(row["variants"])
     return rows
 
 
@@ -95,7 +95,7 @@ def _row(work: ImportWork, wanted: Json, order: float) -> dict[str, Any]:
         "environment": work.data.environment,
         "name": wanted["name"],
         "title": wanted.get("title"),
-        "parameters": with_defaults(wanted["name"], wanted.get("parameters"), feature, work.project.stickiness),
+        "parameters": fill_parameters(wanted["name"], wanted.get("parameters"), feature, work.project.stickiness),
         "constraints": check_values(constraints),
         "variants": wanted.get("variants") or [],
         "disabled": bool(wanted.get("disabled")),
@@ -104,30 +104,30 @@ def _row(work: ImportWork, wanted: Json, order: float) -> dict[str, Any]:
     }
 
 
-def _last_orders(work: ImportWork, names: Sequence[str]) -> dict[str, float]:
-    """Return the last sort order of each feature that has strategies."""
+def _read_last_orders(work: ImportWork, names: Sequence[str]) -> dict[str, float]:
+    """Return the highest sort order of each feature that has strategies."""
     here = strategies.c.environment == work.data.environment
     query = select(strategies.c.feature, func.max(strategies.c.sort_order)).group_by(strategies.c.feature)
     return {
         feature: last
-        for some in chunks(dict.fromkeys(names))
-        for feature, last in work.tx.db.execute(query.where(here, strategies.c.feature.in_(some)))
+        for chunk in chunks(dict.fromkeys(names))
+        for feature, last in work.tx.db.execute(query.where(here, strategies.c.feature.in_(chunk)))
     }
 
 
-def _order_of(wanted: Json, last: dict[str, float]) -> float:
-    """Return the sort order of a strategy: what it says, or else what comes next behind those before it that say one.
+def _sort_order_of(wanted: Json, last: dict[str, float]) -> float:
+    """Return the sort order of a strategy: its own, or else the next one after the strategies that have one; update `last`.
 
-    So strategies that say none stand behind what was there, all in one place, as on the real server. `last` is kept up to date.
+    As on the real server, strategies without a sort order all get the same one, after the existing strategies.
     """
     before = last.get(wanted["featureName"])
-    order = sort_order_in(wanted, 0.0 if before is None or before != int(before) else before + 1)
+    order = read_sort_order(wanted, 0.0 if before is None or before != int(before) else before + 1)
     if wanted.get("sortOrder") is not None:
         last[wanted["featureName"]] = order if before is None else max(before, order)
     return order
 
 
-def _shown(row: dict[str, Any], used: list[int]) -> Json:
-    """Return a strategy as the wire shows it."""
+def _to_json(row: dict[str, Any], used: list[int]) -> Json:
+    """Return a strategy as the API answers it."""
     kept = ("id", "name", "title", "disabled", "constraints", "parameters", "variants")
-    return {name: row[name] for name in kept} | {"sortOrder": whole(row["sort_order"]), "segments": used}
+    return {name: row[name] for name in kept} | {"sortOrder": as_integer_if_whole(row["sort_order"]), "segments": used}

@@ -1,7 +1,7 @@
-"""API tokens: listed, made, given another end, deleted, as on the real server's `/api/admin/api-tokens`.
+"""API tokens: list, create, change expiry, delete; as on the real server's `/api/admin/api-tokens`.
 
-A secret is given once, by `create`. Afterwards a token shows what decision 0017 calls its masked secret, which is as good as the
-secret wherever a token is named.
+Only `create` returns the secret. Later answers contain the masked secret (decision 0017), which also identifies the token in
+requests.
 """
 
 from __future__ import annotations
@@ -12,126 +12,128 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, and_, delete, insert, select, update
 
-from flagsvc.server.store.access import hash_of
+from flagsvc.server.store.access import hash_secret
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.checks import INVALID
-from flagsvc.server.store.moments import read, shown
 from flagsvc.server.store.refusals import Detail, Refusal, bad_data
 from flagsvc.server.store.schema import environments, projects, tokens
-from flagsvc.server.store.secrets import hint_of, new_secret
+from flagsvc.server.store.secrets import make_hint, new_secret
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
+from flagsvc.server.store.timestamps import format_time, parse_time
 
 ALL = "*"
-LONGEST_NAME = 255
-"""UTF-16 code units; ours, the real server takes any."""
+MAX_NAME_LENGTH = 255
+"""UTF-16 code units; ours, the real server accepts any length."""
 DEFAULT_ENVIRONMENT = "development"
 MASK = "***"
 MASKED = re.compile(r"\*\*\*([0-9]{1,18})$", re.ASCII)
-READERS = {
+READ_PERMISSIONS = {
     "admin": "ADMIN",
     "backend": "READ_CLIENT_API_TOKEN",
     "client": "READ_CLIENT_API_TOKEN",
     "frontend": "READ_FRONTEND_API_TOKEN",
 }
-"""Type of a token → the permission to see it."""
+"""Type of a token → the permission to read it."""
 TITLES = {"backend": "Client", "client": "Client", "frontend": "Frontend"}
 
 
 def list_tokens(tx: Tx, actor: Actor, name: str | None = None) -> list[dict[str, Any]]:
-    """Return the tokens that an actor may see, of one name or all, in the order of creation."""
-    kinds = [kind for kind, permission in READERS.items() if actor.may(permission)]
+    """Return the tokens that an actor may read, all or those with a name, in order of creation."""
+    kinds = [kind for kind, permission in READ_PERMISSIONS.items() if actor.may(permission)]
     query = select(tokens).where(tokens.c.kind.in_(kinds)).order_by(tokens.c.id)
     rows = tx.db.execute(query if name is None else query.where(tokens.c.name == name))
-    return [_listed(row) for row in rows]
+    return [_to_json(row) for row in rows]
 
 
 def create(tx: Tx, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Make a token and return it with its secret, this one time.
+    """Create a token and return it with its secret, which no other function returns.
 
-    `wanted` has tokenName and type, and may have environment, projects and expiresAt. Raises Refusal (400) for what cannot be.
+    `wanted` has tokenName and type, and may have environment, projects and expiresAt. Raises Refusal (400).
     """
     _check(tx, wanted)
     kind = str(wanted["type"]).lower()
-    environment, named = _scope(wanted)
+    environment, named = _requested_scope(wanted)
     secret = new_secret(named, environment)
-    row = {"hash": hash_of(secret), "hint": hint_of(secret), "kind": kind, "name": wanted["tokenName"]}
+    row = {"hash": hash_secret(secret), "hint": make_hint(secret), "kind": kind, "name": wanted["tokenName"]}
     row |= {"environment": environment, "projects": named, "created_at": tx.now}
     expires = wanted.get("expiresAt")
-    row["expires_at"] = None if expires is None else read(expires, tx.now)
+    row["expires_at"] = None if expires is None else parse_time(expires, tx.now)
     tx.db.execute(insert(tokens).values(row))
-    made = {"tokenName": row["name"], "environment": environment, "projects": named, "secret": secret, "type": kind}
-    made |= {"alias": None, "project": ",".join(named), "createdAt": shown(tx.now)}
-    made |= {} if expires is None else {"expiresAt": shown(row["expires_at"])}
-    tx.event("api-token-created", data=_told(made), environment=environment, project=made["project"])
-    return made
+    created = {"tokenName": row["name"], "environment": environment, "projects": named, "secret": secret, "type": kind}
+    created |= {"alias": None, "project": ",".join(named), "createdAt": format_time(tx.now)}
+    created |= {} if expires is None else {"expiresAt": format_time(row["expires_at"])}
+    tx.record_event(
+        "api-token-created", data=_without_secret(created), environment=environment, project=created["project"]
+    )
+    return created
 
 
 def set_expiry(tx: Tx, token: str, expires_at: str) -> None:
-    """Change when a token ends. `token` is its secret or its masked secret; of one that nobody knows nothing happens."""
+    """Change when a token expires. `token` is its secret or masked secret; an unknown one changes nothing."""
     row = _find(tx, token)
     if row is None:
         return
-    tx.db.execute(update(tokens).where(tokens.c.id == row.id).values(expires_at=read(expires_at, tx.now)))
+    tx.db.execute(update(tokens).where(tokens.c.id == row.id).values(expires_at=parse_time(expires_at, tx.now)))
     changed = tx.db.execute(select(tokens).where(tokens.c.id == row.id)).one()
-    tx.event("api-token-updated", data=_told(_listed(changed)), environment=row.environment)
+    tx.record_event("api-token-updated", data=_without_secret(_to_json(changed)), environment=row.environment)
 
 
 def remove(tx: Tx, token: str) -> None:
-    """Delete a token. `token` is its secret or its masked secret; of one that nobody knows nothing happens."""
+    """Delete a token. `token` is its secret or masked secret; an unknown one changes nothing."""
     row = _find(tx, token)
     if row is None:
         return
     tx.db.execute(delete(tokens).where(tokens.c.id == row.id))
-    tx.event("api-token-deleted", data=_told(_listed(row)), environment=row.environment)
+    tx.record_event("api-token-deleted", data=_without_secret(_to_json(row)), environment=row.environment)
 
 
-def masked(hint: str, number: int) -> str:
-    """Return what is shown in place of a secret: its beginning, and a number that tells the token from all others."""
+def mask_secret(hint: str, number: int) -> str:
+    """Return what answers contain in place of a secret: its hint and the token's id."""
     return f"{hint}{MASK}{number}"
 
 
 def _find(tx: Tx, token: str) -> Row[Any] | None:
-    """Return the token of a secret, or of a masked secret whose beginning is right as well; personal ones are not found."""
+    """Return the token of a secret or of a masked secret, whose hint must match too. Personal tokens are not found."""
     found = MASKED.search(token)
-    same: ColumnElement[bool] = tokens.c.hash == hash_of(token)
+    same: ColumnElement[bool] = tokens.c.hash == hash_secret(token)
     if found:
         same = same | and_(tokens.c.id == int(found[1]), tokens.c.hint == token[: found.start()])
     return tx.db.execute(select(tokens).where(same, tokens.c.kind != "personal")).first()
 
 
-def _listed(row: Row[Any]) -> dict[str, Any]:
-    """Return a token as lists show it. The real server's lists say `client` for every backend token."""
+def _to_json(row: Row[Any]) -> dict[str, Any]:
+    """Return a token as lists contain it. The real server's lists say `client` for every backend token."""
     return {
-        "secret": masked(row.hint, row.id),
+        "secret": mask_secret(row.hint, row.id),
         "tokenName": row.name,
         "type": "client" if row.kind == "backend" else row.kind,
         "project": ",".join(row.projects),
         "projects": row.projects,
         "environment": row.environment or ALL,
-        "expiresAt": shown(row.expires_at),
-        "createdAt": shown(row.created_at),
+        "expiresAt": format_time(row.expires_at),
+        "createdAt": format_time(row.created_at),
         "alias": row.alias,
-        "seenAt": shown(row.seen_at),
+        "seenAt": format_time(row.seen_at),
     }
 
 
-def _told(token: Mapping[str, Any]) -> dict[str, Any]:
+def _without_secret(token: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in token.items() if key != "secret"}
 
 
-def _scope(wanted: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Return the environment and the projects that a token is wanted for."""
+def _requested_scope(wanted: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """Return the environment and the projects of a new token."""
     named = list(dict.fromkeys(wanted.get("projects", [ALL])))
     return wanted.get("environment", DEFAULT_ENVIRONMENT), [ALL] if ALL in named else named
 
 
 def _check(tx: Tx, wanted: Mapping[str, Any]) -> None:
-    """Raise Refusal for a token that cannot be, with the first reason of the real server's order."""
+    """Raise Refusal for an invalid token, with the first reason in the real server's order."""
     problems = list(_problems(wanted))
     if problems:
         raise Refusal("BadDataError", INVALID, problems)
-    environment, named = _scope(wanted)
+    environment, named = _requested_scope(wanted)
     if environment == ALL:
         raise bad_data(f"{TITLES[str(wanted['type']).lower()]} token cannot be scoped to all environments")
     if tx.db.execute(select(environments.c.name).where(environments.c.name == environment)).first() is None:
@@ -143,8 +145,8 @@ def _check(tx: Tx, wanted: Mapping[str, Any]) -> None:
 
 
 def _problems(wanted: Mapping[str, Any]) -> Iterable[Detail]:
-    """Give what the shape of the body lets pass and the real server does not."""
-    problem = text_problem(wanted["tokenName"], "tokenName", longest=LONGEST_NAME)
+    """Yield what the body's shape accepts and the real server does not."""
+    problem = text_problem(wanted["tokenName"], "tokenName", longest=MAX_NAME_LENGTH)
     if problem is not None:
         yield problem
     if wanted.get("projects") == []:

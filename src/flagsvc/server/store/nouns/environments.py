@@ -1,4 +1,4 @@
-"""Environments, and which of them projects have (the real server's /api/admin/environments and …/projects/…/environments)."""
+"""Environments, and those of projects (the real server's /api/admin/environments and …/projects/…/environments)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ ALL = "*"
 ORDER = (environments.c.sort_order, environments.c.name)
 
 
-def shown(row: Row[Any]) -> Json:
-    """Return an environment as the wire shows it."""
+def to_json(row: Row[Any]) -> Json:
+    """Return an environment as the API answers it."""
     return {
         "name": row.name,
         "type": row.type,
@@ -37,26 +37,26 @@ def shown(row: Row[Any]) -> Json:
 
 
 def list_all(tx: Tx) -> list[Json]:
-    """Return every environment in its order, with how many projects, tokens and enabled features it has."""
+    """Return every environment in order, with its numbers of projects, tokens and enabled features."""
     here = environments.c.name
     counts = {
-        "projectCount": _count(project_environments, project_environments.c.environment == here),
-        "apiTokenCount": _count(tokens, tokens.c.environment == here),
-        "enabledToggleCount": _enabled(),
+        "projectCount": _count_query(project_environments, project_environments.c.environment == here),
+        "apiTokenCount": _count_query(tokens, tokens.c.environment == here),
+        "enabledToggleCount": _enabled_count(),
     }
     query = select(environments, *(count.label(name) for name, count in counts.items())).order_by(*ORDER)
-    return [shown(row) | {name: row._mapping[name] for name in counts} for row in tx.db.execute(query)]
+    return [to_json(row) | {name: row._mapping[name] for name in counts} for row in tx.db.execute(query)]
 
 
-def _count(table: Any, *conditions: ColumnElement[bool]) -> ScalarSelect[int]:
+def _count_query(table: Any, *conditions: ColumnElement[bool]) -> ScalarSelect[int]:
     return select(func.count()).select_from(table).where(*conditions).scalar_subquery()
 
 
-def _enabled(*conditions: ColumnElement[bool]) -> ScalarSelect[int]:
-    """Return the count of the active features that are on in an environment."""
+def _enabled_count(*conditions: ColumnElement[bool]) -> ScalarSelect[int]:
+    """Return the subquery that counts the active features that are on in an environment."""
     joined = feature_environments.join(features, features.c.name == feature_environments.c.feature)
     state = feature_environments.c.environment == environments.c.name, feature_environments.c.enabled
-    return _count(joined, *state, features.c.archived_at.is_(None), *conditions)
+    return _count_query(joined, *state, features.c.archived_at.is_(None), *conditions)
 
 
 def get(tx: Tx, name: str) -> Json:
@@ -64,36 +64,38 @@ def get(tx: Tx, name: str) -> Json:
     row = tx.db.execute(select(environments).where(environments.c.name == name)).first()
     if row is None:
         raise not_found(f"Could not find environment with name: {name}")
-    return shown(row)
+    return to_json(row)
 
 
-def exists_in(tx: Tx, name: str) -> bool:
-    """Return whether there is an environment of that name."""
+def environment_exists(tx: Tx, name: str) -> bool:
+    """Return whether an environment exists."""
     return tx.db.execute(select(environments.c.name).where(environments.c.name == name)).first() is not None
 
 
 def switch(tx: Tx, name: str, *, enabled: bool) -> None:
-    """Switch an environment on or off: one that is off is not offered to new projects. Raises Refusal (404)."""
+    """Switch an environment on or off; new projects do not get one that is off. Raises Refusal (404)."""
     changed = update(environments).where(environments.c.name == name).values(enabled=enabled)
     if not tx.db.execute(changed).rowcount:
         raise not_found(f"Could not find environment {name}")
 
 
 def sort(tx: Tx, orders: Mapping[str, int]) -> None:
-    """Give environments another order; unknown ones are left out."""
+    """Set the sort order of environments; unknown ones are ignored."""
     known = tx.db.execute(select(environments.c.name)).scalars().all()
     for name in (name for name in known if name in orders):
         tx.db.execute(update(environments).where(environments.c.name == name).values(sort_order=orders[name]))
 
 
-def list_for(tx: Tx, project: str) -> list[Json]:
-    """Return every environment with what it is to a project; `visible` tells whether the project has it."""
+def list_for_project(tx: Tx, project: str) -> list[Json]:
+    """Return every environment with its numbers for a project; `visible` tells whether the project has it."""
     here = environments.c.name
     linked = exists().where(project_environments.c.environment == here, project_environments.c.project == project)
-    query = select(environments, _enabled(features.c.project == project).label("enabled_count"), linked.label("linked"))
+    query = select(
+        environments, _enabled_count(features.c.project == project).label("enabled_count"), linked.label("linked")
+    )
     counts = _token_counts(tx, project)
     return [
-        shown(row)
+        to_json(row)
         | {
             "projectApiTokenCount": counts.get(row.name, 0),
             "projectEnabledToggleCount": row.enabled_count,
@@ -104,7 +106,7 @@ def list_for(tx: Tx, project: str) -> list[Json]:
 
 
 def _token_counts(tx: Tx, project: str) -> dict[str, int]:
-    """Return how many tokens see a project, by environment."""
+    """Return how many tokens may read a project, by environment."""
     counts: dict[str, int] = {}
     query = select(tokens.c.environment, tokens.c.projects).where(tokens.c.environment.is_not(None))
     for name, seen in tx.db.execute(query):
@@ -112,11 +114,11 @@ def _token_counts(tx: Tx, project: str) -> dict[str, int]:
     return counts
 
 
-def add_to(tx: Tx, project: str, name: str) -> None:
-    """Give a project an environment, in which its features are off. Raises Refusal (400, 404, 409)."""
+def add_to_project(tx: Tx, project: str, name: str) -> None:
+    """Add an environment to a project; its features are off there. Raises Refusal (400, 404, 409)."""
     if tx.db.execute(select(projects.c.id).where(projects.c.id == project)).first() is None:
         raise not_found("No project found")
-    if not exists_in(tx, name):
+    if not environment_exists(tx, name):
         raise bad_data(f"Environment {name} does not exist")
     link = {"project": project, "environment": name}
     here = project_environments.c.project == project, project_environments.c.environment == name
@@ -126,14 +128,14 @@ def add_to(tx: Tx, project: str, name: str) -> None:
     names = tx.db.execute(select(features.c.name).where(features.c.project == project)).scalars()
     rows = [{"feature": each, "environment": name, "enabled": False, "variants": []} for each in names]
     upsert(tx, feature_environments, rows, [])
-    tx.event("project-environment-added", project=project, environment=name)
+    tx.record_event("project-environment-added", project=project, environment=name)
 
 
-def remove_from(tx: Tx, project: str, name: str) -> None:
-    """Take an environment from a project; the strategies of its features stay, for when it comes back."""
+def remove_from_project(tx: Tx, project: str, name: str) -> None:
+    """Remove an environment from a project. The strategies of its features stay, in case the environment is added again."""
     here = and_(project_environments.c.project == project, project_environments.c.environment == name)
     tx.db.execute(delete(project_environments).where(here))
     mine = select(features.c.name).where(features.c.project == project)
     states = feature_environments.c.environment == name, feature_environments.c.feature.in_(mine)
     tx.db.execute(delete(feature_environments).where(*states))
-    tx.event("project-environment-removed", project=project, environment=name)
+    tx.record_event("project-environment-removed", project=project, environment=name)

@@ -1,4 +1,4 @@
-"""Features in their environments: on and off, and variants (the real server's …/environments; import validation, 6.3, 2 and 8)."""
+"""Features in environments: their state and variants (the real server's …/environments; import validation 6.3, steps 2 and 8)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Row, select, update
 
-from flagsvc.server.store.checks import VARIABLE, Json, prepared_variants
+from flagsvc.server.store.checks import VARIABLE, Json, prepare_variants
 from flagsvc.server.store.nouns import strategies
 from flagsvc.server.store.nouns.features import require
 from flagsvc.server.store.nouns.strategies import StrategyPlace
@@ -18,7 +18,7 @@ from flagsvc.server.store.store import Tx
 
 
 def find_state(tx: Tx, place: StrategyPlace) -> Row[Any] | None:
-    """Return the row of a feature in an environment; None where it is not in it."""
+    """Return the row of a feature in an environment; None without one."""
     here = states.c.feature == place.feature, states.c.environment == place.environment
     return tx.db.execute(select(states).where(*here)).first()
 
@@ -35,7 +35,7 @@ def get(tx: Tx, place: StrategyPlace) -> Json:
     """Return whether a feature is on in an environment, and its strategies there. Raises Refusal (404)."""
     require(tx, place.project, place.feature)
     state = require_state(tx, place)
-    held = [
+    listed_strategies = [
         {
             "id": row.id,
             "featureName": row.feature,
@@ -43,19 +43,24 @@ def get(tx: Tx, place: StrategyPlace) -> Json:
             "parameters": row.parameters,
             "constraints": row.constraints,
             "variants": row.variants,
-            "sortOrder": strategies.whole(row.sort_order),
+            "sortOrder": strategies.as_integer_if_whole(row.sort_order),
             "disabled": row.disabled,
             "name": row.name,
         }
-        for row in strategies.rows_in(tx, place.feature, place.environment)
+        for row in strategies.list_rows(tx, place.feature, place.environment)
     ]
-    return {"name": place.feature, "environment": place.environment, "enabled": state.enabled, "strategies": held}
+    return {
+        "name": place.feature,
+        "environment": place.environment,
+        "enabled": state.enabled,
+        "strategies": listed_strategies,
+    }
 
 
 def switch(tx: Tx, place: StrategyPlace, *, enabled: bool, activate: bool = False) -> None:
-    """Switch a feature on or off in an environment; on without an active strategy adds the default one (6.3, 8).
+    """Switch a feature on or off in an environment; switching on adds the default strategy if none is active (6.3, 8).
 
-    `activate` makes disabled strategies active instead. Raises Refusal (400 for an archived feature, 404).
+    With `activate`, disabled strategies are enabled instead. Raises Refusal (400 for an archived feature, 404).
     """
     row = require(tx, place.project, place.feature)
     if find_state(tx, place) is None:
@@ -76,11 +81,11 @@ def list_variants(tx: Tx, place: StrategyPlace) -> list[Json]:
 def replace_variants(tx: Tx, place: StrategyPlace, variants: object) -> list[Json]:
     """Replace the variants of a feature in an environment, and return them. Raises Refusal (400, 403, 404).
 
-    As on the real server, only a feature that has variants already may be given some in this way. That server does not look at
-    the project.
+    As on the real server, only a feature that already has variants can get new ones this way. That server does not check the
+    project.
     """
     _check_has_variants(tx, place.feature)
-    checked = prepared_variants(variants)
+    checked = prepare_variants(variants)
     require(tx, place.project, place.feature)
     require_state(tx, place)
     save_variants(tx, place, checked)
@@ -96,9 +101,9 @@ def patch_variants(tx: Tx, place: StrategyPlace, operations: Sequence[Mapping[st
 def push_variants(
     tx: Tx, project: str, feature: str, environments: Sequence[str], variants: Sequence[Json]
 ) -> list[Json]:
-    """Replace the variants of a feature in several environments, and return them as sent. Raises Refusal (400, 404)."""
+    """Replace the variants of a feature in several environments; return them as sent, with weights. Raises Refusal (400, 404)."""
     given = [{"weightType": VARIABLE, "stickiness": "default"} | each for each in variants]
-    checked = prepared_variants(given)
+    checked = prepare_variants(given)
     require(tx, project, feature)
     places = [StrategyPlace(project, feature, each) for each in environments]
     for place in places:
@@ -110,10 +115,10 @@ def push_variants(
 
 
 def save_variants(tx: Tx, place: StrategyPlace, variants: Sequence[Json]) -> None:
-    """Write the variants of a feature in an environment as they are."""
+    """Store the variants of a feature in an environment unchanged."""
     here = states.c.feature == place.feature, states.c.environment == place.environment
     tx.db.execute(update(states).where(*here).values(variants=list(variants)))
-    place.tell(tx, "feature-environment-variants-updated", {"variants": list(variants)})
+    place.record_event(tx, "feature-environment-variants-updated", {"variants": list(variants)})
 
 
 def _check_has_variants(tx: Tx, feature: str) -> None:
@@ -123,7 +128,7 @@ def _check_has_variants(tx: Tx, feature: str) -> None:
 
 
 def check_environments(environments: Sequence[str] | None) -> Sequence[str]:
-    """Return the environments that were named. Raises Refusal (400) for none."""
+    """Return the environments. Raises Refusal (400) for none."""
     if not environments:
         raise bad_data("No environments provided")
     return environments

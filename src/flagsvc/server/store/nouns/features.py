@@ -1,4 +1,4 @@
-"""Features: created, changed, checked by name (the real server's /api/admin/projects/…/features; import validation, 6.3, 1)."""
+"""Creates and changes features, and checks names (the real server's …/features; import validation 6.3, step 1)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import Any
 
 from sqlalchemy import Row, func, insert, select, update
 
-from flagsvc.server.store.checks import Json, check_name, invalid, name_problem, told
-from flagsvc.server.store.constraints import exceeds
-from flagsvc.server.store.moments import shown
-from flagsvc.server.store.naming import Naming
+from flagsvc.server.store.checks import Json, check_name, invalid, make_detail, name_problem
+from flagsvc.server.store.constraints import limit_exceeded
+from flagsvc.server.store.naming_pattern import NamingPattern
 from flagsvc.server.store.patch import apply_patch
 from flagsvc.server.store.refusals import Refusal, bad_data, not_found
 from flagsvc.server.store.schema import (
@@ -23,13 +22,14 @@ from flagsvc.server.store.schema import (
     tags,
 )
 from flagsvc.server.store.store import Tx
+from flagsvc.server.store.timestamps import format_time
 from flagsvc.server.store.upsert import chunks, upsert
 
-MOST_FEATURES = 5000
+MAX_FEATURES = 5000
 RELEASE = "release"
-TEXTS = {"true": True, "false": False}
+BOOLEAN_TEXTS = {"true": True, "false": False}
 NO_FLAG = "No feature flag found"
-VARIANTS_ELSEWHERE = (
+VARIANTS_NOT_HERE = (
     "Changing variants is done via PATCH operation to /api/admin/projects/:project/features/:feature/variants"
 )
 
@@ -40,15 +40,15 @@ def find(tx: Tx, name: str) -> Row[Any] | None:
 
 
 def find_all(tx: Tx, names: Sequence[str]) -> list[Row[Any]]:
-    """Return the rows of the features of these names, archived or not, in the order of their creation."""
+    """Return the rows of the features of these names, archived or not, in order of creation."""
     found: list[Row[Any]] = []
-    for some in chunks(dict.fromkeys(names)):
-        found += tx.db.execute(select(features).where(features.c.name.in_(some))).all()
+    for chunk in chunks(dict.fromkeys(names)):
+        found += tx.db.execute(select(features).where(features.c.name.in_(chunk))).all()
     return sorted(found, key=lambda row: row.position)
 
 
 def require(tx: Tx, project: str, name: str) -> Row[Any]:
-    """Return a feature's row, archived or not. Raises Refusal (404) where the project has none of that name."""
+    """Return a feature's row, archived or not. Raises Refusal (404) where the project does not have it."""
     row = find(tx, name)
     if row is None or row.project != project:
         raise no_feature(name, project, None if row is None else row.project)
@@ -56,7 +56,7 @@ def require(tx: Tx, project: str, name: str) -> Row[Any]:
 
 
 def no_feature(name: str, project: str, elsewhere: str | None) -> Refusal:
-    """Return the 404 for a feature that a project does not have; `elsewhere` is the project that has it."""
+    """Return the 404 for a feature that a project does not have; `elsewhere` is the project that has it, if any."""
     end = "." if elsewhere is None else f', but there\'s a feature with that name in project "{elsewhere}"'
     return not_found(f'There\'s no feature named "{name}" in project "{project}"{end}')
 
@@ -85,24 +85,24 @@ def not_active(project: str) -> Refusal:
 
 
 def metadata(row: Row[Any]) -> Json:
-    """Return what the real server answers when a feature is created or changed; its lastSeenAt is null always."""
-    gone = {} if row.archived_at is None else {"archivedAt": shown(row.archived_at)}
+    """Return a feature as the real server answers a creation or change; its lastSeenAt is always null."""
+    archived = {} if row.archived_at is None else {"archivedAt": format_time(row.archived_at)}
     return {
         "name": row.name,
         "description": row.description,
         "type": row.type,
         "project": row.project,
         "stale": row.stale,
-        "createdAt": shown(row.created_at),
+        "createdAt": format_time(row.created_at),
         "lastSeenAt": None,
         "impressionData": row.impression_data,
-        **gone,
+        **archived,
         "archived": row.archived_at is not None,
     }
 
 
 def check_unused(tx: Tx, name: str) -> None:
-    """Raise Refusal (409) for a name that a feature has, be it archived."""
+    """Raise Refusal (409) for the name of an existing feature, archived or not."""
     row = find(tx, name)
     if row is not None:
         raise Refusal(
@@ -111,7 +111,7 @@ def check_unused(tx: Tx, name: str) -> None:
 
 
 def check_new_name(tx: Tx, name: str, project: str | None) -> None:
-    """Raise Refusal where a new feature cannot have a name: not URL-friendly, in use, not of the project's pattern."""
+    """Raise Refusal where a new feature cannot have a name: not URL-friendly, in use, or against the project's pattern."""
     check_name(name)
     check_unused(tx, name)
     if project:
@@ -122,11 +122,11 @@ def check_pattern(tx: Tx, project: str, name: str) -> None:
     """Raise Refusal (400) for a name that does not match the naming pattern of its project, if it has one."""
     row = tx.db.execute(select(projects).where(projects.c.id == project)).first()
     if row is not None:
-        Naming(row.naming_pattern, row.naming_example, row.naming_description).check(name)
+        NamingPattern(row.naming_pattern, row.naming_example, row.naming_description).check(name)
 
 
 def check_project_limit(tx: Tx, project: str) -> None:
-    """Raise Refusal (403) where a project has as many active features as it may."""
+    """Raise Refusal (403) where a project has reached its limit of active features."""
     limit = tx.db.execute(select(projects.c.feature_limit).where(projects.c.id == project)).scalar()
     active = features.c.archived_at.is_(None)
     if limit is not None and _count(tx, features.c.project == project, active) >= limit:
@@ -145,19 +145,19 @@ def create(tx: Tx, project: str, wanted: Mapping[str, Any]) -> Json:
     name = wanted["name"]
     check_new_name(tx, name, project)
     check_project_limit(tx, project)
-    if _count(tx, features.c.archived_at.is_(None)) >= MOST_FEATURES:
-        raise exceeds("feature flag", MOST_FEATURES)
+    if _count(tx, features.c.archived_at.is_(None)) >= MAX_FEATURES:
+        raise limit_exceeded("feature flag", MAX_FEATURES)
     require_active_project(tx, project)
     insert_feature(tx, project, wanted)
-    _tag(tx, name, wanted.get("tags") or [])
+    _add_tags(tx, name, wanted.get("tags") or [])
     row = find(tx, name)
     assert row is not None
-    tx.event("feature-created", project=project, feature=name, data=metadata(row))
+    tx.record_event("feature-created", project=project, feature=name, data=metadata(row))
     return metadata(row)
 
 
 def insert_feature(tx: Tx, project: str, wanted: Mapping[str, Any]) -> None:
-    """Write a new feature, switched off in every environment of its project."""
+    """Insert a feature, switched off in every environment of its project."""
     name = wanted["name"]
     row = {
         "name": name,
@@ -178,8 +178,8 @@ def insert_feature(tx: Tx, project: str, wanted: Mapping[str, Any]) -> None:
         tx.db.execute(insert(feature_environments), states)
 
 
-def _tag(tx: Tx, name: str, wanted: Sequence[Mapping[str, Any]]) -> None:
-    """Tag a new feature; a value that is new to its type is made. Raises Refusal (400) for an unknown type."""
+def _add_tags(tx: Tx, name: str, wanted: Sequence[Mapping[str, Any]]) -> None:
+    """Add tags to a new feature, and create tags that do not exist. Raises Refusal (400) for an unknown type."""
     pairs = list(dict.fromkeys((each["type"], each["value"]) for each in wanted))
     for kind in dict.fromkeys(kind for kind, _ in pairs):
         if tx.db.execute(select(tag_types.c.name).where(tag_types.c.name == kind)).first() is None:
@@ -191,99 +191,99 @@ def _tag(tx: Tx, name: str, wanted: Sequence[Mapping[str, Any]]) -> None:
 
 
 def replace(tx: Tx, project: str, name: str, wanted: Mapping[str, Any]) -> Json:
-    """Replace what describes a feature; what is absent is set back. Raises Refusal (400, 404)."""
+    """Replace the description of a feature; absent members get their defaults. Raises Refusal (400, 404)."""
     if wanted.get("name") and wanted["name"] != name:
         raise bad_data("Cannot change name of feature flag")
     return change(tx, project, name, {**wanted, "name": name})
 
 
 def patch(tx: Tx, project: str, name: str, operations: Sequence[Mapping[str, Any]]) -> Json:
-    """Change a feature by a JSON Patch of what describes it. Raises Refusal (400, 403, 404)."""
+    """Change the description of a feature by a JSON Patch. Raises Refusal (400, 403, 404)."""
     before = find(tx, name)
     if before is None:
         raise not_found(NO_FLAG)
     if any("/variants" in each["path"] for each in operations):
-        raise Refusal("OperationDeniedError", VARIANTS_ELSEWHERE)
+        raise Refusal("OperationDeniedError", VARIANTS_NOT_HERE)
     wanted = apply_patch(metadata(before), operations)
     if not isinstance(wanted, dict):
-        raise invalid(told('"value" must be of type object', wanted))
+        raise invalid(make_detail('"value" must be of type object', wanted))
     after = change(tx, project, name, wanted)
     if after["stale"] != before.stale:
-        tell_stale(tx, project, name, stale=after["stale"])
+        record_stale(tx, project, name, stale=after["stale"])
     return after
 
 
 def change(tx: Tx, project: str, name: str, wanted: Mapping[str, Any]) -> Json:
-    """Write what describes a feature and return it. Raises Refusal (404) where the project has none of that name."""
+    """Store the description of a feature and return it. Raises Refusal (400, 404)."""
     before = require(tx, project, name)
-    values = described(wanted)
+    values = feature_columns(wanted)
     archived = values.pop("archived")
     values["archived_at"] = (before.archived_at or tx.now) if archived else None
     tx.db.execute(update(features).where(features.c.name == name).values(values))
     after = metadata(require(tx, project, name))
     if after != metadata(before):
-        tx.event("feature-metadata-updated", project=project, feature=name, data=after)
+        tx.record_event("feature-metadata-updated", project=project, feature=name, data=after)
     return after
 
 
-def described(wanted: Mapping[str, Any]) -> Json:
-    """Return the columns that describe a feature, with the defaults of what is absent. Raises Refusal (400) with all problems."""
-    problems = [problem for problem in (_name(wanted),) if problem]
+def feature_columns(wanted: Mapping[str, Any]) -> Json:
+    """Return the columns that describe a feature, with defaults for absent members. Raises Refusal (400) with all problems."""
+    problems = [problem for problem in (_name_problem(wanted),) if problem]
     values = {
-        "stale": _flag(wanted, "stale", problems),
-        "archived": _flag(wanted, "archived", problems),
-        "type": _kind(wanted, problems),
-        "description": _description(wanted, problems),
-        "impression_data": _flag(wanted, "impressionData", problems),
+        "stale": _read_boolean(wanted, "stale", problems),
+        "archived": _read_boolean(wanted, "archived", problems),
+        "type": _read_type(wanted, problems),
+        "description": _read_description(wanted, problems),
+        "impression_data": _read_boolean(wanted, "impressionData", problems),
     }
     if problems:
         raise invalid(*problems)
     return values
 
 
-def _name(wanted: Mapping[str, Any]) -> dict[str, str] | None:
+def _name_problem(wanted: Mapping[str, Any]) -> dict[str, str] | None:
     if "name" not in wanted:
-        return told('"name" is required')
+        return make_detail('"name" is required')
     name = wanted["name"]
-    return name_problem(name) if isinstance(name, str) else told('"name" must be a string', name)
+    return name_problem(name) if isinstance(name, str) else make_detail('"name" must be a string', name)
 
 
-def _flag(wanted: Mapping[str, Any], name: str, problems: list[dict[str, str]]) -> bool:
+def _read_boolean(wanted: Mapping[str, Any], name: str, problems: list[dict[str, str]]) -> bool:
     value = wanted.get(name, False)
     if isinstance(value, str):
-        value = TEXTS.get(value.strip().lower(), value)
+        value = BOOLEAN_TEXTS.get(value.strip().lower(), value)
     if not isinstance(value, bool):
-        problems.append(told(f'"{name}" must be a boolean', value))
+        problems.append(make_detail(f'"{name}" must be a boolean', value))
     return value is True
 
 
-def _kind(wanted: Mapping[str, Any], problems: list[dict[str, str]]) -> Any:
+def _read_type(wanted: Mapping[str, Any], problems: list[dict[str, str]]) -> Any:
     value = wanted.get("type", RELEASE)
     if not isinstance(value, str):
-        problems.append(told('"type" must be a string', value))
+        problems.append(make_detail('"type" must be a string', value))
     elif not value:
-        problems.append(told('"type" is not allowed to be empty'))
+        problems.append(make_detail('"type" is not allowed to be empty'))
     return value
 
 
-def _description(wanted: Mapping[str, Any], problems: list[dict[str, str]]) -> Any:
+def _read_description(wanted: Mapping[str, Any], problems: list[dict[str, str]]) -> Any:
     value = wanted.get("description")
     if value is not None and not isinstance(value, str):
-        problems.append(told('"description" must be a string', value))
+        problems.append(make_detail('"description" must be a string', value))
     return value or None
 
 
 def set_stale(tx: Tx, project: str, names: Sequence[str], *, stale: bool) -> None:
-    """Mark features as stale, or not; unknown names are left out. Raises Refusal (403) for features of another project."""
+    """Mark features as stale or not; unknown names are ignored. Raises Refusal (403) for features of another project."""
     rows = find_all(tx, names)
     require_project(tx, project, rows)
     changed = [row.name for row in rows if row.stale != stale]
-    for some in chunks(changed):
-        tx.db.execute(update(features).where(features.c.name.in_(some)).values(stale=stale))
+    for chunk in chunks(changed):
+        tx.db.execute(update(features).where(features.c.name.in_(chunk)).values(stale=stale))
     for name in changed:
-        tell_stale(tx, project, name, stale=stale)
+        record_stale(tx, project, name, stale=stale)
 
 
-def tell_stale(tx: Tx, project: str, name: str, *, stale: bool) -> None:
-    """Tell that a feature became stale, or is no longer."""
-    tx.event(f"feature-stale-{'on' if stale else 'off'}", project=project, feature=name)
+def record_stale(tx: Tx, project: str, name: str, *, stale: bool) -> None:
+    """Record the event that a feature became stale, or is no longer."""
+    tx.record_event(f"feature-stale-{'on' if stale else 'off'}", project=project, feature=name)

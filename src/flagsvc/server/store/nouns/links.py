@@ -1,4 +1,4 @@
-"""Links of features to pages elsewhere (import validation, 6.3, 6)."""
+"""External links of features (import validation 6.3, step 6)."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def add_links(tx: Tx, wanted: Sequence[ExternalLink]) -> None:
 
 
 def remove_links(tx: Tx, features: Iterable[str]) -> None:
-    """Take every link of features away."""
-    for some in chunks(dict.fromkeys(features)):
-        tx.db.execute(delete(links).where(links.c.feature.in_(some)))
+    """Remove every link of features."""
+    for chunk in chunks(dict.fromkeys(features)):
+        tx.db.execute(delete(links).where(links.c.feature.in_(chunk)))
 
 
 def links_of(tx: Tx, features: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
-    """Return the links of features in their order, each with id, url and title, by feature."""
+    """Return the links of features in order, each with id, url and title, by feature."""
     found: dict[str, list[dict[str, Any]]] = defaultdict(list)
     query = select(links).order_by(links.c.position)
-    for some in chunks(dict.fromkeys(features)):
-        for row in tx.db.execute(query.where(links.c.feature.in_(some))):
+    for chunk in chunks(dict.fromkeys(features)):
+        for row in tx.db.execute(query.where(links.c.feature.in_(chunk))):
             found[row.feature].append({"id": row.id, "url": row.url, "title": row.title})
     return dict(found)

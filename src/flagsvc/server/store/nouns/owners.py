@@ -1,4 +1,4 @@
-"""Projects as what others belong to: whose a feature is, and whether there is such a project."""
+"""Finds the projects of features, segments and context fields."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from flagsvc.server.store.schema import context_fields, features, projects, segm
 from flagsvc.server.store.store import Tx
 
 
-def check_project(tx: Tx, project: str | None) -> None:
-    """Raise Refusal (400; ours: the real server answers 500) where something shall belong to a project that does not exist."""
+def check_project_exists(tx: Tx, project: str | None) -> None:
+    """Raise Refusal (400; ours: the real server answers 500) for a project that does not exist."""
     if project is not None and not tx.db.execute(select(projects.c.id).where(projects.c.id == project)).first():
         raise bad_data(f"Project '{project}' does not exist")
 
 
 def project_of_feature(tx: Tx, feature: str) -> str | None:
-    """Return the project of a feature, archived ones included; None for one that does not exist."""
+    """Return the project of a feature, archived or not; None for one that does not exist."""
     return tx.db.execute(select(features.c.project).where(features.c.name == feature)).scalar_one_or_none()
 
 
 def project_of_segment(tx: Tx, number: int) -> str | None:
-    """Return the project that a segment belongs to; None for one of all projects, and one that does not exist."""
+    """Return the project of a segment; None for a segment of all projects, and for one that does not exist."""
     return tx.db.execute(select(segments.c.project).where(segments.c.id == number)).scalar_one_or_none()
 
 
 def project_of_field(tx: Tx, name: str) -> str | None:
-    """Return the project that a context field belongs to; None for one of all projects, and one that does not exist."""
+    """Return the project of a context field; None for a field of all projects, and for one that does not exist."""
     return tx.db.execute(select(context_fields.c.project).where(context_fields.c.name == name)).scalar_one_or_none()

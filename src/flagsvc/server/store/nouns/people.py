@@ -1,4 +1,4 @@
-"""Who did something, as the answers of the admin API show it."""
+"""Users as authors of changes, in the answers of the admin API."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from flagsvc.server.store.store import Tx
 from flagsvc.server.store.upsert import chunks
 
 NO_PICTURE = ""
-"""The real server names a picture on another host here; ours sends nobody anywhere."""
+"""The real server answers the URL of a picture on another host; ours never refers to other hosts."""
 
 
-def person(number: int, name: str | None) -> dict[str, Any]:
-    """Return a person as the wire shows one."""
+def person_to_json(number: int, name: str | None) -> dict[str, Any]:
+    """Return a user as the API answers it."""
     return {"id": number, "name": name or "unknown", "imageUrl": NO_PICTURE}
 
 
 def names_of(tx: Tx, numbers: Iterable[int]) -> dict[int, str]:
-    """Return what the users of these numbers are called."""
+    """Return the names of users, by id."""
     found: dict[int, str] = {}
-    for some in chunks(set(numbers)):
-        query = select(users.c.id, users.c.name, users.c.username, users.c.email).where(users.c.id.in_(some))
+    for chunk in chunks(set(numbers)):
+        query = select(users.c.id, users.c.name, users.c.username, users.c.email).where(users.c.id.in_(chunk))
         found |= {row.id: row.name or row.username or row.email or "unknown" for row in tx.db.execute(query)}
     return found
 
 
-def collaborators(tx: Tx, feature: str) -> list[dict[str, Any]]:
-    """Return who changed a feature, the last one first."""
+def list_collaborators(tx: Tx, feature: str) -> list[dict[str, Any]]:
+    """Return the users who changed a feature, the most recent first."""
     latest = func.max(events.c.id)
     query = (
         select(events.c.created_by_id, func.max(events.c.created_by))
@@ -40,4 +40,4 @@ def collaborators(tx: Tx, feature: str) -> list[dict[str, Any]]:
     )
     rows = [(number, name) for number, name in tx.db.execute(query)]
     known = names_of(tx, (number for number, _ in rows))
-    return [person(number, known.get(number, name)) for number, name in rows]
+    return [person_to_json(number, known.get(number, name)) for number, name in rows]

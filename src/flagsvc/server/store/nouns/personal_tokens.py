@@ -1,4 +1,4 @@
-"""The personal tokens of a user, and what the real server's `/api/admin/user` tells of one (import validation, 1, step 3)."""
+"""The personal tokens of a user, and the answer of the real server's `/api/admin/user` (import validation 1, step 3)."""
 
 from __future__ import annotations
 
@@ -7,80 +7,80 @@ from typing import Any
 
 from sqlalchemy import Row, delete, func, insert, select
 
-from flagsvc.server.store.access import hash_of
+from flagsvc.server.store.access import hash_secret
 from flagsvc.server.store.actors import ALL, Actor
-from flagsvc.server.store.moments import read, shown
 from flagsvc.server.store.refusals import Refusal, bad_data, not_found
 from flagsvc.server.store.schema import tokens, users
-from flagsvc.server.store.secrets import hint_of, new_personal_secret
+from flagsvc.server.store.secrets import make_hint, new_personal_secret
 from flagsvc.server.store.store import Tx
-from flagsvc.server.store.texts import length
+from flagsvc.server.store.texts import utf16_length
+from flagsvc.server.store.timestamps import format_time, parse_time
 
-MOST = 10
-LONGEST = 255
-"""UTF-16 code units of a description; ours, the real server takes any."""
+MAX_TOKENS = 10
+MAX_DESCRIPTION_LENGTH = 255
+"""UTF-16 code units of a description; ours, the real server accepts any length."""
 PERSONAL = "personal"
 
 
 def list_tokens(tx: Tx, actor: Actor) -> list[dict[str, Any]]:
-    """Return the user's tokens without their secrets. Raises Refusal (403) for who is no user."""
+    """Return the user's tokens without their secrets. Raises Refusal (403) unless the actor is a user."""
     _check_user(actor)
     mine = (tokens.c.kind == PERSONAL, tokens.c.user_id == actor.id)
-    return [_listed(row) for row in tx.db.execute(select(tokens).where(*mine).order_by(tokens.c.id))]
+    return [_to_json(row) for row in tx.db.execute(select(tokens).where(*mine).order_by(tokens.c.id))]
 
 
 def create(tx: Tx, actor: Actor, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Make a token of the user and return it with its secret, this one time.
+    """Create a token of the user and return it with its secret, which no other function returns.
 
-    Raises Refusal: 400 without a description, for one too long and for an end that is past, 403 for a token too many,
-    409 for a description twice.
+    Raises Refusal: 400 for an empty or too long description and for an expiry in the past, 403 for too many tokens, 409 for a
+    repeated description.
     """
     _check_user(actor)
-    expires = read(wanted["expiresAt"], tx.now)
+    expires = parse_time(wanted["expiresAt"], tx.now)
     if not wanted["description"]:
         raise bad_data("PAT description cannot be empty.")
-    if length(wanted["description"]) > LONGEST:
-        raise bad_data(f"PAT description cannot be longer than {LONGEST} characters.")
+    if utf16_length(wanted["description"]) > MAX_DESCRIPTION_LENGTH:
+        raise bad_data(f"PAT description cannot be longer than {MAX_DESCRIPTION_LENGTH} characters.")
     if expires < tx.now:
         raise bad_data("The expiry date should be in future.")
     _check_others(tx, actor, wanted["description"])
     secret = new_personal_secret()
-    row = {"hash": hash_of(secret), "hint": hint_of(secret), "kind": PERSONAL, "name": wanted["description"]}
+    row = {"hash": hash_secret(secret), "hint": make_hint(secret), "kind": PERSONAL, "name": wanted["description"]}
     row |= {"projects": [ALL], "user_id": actor.id, "created_at": tx.now, "expires_at": expires}
-    made = tx.db.execute(insert(tokens).values(row).returning(tokens)).one()
-    tx.event("pat-created", data=_listed(made))
-    return _listed(made) | {"secret": secret}
+    created = tx.db.execute(insert(tokens).values(row).returning(tokens)).one()
+    tx.record_event("pat-created", data=_to_json(created))
+    return _to_json(created) | {"secret": secret}
 
 
 def remove(tx: Tx, actor: Actor, number: int) -> None:
-    """Delete a token of the user. Raises Refusal (404) where the user has none of that number."""
+    """Delete a token of the user. Raises Refusal (404) where the user does not have it."""
     _check_user(actor)
     mine = (tokens.c.kind == PERSONAL, tokens.c.user_id == actor.id, tokens.c.id == number)
     row = tx.db.execute(select(tokens).where(*mine)).first()
     if row is None:
         raise not_found("No PAT found.")
     tx.db.execute(delete(tokens).where(tokens.c.id == number))
-    tx.event("pat-deleted", data=_listed(row))
+    tx.record_event("pat-deleted", data=_to_json(row))
 
 
 def describe(tx: Tx, actor: Actor) -> dict[str, Any]:
-    """Return who asks, and what they may do."""
+    """Return the actor and the actor's permissions."""
     grants = sorted(actor.grants, key=lambda grant: (grant.permission, grant.project or "", grant.environment or ""))
-    permissions = [_without_nothing(grant._asdict()) for grant in grants]
-    return {"user": _described(tx, actor), "permissions": permissions, "feedback": [], "splash": {}}
+    permissions = [_without_none(grant._asdict()) for grant in grants]
+    return {"user": _describe_user(tx, actor), "permissions": permissions, "feedback": [], "splash": {}}
 
 
-def _described(tx: Tx, actor: Actor) -> dict[str, Any]:
+def _describe_user(tx: Tx, actor: Actor) -> dict[str, Any]:
     row = tx.db.execute(select(users).where(users.c.id == actor.id)).first() if actor.is_user else None
     if row is None:
         scope = {"environment": ALL, "type": "admin", "projects": [ALL], "internalAdminTokenUserId": actor.id}
         return {"username": actor.name, "permissions": ["ADMIN"], **scope}
     known = {"accountType": "User", "id": row.id, "name": row.name, "username": row.username, "email": row.email}
-    times = {"seenAt": shown(row.seen_at), "createdAt": shown(row.created_at)}
-    return _without_nothing(known) | {"loginAttempts": 0} | times
+    times = {"seenAt": format_time(row.seen_at), "createdAt": format_time(row.created_at)}
+    return _without_none(known) | {"loginAttempts": 0} | times
 
 
-def _without_nothing(values: Mapping[str, Any]) -> dict[str, Any]:
+def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
@@ -90,14 +90,19 @@ def _check_user(actor: Actor) -> None:
 
 
 def _check_others(tx: Tx, actor: Actor, description: str) -> None:
-    """Raise Refusal where the user has enough tokens, or one of that description."""
+    """Raise Refusal where the user has too many tokens, or one with this description."""
     mine = (tokens.c.kind == PERSONAL, tokens.c.user_id == actor.id)
-    if tx.db.execute(select(func.count()).select_from(tokens).where(*mine)).scalar_one() >= MOST:
-        raise Refusal("OperationDeniedError", f"Too many PATs ({MOST}) already exist for this user.")
+    if tx.db.execute(select(func.count()).select_from(tokens).where(*mine)).scalar_one() >= MAX_TOKENS:
+        raise Refusal("OperationDeniedError", f"Too many PATs ({MAX_TOKENS}) already exist for this user.")
     if tx.db.execute(select(tokens.c.id).where(*mine, tokens.c.name == description)).first():
         raise Refusal("NameExistsError", "PAT description already exists.")
 
 
-def _listed(row: Row[Any]) -> dict[str, Any]:
-    times = {"createdAt": shown(row.created_at), "seenAt": shown(row.seen_at)}
-    return {"id": row.id, "description": row.name, "expiresAt": shown(row.expires_at), "userId": row.user_id} | times
+def _to_json(row: Row[Any]) -> dict[str, Any]:
+    times = {"createdAt": format_time(row.created_at), "seenAt": format_time(row.seen_at)}
+    return {
+        "id": row.id,
+        "description": row.name,
+        "expiresAt": format_time(row.expires_at),
+        "userId": row.user_id,
+    } | times

@@ -1,4 +1,4 @@
-"""Segments: constraints with a name, which strategies share; as on the real server's `/api/admin/segments`."""
+"""Segments, named lists of constraints that strategies share; as on the real server's `/api/admin/segments`."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Any
 from sqlalchemy import Row, Select, delete, distinct, func, insert, select, update
 
 from flagsvc.server.store.checks import Json, check_segment_count, invalid
-from flagsvc.server.store.constraints import LONGEST_VALUE, check_constraints, exceeds
-from flagsvc.server.store.legal_values import legal_values
-from flagsvc.server.store.moments import shown
-from flagsvc.server.store.nouns.owners import check_project
+from flagsvc.server.store.constraints import MAX_VALUE_LENGTH, check_constraints, limit_exceeded
+from flagsvc.server.store.legal_values import read_legal_values
+from flagsvc.server.store.nouns.owners import check_project_exists
 from flagsvc.server.store.refusals import Detail, Refusal, bad_data, not_found
 from flagsvc.server.store.schema import features, segments, strategies, strategy_segments
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
+from flagsvc.server.store.timestamps import format_time
 from flagsvc.server.store.upsert import chunks
 
-LONGEST_NAME = 255
-"""Ours: the real server takes any, and its database none of more than some thousand."""
-MOST = 300
-"""Segments of a server."""
-MOST_VALUES = 1000
-"""Values in all constraints of a segment together."""
+MAX_NAME_LENGTH = 255
+"""Ours: the real server accepts any length, but its database fails above some thousands."""
+MAX_SEGMENTS = 300
+"""The most segments of a server."""
+MAX_VALUES = 1000
+"""The most values of all constraints of a segment together."""
 
 
 def list_segments(tx: Tx) -> list[Json]:
-    """Return every segment by name, with how many features and projects use it; archived features do not count."""
+    """Return every segment by name, with the numbers of features and projects that use it, without archived features."""
     query = (
         select(
             strategy_segments.c.segment_id,
@@ -41,134 +41,137 @@ def list_segments(tx: Tx) -> list[Json]:
     )
     uses = {row.segment_id: (row.projects, row.features) for row in tx.db.execute(query)}
     rows = tx.db.execute(select(segments).order_by(segments.c.name)).all()
-    return [_shown(row) | _usage(*uses.get(row.id, (0, 0))) for row in rows]
+    return [_to_json(row) | _usage_to_json(*uses.get(row.id, (0, 0))) for row in rows]
 
 
-def _usage(of_projects: int, of_features: int) -> Json:
+def _usage_to_json(of_projects: int, of_features: int) -> Json:
     return {"usedInProjects": of_projects, "usedInFeatures": of_features}
 
 
-def _shown(row: Row[Any]) -> Json:
-    """Return a segment as the wire shows one."""
+def _to_json(row: Row[Any]) -> Json:
+    """Return a segment as the API answers it."""
     found = {"id": row.id, "name": row.name, "description": row.description}
     owner = {"project": row.project} if row.project else {}
-    made = {"constraints": row.constraints, "createdBy": row.created_by, "createdAt": shown(row.created_at)}
-    return found | owner | made
+    created = {"constraints": row.constraints, "createdBy": row.created_by, "createdAt": format_time(row.created_at)}
+    return found | owner | created
 
 
 def find(tx: Tx, number: int) -> Json:
     """Return a segment. Raises Refusal (404)."""
     row = tx.db.execute(select(segments).where(segments.c.id == number)).first()
     if row is None:
-        raise unknown(number)
-    return _shown(row)
+        raise unknown_segment(number)
+    return _to_json(row)
 
 
-def unknown(number: object) -> Refusal:
+def unknown_segment(number: object) -> Refusal:
     """Return the 404 for a segment that does not exist."""
     return not_found(f'No segment exists with ID "{number}"')
 
 
 def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
-    """Make a segment of name, constraints and perhaps description and project, and return it. Raises Refusal (400, 409)."""
-    if tx.db.execute(select(func.count()).select_from(segments)).scalar_one() >= MOST:
-        raise exceeds("segment", MOST)
-    row = _checked(tx, wanted)
-    check_free(tx, row["name"])
-    check_project(tx, row["project"])
+    """Create a segment and return it. Raises Refusal (400, 409).
+
+    `wanted` has name and constraints, and may have description and project.
+    """
+    if tx.db.execute(select(func.count()).select_from(segments)).scalar_one() >= MAX_SEGMENTS:
+        raise limit_exceeded("segment", MAX_SEGMENTS)
+    row = _checked_columns(tx, wanted)
+    check_name_free(tx, row["name"])
+    check_project_exists(tx, row["project"])
     row |= {"description": wanted.get("description"), "created_at": tx.now}
     row["created_by"] = None if tx.actor is None else tx.actor.name
     number = tx.db.execute(insert(segments).values(row).returning(segments.c.id)).scalar_one()
-    made = find(tx, number)
-    tx.event("segment-created", project=row["project"], data=made)
-    return made
+    created = find(tx, number)
+    tx.record_event("segment-created", project=row["project"], data=created)
+    return created
 
 
-def _checked(tx: Tx, wanted: Mapping[str, Any]) -> Json:
-    """Return what is stored of a segment's name, constraints and project. Raises Refusal (400)."""
+def _checked_columns(tx: Tx, wanted: Mapping[str, Any]) -> Json:
+    """Return the columns for a segment's name, constraints and project. Raises Refusal (400)."""
     name, constraints = wanted["name"], wanted["constraints"]
     problem = _name_problem(name)
     if problem is not None:
         raise invalid(problem)
     for index, each in enumerate(constraints):
         _check_texts(each, f"constraints[{index}]")
-    checked = check_constraints(constraints, legal_values(tx, (each["contextName"] for each in constraints)))
-    if sum(len(each["values"]) for each in checked) > MOST_VALUES:
-        raise bad_data(f"Segments may not have more than {MOST_VALUES} values")
+    checked = check_constraints(constraints, read_legal_values(tx, (each["contextName"] for each in constraints)))
+    if sum(len(each["values"]) for each in checked) > MAX_VALUES:
+        raise bad_data(f"Segments may not have more than {MAX_VALUES} values")
     return {"name": name, "constraints": checked, "project": wanted.get("project") or None}
 
 
 def _name_problem(name: str) -> Detail | None:
-    return text_problem(name, "name", longest=LONGEST_NAME)
+    return text_problem(name, "name", longest=MAX_NAME_LENGTH)
 
 
 def _check_texts(constraint: Json, label: str) -> None:
-    """Raise Refusal for an empty name of a context field, and for an empty or too long value."""
+    """Raise Refusal for an empty context field name, and for an empty or too long value."""
     problems = [text_problem(constraint["contextName"], f"{label}.contextName")]
     for index, value in enumerate(constraint.get("values", ())):
-        problems.append(text_problem(value, f"{label}.values[{index}]", longest=LONGEST_VALUE))
+        problems.append(text_problem(value, f"{label}.values[{index}]", longest=MAX_VALUE_LENGTH))
     found = next((problem for problem in problems if problem is not None), None)
     if found is not None:
         raise invalid(found)
 
 
 def check_name(tx: Tx, name: str) -> None:
-    """Raise Refusal for a name that no new segment may have: an empty or too long one (400), one that is taken (409)."""
+    """Raise Refusal for a name that a new segment cannot have: empty or too long (400), or in use (409)."""
     if not name:
         raise bad_data("Segment name cannot be empty")
     problem = _name_problem(name)
     if problem is not None:
         raise invalid(problem)
-    check_free(tx, name)
+    check_name_free(tx, name)
 
 
-def check_free(tx: Tx, name: str) -> None:
-    """Raise Refusal (409) for the name of a segment that there is."""
+def check_name_free(tx: Tx, name: str) -> None:
+    """Raise Refusal (409) for the name of an existing segment."""
     if tx.db.execute(select(segments.c.id).where(segments.c.name == name)).first():
         raise Refusal("NameExistsError", "Segment name already exists")
 
 
 def change(tx: Tx, number: int, wanted: Mapping[str, Any]) -> None:
-    """Give a segment other content; without a project it belongs to all, without a description it keeps its own.
+    """Change a segment. Without a project it belongs to all projects; without a description it keeps its own.
 
     Raises Refusal (400, 404, 409).
     """
-    row = _checked(tx, wanted)
+    row = _checked_columns(tx, wanted)
     before = find(tx, number)
     if row["name"] != before["name"]:
-        check_free(tx, row["name"])
-    check_project(tx, row["project"])
+        check_name_free(tx, row["name"])
+    check_project_exists(tx, row["project"])
     _check_users(tx, number, row["project"])
     row |= {"description": wanted["description"]} if "description" in wanted else {}
     tx.db.execute(update(segments).where(segments.c.id == number).values(row))
-    tx.event("segment-updated", project=row["project"], data={"before": before, "after": find(tx, number)})
+    tx.record_event("segment-updated", project=row["project"], data={"before": before, "after": find(tx, number)})
 
 
 def _check_users(tx: Tx, number: int, project: str | None) -> None:
-    """Raise Refusal (400) when a segment shall belong to one project and strategies of others use it."""
+    """Raise Refusal (400) where strategies of other projects use a segment that is to belong to one project."""
     if project is None:
         return
-    users = list(dict.fromkeys(each["projectId"] for each in strategies_of(tx, number)))
+    users = list(dict.fromkeys(each["projectId"] for each in strategies_using(tx, number)))
     if any(each != project for each in users):
         raise bad_data(
             f"Invalid project. Segment is being used by strategies in other projects: {', '.join(sorted(users))}"
         )
 
 
-def strategies_of(tx: Tx, number: int) -> list[Json]:
-    """Return the strategies of features in use that have a segment."""
-    query = used_strategies().join(strategy_segments, strategy_segments.c.strategy_id == strategies.c.id)
-    return shown_strategies(tx.db.execute(query.where(strategy_segments.c.segment_id == number)))
+def strategies_using(tx: Tx, number: int) -> list[Json]:
+    """Return the strategies of active features that use a segment."""
+    query = used_strategies_query().join(strategy_segments, strategy_segments.c.strategy_id == strategies.c.id)
+    return strategies_to_json(tx.db.execute(query.where(strategy_segments.c.segment_id == number)))
 
 
-def used_strategies() -> Select[Any]:
+def used_strategies_query() -> Select[Any]:
     """Return the query for the strategies of features that are not archived."""
     found = select(strategies, features.c.project).join(features, features.c.name == strategies.c.feature)
     return found.where(features.c.archived_at.is_(None)).order_by(strategies.c.position)
 
 
-def shown_strategies(rows: Iterable[Row[Any]]) -> list[Json]:
-    """Return strategies as those who ask where something is used see them."""
+def strategies_to_json(rows: Iterable[Row[Any]]) -> list[Json]:
+    """Return strategies as the answers about usage contain them."""
     return [
         {
             "id": row.id,
@@ -182,54 +185,54 @@ def shown_strategies(rows: Iterable[Row[Any]]) -> list[Json]:
 
 
 def remove(tx: Tx, number: int) -> bool:
-    """Delete a segment and return True; False where strategies of features in use have it. Raises Refusal (404)."""
-    if strategies_of(tx, number):
+    """Delete a segment and return True; return False where strategies of active features use it. Raises Refusal (404)."""
+    if strategies_using(tx, number):
         return False
     before = find(tx, number)
     tx.db.execute(delete(strategy_segments).where(strategy_segments.c.segment_id == number))
     tx.db.execute(delete(segments).where(segments.c.id == number))
-    tx.event("segment-deleted", project=before.get("project"), data=before)
+    tx.record_event("segment-deleted", project=before.get("project"), data=before)
     return True
 
 
 def segments_of(tx: Tx, strategy: str) -> list[Json]:
-    """Return the segments of a strategy, by its id; none for one that does not exist."""
+    """Return the segments of a strategy, by its id; an empty list for an unknown one."""
     query = select(segments).join(strategy_segments, strategy_segments.c.segment_id == segments.c.id)
     query = query.where(strategy_segments.c.strategy_id == strategy).order_by(strategy_segments.c.position)
-    return [_shown(row) for row in tx.db.execute(query)]
+    return [_to_json(row) for row in tx.db.execute(query)]
 
 
-def set_segments_of(tx: Tx, strategy: str, numbers: Sequence[int], *, project: str, environment: str) -> None:
-    """Give a strategy of that project and environment exactly these segments.
+def set_segments(tx: Tx, strategy: str, numbers: Sequence[int], *, project: str, environment: str) -> None:
+    """Set the segments of a strategy in a project and an environment.
 
     Raises Refusal: 400 for too many, 404 for a strategy or a segment that does not exist. Ours: the real server answers 500 for
-    what does not exist and for a segment named twice, and does not look whether the strategy is where it is said to be.
+    what does not exist and for a repeated segment, and does not check the project and environment of the strategy.
     """
     check_segment_count(numbers)
     check_strategy(tx, strategy, project, environment)
     wanted = list(dict.fromkeys(numbers))
-    check_known(tx, wanted)
+    check_segments_exist(tx, wanted)
     tx.db.execute(delete(strategy_segments).where(strategy_segments.c.strategy_id == strategy))
     rows = [{"strategy_id": strategy, "segment_id": each, "position": place} for place, each in enumerate(wanted)]
     if rows:
         tx.db.execute(insert(strategy_segments), rows)
     data = {"strategyId": strategy, "segments": wanted}
-    tx.event("feature-strategy-update", project=project, environment=environment, data=data)
+    tx.record_event("feature-strategy-update", project=project, environment=environment, data=data)
 
 
 def check_strategy(tx: Tx, strategy: str, project: str, environment: str) -> None:
-    """Raise Refusal (404) unless there is a strategy of this id in the project and the environment."""
+    """Raise Refusal (404) unless the project has a strategy with this id in the environment."""
     query = select(strategies.c.id).join(features, features.c.name == strategies.c.feature)
     place = (features.c.project == project, strategies.c.environment == environment)
     if not tx.db.execute(query.where(strategies.c.id == strategy, *place)).first():
         raise not_found(f"Could not find strategy with id {strategy}")
 
 
-def check_known(tx: Tx, numbers: Sequence[int]) -> None:
+def check_segments_exist(tx: Tx, numbers: Sequence[int]) -> None:
     """Raise Refusal (404) for the first of these segments that does not exist."""
     known: set[int] = set()
-    for some in chunks(numbers):
-        known |= set(tx.db.execute(select(segments.c.id).where(segments.c.id.in_(some))).scalars())
+    for chunk in chunks(numbers):
+        known |= set(tx.db.execute(select(segments.c.id).where(segments.c.id.in_(chunk))).scalars())
     missing = next((each for each in numbers if each not in known), None)
     if missing is not None:
-        raise unknown(missing)
+        raise unknown_segment(missing)

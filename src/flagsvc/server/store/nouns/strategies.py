@@ -1,4 +1,4 @@
-"""The strategies of features in their environments (the real server's …/strategies; import validation, 6.3, 7)."""
+"""The strategies of features in their environments (the real server's …/strategies; import validation 6.3, step 7)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from flagsvc.server.store.checks import (
     Json,
     check_segment_count,
     default_strategy,
+    fill_parameters,
     invalid,
-    prepared_variants,
-    told,
-    with_defaults,
+    make_detail,
+    prepare_variants,
 )
-from flagsvc.server.store.constraints import SAFE, check_constraints, check_limits, exceeds
-from flagsvc.server.store.legal_values import legal_values
+from flagsvc.server.store.constraints import MAX_SAFE_INTEGER, check_constraints, check_limits, limit_exceeded
+from flagsvc.server.store.legal_values import read_legal_values
 from flagsvc.server.store.nouns.features import find, require
 from flagsvc.server.store.patch import apply_patch
 from flagsvc.server.store.refusals import Refusal, bad_data, not_found
@@ -37,30 +37,30 @@ from flagsvc.server.store.schema import (
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.upsert import chunks
 
-MOST_STRATEGIES = 30
+MAX_STRATEGIES = 30
 ORDER = (strategies.c.sort_order, strategies.c.position)
-NOT_CHANGED = "You can not change the {} for an activation strategy."
+NOT_CHANGEABLE = "You can not change the {} for an activation strategy."
 
 
 class StrategyPlace(NamedTuple):
-    """Where a strategy is: the project is the feature's."""
+    """The place of a strategy; `project` is the project of the feature."""
 
     project: str
     feature: str
     environment: str
 
-    def tell(self, tx: Tx, kind: str, data: Any = None) -> None:
-        """Tell that something happened here."""
-        tx.event(kind, project=self.project, environment=self.environment, feature=self.feature, data=data)
+    def record_event(self, tx: Tx, kind: str, data: Any = None) -> None:
+        """Record an event of this place."""
+        tx.record_event(kind, project=self.project, environment=self.environment, feature=self.feature, data=data)
 
 
-def whole(number: float) -> float:
-    """Return a number as an integer where it is one."""
+def as_integer_if_whole(number: float) -> float:
+    """Return a number as an integer if it has no fraction."""
     return int(number) if isfinite(number) and number == int(number) else number
 
 
-def shown(row: Row[Any], used: Sequence[int]) -> Json:
-    """Return a strategy as the wire shows it; `used` are the segments it uses."""
+def to_json(row: Row[Any], used: Sequence[int]) -> Json:
+    """Return a strategy as the API answers it; `used` are its segments."""
     return {
         "id": row.id,
         "name": row.name,
@@ -70,29 +70,29 @@ def shown(row: Row[Any], used: Sequence[int]) -> Json:
         "segments": list(used),
         "title": row.title,
         "disabled": row.disabled,
-        "sortOrder": whole(row.sort_order),
+        "sortOrder": as_integer_if_whole(row.sort_order),
     }
 
 
 def segments_of(tx: Tx, ids: Iterable[str]) -> dict[str, list[int]]:
-    """Return the segments that strategies use, in their order, by strategy."""
+    """Return the segments of strategies, in order, by strategy."""
     found: dict[str, list[int]] = defaultdict(list)
     uses = strategy_segments.c
-    for some in chunks(ids):
-        query = select(uses.strategy_id, uses.segment_id).where(uses.strategy_id.in_(some))
+    for chunk in chunks(ids):
+        query = select(uses.strategy_id, uses.segment_id).where(uses.strategy_id.in_(chunk))
         for strategy, segment in tx.db.execute(query.order_by(uses.position, uses.segment_id)):
             found[strategy].append(segment)
     return found
 
 
-def rows_in(tx: Tx, feature: str, environment: str) -> Sequence[Row[Any]]:
-    """Return the rows of a feature's strategies in an environment, in their order."""
+def list_rows(tx: Tx, feature: str, environment: str) -> Sequence[Row[Any]]:
+    """Return the rows of a feature's strategies in an environment, in order."""
     query = select(strategies).where(strategies.c.feature == feature, strategies.c.environment == environment)
     return tx.db.execute(query.order_by(*ORDER)).all()
 
 
 def rows_by_environment(tx: Tx, feature: str) -> dict[str, list[Row[Any]]]:
-    """Return environment → the rows of a feature's strategies there, in their order."""
+    """Return the rows of a feature's strategies, in order, by environment."""
     found: dict[str, list[Row[Any]]] = defaultdict(list)
     for row in tx.db.execute(select(strategies).where(strategies.c.feature == feature).order_by(*ORDER)):
         found[row.environment].append(row)
@@ -100,24 +100,24 @@ def rows_by_environment(tx: Tx, feature: str) -> dict[str, list[Row[Any]]]:
 
 
 def list_all(tx: Tx, feature: str, environment: str) -> list[Json]:
-    """Return the strategies of a feature in an environment, in their order. Raises Refusal (404)."""
-    held = select(feature_environments.c.feature).where(
+    """Return the strategies of a feature in an environment, in order. Raises Refusal (404)."""
+    condition = select(feature_environments.c.feature).where(
         feature_environments.c.feature == feature, feature_environments.c.environment == environment
     )
-    if tx.db.execute(held).first() is None:
+    if tx.db.execute(condition).first() is None:
         raise not_found(f"Feature {feature} does not have environment {environment}")
-    rows = rows_in(tx, feature, environment)
+    rows = list_rows(tx, feature, environment)
     used = segments_of(tx, (row.id for row in rows))
-    return [shown(row, used.get(row.id, ())) | {"milestoneId": None} for row in rows]
+    return [to_json(row, used.get(row.id, ())) | {"milestoneId": None} for row in rows]
 
 
 def get(tx: Tx, strategy: str) -> Json:
     """Return a strategy. Raises Refusal (404)."""
-    return _shown(tx, _find(tx, strategy, ": "))
+    return _to_json(tx, _find(tx, strategy, ": "))
 
 
 def _find(tx: Tx, strategy: str, mark: str) -> Row[Any]:
-    """Return a strategy's row; the real server writes one of two marks before the id that it does not know."""
+    """Return a strategy's row. `mark` stands before the id in the message: the real server has two forms."""
     row = tx.db.execute(select(strategies).where(strategies.c.id == strategy)).first()
     if row is None:
         raise not_found(f"Could not find strategy with id{mark}{strategy}")
@@ -125,23 +125,23 @@ def _find(tx: Tx, strategy: str, mark: str) -> Row[Any]:
 
 
 def _find_in(tx: Tx, place: StrategyPlace, strategy: str) -> Row[Any]:
-    """Return the row of a strategy that is to be changed. Raises Refusal (403, 404) where it is elsewhere.
+    """Return the row of a strategy to change. Raises Refusal (403, 404) where it is in another place.
 
-    The real server does not look at the environment, so that who may change one environment may change all.
+    The real server does not check the environment, so there a permission for one environment allows changes in all.
     """
     row = _find(tx, strategy, "=")
     owner = find(tx, row.feature)
     if owner is None or owner.project != place.project:
-        raise Refusal("InvalidOperationError", NOT_CHANGED.format("projectId"))
+        raise Refusal("InvalidOperationError", NOT_CHANGEABLE.format("projectId"))
     if row.feature != place.feature:
-        raise Refusal("InvalidOperationError", NOT_CHANGED.format("featureName"))
+        raise Refusal("InvalidOperationError", NOT_CHANGEABLE.format("featureName"))
     if row.environment != place.environment:
         raise not_found(f"Could not find strategy with id={strategy}")
     return row
 
 
-def _shown(tx: Tx, row: Row[Any]) -> Json:
-    return shown(row, segments_of(tx, [row.id]).get(row.id, ()))
+def _to_json(tx: Tx, row: Row[Any]) -> Json:
+    return to_json(row, segments_of(tx, [row.id]).get(row.id, ()))
 
 
 def create(tx: Tx, place: StrategyPlace, wanted: Mapping[str, Any]) -> Json:
@@ -149,12 +149,12 @@ def create(tx: Tx, place: StrategyPlace, wanted: Mapping[str, Any]) -> Json:
     require(tx, place.project, place.feature)
     _check_type(tx, wanted["name"])
     used = _checked_segments(tx, place.project, wanted.get("segments") or [])
-    values = _standard(tx, place, wanted, before=[])
+    values = _checked_columns(tx, place, wanted, before=[])
     if tx.db.execute(select(environments.c.name).where(environments.c.name == place.environment)).first() is None:
         raise bad_data("You have not added the current environment to the project")
-    count, last = _places(tx, place)
-    if count >= MOST_STRATEGIES:
-        raise exceeds("strategy", MOST_STRATEGIES)
+    count, last = _count_and_last_order(tx, place)
+    if count >= MAX_STRATEGIES:
+        raise limit_exceeded("strategy", MAX_STRATEGIES)
     row = values | {
         "id": str(uuid4()),
         "feature": place.feature,
@@ -162,19 +162,19 @@ def create(tx: Tx, place: StrategyPlace, wanted: Mapping[str, Any]) -> Json:
         "name": wanted["name"],
         "title": wanted.get("title"),
         "disabled": bool(wanted.get("disabled")),
-        "sort_order": sort_order_in(wanted, last + 1),
+        "sort_order": read_sort_order(wanted, last + 1),
         "created_at": tx.now,
         "position": tx.positions(strategies)[0],
     }
     tx.db.execute(insert(strategies).values(row))
-    _use(tx, row["id"], used)
-    made = get(tx, row["id"])
-    place.tell(tx, "feature-strategy-add", made)
-    return made
+    _set_segments(tx, row["id"], used)
+    created = get(tx, row["id"])
+    place.record_event(tx, "feature-strategy-add", created)
+    return created
 
 
-def _places(tx: Tx, place: StrategyPlace) -> tuple[int, float]:
-    """Return how many strategies a feature has in an environment, and the highest sort order of them; -1 without one."""
+def _count_and_last_order(tx: Tx, place: StrategyPlace) -> tuple[int, float]:
+    """Return the number of a feature's strategies in an environment and their highest sort order; -1 without any."""
     query = select(func.count(), func.coalesce(func.max(strategies.c.sort_order), -1)).where(
         strategies.c.feature == place.feature, strategies.c.environment == place.environment
     )
@@ -182,12 +182,12 @@ def _places(tx: Tx, place: StrategyPlace) -> tuple[int, float]:
     return count, last
 
 
-def sort_order_in(wanted: Mapping[str, Any], otherwise: float) -> float:
-    """Return the sort order that is wanted, `otherwise` for none. Raises Refusal (400) for one that is beyond all numbers."""
+def read_sort_order(wanted: Mapping[str, Any], default: float) -> float:
+    """Return the sort order of a request, or `default`. Raises Refusal (400) for an infinite one."""
     given: float | None = wanted.get("sortOrder")
-    order = otherwise if given is None else given
+    order = default if given is None else given
     if not isfinite(order):
-        raise invalid(told('"sortOrder" must be a safe number', number_text(order)))
+        raise invalid(make_detail('"sortOrder" must be a safe number', number_text(order)))
     return order
 
 
@@ -196,29 +196,33 @@ def _check_type(tx: Tx, name: str) -> None:
         raise bad_data(f"Could not find strategy type with name {name}")
 
 
-def _standard(tx: Tx, place: StrategyPlace, wanted: Mapping[str, Any], *, before: Sequence[Json]) -> dict[str, Any]:
-    """Return constraints, parameters and variants as they are stored, checked."""
+def _checked_columns(
+    tx: Tx, place: StrategyPlace, wanted: Mapping[str, Any], *, before: Sequence[Json]
+) -> dict[str, Any]:
+    """Return the checked columns for constraints, parameters and variants."""
     constraints = wanted.get("constraints") or []
     check_limits(constraints, before)
-    checked = check_constraints(constraints, legal_values(tx, (each["contextName"] for each in constraints)))
+    checked = check_constraints(constraints, read_legal_values(tx, (each["contextName"] for each in constraints)))
     stickiness = tx.db.execute(select(projects.c.default_stickiness).where(projects.c.id == place.project)).scalar()
     return {
         "constraints": checked,
-        "parameters": with_defaults(
+        "parameters": fill_parameters(
             wanted.get("name"), wanted.get("parameters"), place.feature, stickiness or "default"
         ),
-        "variants": prepared_variants(wanted.get("variants") or []),
+        "variants": prepare_variants(wanted.get("variants") or []),
     }
 
 
 def _checked_segments(tx: Tx, project: str, wanted: Sequence[float]) -> list[int]:
-    """Return the segments that a strategy is to use.
+    """Return the segments for a strategy.
 
-    Raises Refusal for unknown ones (404), those of another project and too many (400).
+    Raises Refusal for unknown ones (404), for those of another project and for too many (400).
     """
     known: dict[float, Row[Any]] = {}
-    for some in chunks({int(number) for number in wanted if abs(number) <= SAFE and number == int(number)}):
-        rows = tx.db.execute(select(segments.c.id, segments.c.name, segments.c.project).where(segments.c.id.in_(some)))
+    for chunk in chunks(
+        {int(number) for number in wanted if abs(number) <= MAX_SAFE_INTEGER and number == int(number)}
+    ):
+        rows = tx.db.execute(select(segments.c.id, segments.c.name, segments.c.project).where(segments.c.id.in_(chunk)))
         known |= {row.id: row for row in rows}
     for number in wanted:
         if number not in known:
@@ -231,8 +235,8 @@ def _checked_segments(tx: Tx, project: str, wanted: Sequence[float]) -> list[int
     return list(dict.fromkeys(int(number) for number in wanted))
 
 
-def _use(tx: Tx, strategy: str, used: Sequence[int]) -> None:
-    """Let a strategy use segments, and no others."""
+def _set_segments(tx: Tx, strategy: str, used: Sequence[int]) -> None:
+    """Replace the segments of a strategy."""
     tx.db.execute(delete(strategy_segments).where(strategy_segments.c.strategy_id == strategy))
     rows = [{"strategy_id": strategy, "segment_id": each, "position": place} for place, each in enumerate(used)]
     if rows:
@@ -240,70 +244,70 @@ def _use(tx: Tx, strategy: str, used: Sequence[int]) -> None:
 
 
 def change(tx: Tx, place: StrategyPlace, strategy: str, wanted: Mapping[str, Any]) -> Json:
-    """Change a strategy and return it; a feature that has no active one left in the environment is switched off.
+    """Change a strategy and return it. A feature without another active one in the environment is switched off.
 
-    Constraints, parameters and variants that are absent are taken away; title, name, state and segments stay. Raises Refusal.
+    Absent constraints, parameters and variants are removed; absent title, name, state and segments stay. Raises Refusal.
     """
     before = _find_in(tx, place, strategy)
     if wanted.get("name") is not None:
         _check_type(tx, wanted["name"])
     used = _checked_segments(tx, place.project, wanted.get("segments") or [])
-    values = _standard(tx, place, wanted, before=before.constraints)
+    values = _checked_columns(tx, place, wanted, before=before.constraints)
     kept = {name: wanted[name] for name in ("name", "title", "disabled") if wanted.get(name) is not None}
     tx.db.execute(update(strategies).where(strategies.c.id == strategy).values(values | kept))
     if wanted.get("segments") is not None:
-        _use(tx, strategy, used)
+        _set_segments(tx, strategy, used)
     after = get(tx, strategy)
-    place.tell(tx, "feature-strategy-update", after)
+    place.record_event(tx, "feature-strategy-update", after)
     switch_off_without_strategies(tx, place)
     return after
 
 
-def patched(tx: Tx, strategy: str, operations: Sequence[Mapping[str, Any]]) -> Any:
-    """Return what a strategy would be after a JSON Patch; its shape is not checked. Raises Refusal (400, 404)."""
+def preview_patch(tx: Tx, strategy: str, operations: Sequence[Mapping[str, Any]]) -> Any:
+    """Return a strategy after a JSON Patch, without a check of its shape; store nothing. Raises Refusal (400, 404)."""
     return apply_patch(get(tx, strategy), operations)
 
 
 def remove(tx: Tx, place: StrategyPlace, strategy: str) -> None:
-    """Take a strategy away; a feature that has no active one left is switched off. Raises Refusal (403, 404)."""
+    """Delete a strategy. A feature without another active one is switched off. Raises Refusal (403, 404)."""
     _find_in(tx, place, strategy)
     tx.db.execute(delete(strategies).where(strategies.c.id == strategy))
     switch_off_without_strategies(tx, place)
-    place.tell(tx, "feature-strategy-remove")
+    place.record_event(tx, "feature-strategy-remove")
 
 
 def sort(tx: Tx, place: StrategyPlace, orders: Sequence[Mapping[str, Any]]) -> None:
-    """Give strategies of a feature in an environment another order; unknown ones are left out. Raises Refusal (400, 404)."""
+    """Set the sort order of a feature's strategies in an environment; unknown ones are ignored. Raises Refusal (400, 404)."""
     list_all(tx, place.feature, place.environment)
     require(tx, place.project, place.feature)
     here = strategies.c.feature == place.feature, strategies.c.environment == place.environment
     for each in orders:
         changed = update(strategies).where(strategies.c.id == each["id"], *here)
-        tx.db.execute(changed.values(sort_order=sort_order_in(each, 0)))
-    after = [row.id for row in rows_in(tx, place.feature, place.environment)]
-    place.tell(tx, "strategy-order-changed", {"strategyIds": after})
+        tx.db.execute(changed.values(sort_order=read_sort_order(each, 0)))
+    after = [row.id for row in list_rows(tx, place.feature, place.environment)]
+    place.record_event(tx, "strategy-order-changed", {"strategyIds": after})
 
 
 def switch_off_without_strategies(tx: Tx, place: StrategyPlace) -> None:
     """Switch a feature off in an environment where it has no active strategy."""
-    if all(row.disabled for row in rows_in(tx, place.feature, place.environment)):
+    if all(row.disabled for row in list_rows(tx, place.feature, place.environment)):
         set_state(tx, place, enabled=False)
 
 
 def set_state(tx: Tx, place: StrategyPlace, *, enabled: bool) -> None:
-    """Switch a feature on or off in an environment, whatever strategies it has."""
+    """Switch a feature on or off in an environment, without a look at its strategies."""
     state = feature_environments
     here = state.c.feature == place.feature, state.c.environment == place.environment
     if tx.db.execute(update(state).where(*here, state.c.enabled != enabled).values(enabled=enabled)).rowcount:
-        place.tell(tx, "feature-environment-enabled" if enabled else "feature-environment-disabled")
+        place.record_event(tx, "feature-environment-enabled" if enabled else "feature-environment-disabled")
 
 
 def ensure_active(tx: Tx, place: StrategyPlace, *, activate: bool) -> None:
-    """Give a feature without an active strategy the default one; `activate` makes those it has active instead."""
-    rows = rows_in(tx, place.feature, place.environment)
+    """Add the default strategy to a feature without an active one; with `activate`, enable its strategies instead."""
+    rows = list_rows(tx, place.feature, place.environment)
     if activate and any(row.disabled for row in rows):
         for row in rows:
             tx.db.execute(update(strategies).where(strategies.c.id == row.id).values(disabled=False))
-            place.tell(tx, "feature-strategy-update", get(tx, row.id))
+            place.record_event(tx, "feature-strategy-update", get(tx, row.id))
     elif all(row.disabled for row in rows):
         create(tx, place, default_strategy(place.feature))

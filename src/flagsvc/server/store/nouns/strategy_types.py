@@ -1,4 +1,4 @@
-"""Strategy types: the built-in ones and custom ones that SDKs bring code for; as on the real server's `/api/admin/strategies`."""
+"""Strategy types: built-in ones, and custom ones that SDKs implement; as on the real server's `/api/admin/strategies`."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from flagsvc.server.store.schema import strategy_types
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
 
-KEPT = ("title", "description")
-PARAMETER = ("name", "type", "description", "required")
+TEXT_FIELDS = ("title", "description")
+PARAMETER_FIELDS = ("name", "type", "description", "required")
 """The members of a parameter that are stored."""
 
 
 def list_types(tx: Tx) -> list[Json]:
-    """Return every strategy type in its order."""
+    """Return every strategy type, in order."""
     query = select(strategy_types).order_by(strategy_types.c.sort_order, strategy_types.c.name)
-    return [_shown(row) for row in tx.db.execute(query)]
+    return [_to_json(row) for row in tx.db.execute(query)]
 
 
-def _shown(row: Row[Any]) -> Json:
-    """Return a strategy type as the wire shows one."""
+def _to_json(row: Row[Any]) -> Json:
+    """Return a strategy type as the API answers it."""
     return {
         "displayName": row.display_name,
         "name": row.name,
@@ -42,26 +42,26 @@ def find(tx: Tx, name: str) -> Json:
     row = tx.db.execute(select(strategy_types).where(strategy_types.c.name == name)).first()
     if row is None:
         raise not_found("No strategy found")
-    return _shown(row)
+    return _to_json(row)
 
 
 def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
-    """Make a strategy type of a name and parameters, perhaps with title and description, and return it.
+    """Create a strategy type and return it. Raises Refusal (400, 409).
 
-    Raises Refusal (400, 409).
+    `wanted` has name and parameters, and may have title and description.
     """
     name = wanted["name"]
     _check(name, wanted)
     if tx.db.execute(select(strategy_types.c.name).where(strategy_types.c.name == name)).first():
         raise Refusal("NameExistsError", f"Strategy with name {name} already exist!")
     tx.db.execute(insert(strategy_types).values(name=name, created_at=tx.now, **_columns(wanted)))
-    made = find(tx, name)
-    tx.event("strategy-created", data=made)
-    return made
+    created = find(tx, name)
+    tx.record_event("strategy-created", data=created)
+    return created
 
 
 def _check(name: str, wanted: Mapping[str, Any]) -> None:
-    """Raise Refusal (400) with everything that is wrong with a strategy type."""
+    """Raise Refusal (400) with all problems of a strategy type."""
     problems = [name_problem(name)]
     problems += [
         text_problem(each["name"], f"parameters[{index}].name") for index, each in enumerate(wanted["parameters"])
@@ -72,18 +72,18 @@ def _check(name: str, wanted: Mapping[str, Any]) -> None:
 
 
 def _columns(wanted: Mapping[str, Any]) -> Json:
-    """Return what is stored of a strategy type, as far as it is given."""
-    kept = {key: wanted[key] for key in KEPT if key in wanted}
-    parameters = [{key: each[key] for key in PARAMETER if key in each} for each in wanted["parameters"]]
+    """Return the columns of a strategy type that the request sets."""
+    kept = {key: wanted[key] for key in TEXT_FIELDS if key in wanted}
+    parameters = [{key: each[key] for key in PARAMETER_FIELDS if key in each} for each in wanted["parameters"]]
     return kept | {"parameters": parameters}
 
 
 def change(tx: Tx, name: str, wanted: Mapping[str, Any]) -> None:
-    """Give a strategy type other parameters, and the title and description that are given. Raises Refusal (400, 403, 404)."""
+    """Replace the parameters of a strategy type, and its title and description if present. Raises Refusal (400, 403, 404)."""
     _check(name, wanted)
     _check_editable(find(tx, name))
     _write(tx, name, **_columns(wanted))
-    tx.event("strategy-updated", data=find(tx, name))
+    tx.record_event("strategy-updated", data=find(tx, name))
 
 
 def _check_editable(found: Json) -> None:
@@ -97,22 +97,22 @@ def _write(tx: Tx, name: str, **columns: Any) -> None:
 
 
 def deprecate(tx: Tx, name: str) -> None:
-    """Mark a strategy type, also a built-in one, as one that is no longer to be used. Raises Refusal (404)."""
+    """Mark a strategy type, custom or built-in, as deprecated. Raises Refusal (404)."""
     if not tx.db.execute(select(strategy_types.c.name).where(strategy_types.c.name == name)).first():
         raise not_found(f"Could not find strategy with name {name}")
     _write(tx, name, deprecated=True)
-    tx.event("strategy-deprecated", data={"name": name})
+    tx.record_event("strategy-deprecated", data={"name": name})
 
 
 def reactivate(tx: Tx, name: str) -> None:
-    """Take that mark off again. Raises Refusal (404)."""
+    """Mark a strategy type as not deprecated. Raises Refusal (404)."""
     find(tx, name)
     _write(tx, name, deprecated=False)
-    tx.event("strategy-reactivated", data={"name": name})
+    tx.record_event("strategy-reactivated", data={"name": name})
 
 
 def remove(tx: Tx, name: str) -> None:
     """Delete a custom strategy type; features that use it keep their strategies. Raises Refusal (403, 404)."""
     _check_editable(find(tx, name))
     tx.db.execute(delete(strategy_types).where(strategy_types.c.name == name))
-    tx.event("strategy-deleted", data={"name": name})
+    tx.record_event("strategy-deleted", data={"name": name})

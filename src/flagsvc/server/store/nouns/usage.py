@@ -1,7 +1,7 @@
-"""Usage metrics: how often a feature was on and off, by application, environment and hour (specification: Usage metrics, upstream).
+"""Usage metrics: how often a feature was on and off, by application, environment and hour (dialects: POST /api/client/metrics).
 
-Kept for two days (tidying.py calls `forget`). Counts of features that do not exist, or are of another project, are dropped, hours
-to come are this hour, and a sum ends at `MOST`.
+Counts are deleted after two days (cleanup.py calls `delete_old`). Counts of unknown features and of other projects are dropped.
+Future hours count as the current hour, and sums are capped at `MAX_COUNT`.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from typing import Any
 
 from sqlalchemy import Table, and_, case, delete, func, select, update
 
-from flagsvc.server.store.moments import HOUR, hour_of, shown
 from flagsvc.server.store.schema import feature_environments, features, usage, usage_variants
 from flagsvc.server.store.store import Tx
+from flagsvc.server.store.timestamps import HOUR, format_time, start_of_hour
 from flagsvc.server.store.upsert import chunks, insert_into, upsert
 
-MOST = 2**53 - 1
-"""The largest count: JavaScript's largest whole number that it can count up to."""
-KEPT_H = 48
-SHOWN_H = 24
-MOST_APPLICATIONS = 100
-"""Applications in the hours of one feature."""
+MAX_COUNT = 2**53 - 1
+"""The largest count: JavaScript's largest safe integer."""
+KEEP_HOURS = 48
+SHOW_HOURS = 24
+MAX_APPLICATIONS = 100
+"""The most applications in the hours of one feature."""
 KEY = ("feature", "app_name", "environment", "hour")
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
-    """What an application reports of one feature: `moment` is when (UTC), `variants` how often each variant was given."""
+class UsageCount:
+    """What an application reports about one feature: `moment` is its time (UTC), `variants` counts each variant."""
 
     feature: str
     app_name: str
@@ -42,14 +42,14 @@ class Count:
 
 
 @dataclass(slots=True)
-class Sum:
-    """The counts of one row added up."""
+class UsageSum:
+    """The sums of the counts for one row."""
 
     yes: int = 0
     no: int = 0
     variants: dict[str, int] = field(default_factory=dict)
 
-    def add(self, count: Count) -> None:
+    def add(self, count: UsageCount) -> None:
         """Add the counts of a report."""
         self.yes += count.yes
         self.no += count.no
@@ -57,82 +57,85 @@ class Sum:
             self.variants[name] = self.variants.get(name, 0) + number
 
 
-def everywhere(project: str) -> bool:
-    """Return that a report may be about any project."""
+def covers_all(project: str) -> bool:
+    """Return True: the report covers every project."""
     return True
 
 
-def note(tx: Tx, counts: Iterable[Count], covers: Callable[[str], bool] = everywhere) -> None:
-    """Add reported counts to the stored ones; those of a project that the report does not cover are dropped."""
+def add_counts(tx: Tx, counts: Iterable[UsageCount], covers: Callable[[str], bool] = covers_all) -> None:
+    """Add reported counts to the stored ones. Counts of projects that the report does not cover are dropped."""
     sums = add_up(tx, counts)
-    known = existing(tx, {key[0] for key in sums}, covers)
+    known = find_features(tx, {key[0] for key in sums}, covers)
     rows = sorted((key, found) for key, found in sums.items() if key[0] in known)
     columns = [dict(zip(KEY, key, strict=True)) for key, _ in rows]
     totals = [
-        base | {"yes": min(found.yes, MOST), "no": min(found.no, MOST)}
+        base | {"yes": min(found.yes, MAX_COUNT), "no": min(found.no, MAX_COUNT)}
         for base, (_, found) in zip(columns, rows, strict=True)
     ]
-    upsert(tx, usage, totals, added(tx, usage, "yes", "no"))
+    upsert(tx, usage, totals, increments(tx, usage, "yes", "no"))
     parts = [
-        base | {"variant": variant, "count": min(number, MOST)}
+        base | {"variant": variant, "count": min(number, MAX_COUNT)}
         for base, (_, found) in zip(columns, rows, strict=True)
         for variant, number in sorted(found.variants.items())
     ]
-    upsert(tx, usage_variants, parts, added(tx, usage_variants, "count"))
-    see(tx, sorted({(key[2], key[0]) for key, _ in rows}))
+    upsert(tx, usage_variants, parts, increments(tx, usage_variants, "count"))
+    save_last_seen(tx, sorted({(key[2], key[0]) for key, _ in rows}))
 
 
-def add_up(tx: Tx, counts: Iterable[Count]) -> dict[tuple[str, str, str, datetime], Sum]:
-    """Return the counts that are worth keeping, by feature, application, environment and hour."""
-    now = hour_of(tx.now)
-    sums: dict[tuple[str, str, str, datetime], Sum] = defaultdict(Sum)
+def add_up(tx: Tx, counts: Iterable[UsageCount]) -> dict[tuple[str, str, str, datetime], UsageSum]:
+    """Return the sums of counts, without old and empty ones, by feature, application, environment and hour."""
+    now = start_of_hour(tx.now)
+    sums: dict[tuple[str, str, str, datetime], UsageSum] = defaultdict(UsageSum)
     for count in counts:
-        hour = min(hour_of(count.moment), now)
-        if (count.yes or count.no) and hour > now - timedelta(hours=KEPT_H):
+        hour = min(start_of_hour(count.moment), now)
+        if (count.yes or count.no) and hour > now - timedelta(hours=KEEP_HOURS):
             sums[count.feature, count.app_name, count.environment, hour].add(count)
     return sums
 
 
-def existing(tx: Tx, names: Iterable[str], covers: Callable[[str], bool]) -> set[str]:
-    """Return those of the names that are features of a project that is covered, archived ones too."""
+def find_features(tx: Tx, names: Iterable[str], covers: Callable[[str], bool]) -> set[str]:
+    """Return the names of features, archived or not, whose projects are covered."""
     found: set[str] = set()
-    for some in chunks(sorted(names)):
-        rows = tx.db.execute(select(features.c.name, features.c.project).where(features.c.name.in_(some)))
+    for chunk in chunks(sorted(names)):
+        rows = tx.db.execute(select(features.c.name, features.c.project).where(features.c.name.in_(chunk)))
         found.update(name for name, project in rows if covers(project))
     return found
 
 
-def added(tx: Tx, table: Table, *names: str) -> dict[str, Any]:
-    """Return the changes that add new counts to stored ones, up to the largest there is."""
+def increments(tx: Tx, table: Table, *names: str) -> dict[str, Any]:
+    """Return the column changes that add new counts to stored ones, capped at `MAX_COUNT`."""
     new = insert_into(tx, table).excluded
-    return {name: case((table.c[name] > MOST - new[name], MOST), else_=table.c[name] + new[name]) for name in names}
+    return {
+        name: case((table.c[name] > MAX_COUNT - new[name], MAX_COUNT), else_=table.c[name] + new[name])
+        for name in names
+    }
 
 
-def see(tx: Tx, pairs: Sequence[tuple[str, str]]) -> None:
-    """Note that features were evaluated now; `pairs` of an environment and a feature.
+def save_last_seen(tx: Tx, pairs: Sequence[tuple[str, str]]) -> None:
+    """Store now as the time when features were last evaluated; `pairs` of an environment and a feature.
 
-    A row that a writer holds is left out: waiting for it could end in a deadlock, and the next report comes soon.
+    Rows locked by a writer are skipped: waiting could cause a deadlock, and the next report comes soon.
     """
     by_environment: dict[str, list[str]] = defaultdict(list)
     for environment, name in pairs:
         by_environment[environment].append(name)
     state = feature_environments
     for environment, names in by_environment.items():
-        for some in chunks(names):
-            here = and_(state.c.environment == environment, state.c.feature.in_(some))
+        for chunk in chunks(names):
+            here = and_(state.c.environment == environment, state.c.feature.in_(chunk))
             free = tx.db.execute(select(state.c.feature).where(here).with_for_update(skip_locked=True)).scalars().all()
             there = and_(state.c.environment == environment, state.c.feature.in_(free))
             tx.db.execute(update(state).where(there).values(last_seen_at=tx.now))
 
 
-def forget(tx: Tx) -> None:
-    """Delete the counts that are older than two days; those of variants fall with them."""
-    last = hour_of(tx.now) - timedelta(hours=KEPT_H)
+def delete_old(tx: Tx) -> None:
+    """Delete the counts that are older than two days, with those of their variants."""
+    last = start_of_hour(tx.now) - timedelta(hours=KEEP_HOURS)
     tx.db.execute(delete(usage).where(usage.c.hour <= last))
 
 
-def summary(tx: Tx, feature: str) -> dict[str, Any]:
-    """Return a feature's counts of the last hour by environment, and the applications that reported it within a day."""
+def summarize(tx: Tx, feature: str) -> dict[str, Any]:
+    """Return a feature's counts in the last hour by environment, and the applications that reported it within a day."""
     recent = and_(usage.c.feature == feature, usage.c.hour >= tx.now - HOUR)
     counted = select(usage.c.environment, func.max(usage.c.hour), func.sum(usage.c.yes), func.sum(usage.c.no)).where(
         recent
@@ -141,28 +144,28 @@ def summary(tx: Tx, feature: str) -> dict[str, Any]:
     return {
         "featureName": feature,
         "lastHourUsage": [
-            {"environment": name, "timestamp": shown(hour), "yes": int(yes), "no": int(no)}
+            {"environment": name, "timestamp": format_time(hour), "yes": int(yes), "no": int(no)}
             for name, hour, yes, no in rows
         ],
-        "seenApplications": seen(tx, "app_name", feature=feature),
+        "seenApplications": list_seen(tx, "app_name", feature=feature),
     }
 
 
-def seen(tx: Tx, column: str, **equal: str) -> list[str]:
-    """Return what stood in a column within a day, in rows where other columns equal values; sorted."""
+def list_seen(tx: Tx, column: str, **equal: str) -> list[str]:
+    """Return the sorted values of a column within a day, in rows where other columns equal the given values."""
     found = usage.c[column]
     conditions = [usage.c[name] == value for name, value in equal.items()]
-    recent = usage.c.hour >= tx.now - SHOWN_H * HOUR
+    recent = usage.c.hour >= tx.now - SHOW_HOURS * HOUR
     return list(tx.db.execute(select(found).where(recent, *conditions).distinct().order_by(found)).scalars())
 
 
-def hourly(tx: Tx, feature: str, hours: float = SHOWN_H) -> list[dict[str, Any]]:
-    """Return a feature's counts of the last hours, oldest first: a row for each environment, application and hour."""
-    found = stored(tx, feature, hours)
+def list_hourly(tx: Tx, feature: str, hours: float = SHOW_HOURS) -> list[dict[str, Any]]:
+    """Return a feature's counts in the last hours, oldest first: a row for each environment, application and hour."""
+    found = read_hours(tx, feature, hours)
     environments = dict.fromkeys(environment for _, environment, _ in found)
-    applications = list(dict.fromkeys(application for application, _, _ in found))[:MOST_APPLICATIONS]
+    applications = list(dict.fromkeys(application for application, _, _ in found))[:MAX_APPLICATIONS]
     return [
-        found.get((application, environment, hour)) or nothing(feature, application, environment, hour)
+        found.get((application, environment, hour)) or empty_hour(feature, application, environment, hour)
         for hour in last_hours(tx.now, hours)
         for environment in environments
         for application in applications
@@ -170,20 +173,20 @@ def hourly(tx: Tx, feature: str, hours: float = SHOWN_H) -> list[dict[str, Any]]
 
 
 def last_hours(now: datetime, hours: float) -> Iterator[datetime]:
-    """Give the beginnings of the last hours, this one last."""
+    """Yield the beginnings of the last hours, the current hour last."""
     count = -int(-hours // 1)
     for back in range(count - 1, -1, -1):
-        yield hour_of(now) - back * HOUR
+        yield start_of_hour(now) - back * HOUR
 
 
-def nothing(feature: str, application: str, environment: str, hour: datetime) -> dict[str, Any]:
+def empty_hour(feature: str, application: str, environment: str, hour: datetime) -> dict[str, Any]:
     """Return the row of an hour without a report."""
-    row = {"timestamp": shown(hour), "no": 0, "yes": 0}
+    row = {"timestamp": format_time(hour), "no": 0, "yes": 0}
     return row | {"appName": application, "environment": environment, "featureName": feature}
 
 
-def stored(tx: Tx, feature: str, hours: float) -> dict[tuple[str, str, datetime], dict[str, Any]]:
-    """Return the stored counts of a feature's last hours, by application, environment and hour."""
+def read_hours(tx: Tx, feature: str, hours: float) -> dict[tuple[str, str, datetime], dict[str, Any]]:
+    """Return the stored counts of a feature in the last hours, by application, environment and hour."""
     since = tx.now - timedelta(hours=hours)
     order = (usage.c.environment, usage.c.app_name, usage.c.hour)
     rows = tx.db.execute(select(usage).where(usage.c.feature == feature, usage.c.hour >= since).order_by(*order))
@@ -192,7 +195,7 @@ def stored(tx: Tx, feature: str, hours: float) -> dict[tuple[str, str, datetime]
             "featureName": feature,
             "appName": row.app_name,
             "environment": row.environment,
-            "timestamp": shown(row.hour),
+            "timestamp": format_time(row.hour),
             "yes": row.yes,
             "no": row.no,
             "variants": {},

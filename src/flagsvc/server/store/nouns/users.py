@@ -1,6 +1,6 @@
-"""The users of a server: listed and made, as on the real server's `/api/admin/user-admin`, but without passwords.
+"""Lists and creates users, as on the real server's `/api/admin/user-admin`, but without passwords.
 
-A user enters with a personal token. The first one comes from a seed; a mail is never sent.
+Users authenticate with personal tokens; a seed creates the first one. The server never sends mail.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, func, insert, or_, select
 
-from flagsvc.server.store.checks import Json, invalid, told
-from flagsvc.server.store.moments import shown
+from flagsvc.server.store.checks import Json, invalid, make_detail
 from flagsvc.server.store.nouns.people import NO_PICTURE
 from flagsvc.server.store.refusals import bad_data
 from flagsvc.server.store.schema import users
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.texts import text_problem
+from flagsvc.server.store.timestamps import format_time
 
-LONGEST = 255
-"""UTF-16 code units of a name and of a mail address."""
-ADDRESS = re.compile(r"[^\s@]+@[^\s@.]+(\.[^\s@.]+)*")
-"""What is taken for a mail address; ours takes any domain, the real server those of a list."""
+MAX_LENGTH = 255
+"""UTF-16 code units of a name and of an email address."""
+EMAIL = re.compile(r"[^\s@]+@[^\s@.]+(\.[^\s@.]+)*")
+"""The form of an email address. Ours accepts any domain, the real server those of a list."""
 NO_PASSWORDS = "This server has no passwords: leave `password` out, and give the user a personal token by a seed"
 NO_INVITATION = ""
-CALLED: ColumnElement[str] = func.coalesce(users.c.username, users.c.email)
-"""What a seed names a user by."""
+SEED_NAME: ColumnElement[str] = func.coalesce(users.c.username, users.c.email)
+"""The name of a user in a seed."""
 
 ROLES: tuple[Json, ...] = (
     {"id": 1, "type": "root", "name": "Admin", "description": "May do everything."},
@@ -39,22 +39,22 @@ ROLES: tuple[Json, ...] = (
     {"id": 3, "type": "root", "name": "Viewer", "description": "May read. A role in a project adds to that."},
 )
 """The root roles by the numbers and names of the real server."""
-NUMBERS: dict[str, int] = {role["name"].lower(): role["id"] for role in ROLES}
-"""Root role as it is stored → its number."""
+ROLE_NUMBERS: dict[str, int] = {role["name"].lower(): role["id"] for role in ROLES}
+"""Stored root role → its number."""
 
 
 def list_users(tx: Tx) -> Json:
-    """Return every user in the order of creation, and the root roles."""
+    """Return every user, in order of creation, and the root roles."""
     rows = tx.db.execute(select(users).order_by(users.c.id))
-    return {"users": [_shown(row) for row in rows], "rootRoles": list(ROLES)}
+    return {"users": [_to_json(row) for row in rows], "rootRoles": list(ROLES)}
 
 
-def _shown(row: Row[Any]) -> Json:
-    """Return a user as the wire shows one: without a name that the user does not have."""
+def _to_json(row: Row[Any]) -> Json:
+    """Return a user as the API answers it, without unset names."""
     names = {key: text for key, text in _names(row).items() if text}
-    times = {"seenAt": shown(row.seen_at), "loginAttempts": 0, "createdAt": shown(row.created_at)}
+    times = {"seenAt": format_time(row.seen_at), "loginAttempts": 0, "createdAt": format_time(row.created_at)}
     unknown = dict.fromkeys(("scimId", "companyRole", "productUpdatesEmailConsent"))
-    role = {"rootRole": NUMBERS[row.root_role], "inviteLink": NO_INVITATION}
+    role = {"rootRole": ROLE_NUMBERS[row.root_role], "inviteLink": NO_INVITATION}
     return {"accountType": "User", "id": row.id, **names, "imageUrl": NO_PICTURE, **times, **unknown, **role}
 
 
@@ -63,45 +63,48 @@ def _names(row: Row[Any]) -> Json:
 
 
 def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
-    """Make a user of username or email, perhaps a name, and a root role, and return it. Raises Refusal (400)."""
+    """Create a user and return it. Raises Refusal (400).
+
+    `wanted` has rootRole and a username or an email, and may have a name.
+    """
     names = _checked_names(wanted)
-    _check_free(tx, names)
-    role = _role(wanted["rootRole"])
+    _check_names_free(tx, names)
+    role = _find_role(wanted["rootRole"])
     if wanted.get("password"):
         raise bad_data(NO_PASSWORDS)
     row = {**names, "root_role": role["name"].lower(), "created_at": tx.now}
-    made = _shown(tx.db.execute(insert(users).values(row).returning(users)).one())
-    tx.event("user-created", data={key: made[key] for key in ("id", *names, "rootRole") if key in made})
+    created = _to_json(tx.db.execute(insert(users).values(row).returning(users)).one())
+    tx.record_event("user-created", data={key: created[key] for key in ("id", *names, "rootRole") if key in created})
     given = wanted["rootRole"]
     echoed = given if given == role["name"] else role["id"]
-    return made | {"rootRole": echoed, "seatType": None, "emailSent": False}
+    return created | {"rootRole": echoed, "seatType": None, "emailSent": False}
 
 
 def _checked_names(wanted: Mapping[str, Any]) -> dict[str, str | None]:
-    """Return how a new user is called, the mail address in lower case. Raises Refusal."""
+    """Return the names of a new user, with the email address in lower case. Raises Refusal."""
     if not wanted.get("username") and not wanted.get("email"):
         raise bad_data("You must specify username or email")
     if wanted.get("name") == "":
-        raise invalid(told('"value" is not allowed to be empty'))
+        raise invalid(make_detail('"value" is not allowed to be empty'))
     names = {key: wanted.get(key) or None for key in ("name", "username", "email")}
-    if names["email"] and not ADDRESS.fullmatch(names["email"]):
-        raise invalid(told('"value" must be a valid email', names["email"]))
-    problems = [text_problem(text, key, longest=LONGEST) for key, text in names.items() if text]
+    if names["email"] and not EMAIL.fullmatch(names["email"]):
+        raise invalid(make_detail('"value" must be a valid email', names["email"]))
+    problems = [text_problem(text, key, longest=MAX_LENGTH) for key, text in names.items() if text]
     if found := next(filter(None, problems), None):
         raise invalid(found)
     return names | {"email": names["email"] and names["email"].lower()}
 
 
-def _check_free(tx: Tx, names: Mapping[str, str | None]) -> None:
-    """Raise Refusal for a user name or a mail address that a user has."""
+def _check_names_free(tx: Tx, names: Mapping[str, str | None]) -> None:
+    """Raise Refusal for a username or an email address that is in use."""
     columns = {"username": users.c.username, "email": func.lower(users.c.email)}
     same = [column == names[key] for key, column in columns.items() if names[key]]
     if tx.db.execute(select(users.c.id).where(or_(*same))).first():
         raise bad_data("User already exists")
 
 
-def _role(given: str | int) -> Json:
-    """Return a root role by its number, which may be a text, or its name. Raises Refusal."""
+def _find_role(given: str | int) -> Json:
+    """Return a root role by its number, as integer or text, or by its name. Raises Refusal."""
     found = next((role for role in ROLES if str(given) in (str(role["id"]), role["name"])), None)
     if found is None:
         raise bad_data(f"Could not find rootRole={given}")

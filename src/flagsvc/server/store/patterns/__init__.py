@@ -1,13 +1,13 @@
-r"""Naming patterns: JavaScript's regular expressions without flags, searched with a bound (import validation, 4.1 and 10).
+r"""Naming patterns: JavaScript's regular expressions without flags, searched with a bound (import validation 4.1, rule 5; 10).
 
-`compile_pattern` reads a pattern as JavaScript does, older forms included (a lone brace, `\q` for `q`, octal escapes). What RE2 can
-run runs there, in linear time; what it cannot (look-around, references to groups, large counts) goes to a search of our own that
-goes back and tries again. Both take steps from a `StepBudget`, and end with `Unchecked` where it does not suffice.
+`compile_pattern` parses a pattern as JavaScript does, also its older forms (a lone brace, `\q` for `q`, octal escapes). RE2 runs
+what it supports, in linear time. A backtracking search of our own runs the rest: look-around, references to groups, large counts.
+Both take steps from a `StepBudget`, and raise `Unchecked` when it is used up.
 
     units     characters as JavaScript counts them     linear    nodes → RE2's syntax
-    nodes     what a pattern consists of               program   nodes → instructions
-    escapes   what a backslash means                   search    instructions and a text → whether it is found, step by step
-    grammar   the text of a pattern → nodes            pattern   which of the two is asked
+    nodes     the syntax tree of a pattern             program   nodes → instructions
+    escapes   the meaning of escapes                   search    runs instructions on a text, step by step
+    grammar   the text of a pattern → nodes            pattern   chooses between the two
 """
 
 from flagsvc.server.store.patterns.budget import StepBudget, Unchecked

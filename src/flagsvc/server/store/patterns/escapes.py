@@ -1,4 +1,4 @@
-r"""What a backslash and a name in a pattern mean: a unit each, or the name (ECMA-262, 22.2.1 and B.1.2)."""
+r"""Decodes escapes and group names of a pattern (ECMA-262, 22.2.1 and B.1.2)."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from flagsvc.server.store.patterns.units import BACKSLASH
 
 CONTROLS: Final = {"t": 0x09, "n": 0x0A, "v": 0x0B, "f": 0x0C, "r": 0x0D}
 CONTROL: Final = re.compile("[A-Za-z]")
-"""What may follow `\\c`."""
+"""The letters that may follow `\\c`."""
 CLASS_CONTROL: Final = re.compile("[A-Za-z0-9_]")
-"""The same in a class."""
+"""The characters that may follow `\\c` in a class."""
 OCTAL: Final = re.compile("[0-3][0-7]{0,2}|[4-7][0-7]?")
-NUMBERS: Final = {"x": re.compile("[0-9A-Fa-f]{2}"), "u": re.compile("[0-9A-Fa-f]{4}")}
-NAMED: Final = re.compile(r"\\u(?:([0-9A-Fa-f]{4})|\{0{0,32}([0-9A-Fa-f]{1,6})\})")
+HEX_DIGITS: Final = {"x": re.compile("[0-9A-Fa-f]{2}"), "u": re.compile("[0-9A-Fa-f]{4}")}
+UNICODE_ESCAPE: Final = re.compile(r"\\u(?:([0-9A-Fa-f]{4})|\{0{0,32}([0-9A-Fa-f]{1,6})\})")
 JOINERS: Final = "$\u200c\u200d"
-LAST_CHARACTER: Final = 0x10FFFF
+LAST_CODE_POINT: Final = 0x10FFFF
 
 
-class Invalid(Exception):  # noqa: N818  (a verdict on the pattern)
-    """JavaScript does not take the pattern."""
+class InvalidPattern(Exception):  # noqa: N818  (a verdict on the pattern)
+    """JavaScript rejects the pattern."""
 
 
-class Escapes:
-    """Reads escapes that are one unit, in a text with a character for each unit."""
+class EscapeReader:
+    """Reads escapes that mean one unit, in a text with one character per unit."""
 
     def __init__(self, source: str) -> None:
         self._source = source
 
     def read(self, at: int, control: re.Pattern[str]) -> tuple[int, int]:
-        """Return the unit of the escape whose backslash stands before `at`, and where it ends: something follows."""
+        """Return the unit of an escape, and where it ends. `at` is the position after the backslash, before the end of the text."""
         letter = self._source[at]
         if letter in CONTROLS:
             return CONTROLS[letter], at + 1
-        if letter in NUMBERS:
-            found = NUMBERS[letter].match(self._source, at + 1)
+        if letter in HEX_DIGITS:
+            found = HEX_DIGITS[letter].match(self._source, at + 1)
             return (ord(letter), at + 1) if found is None else (int(found[0], 16), found.end())
         if letter == "c":
             return self._control(at, control)
@@ -43,26 +43,26 @@ class Escapes:
         return (ord(letter), at + 1) if octal is None else (int(octal[0], 8), octal.end())
 
     def _control(self, at: int, control: re.Pattern[str]) -> tuple[int, int]:
-        """Return a control character; without its letter the backslash stands for itself, and the `c` is not read yet."""
+        """Return a control character; without a letter after the `c`, return the backslash itself, with the `c` unread."""
         found = control.match(self._source, at + 1)
         return (BACKSLASH, at) if found is None else (ord(found[0]) % 32, found.end())
 
 
-def identifier(source: str, at: int) -> tuple[str, int]:
-    """Return the name of a group that begins at a place, and where its `>` ends. Raises `Invalid`."""
+def read_group_name(source: str, at: int) -> tuple[str, int]:
+    """Return the name of a group that begins at a position, and the position after its `>`. Raises `InvalidPattern`."""
     end = source.find(">", at)
     if end < 0:
-        raise Invalid
-    text = NAMED.sub(_named, source[at:end])
+        raise InvalidPattern
+    text = UNICODE_ESCAPE.sub(_decode_unicode_escape, source[at:end])
     name = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     plain = "".join("_" if each in JOINERS else each for each in name)
     if not plain.isidentifier() or name[0] in JOINERS[1:]:
-        raise Invalid
+        raise InvalidPattern
     return name, end + 1
 
 
-def _named(found: re.Match[str]) -> str:
+def _decode_unicode_escape(found: re.Match[str]) -> str:
     number = int(found[1] or found[2], 16)
-    if number > LAST_CHARACTER:
-        raise Invalid
+    if number > LAST_CODE_POINT:
+        raise InvalidPattern
     return chr(number)

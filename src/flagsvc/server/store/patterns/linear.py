@@ -1,7 +1,7 @@
-r"""Nodes in the syntax of RE2, as far as it has them: it searches in time linear in the text.
+r"""Translates nodes into RE2's syntax, as far as RE2 supports them. RE2 searches in time linear in the text.
 
-RE2 takes no halves of surrogate pairs: in pattern and text others stand for them. `\B` is left out, since RE2 finds it within a
-character, too.
+RE2 accepts no halves of surrogate pairs, so other characters replace them in pattern and text. `\B` is not supported, because
+RE2 also finds it within a character.
 """
 
 from __future__ import annotations
@@ -10,106 +10,106 @@ from typing import Final
 
 import re2
 
-from flagsvc.server.store.patterns.nodes import Alternation, Edge, Group, Node, One, Repeat, Sequence
-from flagsvc.server.store.patterns.units import Ranges, units
+from flagsvc.server.store.patterns.nodes import Alternation, Assertion, Group, Node, Repeat, Sequence, UnitSet
+from flagsvc.server.store.patterns.units import Ranges, utf16_units
 
 SURROGATES: Final = (0xD800, 0xDFFF)
-STAND_INS: Final = 0xF0000 - 0xD800
-"""What is added to a surrogate."""
-EDGES: Final = {"^": r"\A", "$": r"\z", "b": r"\b"}
-NOTHING: Final = r"[^\x{0}-\x{10ffff}]"
-MOST_MEMORY: Final = 2 * 1024 * 1024
-"""Bytes of a compiled pattern and of what it remembers while it searches."""
-MOST_SIZE: Final = 10_000
-"""Ranges of units in a pattern, those in repetitions as often as they are repeated: RE2 writes them out, in 30 ms."""
-WEIGHT_OF_A_CHOICE: Final = 3
-"""What one repetition more counts that may be or not: RE2 joins neighbouring ones, in a time that is the square of their number."""
-MOST_REPEATS: Final = 1_000
-"""The largest count that RE2 takes."""
+STAND_IN_OFFSET: Final = 0xF0000 - 0xD800
+"""The offset from a surrogate to its replacement."""
+ASSERTIONS: Final = {"^": r"\A", "$": r"\z", "b": r"\b"}
+NEVER_MATCHES: Final = r"[^\x{0}-\x{10ffff}]"
+MAX_MEMORY: Final = 2 * 1024 * 1024
+"""Bytes of a compiled pattern and of its cache while it searches."""
+MAX_SIZE: Final = 10_000
+"""The most ranges of units in a pattern, multiplied by their repetitions: RE2 expands them, here within 30 ms."""
+OPTIONAL_REPEAT_WEIGHT: Final = 3
+"""The weight of an optional repetition: RE2 merges adjacent ones in a time quadratic in their number."""
+MAX_REPEATS: Final = 1_000
+"""The largest count that RE2 accepts."""
 
 
 class TooLargeForRe2(Exception):  # noqa: N818  (a verdict on the pattern)
-    """RE2 does not have what a pattern needs, or would take long to read it."""
+    """RE2 does not support a part of the pattern, or would take long to compile it."""
 
 
-class Linear:
-    """A pattern that RE2 searches for. Raises `TooLargeForRe2`."""
+class LinearPattern:
+    """A pattern compiled by RE2. Raises `TooLargeForRe2`."""
 
     def __init__(self, node: Node) -> None:
-        size(node)
+        count_ranges(node)
         options = re2.Options()
         options.log_errors = False
         options.never_capture = True
-        options.max_mem = MOST_MEMORY
+        options.max_mem = MAX_MEMORY
         try:
-            self._compiled = re2.compile(written(node).encode(), options)
+            self._compiled = re2.compile(to_re2(node).encode(), options)
         except re2.error:
             raise TooLargeForRe2 from None
         self._size: int = self._compiled.programsize
 
     def cost(self, text: bytes) -> int:
-        """Return the work of a search at worst: instructions of the pattern times bytes of the text."""
+        """Return the worst-case work of a search: instructions of the pattern times bytes of the text."""
         return self._size * (len(text) + 1)
 
     def search(self, text: bytes) -> bool:
-        """Return whether a text, as `encoded` has it, is found."""
+        """Return whether the pattern matches in a text encoded by `encode_text`."""
         return self._compiled.search(text) is not None
 
 
-def encoded(text: str) -> bytes:
-    """Return a text as `Linear` takes it."""
+def encode_text(text: str) -> bytes:
+    """Return a text in the form for `LinearPattern`."""
     if text.isascii():
         return text.encode()
-    return "".join(chr(stand_in(each)) for each in units(text)).encode()
+    return "".join(chr(replace_surrogate(each)) for each in utf16_units(text)).encode()
 
 
-def stand_in(unit: int) -> int:
-    """Return what stands for a unit."""
-    return unit + STAND_INS if SURROGATES[0] <= unit <= SURROGATES[1] else unit
+def replace_surrogate(unit: int) -> int:
+    """Return a unit, or the replacement of a surrogate."""
+    return unit + STAND_IN_OFFSET if SURROGATES[0] <= unit <= SURROGATES[1] else unit
 
 
-def size(node: Node) -> int:
-    """Return how many ranges RE2 gets to see. Raises `TooLargeForRe2`, also for what RE2 does not have."""
-    if isinstance(node, One):
+def count_ranges(node: Node) -> int:
+    """Return the number of ranges after RE2's expansion. Raises `TooLargeForRe2`, also for unsupported nodes."""
+    if isinstance(node, UnitSet):
         found = max(1, len(node.ranges))
-    elif isinstance(node, Edge) and node.kind in EDGES:
+    elif isinstance(node, Assertion) and node.kind in ASSERTIONS:
         found = 1
     elif isinstance(node, Group):
-        found = 1 + size(node.node)
+        found = 1 + count_ranges(node.node)
     elif isinstance(node, Sequence | Alternation):
-        found = sum(size(each) for each in node.nodes)
-    elif isinstance(node, Repeat) and max(node.least, node.most or 0) <= MOST_REPEATS:
+        found = sum(count_ranges(each) for each in node.nodes)
+    elif isinstance(node, Repeat) and max(node.least, node.most or 0) <= MAX_REPEATS:
         choices = (node.most or node.least) - node.least
-        found = size(node.node) * max(1, node.least + WEIGHT_OF_A_CHOICE * choices)
+        found = count_ranges(node.node) * max(1, node.least + OPTIONAL_REPEAT_WEIGHT * choices)
     else:
         raise TooLargeForRe2
-    if found > MOST_SIZE:
+    if found > MAX_SIZE:
         raise TooLargeForRe2
     return found
 
 
-def written(node: Node) -> str:
+def to_re2(node: Node) -> str:
     """Return a node in RE2's syntax."""
-    if isinstance(node, One):
-        return of_ranges(node.ranges)
-    if isinstance(node, Edge):
-        return EDGES[node.kind]
+    if isinstance(node, UnitSet):
+        return ranges_to_re2(node.ranges)
+    if isinstance(node, Assertion):
+        return ASSERTIONS[node.kind]
     if isinstance(node, Group):
-        return f"(?:{written(node.node)})"
+        return f"(?:{to_re2(node.node)})"
     if isinstance(node, Sequence):
-        return "".join(written(each) for each in node.nodes)
+        return "".join(to_re2(each) for each in node.nodes)
     if isinstance(node, Alternation):
-        return "|".join(written(each) for each in node.nodes)
+        return "|".join(to_re2(each) for each in node.nodes)
     assert isinstance(node, Repeat)
     most = "" if node.most is None else str(node.most)
-    return f"{written(node.node)}{{{node.least},{most}}}" + ("" if node.greedy else "?")
+    return f"{to_re2(node.node)}{{{node.least},{most}}}" + ("" if node.greedy else "?")
 
 
-def of_ranges(ranges: Ranges) -> str:
-    """Return a set as a class; halves of surrogate pairs become what stands for them."""
+def ranges_to_re2(ranges: Ranges) -> str:
+    """Return a set of units as a class, with replaced surrogates."""
     first, last = SURROGATES
     parts = [part for low, high in ranges for part in ((low, min(high, first - 1)), (max(low, last + 1), high))]
     halves = [(max(low, first), min(high, last)) for low, high in ranges]
-    parts += [(stand_in(low), stand_in(high)) for low, high in halves if low <= high]
+    parts += [(replace_surrogate(low), replace_surrogate(high)) for low, high in halves if low <= high]
     inner = "".join(f"\\x{{{low:x}}}-\\x{{{high:x}}}" for low, high in parts if low <= high)
-    return f"[{inner}]" if inner else NOTHING
+    return f"[{inner}]" if inner else NEVER_MATCHES

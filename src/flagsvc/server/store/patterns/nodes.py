@@ -1,4 +1,4 @@
-"""What a pattern consists of."""
+"""The nodes of a pattern's syntax tree."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from flagsvc.server.store.patterns.units import Ranges
 
 
 @dataclass(frozen=True)
-class One:
-    """A unit out of a set."""
+class UnitSet:
+    """Any one unit of a set."""
 
     ranges: Ranges
 
 
 @dataclass(frozen=True)
-class Edge:
-    r"""A place between two units: `^`, `$`, `b` or `B`."""
+class Assertion:
+    r"""An assertion about a position: `^`, `$`, `b` or `B`."""
 
     kind: str
 
 
 @dataclass(frozen=True)
 class Sequence:
-    """Nodes, one after the other."""
+    """Nodes that match one after the other."""
 
     nodes: tuple[Node, ...]
 
 
 @dataclass(frozen=True)
 class Alternation:
-    """Nodes of which the first that fits is taken."""
+    """Nodes of which one matches; earlier ones are tried first."""
 
     nodes: tuple[Node, ...]
 
 
 @dataclass(frozen=True)
 class Group:
-    """A group in parentheses; `number` is None for one that is not counted."""
+    """A group in parentheses; `number` is None for a non-capturing one."""
 
     node: Node
     number: int | None
@@ -46,7 +46,7 @@ class Group:
 
 @dataclass(frozen=True)
 class LookAround:
-    """A look ahead, or behind: what must be there, or must not."""
+    """A look-ahead or look-behind; `negated` means that the node must not match."""
 
     node: Node
     behind: bool
@@ -55,14 +55,14 @@ class LookAround:
 
 @dataclass(frozen=True)
 class Reference:
-    """What a group found, again."""
+    """A reference to the text that a group matched."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class Repeat:
-    """A node several times; `most` is None without a bound. `groups` are the numbers of the groups in it, from and up to."""
+    """A repeated node; `most` is None for no limit. `groups` is the range of group numbers in it, without the end."""
 
     node: Node
     least: int
@@ -71,4 +71,4 @@ class Repeat:
     groups: tuple[int, int]
 
 
-Node: TypeAlias = One | Edge | Sequence | Alternation | Group | LookAround | Reference | Repeat
+Node: TypeAlias = UnitSet | Assertion | Sequence | Alternation | Group | LookAround | Reference | Repeat

@@ -1,6 +1,6 @@
-"""A search that goes back and tries again, with a bound on its steps, and its instructions.
+"""A backtracking search with a limited number of steps, and its instructions.
 
-Every instruction is one step, and so is each unit of a text that one goes over; the search remembers no more than its steps.
+Each instruction is one step, and so is each unit of text that an instruction reads. Memory is bounded by the steps.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Final
 
 from flagsvc.server.store.patterns.units import WORD, Ranges
 
-NOWHERE: Final = -1
-"""What the registers of a group hold that found nothing."""
+NO_POSITION: Final = -1
+"""The value of a group's registers before it matches."""
 
 
 class OutOfSteps(Exception):  # noqa: N818  (a verdict)
-    """The steps did not suffice."""
+    """The search needs more steps than it may take."""
 
 
 class PatternSearch:
-    """One text that is searched. `left` are the steps that are left."""
+    """A search in one text. `left` is the number of remaining steps."""
 
     def __init__(self, text: tuple[int, ...], left: int) -> None:
         self.text = text
@@ -29,19 +29,19 @@ class PatternSearch:
         self.at = 0
         self.next = 0
         self.registers: list[int] = []
-        self.ways: list[tuple[int, int, int, int]] = []
-        """Ways not tried: instruction, place in the text, length of `changes` then, and how many more places follow."""
+        self.alternatives: list[tuple[int, int, int, int]] = []
+        """Untried alternatives: instruction, position in the text, length of `changes`, and how many more positions to try."""
         self.changes: list[tuple[int, int]] = []
-        """Registers and what they held, so that a way finds them as they were."""
+        """Registers and their previous values, to restore them for an alternative."""
 
     def run(self, instructions: Sequence[Instruction], registers: int, *, anchored: bool) -> bool:
-        """Return whether the text, or a part of it, is found. Raises `OutOfSteps`."""
+        """Return whether the text or a part of it matches. Raises `OutOfSteps`."""
         starts = 1 if anchored else len(self.text) + 1
         return any(self._run_from(start, instructions, registers) for start in range(starts))
 
     def _run_from(self, start: int, instructions: Sequence[Instruction], registers: int) -> bool:
         self.at, self.next = start, 0
-        self.registers = [NOWHERE] * registers
+        self.registers = [NO_POSITION] * registers
         self.changes.clear()
         self.left -= registers
         end = len(instructions)
@@ -51,35 +51,35 @@ class PatternSearch:
                 raise OutOfSteps
             instruction = instructions[self.next]
             self.next += 1
-            if not instruction.run(self) and not self._go_back():
+            if not instruction.run(self) and not self._backtrack():
                 return False
-        self.ways.clear()
+        self.alternatives.clear()
         return True
 
-    def put(self, register: int, value: int) -> None:
+    def set_register(self, register: int, value: int) -> None:
         """Set a register."""
         self.changes.append((register, self.registers[register]))
         self.registers[register] = value
 
-    def keep(self, instruction: int, at: int, more: int = 0) -> None:
-        """Keep a way to be tried later: an instruction at a place, and then at `more` places behind it (before it, if negative)."""
-        self.ways.append((instruction, at, len(self.changes), more))
+    def push_alternative(self, instruction: int, at: int, more: int = 0) -> None:
+        """Add an alternative: an instruction at a position, then at `more` positions after it (before it, if negative)."""
+        self.alternatives.append((instruction, at, len(self.changes), more))
 
-    def _go_back(self) -> bool:
-        """Take the last way that was not tried; return whether there is one."""
-        if not self.ways:
+    def _backtrack(self) -> bool:
+        """Continue with the last untried alternative; return whether there is one."""
+        if not self.alternatives:
             return False
-        self.next, self.at, changed, more = self.ways.pop()
+        self.next, self.at, changed, more = self.alternatives.pop()
         while len(self.changes) > changed:
             register, value = self.changes.pop()
             self.registers[register] = value
         if more:
             step = 1 if more > 0 else -1
-            self.ways.append((self.next, self.at + step, changed, more - step))
+            self.alternatives.append((self.next, self.at + step, changed, more - step))
         return True
 
     def is_word(self, at: int) -> bool:
-        """Return whether a unit is there, and part of a word."""
+        """Return whether the unit at a position exists and is a word character."""
         return 0 <= at < len(self.text) and contains(WORD_EDGES, self.text[at])
 
 
@@ -88,31 +88,31 @@ class Instruction(ABC):
 
     @abstractmethod
     def run(self, search: PatternSearch) -> bool:
-        """Do it; return whether it did not fail."""
+        """Run the instruction; return whether it succeeded."""
 
 
-def edges(ranges: Ranges) -> list[int]:
-    """Return where a set begins, ends, begins again…"""
+def range_edges(ranges: Ranges) -> list[int]:
+    """Return the first unit of each range, and the unit after each range, in order."""
     return [edge for low, high in ranges for edge in (low, high + 1)]
 
 
 def contains(edges: list[int], unit: int) -> bool:
-    """Return whether a unit is in a set."""
+    """Return whether a unit is in a set, given by `range_edges`."""
     return bisect_right(edges, unit) % 2 == 1
 
 
-WORD_EDGES: Final = edges(WORD)
+WORD_EDGES: Final = range_edges(WORD)
 
 
-class Take(Instruction):
-    """Go over one unit out of a set."""
+class MatchUnit(Instruction):
+    """Match one unit of a set."""
 
     def __init__(self, ranges: Ranges, behind: bool) -> None:
-        self._edges = edges(ranges)
+        self._edges = range_edges(ranges)
         self._behind = behind
 
     def run(self, search: PatternSearch) -> bool:
-        """Fail at the end of the text, and at another unit."""
+        """Fail at the end of the text, and at any other unit."""
         at = search.at - 1 if self._behind else search.at
         if not 0 <= at < len(search.text) or not contains(self._edges, search.text[at]):
             return False
@@ -120,17 +120,17 @@ class Take(Instruction):
         return True
 
 
-class TakeMany(Instruction):
-    """Go over as many units out of a set as there are, up to `most`; a way is kept for each fewer, down to `least`."""
+class MatchUnits(Instruction):
+    """Match as many units of a set as possible, up to `most`; add alternatives with fewer, down to `least`."""
 
     def __init__(self, ranges: Ranges, behind: bool, least: int, most: int | None) -> None:
-        self._edges = edges(ranges)
+        self._edges = range_edges(ranges)
         self._behind = behind
         self._least = least
         self._most = most
 
     def run(self, search: PatternSearch) -> bool:
-        """Fail where there are fewer than `least`."""
+        """Fail if fewer than `least` match."""
         step = -1 if self._behind else 1
         at = search.at - 1 if self._behind else search.at
         taken = 0
@@ -142,21 +142,21 @@ class TakeMany(Instruction):
             return False
         end = search.at + step * taken
         if taken > self._least:
-            search.keep(search.next, end - step, -step * (taken - self._least - 1))
+            search.push_alternative(search.next, end - step, -step * (taken - self._least - 1))
         search.at = end
         return True
 
 
-class Start(Instruction):
-    """Be at the start of the text."""
+class TextStart(Instruction):
+    """Match at the start of the text."""
 
     def run(self, search: PatternSearch) -> bool:
         """Fail elsewhere."""
         return search.at == 0
 
 
-class Finish(Instruction):
-    """Be at the very end of the text."""
+class TextEnd(Instruction):
+    """Match at the end of the text."""
 
     def run(self, search: PatternSearch) -> bool:
         """Fail elsewhere."""
@@ -164,37 +164,37 @@ class Finish(Instruction):
 
 
 class Boundary(Instruction):
-    """Be where a word begins or ends."""
+    """Match where a word begins or ends."""
 
     def run(self, search: PatternSearch) -> bool:
         """Fail elsewhere."""
         return search.is_word(search.at - 1) != search.is_word(search.at)
 
 
-class Inside(Instruction):
-    """Be where no word begins or ends."""
+class NotBoundary(Instruction):
+    """Match where no word begins or ends."""
 
     def run(self, search: PatternSearch) -> bool:
         """Fail elsewhere."""
         return search.is_word(search.at - 1) == search.is_word(search.at)
 
 
-EDGES: Final[dict[str, type[Instruction]]] = {"^": Start, "$": Finish, "b": Boundary, "B": Inside}
+ASSERTIONS: Final[dict[str, type[Instruction]]] = {"^": TextStart, "$": TextEnd, "b": Boundary, "B": NotBoundary}
 
 
 class Fork(Instruction):
-    """Go on; keep another way."""
+    """Continue, and add an alternative."""
 
     other = 0
 
     def run(self, search: PatternSearch) -> bool:
         """Never fail."""
-        search.keep(self.other, search.at)
+        search.push_alternative(self.other, search.at)
         return True
 
 
 class Jump(Instruction):
-    """Go on elsewhere."""
+    """Continue at another instruction."""
 
     target = 0
 
@@ -204,20 +204,20 @@ class Jump(Instruction):
         return True
 
 
-class Mark(Instruction):
-    """Remember the place."""
+class SavePosition(Instruction):
+    """Store the position in a register."""
 
     def __init__(self, register: int) -> None:
         self._register = register
 
     def run(self, search: PatternSearch) -> bool:
         """Never fail."""
-        search.put(self._register, search.at)
+        search.set_register(self._register, search.at)
         return True
 
 
-class Close(Instruction):
-    """Note what a group found: two registers from `span` on, begun at the place in `begin`."""
+class SaveGroup(Instruction):
+    """Store the match of a group in two registers from `span` on; the register `begin` contains its start."""
 
     def __init__(self, span: int, begin: int, behind: bool) -> None:
         self._begin = begin
@@ -225,50 +225,50 @@ class Close(Instruction):
 
     def run(self, search: PatternSearch) -> bool:
         """Never fail."""
-        search.put(self._from, search.registers[self._begin])
-        search.put(self._to, search.at)
+        search.set_register(self._from, search.registers[self._begin])
+        search.set_register(self._to, search.at)
         return True
 
 
 class BackReference(Instruction):
-    """Go over what a group found; nothing, where it found nothing yet."""
+    """Match the text that a group matched; match nothing if it has no match yet."""
 
     def __init__(self, span: int, behind: bool) -> None:
         self._span = span
         self._behind = behind
 
     def run(self, search: PatternSearch) -> bool:
-        """Fail where something else stands."""
+        """Fail at any other text."""
         low, high = search.registers[self._span], search.registers[self._span + 1]
         size = high - low
         search.left -= size
-        begun = search.at - size if self._behind else search.at
-        if begun < 0 or search.text[begun : begun + size] != search.text[low:high]:
+        start = search.at - size if self._behind else search.at
+        if start < 0 or search.text[start : start + size] != search.text[low:high]:
             return False
-        search.at = begun if self._behind else begun + size
+        search.at = start if self._behind else start + size
         return True
 
 
 class LookStart(Instruction):
-    """Begin to look ahead or behind. Two registers: the place, and how many ways were kept before."""
+    """Begin a look-around. Two registers: the position, and the number of alternatives before."""
 
     def __init__(self, registers: int, negated: bool) -> None:
         self.place = registers
-        self.kept = registers + 1
+        self.alternatives_before = registers + 1
         self.after = 0
         self._negated = negated
 
     def run(self, search: PatternSearch) -> bool:
-        """Never fail. What must not be there, and is not, goes on behind."""
-        search.put(self.place, search.at)
-        search.put(self.kept, len(search.ways))
+        """Never fail. If negated, add the continuation after the look-around as an alternative."""
+        search.set_register(self.place, search.at)
+        search.set_register(self.alternatives_before, len(search.alternatives))
         if self._negated:
-            search.keep(self.after, search.at)
+            search.push_alternative(self.after, search.at)
         return True
 
 
-class Looked(Instruction):
-    """What must be there is: go back to the place. Other ways of seeing it are forgotten."""
+class LookMatched(Instruction):
+    """End a look-around that matched: return to its position and drop its alternatives."""
 
     def __init__(self, look: LookStart) -> None:
         self._look = look
@@ -276,28 +276,31 @@ class Looked(Instruction):
     def run(self, search: PatternSearch) -> bool:
         """Never fail."""
         search.at = search.registers[self._look.place]
-        del search.ways[search.registers[self._look.kept] :]
+        del search.alternatives[search.registers[self._look.alternatives_before] :]
         return True
 
 
-class Denied(Instruction):
-    """What must not be there is."""
+class LookDenied(Instruction):
+    """End a negated look-around that matched: drop its alternatives and the continuation."""
 
     def __init__(self, look: LookStart) -> None:
         self._look = look
 
     def run(self, search: PatternSearch) -> bool:
-        """Fail always, back to before the look."""
-        del search.ways[search.registers[self._look.kept] :]
+        """Always fail."""
+        del search.alternatives[search.registers[self._look.alternatives_before] :]
         return False
 
 
 class Loop(Instruction):
-    """Repeat the instructions up to `after`. Two registers: rounds done, and where this one began; `groups`: others'."""
+    """Repeat the instructions up to `after`. Two registers: completed rounds, and the start of this one.
+
+    `groups` are the registers of the groups in the loop.
+    """
 
     def __init__(self, registers: int, least: int, most: int | None, greedy: bool, groups: list[int]) -> None:
         self.rounds = registers
-        self.begun = registers + 1
+        self.round_start = registers + 1
         self.least = least
         self.groups = groups
         self.first = 0
@@ -313,52 +316,52 @@ class Loop(Instruction):
         if self._most is not None and rounds >= self._most:
             search.next = self.after
         elif self._greedy:
-            search.keep(self.after, search.at)
+            search.push_alternative(self.after, search.at)
         else:
-            search.keep(search.next, search.at)
+            search.push_alternative(search.next, search.at)
             search.next = self.after
         return True
 
 
-class Begin(Instruction):
-    """Come to a loop."""
+class LoopStart(Instruction):
+    """Enter a loop."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
 
     def run(self, search: PatternSearch) -> bool:
         """Never fail."""
-        search.put(self._loop.rounds, 0)
+        search.set_register(self._loop.rounds, 0)
         return True
 
 
-class Round(Instruction):
-    """Begin a round of a loop: its groups have found nothing yet."""
+class RoundStart(Instruction):
+    """Begin a round of a loop: reset its groups."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
 
     def run(self, search: PatternSearch) -> bool:
         """Never fail."""
-        search.put(self._loop.begun, search.at)
+        search.set_register(self._loop.round_start, search.at)
         search.left -= len(self._loop.groups)
         for register in self._loop.groups:
-            search.put(register, NOWHERE)
+            search.set_register(register, NO_POSITION)
         return True
 
 
 class RoundEnd(Instruction):
-    """End a round of a loop, and try another. A round that was not needed must have found something."""
+    """End a round of a loop, and try another. An optional round must match some text."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
 
     def run(self, search: PatternSearch) -> bool:
-        """Fail after such a round that is empty."""
+        """Fail after an empty optional round."""
         loop = self._loop
         rounds = search.registers[loop.rounds]
-        if rounds >= loop.least and search.at == search.registers[loop.begun]:
+        if rounds >= loop.least and search.at == search.registers[loop.round_start]:
             return False
-        search.put(loop.rounds, rounds + 1)
+        search.set_register(loop.rounds, rounds + 1)
         search.next = loop.first
         return True

@@ -1,4 +1,4 @@
-"""Characters as JavaScript counts them: units of UTF-16, and sets of them."""
+"""Characters as JavaScript counts them: UTF-16 code units, and sets of them."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Iterable
 from typing import Final, TypeAlias
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
-"""A set of units: pairs of the first and the last, ascending, with a gap between each two."""
+"""A set of units: ranges of first and last unit, ascending, with a gap between two ranges."""
 
-LAST: Final = 0xFFFF
+LAST_UNIT: Final = 0xFFFF
 HYPHEN: Final = 0x2D
 BACKSPACE: Final = 0x08
 BACKSLASH: Final = 0x5C
 
 
-def units(text: str) -> tuple[int, ...]:
-    """Return the units of a text."""
+def utf16_units(text: str) -> tuple[int, ...]:
+    """Return the code units of a text."""
     data = text.encode("utf-16-le", "surrogatepass")
     return struct.unpack(f"<{len(data) // 2}H", data)
 
 
-def joined(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """Return pairs in any order, which may overlap, as a set."""
+def merge_ranges(ranges: Iterable[tuple[int, int]]) -> Ranges:
+    """Return ranges, which may be unordered and overlap, as a set."""
     found: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
         if found and low <= found[-1][1] + 1:
@@ -34,7 +34,7 @@ def joined(ranges: Iterable[tuple[int, int]]) -> Ranges:
 
 def complement(ranges: Ranges) -> Ranges:
     """Return every unit that is not in a set."""
-    edges = [-1, *(edge for pair in ranges for edge in pair), LAST + 1]
+    edges = [-1, *(edge for pair in ranges for edge in pair), LAST_UNIT + 1]
     pairs = zip(edges[::2], edges[1::2], strict=True)
     return tuple((low + 1, high - 1) for low, high in pairs if low + 1 < high)
 
@@ -53,5 +53,5 @@ SETS: Final[dict[str, Ranges]] = {
     "W": complement(WORD),
     "S": complement(SPACE),
 }
-ANY: Final = complement(((0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029)))
-"""What `.` stands for."""
+DOT: Final = complement(((0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029)))
+"""The units that `.` matches."""

@@ -1,4 +1,4 @@
-"""Writing a seed into a database, in the one transaction of the caller (import validation, head: the `given` format)."""
+"""Writing a seed into a database, in the one transaction of the caller (import validation 0.3)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 from sqlalchemy import Table, delete, insert, select
 
 from flagsvc.server.store import schema
-from flagsvc.server.store.access import hash_of
-from flagsvc.server.store.nouns.environments import add_to
+from flagsvc.server.store.access import hash_secret
+from flagsvc.server.store.nouns.environments import add_to_project
 from flagsvc.server.store.nouns.maintenance import set_maintenance
-from flagsvc.server.store.nouns.users import CALLED
-from flagsvc.server.store.secrets import hint_of
+from flagsvc.server.store.nouns.users import SEED_NAME
+from flagsvc.server.store.secrets import make_hint
 from flagsvc.server.store.seed.file import Seed, parse_seed, read_seed, scope_of
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.upsert import upsert
@@ -56,7 +56,7 @@ def _write_world(tx: Tx, seed: Seed) -> None:
         if names:
             tx.db.execute(insert(links), [{"project": each["id"], "environment": name} for name in names])
     for project, name in seed.joins:
-        add_to(tx, project, name)
+        add_to_project(tx, project, name)
 
 
 def _environment(each: Entry, order: int) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def _write_people(tx: Tx, seed: Seed) -> None:
 
 def _numbers_of_users(tx: Tx) -> dict[str, int]:
     """Return the number of each user by user name; by mail address for one who has no user name."""
-    query = select(CALLED, schema.users.c.id).order_by(schema.users.c.username.is_not(None))
+    query = select(SEED_NAME, schema.users.c.id).order_by(schema.users.c.username.is_not(None))
     return {row[0]: row[1] for row in tx.db.execute(query)}
 
 
@@ -148,8 +148,8 @@ def _token(each: Entry, users: Mapping[str, int], now: datetime) -> dict[str, An
     environment, projects = scope_of(each)
     client = each["type"] in ("backend", "frontend")
     return {
-        "hash": hash_of(each["secret"]),
-        "hint": hint_of(each["secret"]),
+        "hash": hash_secret(each["secret"]),
+        "hint": make_hint(each["secret"]),
         "kind": each["type"],
         "name": each.get("name") or each.get("user") or each["type"],
         "environment": environment if client else None,

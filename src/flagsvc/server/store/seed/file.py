@@ -1,4 +1,4 @@
-"""Reading a seed file, JSON or YAML: what a new flag server holds from the start (import validation, head: the `given` format).
+"""Reading a seed file, JSON or YAML: what a new flag server holds from the start (import validation 0.3).
 
 Every problem of the file is found at once: the shape first, then whether what entries name is there.
 """
@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from flagsvc.core.errors import SeedError
-from flagsvc.server.store.seed.keys import BUILT_IN, FLAG, IDENTITY, SECTIONS, SeedKey, SeedValueKind
+from flagsvc.http.shapes import Shape
+from flagsvc.http.shapes.exact import Entry, List, below, place_of, problems
+from flagsvc.server.store.seed.keys import BUILT_IN, FLAG, IDENTITY, SECTIONS, NameOf
 from flagsvc.server.store.seed.text import read_text
-from flagsvc.settings.parse import nearest
+from flagsvc.settings.kinds import nearest
 
 MAINTENANCE = "maintenance"
 LARGEST = 64 * 1024 * 1024
@@ -68,39 +70,28 @@ def _problems(data: Mapping[str, Any]) -> Iterator[str]:
     """Give what is wrong with the shape."""
     for name, value in data.items():
         if name == MAINTENANCE:
-            yield from _wrong(value, FLAG, MAINTENANCE)
+            yield from _wrong(name, FLAG, value)
         elif name not in SECTIONS:
             yield _unknown_key(str(name), [*SECTIONS, MAINTENANCE], "")
         elif value is not None:
-            yield from _wrong(value, SeedValueKind("a list", lambda each: isinstance(each, list), SECTIONS[name]), name)
+            yield from _wrong(name, List(SECTIONS[name]), value)
 
 
-def _wrong(value: Any, kind: SeedValueKind, path: str) -> Iterator[str]:
-    """Give what is wrong with a value and all below it."""
-    if not kind.fits(value):
-        yield f"{path}: expected {kind.expected}"
-        return
-    if kind.items is not None:
-        for index, item in enumerate(value):
-            yield from _wrong(item, kind.items, f"{path}[{index}]")
-    if kind.keys is not None:
-        yield from _wrong_keys(value, kind.keys, path)
+def _wrong(name: str, shape: Shape, value: object) -> Iterator[str]:
+    """Give what is wrong with what stands under a name."""
+    for fault in below(name, problems(shape, value)):
+        place = place_of(fault)
+        if fault.kind == "missing":
+            yield f"{place}.{fault.text}: is missing"
+        elif fault.kind == "extra":
+            yield _unknown_key(fault.text, list(fault.allowed), f"{place}.")
+        else:
+            yield f"{place}: {fault.text}"
 
 
-def _wrong_keys(value: Mapping[Any, Any], keys: Mapping[str, SeedKey], path: str) -> Iterator[str]:
-    for name, key in keys.items():
-        if key.required and value.get(name) is None:
-            yield f"{path}.{name}: is missing"
-        elif value.get(name) is not None:
-            yield from _wrong(value[name], key.kind, f"{path}.{name}")
-    for name in value:
-        if name not in keys:
-            yield _unknown_key(str(name), list(keys), f"{path}.")
-
-
-def _unknown_key(name: str, known: list[str], path: str) -> str:
+def _unknown_key(name: str, known: list[str], place: str) -> str:
     hint = nearest(name, known) or f"known are {', '.join(known)}"
-    return f"{path}{name}: is not a key of a seed file: {hint}"
+    return f"{place}{name}: is not a key of a seed file: {hint}"
 
 
 def _repeated(data: Mapping[str, Any]) -> Iterator[str]:
@@ -121,23 +112,23 @@ def _unknown(data: Mapping[str, Any]) -> Iterator[str]:
         for name, key in IDENTITY.items()
         if key
     }
-    for section, kind in SECTIONS.items():
+    for section, shape in SECTIONS.items():
         for index, entry in enumerate(data.get(section) or []):
-            yield from _unknown_in(entry, kind.keys or {}, known, f"{section}[{index}]")
+            yield from _unknown_in(entry, shape, known, f"{section}[{index}]")
 
 
-def _unknown_in(
-    entry: Mapping[str, Any], keys: Mapping[str, SeedKey], known: Mapping[str, set[str]], path: str
-) -> Iterator[str]:
-    for name, key in keys.items():
+def _unknown_in(entry: Mapping[str, Any], shape: Entry, known: Mapping[str, set[str]], place: str) -> Iterator[str]:
+    """Give what an entry names that is not known; `place` is where it stands."""
+    for name, each in shape.properties.items():
         value = entry.get(name)
+        items = each.items if isinstance(each, List) else each
         if value is None:
             continue
-        if key.names:
-            yield from _unknown_names(value, key.names, known[key.names], f"{path}.{name}")
-        elif key.kind.items is not None and key.kind.items.keys:
+        if isinstance(items, NameOf):
+            yield from _unknown_names(value, items.section, known[items.section], f"{place}.{name}")
+        elif isinstance(items, Entry) and isinstance(value, list):
             for index, item in enumerate(value):
-                yield from _unknown_in(item, key.kind.items.keys, known, f"{path}.{name}[{index}]")
+                yield from _unknown_in(item, items, known, f"{place}.{name}[{index}]")
 
 
 def _unknown_names(value: str | list[str], section: str, known: set[str], path: str) -> Iterator[str]:

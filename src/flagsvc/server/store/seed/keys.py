@@ -1,40 +1,28 @@
-"""The keys of a seed file, as a table: one row a key, read by the check and by whoever documents the file (import validation)."""
+"""The keys of a seed file, as shapes: the check of the file reads them (import validation 0.3)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any
 
-from flagsvc.server.shapes.strategies import OPERATORS
-from flagsvc.server.store.checks import LONGEST_NAME, name_problem
-from flagsvc.server.store.texts import length
+from flagsvc.engine.operators import OPERATORS
+from flagsvc.http.shapes import Schema
+from flagsvc.http.shapes.exact import Choice, Entry, Exact, List
+from flagsvc.server.shapes.strategies import WEIGHT_TYPE
+from flagsvc.server.store.checks import MAX_NAME_LENGTH, name_problem
+from flagsvc.server.store.roles import PROJECT_ROLES, ROOT_ROLES
+from flagsvc.server.store.texts import utf16_length
 
 TOKEN_KINDS = ("admin", "backend", "frontend", "personal")
-ROOT_ROLES = ("admin", "editor", "viewer")
-PROJECT_ROLES = ("owner", "member")
 LONGEST_LABEL = 255
 """UTF-16 code units of a name that is part of no path: a database's index takes only so much."""
 
 
-@dataclass(frozen=True)
-class SeedValueKind:
-    """What a value may be: words for people, and the test. A list has `items`, an object `keys`."""
+class NameOf(Exact):
+    """The name of an entry of another section."""
 
-    expected: str
-    fits: Callable[[Any], bool]
-    items: SeedValueKind | None = None
-    keys: Mapping[str, SeedKey] | None = None
-
-
-@dataclass(frozen=True)
-class SeedKey:
-    """A key of an object. `names` is the section that has to hold what the value names."""
-
-    kind: SeedValueKind
-    required: bool = False
-    names: str = ""
+    def __init__(self, section: str) -> None:
+        super().__init__("a text that is not empty", _is_text, {"type": "string", "minLength": 1})
+        self.section = section
 
 
 def _is_text(value: object) -> bool:
@@ -64,7 +52,7 @@ def _is_name(value: object) -> bool:
 
 
 def _is_label(value: object) -> bool:
-    return isinstance(value, str) and _is_text(value) and length(value) <= LONGEST_LABEL
+    return isinstance(value, str) and _is_text(value) and utf16_length(value) <= LONGEST_LABEL
 
 
 def _is_secret(value: object) -> bool:
@@ -87,155 +75,141 @@ def _is_moment(value: object) -> bool:
     return isinstance(value, date)
 
 
-def one_of(*words: str) -> SeedValueKind:
-    """Return the kind of one of some words."""
-    return SeedValueKind(f"one of {', '.join(words)}", lambda value: value in words)
-
-
-def list_of(items: SeedValueKind) -> SeedValueKind:
-    """Return the kind of a list."""
-    return SeedValueKind("a list", lambda value: isinstance(value, list), items=items)
-
-
-def record(**keys: SeedKey) -> SeedValueKind:
-    """Return the kind of an object with these keys and no others."""
-    return SeedValueKind("an object", lambda value: isinstance(value, dict), keys=keys)
-
-
-TEXT = SeedValueKind("a text that is not empty", _is_text)
-PROSE = SeedValueKind("a text", _is_prose)
-FLAG = SeedValueKind("true or false", lambda value: isinstance(value, bool))
-NAME = SeedValueKind(f"a text that is not empty, URL-friendly and has at most {LONGEST_NAME} characters", _is_name)
-LABEL = SeedValueKind(f"a text that is not empty and has at most {LONGEST_LABEL} characters", _is_label)
-SECRET = SeedValueKind(
-    "a secret that a header can carry: printable ASCII without blanks around it or `Bearer` before it", _is_secret
+SOME: Schema = {"type": "string", "minLength": 1}
+TEXT = Exact("a text that is not empty", _is_text, SOME)
+PROSE = Exact("a text", _is_prose, {"type": "string"})
+FLAG = Exact("true or false", lambda value: isinstance(value, bool), {"type": "boolean"})
+NAME = Exact(
+    f"a text that is not empty, URL-friendly and has at most {MAX_NAME_LENGTH} characters",
+    _is_name,
+    SOME | {"maxLength": MAX_NAME_LENGTH},
 )
-WHOLE = SeedValueKind("a whole number", _is_whole)
-COUNT = SeedValueKind("a whole number from 0 up to 2147483647", _is_count)
-NUMBER = SeedValueKind("a number", _is_number)
-MOMENT = SeedValueKind("a date-time, such as 2030-01-31T12:00:00Z", _is_moment)
-OBJECT = SeedValueKind("an object", lambda value: isinstance(value, dict))
-OBJECTS = list_of(OBJECT)
-PARAMETERS = SeedValueKind("an object of texts", _are_texts)
+LABEL = Exact(f"a text that is not empty and has at most {LONGEST_LABEL} characters", _is_label, SOME)
+SECRET = Exact(
+    "a secret that a header can carry: printable ASCII without blanks around it or `Bearer` before it", _is_secret, SOME
+)
+WHOLE = Exact("a whole number", _is_whole, {"type": "integer"})
+COUNT = Exact("a whole number from 0 up to 2147483647", _is_count, {"type": "integer", "minimum": 0})
+NUMBER = Exact("a number", _is_number, {"type": "number"})
+MOMENT = Exact("a date-time, such as 2030-01-31T12:00:00Z", _is_moment, {"type": "string"})
+OBJECT = Exact("an object", lambda value: isinstance(value, dict), {"type": "object"})
+OBJECTS = List(OBJECT)
+PARAMETERS = Exact("an object of texts", _are_texts, {"type": "object", "additionalProperties": {"type": "string"}})
+PROJECT = NameOf("projects")
+ENVIRONMENT = NameOf("environments")
 
-
-def _named(section: str) -> SeedKey:
-    return SeedKey(TEXT, required=True, names=section)
-
-
-def _some(section: str) -> SeedKey:
-    return SeedKey(TEXT, names=section)
-
-
-VARIANTS = list_of(
-    record(
-        name=SeedKey(TEXT, required=True),
-        weight=SeedKey(NUMBER, required=True),
-        weightType=SeedKey(one_of("variable", "fix")),
-        stickiness=SeedKey(TEXT),
-        payload=SeedKey(OBJECT),
-        overrides=SeedKey(OBJECTS),
+VARIANTS = List(
+    Entry(
+        {
+            "name": TEXT,
+            "weight": NUMBER,
+            "weightType": Choice(*WEIGHT_TYPE.values),
+            "stickiness": TEXT,
+            "payload": OBJECT,
+            "overrides": OBJECTS,
+        },
+        required=("name", "weight"),
     )
 )
-CONSTRAINTS = list_of(
-    record(
-        contextName=SeedKey(TEXT, required=True),
-        operator=SeedKey(one_of(*OPERATORS), required=True),
-        values=SeedKey(list_of(PROSE)),
-        value=SeedKey(PROSE),
-        inverted=SeedKey(FLAG),
-        caseInsensitive=SeedKey(FLAG),
+CONSTRAINTS = List(
+    Entry(
+        {
+            "contextName": TEXT,
+            "operator": Choice(*OPERATORS),
+            "values": List(PROSE),
+            "value": PROSE,
+            "inverted": FLAG,
+            "caseInsensitive": FLAG,
+        },
+        required=("contextName", "operator"),
     )
 )
-LEGAL_VALUES = list_of(record(value=SeedKey(TEXT, required=True), description=SeedKey(PROSE)))
-NAMING = record(pattern=SeedKey(PROSE), example=SeedKey(PROSE), description=SeedKey(PROSE))
+LEGAL_VALUES = List(Entry({"value": TEXT, "description": PROSE}, required=("value",)))
+NAMING = Entry({"pattern": PROSE, "example": PROSE, "description": PROSE})
+PROJECT_ROLE = Entry({"project": PROJECT, "role": Choice(*PROJECT_ROLES)}, required=("project", "role"))
 
-SECTIONS: dict[str, SeedValueKind] = {
-    "environments": record(
-        name=SeedKey(LABEL, required=True),
-        type=SeedKey(TEXT),
-        sortOrder=SeedKey(WHOLE),
-        enabled=SeedKey(FLAG),
-        protected=SeedKey(FLAG),
+SECTIONS: dict[str, Entry] = {
+    "environments": Entry(
+        {"name": LABEL, "type": TEXT, "sortOrder": WHOLE, "enabled": FLAG, "protected": FLAG}, required=("name",)
     ),
-    "projects": record(
-        id=SeedKey(LABEL, required=True),
-        name=SeedKey(LABEL),
-        description=SeedKey(PROSE),
-        environments=SeedKey(list_of(TEXT), names="environments"),
-        archived=SeedKey(FLAG),
-        mode=SeedKey(one_of("open", "protected", "private")),
-        defaultStickiness=SeedKey(TEXT),
-        featureLimit=SeedKey(COUNT),
-        featureNaming=SeedKey(NAMING),
+    "projects": Entry(
+        {
+            "id": LABEL,
+            "name": LABEL,
+            "description": PROSE,
+            "environments": List(ENVIRONMENT),
+            "archived": FLAG,
+            "mode": Choice("open", "protected", "private"),
+            "defaultStickiness": TEXT,
+            "featureLimit": COUNT,
+            "featureNaming": NAMING,
+        },
+        required=("id",),
     ),
-    "contextFields": record(
-        name=SeedKey(NAME, required=True),
-        description=SeedKey(PROSE),
-        stickiness=SeedKey(FLAG),
-        sortOrder=SeedKey(WHOLE),
-        legalValues=SeedKey(LEGAL_VALUES),
-        project=_some("projects"),
+    "contextFields": Entry(
+        {
+            "name": NAME,
+            "description": PROSE,
+            "stickiness": FLAG,
+            "sortOrder": WHOLE,
+            "legalValues": LEGAL_VALUES,
+            "project": PROJECT,
+        },
+        required=("name",),
     ),
-    "segments": record(
-        name=SeedKey(LABEL, required=True),
-        description=SeedKey(PROSE),
-        constraints=SeedKey(CONSTRAINTS),
-        project=_some("projects"),
+    "segments": Entry(
+        {"name": LABEL, "description": PROSE, "constraints": CONSTRAINTS, "project": PROJECT}, required=("name",)
     ),
-    "strategyTypes": record(
-        name=SeedKey(NAME, required=True),
-        title=SeedKey(PROSE),
-        description=SeedKey(PROSE),
-        parameters=SeedKey(OBJECTS),
-        deprecated=SeedKey(FLAG),
+    "strategyTypes": Entry(
+        {"name": NAME, "title": PROSE, "description": PROSE, "parameters": OBJECTS, "deprecated": FLAG},
+        required=("name",),
     ),
-    "tagTypes": record(
-        name=SeedKey(LABEL, required=True),
-        description=SeedKey(PROSE),
-        icon=SeedKey(PROSE),
-        color=SeedKey(PROSE),
+    "tagTypes": Entry({"name": LABEL, "description": PROSE, "icon": PROSE, "color": PROSE}, required=("name",)),
+    "features": Entry(
+        {
+            "name": NAME,
+            "project": PROJECT,
+            "type": TEXT,
+            "description": PROSE,
+            "stale": FLAG,
+            "impressionData": FLAG,
+            "archived": FLAG,
+            "enabled": List(ENVIRONMENT),
+        },
+        required=("name",),
     ),
-    "features": record(
-        name=SeedKey(NAME, required=True),
-        project=_some("projects"),
-        type=SeedKey(TEXT),
-        description=SeedKey(PROSE),
-        stale=SeedKey(FLAG),
-        impressionData=SeedKey(FLAG),
-        archived=SeedKey(FLAG),
-        enabled=SeedKey(list_of(TEXT), names="environments"),
+    "strategies": Entry(
+        {
+            "feature": NameOf("features"),
+            "environment": ENVIRONMENT,
+            "name": NameOf("strategyTypes"),
+            "title": PROSE,
+            "parameters": PARAMETERS,
+            "constraints": CONSTRAINTS,
+            "variants": VARIANTS,
+            "segments": List(NameOf("segments")),
+            "disabled": FLAG,
+            "sortOrder": NUMBER,
+        },
+        required=("feature", "environment", "name"),
     ),
-    "strategies": record(
-        feature=_named("features"),
-        environment=_named("environments"),
-        name=_named("strategyTypes"),
-        title=SeedKey(PROSE),
-        parameters=SeedKey(PARAMETERS),
-        constraints=SeedKey(CONSTRAINTS),
-        variants=SeedKey(VARIANTS),
-        segments=SeedKey(list_of(TEXT), names="segments"),
-        disabled=SeedKey(FLAG),
-        sortOrder=SeedKey(NUMBER),
+    "users": Entry(
+        {"name": LABEL, "email": TEXT, "rootRole": Choice(*ROOT_ROLES), "projectRoles": List(PROJECT_ROLE)},
+        required=("name",),
     ),
-    "users": record(
-        name=SeedKey(LABEL, required=True),
-        email=SeedKey(TEXT),
-        rootRole=SeedKey(one_of(*ROOT_ROLES)),
-        projectRoles=SeedKey(
-            list_of(record(project=_named("projects"), role=SeedKey(one_of(*PROJECT_ROLES), required=True)))
-        ),
+    "tokens": Entry(
+        {
+            "secret": SECRET,
+            "type": Choice(*TOKEN_KINDS),
+            "name": LABEL,
+            "user": NameOf("users"),
+            "environment": ENVIRONMENT,
+            "projects": List(PROJECT),
+            "expiresAt": MOMENT,
+        },
+        required=("secret", "type"),
     ),
-    "tokens": record(
-        secret=SeedKey(SECRET, required=True),
-        type=SeedKey(one_of(*TOKEN_KINDS), required=True),
-        name=SeedKey(LABEL),
-        user=_some("users"),
-        environment=_some("environments"),
-        projects=SeedKey(list_of(TEXT), names="projects"),
-        expiresAt=SeedKey(MOMENT),
-    ),
-    "changeRequests": record(project=_named("projects"), environment=_named("environments")),
+    "changeRequests": Entry({"project": PROJECT, "environment": ENVIRONMENT}, required=("project", "environment")),
 }
 """Section of the file → what each of its entries is. `features[].enabled` lists the environments where the feature is on."""
 

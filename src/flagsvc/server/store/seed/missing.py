@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, select
 
 from flagsvc.server.store import schema
-from flagsvc.server.store.access import hash_of
-from flagsvc.server.store.nouns.users import CALLED
+from flagsvc.server.store.access import hash_secret
+from flagsvc.server.store.nouns.users import SEED_NAME
 from flagsvc.server.store.seed.file import Seed
 from flagsvc.server.store.seed.keys import BUILT_IN, IDENTITY
 from flagsvc.server.store.store import Tx
@@ -23,7 +23,7 @@ COLUMNS: Mapping[str, ColumnElement[Any]] = {
     "strategyTypes": schema.strategy_types.c.name,
     "tagTypes": schema.tag_types.c.name,
     "features": schema.features.c.name,
-    "users": CALLED,
+    "users": SEED_NAME,
     "tokens": schema.tokens.c.hash,
 }
 """Section → what tells whether an entry is there."""
@@ -69,7 +69,7 @@ def _missing(
 def _name(section: str, entry: Mapping[str, Any]) -> str:
     """Return what an entry is known by; of a token the hash of its secret."""
     name = str(entry[IDENTITY[section]])
-    return hash_of(name) if section == "tokens" else name
+    return hash_secret(name) if section == "tokens" else name
 
 
 def counted(seed: Seed) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""The start of a server on a database with a seed (docs/decisions/0042-a-seed-that-changed.md).
+"""The start of a server on a database with a seed (decision 0042).
 
 the database has had this seed                → KNOWN    nothing to do: a restart
 it is new: empty, or after a plain first start → PLANTED  all of the seed is written, but for what people made

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from flagsvc.settings.parse import printable
+from flagsvc.settings.kinds import printable
 
 MERGE = "tag:yaml.org,2002:merge"
 TOO_DEEP = "is nested too deeply"

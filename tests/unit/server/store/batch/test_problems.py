@@ -1,4 +1,4 @@
-"""What an import would refuse, found without a database (import validation, 6.3)."""
+"""What an import would refuse, found without a database (import validation 6.3)."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import pytest
 from flagsvc.http.shapes import check
 from flagsvc.server.shapes.batch import IMPORT
 from flagsvc.server.store.batch.dataset import read_data_set
-from flagsvc.server.store.batch.facts import Facts, ServerFlag
-from flagsvc.server.store.batch.problems import problems_of
+from flagsvc.server.store.batch.problems import find_problems
+from flagsvc.server.store.batch.server_facts import ServerFacts, ServerFlag
 from support.batch_scene import body, depends, feature, linked, place, strategy, tag, variant
 
 FLAGS = {"here": ServerFlag("default"), "old": ServerFlag("default", archived=True), "far": ServerFlag("other")}
-FACTS = Facts(FLAGS, frozenset({"development"}), frozenset({"simple"}), {"userId": []}, narrow=True)
+FACTS = ServerFacts(FLAGS, frozenset({"development"}), frozenset({"simple"}), {"userId": []}, limited_storage=True)
 TWICE = [{"name": "size", "legalValues": [{"value": "1"}, {"value": "1"}]}]
 
 
-def found(facts: Facts = FACTS, **data: Any) -> list[tuple[str, str]]:
+def found(facts: ServerFacts = FACTS, **data: Any) -> list[tuple[str, str]]:
     """Return rule and flag of each problem of a data set."""
-    problems, _ = problems_of(read_data_set(check(IMPORT, body(**data))), facts)
+    problems, _ = find_problems(read_data_set(check(IMPORT, body(**data))), facts)
     return [(problem.rule, problem.flag) for problem in problems]
 
 
@@ -55,7 +55,7 @@ def test_what_is_found(data: dict[str, Any], problems: list[tuple[str, str]]) ->
 
 def test_a_flag_that_the_environment_does_not_have() -> None:
     """New flags are in the environments of the project, others where they are."""
-    elsewhere = Facts(FLAGS | {"here": ServerFlag("default", here=False)}, frozenset({"production"}))
+    elsewhere = ServerFacts(FLAGS | {"here": ServerFlag("default", in_environment=False)}, frozenset({"production"}))
     wanted = {"features": [feature("new")], "featureEnvironments": [place("here"), place("new")]}
     assert found(elsewhere, **wanted) == [("environment", "here"), ("environment", "new")]
 
@@ -65,12 +65,12 @@ def test_what_is_not_known_is_not_checked() -> None:
     data = body(
         featureTags=[tag("here", "red", "team")], contextFields=TWICE, links=[linked("here", {"url": "http://"})]
     )
-    problems, unchecked = problems_of(read_data_set(check(IMPORT, data)), Facts(FLAGS))
+    problems, unchecked = find_problems(read_data_set(check(IMPORT, data)), ServerFacts(FLAGS))
     assert [each.rule for each in problems] == ["link"]
     assert len(unchecked) == 2
 
 
 def test_wider_columns_are_not_complained_of() -> None:
     """A server of ours takes any sort order, and replaces half a surrogate pair."""
-    wide = Facts(FLAGS)
+    wide = ServerFacts(FLAGS)
     assert found(wide, featureStrategies=[strategy("here", sortOrder=1.5, parameters={"x": "\ud800"})]) == []

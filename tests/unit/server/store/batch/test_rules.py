@@ -1,4 +1,4 @@
-"""Each rule of a batch by itself, on what the database is said to hold (import validation, 4.1, 4.2 and 4.3)."""
+"""Each rule of a batch by itself, on what the database is said to hold (import validation 4.1; 4.2; 4.3)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import pytest
 
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.batch import rules
-from flagsvc.server.store.batch.dataset import DataSet, cleaned, read_data_set, repeated
-from flagsvc.server.store.batch.known import (
+from flagsvc.server.store.batch.database_facts import (
     DatabaseFacts,
     KnownContextField,
     KnownSegment,
     StoredFeature,
     TargetProject,
 )
-from flagsvc.server.store.batch.permissions import ASKED, missing_permissions
+from flagsvc.server.store.batch.dataset import DataSet, clean_data_set, find_repeated, read_data_set
+from flagsvc.server.store.batch.permissions import REQUIRED_PERMISSIONS, missing_permissions
 from support.batch_scene import ADMIN, EDITOR, VIEWER, Json, body, depends, feature, place, strategy, variant
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -65,7 +65,9 @@ def test_unknown_strategies_are_told_each_time() -> None:
 def test_context_fields_must_agree(field: Json, stored: KnownContextField | None, unfit: bool) -> None:
     """A field that is there must have the legal values and be free or the project's; a new one is never wrong."""
     held = {} if stored is None else {"f": stored}
-    found = rules.unfit_context_fields(data(contextFields=[{"name": "f", **field}] * 2), known(context_fields=held))
+    found = rules.conflicting_context_fields(
+        data(contextFields=[{"name": "f", **field}] * 2), known(context_fields=held)
+    )
     assert found == (["f", "f"] if unfit else [])
 
 
@@ -84,7 +86,7 @@ def test_features_of_other_projects_are_told_with_them() -> None:
 def test_repeated_features_come_once() -> None:
     """A repeated name comes once, in the order of the second occurrences."""
     assert rules.repeated_features(data(features=[feature(name) for name in "abcbbaa"]), known()) == ["b", "a"]
-    assert repeated([]) == []
+    assert find_repeated([]) == []
 
 
 def test_misnamed_features_are_sorted_by_utf16() -> None:
@@ -227,7 +229,7 @@ ASKS: list[tuple[str, Json, Json]] = [
 def test_each_permission_is_asked_for_by_what_needs_it(name: str, lists: Json, held: Json) -> None:
     """A viewer misses the permission to update, and the one that the data set asks for."""
     found = missing_permissions(data(**lists), known(**held), VIEWER)
-    order = [asked.name for asked in ASKED]
+    order = [asked.name for asked in REQUIRED_PERMISSIONS]
     assert found == sorted(["Update feature flags", name], key=order.index)
 
 
@@ -256,19 +258,19 @@ def test_empty_variants_and_known_names_ask_nothing() -> None:
     [
         (ADMIN, "nowhere", "nosuch", []),
         (EDITOR, "default", "development", []),
-        (EDITOR, "other", "development", [asked.name for asked in ASKED[1:6]]),
-        (EDITOR, "default", "nosuch", [asked.name for asked in ASKED[1:4]]),
+        (EDITOR, "other", "development", [asked.name for asked in REQUIRED_PERMISSIONS[1:6]]),
+        (EDITOR, "default", "nosuch", [asked.name for asked in REQUIRED_PERMISSIONS[1:4]]),
         (
             Actor(3, "m", project_roles={"default": ("member",)}),
             "default",
             "development",
-            [ASKED[0].name, ASKED[6].name],
+            [REQUIRED_PERMISSIONS[0].name, REQUIRED_PERMISSIONS[6].name],
         ),
         (
             Actor(3, "m", project_roles={"default": ("member",)}),
             "other",
             "development",
-            [asked.name for asked in ASKED],
+            [asked.name for asked in REQUIRED_PERMISSIONS],
         ),
     ],
 )
@@ -299,7 +301,7 @@ def test_cleaning_takes_out_what_is_not_imported() -> None:
         links=[{"feature": "gone", "links": []}],
         dependencies=[depends("gone", "a")],
     )
-    clean = cleaned(everything, {"gone"})
+    clean = clean_data_set(everything, {"gone"})
     assert clean.names == ["a"]
     assert [each["featureName"] for each in clean.strategies] == ["a"]
     assert [each["featureName"] for each in clean.environments] == ["a"]

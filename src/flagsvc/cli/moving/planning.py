@@ -1,0 +1,268 @@
+"""What a move has to do: both servers are looked at, and nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, NamedTuple
+
+from flagsvc.cli.batch import strategy_order
+from flagsvc.cli.batch.changes import Change, ImportChanges, compare
+from flagsvc.cli.batch.client import AdminClient, quote_path_part
+from flagsvc.cli.batch.facts import read_environments
+from flagsvc.cli.batch.pieces import FLAG_FIELDS, Piece, split_request
+from flagsvc.cli.moving.resources import KINDS, steps
+from flagsvc.cli.moving.steps import AdminRequest, Json, MoveStep
+from flagsvc.cli.moving.users import plan_users
+from flagsvc.core.errors import ConfigurationError
+from flagsvc.settings.kinds import printable
+
+PROJECTS, ENVIRONMENTS = "/api/admin/projects", "/api/admin/environments"
+NAMES_PER_REQUEST = 1000
+"""The most names of flags in one request."""
+PAGE_SIZE = 100
+"""Rows of one page of a search."""
+IMPORTED_KINDS = ("new", "changed")
+
+
+class MoveRequest(NamedTuple):
+    """What to move: projects and environments by name, empty for all; and the one project that gets all flags, if given."""
+
+    projects: tuple[str, ...] = ()
+    environments: tuple[str, ...] = ()
+    to_project: str | None = None
+
+
+class ProjectEnvironment(NamedTuple):
+    """The flags of a project in an environment: their changes, and the requests that import the changed ones."""
+
+    project: str
+    environment: str
+    found: ImportChanges
+    pieces: list[Piece]
+
+
+@dataclass
+class MovePlan:
+    """The whole plan, in order: single requests, flags to revive by project, imports, flags to archive by project, users.
+
+    `left` names what stays behind.
+    """
+
+    steps: list[MoveStep] = field(default_factory=list)
+    revive: dict[str, list[str]] = field(default_factory=dict)
+    places: list[ProjectEnvironment] = field(default_factory=list)
+    archive: dict[str, list[str]] = field(default_factory=dict)
+    users: list[MoveStep] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to do."""
+        return not self.steps and not self.users and not any(place.pieces for place in self.places)
+
+
+def make_plan(source: AdminClient, target: AdminClient, requested: MoveRequest) -> MovePlan:
+    """Return the plan that moves what was requested from `source` to `target`.
+
+    Raises AdminApiError, ConfigurationError, TooLargeError.
+    """
+    plan = MovePlan()
+    projects = choose_projects(source, target, requested, plan)
+    environments = choose_environments(source, target, requested, plan)
+    for kind in KINDS:
+        plan.steps += steps(kind, source.rows(kind.path, kind.key), target.rows(kind.path, kind.key), projects)
+    found = plan_users(source, target)
+    plan.users += found.steps
+    plan.left += [f"user {name}" for name in found.left or ()]
+    if found.left is None:
+        plan.warnings.append(
+            f"users are not moved: `{source.target.shown}` does not list them over its API, or not for this token"
+        )
+    for project, becomes in projects.items():
+        here = choose_project_environments(source, target, (project, becomes), environments, plan)
+        ProjectFlags(source, target, project, becomes, here, plan).make_plan()
+    return plan
+
+
+def choose_projects(source: AdminClient, target: AdminClient, requested: MoveRequest, plan: MovePlan) -> dict[str, str]:
+    """Return the projects to move and their target projects; add steps that create missing ones."""
+    rows = {row["id"]: row for row in source.rows(PROJECTS, "projects")}
+    check_names(source, "project", requested.projects, rows)
+    chosen = requested.projects or tuple(rows)
+    becomes = {name: requested.to_project or name for name in chosen}
+    known = {row["id"] for row in target.rows(PROJECTS, "projects")}
+    missing = [name for name in dict.fromkeys(becomes.values()) if name not in known]
+    for name in missing:
+        plan.steps.append(project_step(target, rows.get(name, {"id": name})))
+    return becomes
+
+
+def check_names(server: AdminClient, kind: str, names: Iterable[str], known: Iterable[str]) -> None:
+    """Raise AdminApiError for an unknown name, with the nearest known one."""
+    for name in names:
+        if name not in known:
+            server.check_exists(**{kind: name})
+
+
+def project_step(target: AdminClient, row: Mapping[str, Any]) -> MoveStep:
+    """Return the step that creates a project; raises ConfigurationError where the server cannot create projects."""
+    name = str(row["id"])
+    if not target.has_operation("POST", f"{PROJECTS}/validate", {"id": name}):
+        text = f"`{target.target.shown}` has no project `{printable(name)}` and makes none over its API"
+        raise ConfigurationError(
+            [f"{text}: make it there, or choose projects with --project, or name one with --to-project"]
+        )
+    body = {"id": name, "name": row.get("name") or name} | (
+        {"description": row["description"]} if row.get("description") else {}
+    )
+    return MoveStep("project", name, "new", (AdminRequest("POST", PROJECTS, body),))
+
+
+def choose_environments(source: AdminClient, target: AdminClient, requested: MoveRequest, plan: MovePlan) -> list[str]:
+    """Return the environments to move, by default those of both servers; those that only `source` has stay behind."""
+    theirs, own = ([row["name"] for row in server.rows(ENVIRONMENTS, "environments")] for server in (source, target))
+    for server, known in ((source, theirs), (target, own)):
+        check_names(server, "environment", requested.environments, known)
+    both = [name for name in theirs if name in own]
+    if not requested.environments:
+        plan.left += [
+            f"environment {name}, which {target.target.shown} does not have" for name in theirs if name not in own
+        ]
+    if not both:
+        raise ConfigurationError(["the servers have no environment in common"])
+    return list(requested.environments) or both
+
+
+def choose_project_environments(
+    source: AdminClient, target: AdminClient, projects: tuple[str, str], environments: list[str], plan: MovePlan
+) -> list[str]:
+    """Return the environments of a project to move: those that the project has on at least one server.
+
+    `projects` are its names on both servers. An environment that the target's project lacks is added to it.
+    """
+    theirs, own = read_environments(source, projects[0]), read_environments(target, projects[1])
+    if own is None:
+        return environments
+    wanted = [name for name in environments if theirs is None or name in theirs or name in own]
+    steps = (project_environment_step(projects[1], name) for name in wanted if name not in own)
+    plan.steps += (step for step in steps if step not in plan.steps)
+    if not wanted:
+        plan.left.append(f"project {projects[0]}, which has none of these environments")
+    return wanted
+
+
+def project_environment_step(project: str, name: str) -> MoveStep:
+    """Return the step that adds an environment to a project."""
+    request = AdminRequest("POST", f"{PROJECTS}/{quote_path_part(project)}/environments", {"environment": name})
+    return MoveStep("project environment", f"{name} of {project}", "new", (request,))
+
+
+@dataclass
+class ProjectFlags:
+    """Plans the flags of one project, in all environments."""
+
+    source: AdminClient
+    target: AdminClient
+    project: str
+    becomes: str
+    environments: Sequence[str]
+    plan: MovePlan
+
+    def make_plan(self) -> None:
+        """Add these flags to the plan."""
+        archived = list(self.archived())
+        for environment in self.environments:
+            data = self.exported(environment, archived)
+            names = [item["name"] for item in data["features"]]
+            there = merge_exports(self.exports(self.target, environment, names))
+            self.refuse_elsewhere(there)
+            gone = {item["name"] for item in there["features"] if item.get("archived")}
+            self.plan.places.append(self.place(environment, data, there, gone, set(archived)))
+
+    def archived(self) -> Iterator[str]:
+        """Yield the names of the archived flags."""
+        where = (
+            f"/api/admin/search/features?archived=IS:true&project=IS:{quote_path_part(self.project)}&limit={PAGE_SIZE}"
+        )
+        for number in count():
+            page = self.source.rows(f"{where}&offset={number * PAGE_SIZE}", "features")
+            yield from (item["name"] for item in page)
+            if len(page) < PAGE_SIZE:
+                return
+
+    def exported(self, environment: str, archived: Sequence[str]) -> Json:
+        """Return the flags of an environment for the target; archived ones are off and have no dependencies."""
+        whole = strategy_order.export_in_order(self.source, {"environment": environment, "project": self.project})
+        old = list(self.exports(self.source, environment, archived))
+        if unknown := whole.unknown + sum(each.unknown for each in old):
+            text = f"`{self.source.target.shown}` does not tell the order of strategies of {unknown} flags in `{environment}`"
+            self.plan.warnings.append(text)
+        data = merge_exports([whole, *old])
+        names = set(archived)
+        off = [{**item, "enabled": False} if item["name"] in names else item for item in data["featureEnvironments"]]
+        asks = [item for item in data["dependencies"] if item["feature"] not in names]
+        return {**data, "featureEnvironments": off, "dependencies": asks}
+
+    def exports(
+        self, server: AdminClient, environment: str, names: Sequence[str]
+    ) -> Iterator[strategy_order.OrderedExport]:
+        """Yield the exports of flags from a server, some flags at a time."""
+        for first in range(0, len(names), NAMES_PER_REQUEST):
+            some = list(names[first : first + NAMES_PER_REQUEST])
+            yield strategy_order.export_in_order(server, {"environment": environment, "features": some})
+
+    def refuse_elsewhere(self, there: Json) -> None:
+        """Raise ConfigurationError where the target has one of the flags in another project."""
+        wrong = [item for item in there["features"] if item.get("project", self.becomes) != self.becomes]
+        if wrong:
+            names = ", ".join(f"`{printable(item['name'])}` (in `{printable(item['project'])}`)" for item in wrong[:10])
+            text = f"`{self.target.target.shown}` has flags of `{printable(self.project)}` in other projects: {names}"
+            raise ConfigurationError([f"{text}{f', and {len(wrong) - 10} more' if len(wrong) > 10 else ''}"])
+
+    def place(self, environment: str, whole: Json, there: Json, gone: set[str], old: set[str]) -> ProjectEnvironment:
+        """Return the plan for an environment: the flags in `gone` are archived on the target, those in `old` on the source."""
+        data = without_flags(whole, gone & old)
+        back = gone - old
+        found = compare(data, without_archived_marks(there), None, None)
+        flags = [mark_revived(change) if change.name in back else change for change in found.flags]
+        sent = [change.name for change in flags if change.kind in IMPORTED_KINDS]
+        self.remember(self.plan.revive, (name for name in sent if name in back))
+        self.remember(self.plan.archive, (name for name in sent if name in old))
+        request = {"project": self.becomes, "environment": environment, "data": without_archived_marks(data)}
+        changes = ImportChanges((*flags, *(Change(name, "same") for name in sorted(gone & old))))
+        return ProjectEnvironment(self.becomes, environment, changes, list(split_request(request, sent)))
+
+    def remember(self, flags: dict[str, list[str]], names: Iterable[str]) -> None:
+        """Add names of flags to a list of the plan, each once for all environments."""
+        for name in names:
+            if name not in (known := flags.setdefault(self.becomes, [])):
+                known.append(name)
+
+
+def without_archived_marks(data: Json) -> Json:
+    """Return a data set with all flags marked as not archived."""
+    return {**data, "features": [{**item, "archived": False} for item in data["features"]]}
+
+
+def mark_revived(change: Change) -> Change:
+    """Return the change of a revived flag: it is switched off, so each environment must be imported."""
+    return Change(change.name, "changed", ("archived: yes → no", *change.details))
+
+
+def without_flags(data: Json, names: set[str]) -> Json:
+    """Return a data set without some flags and their entries."""
+    left = {key: [item for item in data[key] if item.get(flag) not in names] for key, flag in FLAG_FIELDS.items()}
+    return {**data, **left}
+
+
+def merge_exports(found: Iterable[strategy_order.OrderedExport]) -> Json:
+    """Merge data sets of different flags into one; each segment is in it once."""
+    lists: dict[str, dict[object, Json]] = {key: {} for key in (*FLAG_FIELDS, "segments")}
+    for data, _ in found:
+        for key, known in lists.items():
+            for item in data.get(key) or ():
+                known.setdefault(item["id"] if key == "segments" else len(known), item)
+    return {key: list(known.values()) for key, known in lists.items()}

@@ -1,0 +1,62 @@
+"""Metric rows in Prometheus text format. Import it with the first scrape: prometheus_client takes two megabytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from flagsvc.http.metrics import Measured
+
+
+class Families(Collector):
+    """The metrics of one scrape: what the operating system says of the processes, then the rows."""
+
+    def __init__(self, rows: Iterable[Measured], processes: Iterable[Metric]) -> None:
+        self._rows = rows
+        self._processes = processes
+
+    def collect(self) -> Iterator[Metric]:
+        """Return the metrics."""
+        yield from self._processes
+        for row in self._rows:
+            yield family(row)
+
+
+def family(row: Measured) -> Metric:
+    """Return a row as prometheus_client writes it."""
+    made = (CounterMetricFamily if row.kind == "counter" else GaugeMetricFamily)(row.name, row.help, labels=row.labels)
+    for labels, value in row.values.items():
+        made.add_metric(labels, value)
+    return made
+
+
+def this_process() -> Iterable[Metric]:
+    """Return what the operating system says of this process."""
+    return ProcessCollector(registry=None).collect()
+
+
+def this_collector() -> Iterable[Metric]:
+    """Return what Python says of its garbage collector in this process."""
+    registry = CollectorRegistry(auto_describe=False)
+    GCCollector(registry)
+    return registry.collect()
+
+
+def exposition(rows: Iterable[Measured], processes: Iterable[Metric]) -> bytes:
+    """Return the text: bare rows first, then `processes`, which is what the operating system says of them, then the others."""
+    found = list(rows)
+    lines = [line for row in found if row.bare for line in bare_lines(row)]
+    others = Families([row for row in found if not row.bare], processes)
+    return "".join(f"{line}\n" for line in lines).encode() + generate_latest(others)
+
+
+def bare_lines(row: Measured) -> list[str]:
+    """Return the lines of a bare row."""
+    return [
+        f"# HELP {row.name} {row.help}",
+        f"# TYPE {row.name} {row.kind}",
+        *(f"{row.name} {int(value)}" for value in row.values.values()),
+    ]

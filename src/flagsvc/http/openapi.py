@@ -1,0 +1,125 @@
+"""Writes the OpenAPI 3.1 document of a program from its route rows: each program adds what only it knows of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from flagsvc.core.version import VERSION
+from flagsvc.http.route import JSON_MEDIA, Documented, Parameter, R, RouteRow
+from flagsvc.http.shapes import Shape, json_schema
+
+Json: TypeAlias = dict[str, Any]
+
+TEXT: Json = {"type": "string"}
+LICENSE: Json = {"name": "Apache-2.0", "identifier": "Apache-2.0"}
+
+
+class Program(NamedTuple):
+    """What a document says of the program itself. `schemes` tells of each kind of key by its name; all come in one `header`."""
+
+    title: str
+    description: str
+    header: str
+    schemes: Mapping[str, str]
+
+
+class Operation(NamedTuple):
+    """One method of one path. `schemes` names the keys that open it, `path_parameters` what its path holds in braces.
+
+    `answers` has the description of each answer by its status.
+    """
+
+    row: RouteRow
+    path: str
+    name: str
+    description: str
+    schemes: tuple[str, ...]
+    answers: Json
+    path_parameters: tuple[str, ...] = ()
+
+
+def document(program: Program, operations: Iterable[Operation], schemas: Json, place: str) -> Json:
+    """Return the document; `place` is what stands before every path, empty for nothing."""
+    paths: dict[str, Json] = {}
+    for each in operations:
+        paths.setdefault(each.path, {})[each.row.method.lower()] = written(each)
+    content: Json = {
+        "openapi": "3.1.0",
+        "info": {"title": program.title, "version": VERSION, "description": program.description, "license": LICENSE},
+        "paths": paths,
+        "components": {"schemas": schemas, "securitySchemes": schemes(program)},
+    }
+    return content | ({"servers": [{"url": place}]} if place else {})
+
+
+def schemes(program: Program) -> Json:
+    """Return how callers authenticate."""
+    header = {"type": "apiKey", "in": "header", "name": program.header}
+    return {name: {**header, "description": text} for name, text in program.schemes.items()}
+
+
+def written(operation: Operation) -> Json:
+    """Return what one method of one path takes and gives."""
+    row = operation.row
+    content: Json = {
+        "operationId": operation.name,
+        "summary": row.summary,
+        "tags": [row.tag],
+        "security": [{name: []} for name in operation.schemes],
+        "responses": operation.answers,
+    }
+    if operation.description:
+        content["description"] = operation.description
+    if named := parameters(operation):
+        content["parameters"] = named
+    if row.body is not None:
+        content["requestBody"] = request_body(row, row.body)
+    return content
+
+
+def parameters(operation: Operation) -> list[Json]:
+    """Return the parameters of the path and of the query string."""
+    found: list[Json] = [
+        {"name": name, "in": "path", "required": True, "schema": TEXT} for name in operation.path_parameters
+    ]
+    return found + [parameter(each) for each in operation.row.query]
+
+
+def parameter(one: Parameter) -> Json:
+    """Return one parameter of the query string."""
+    kind: Json = {"type": one.kind}
+    schema = one.schema or ({"type": "array", "items": kind} if one.repeated else kind)
+    style = {"style": one.style, "explode": True} if one.style else {}
+    return {"name": one.name, "in": "query", "description": one.description, **style, "schema": schema}
+
+
+def request_body(row: RouteRow, shape: Shape) -> Json:
+    """Return what a row wants of a body."""
+    example = {} if row.example is None else {"example": row.example}
+    return {"required": row.body_needed, "content": {JSON_MEDIA: {"schema": json_schema(shape), **example}}}
+
+
+def content_of(row: RouteRow) -> Json:
+    """Return the member `content` of a row's answer when all is well: each media type with its schema; none for no body."""
+    media = row.media.partition(";")[0]
+    found = {} if row.result is None and media == JSON_MEDIA else content(media, row.result)
+    found |= {} if row.as_json is None else content(JSON_MEDIA, row.as_json)
+    return {"content": found} if found else {}
+
+
+def failure(answer: Documented[R], error: Shape) -> Json:
+    """Return what an answer is when not all is well; `error` is the shape of a body that is JSON."""
+    body = content(answer.media, error if answer.media == JSON_MEDIA else None) if answer.media else {}
+    return {"description": answer.description} | ({"content": body} if body else {})
+
+
+def content(media: str, shape: Shape | None) -> Json:
+    """Return a body's media type with its schema; without a shape it is a text."""
+    return {media: {"schema": TEXT if shape is None else json_schema(shape)}}
+
+
+def headers_of(texts: Mapping[str, str]) -> Json:
+    """Return the member `headers` of an answer: what each header means, by its name; none for no header."""
+    found = {name: {"description": text, "schema": TEXT} for name, text in texts.items()}
+    return {"headers": found} if found else {}

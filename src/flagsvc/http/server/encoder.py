@@ -1,0 +1,100 @@
+"""A response as bytes: the status line, the server's own headers, the answer's, the body. Compiled.
+
+What many answers share (status, date, fixed headers) is encoded once. It is kept until the server's headers change, which is once
+a second.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Final, Protocol
+
+from flagsvc.http.messages import Headers, Response
+
+MAX_KEPT: Final = 256
+"""Encoded beginnings that are kept at most."""
+
+KEEP: Final = b"\r\n"
+"""What ends the head of an answer on a connection that goes on."""
+KEEP_1_0: Final = b"connection: keep-alive\r\n\r\n"
+"""The same for a caller that speaks HTTP/1.0, where a connection ends unless the answer says otherwise."""
+CLOSE: Final = b"connection: close\r\n\r\n"
+"""The same on a connection that ends."""
+
+CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class Defaults(Protocol):
+    """Has the headers that every answer of a server begins with, such as the date; the list is replaced, never changed."""
+
+    default_headers: list[tuple[bytes, bytes]]
+
+
+class Beginning:
+    """The encoded beginning of all answers with one status and one list of fixed headers."""
+
+    def __init__(self, status: int, fixed: Headers, data: bytes) -> None:
+        self.status = status
+        self.fixed = fixed
+        self.data = data
+
+
+class ResponseEncoder:
+    """Encodes the answers of one server."""
+
+    def __init__(self, defaults: Defaults) -> None:
+        self.defaults = defaults
+        self.headers: Headers = []
+        self.lines: bytes = b""
+        self.kept: dict[int, Beginning] = {}
+        self.last: Beginning = Beginning(0, [], b"")
+
+    def encode(self, response: Response, ending: bytes, body: bytes) -> bytes:
+        """Return the head of an answer and `body` behind it; `ending` is KEEP, KEEP_1_0 or CLOSE."""
+        if self.defaults.default_headers is not self.headers:
+            self.update()
+        beginning = self.last
+        if beginning.fixed is not response.fixed or beginning.status != response.status:
+            beginning = self.beginning(response)
+        parts = [beginning.data]
+        for name, value in response.own:
+            parts.append(name)
+            parts.append(b": ")
+            parts.append(value)
+            parts.append(b"\r\n")
+        parts.append(ending)
+        parts.append(body)
+        return b"".join(parts)
+
+    def update(self) -> None:
+        """Take the headers that the server has now."""
+        self.headers = self.defaults.default_headers
+        self.lines = header_lines(self.headers)
+        self.kept = {}
+        self.last = Beginning(0, [], b"")
+
+    def beginning(self, response: Response) -> Beginning:
+        """Return the beginning of an answer, and remember it as the last one."""
+        key = id(response.fixed) * 1024 + response.status
+        found = self.kept.get(key)
+        if found is None:
+            data = status_line(response.status) + self.lines + header_lines(response.fixed)
+            found = Beginning(response.status, response.fixed, data)
+            if len(self.kept) < MAX_KEPT:
+                self.kept[key] = found
+        self.last = found
+        return found
+
+
+def header_lines(headers: Headers) -> bytes:
+    """Return header fields as lines."""
+    return b"".join([name + b": " + value + b"\r\n" for name, value in headers])
+
+
+def status_line(status: int) -> bytes:
+    """Return the first line of an answer."""
+    try:
+        phrase = HTTPStatus(status).phrase.encode()
+    except ValueError:
+        phrase = b""
+    return b"HTTP/1.1 " + str(status).encode() + b" " + phrase + b"\r\n"

@@ -1,0 +1,134 @@
+"""The JSON body of a POST and the evaluation context in it (behaviour: Context by POST)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from flagsvc.engine.context import Context
+from flagsvc.engine.values import jsdate, jsnumber
+from flagsvc.http.json_text import parse
+from flagsvc.http.limits import TOGGLES
+from flagsvc.http.media import Media
+from flagsvc.http.messages import invalid
+from flagsvc.proxy.api.bounds import too_long
+from flagsvc.proxy.api.encoding import unpacked
+
+MUST_BE_TEXT = "must be string"
+MUST_BE_OBJECT = "must be object"
+MUST_BE_ARRAY = "must be array"
+
+TEXT_FIELDS = {
+    "appName": "app_name",
+    "environment": "environment",
+    "userId": "user_id",
+    "sessionId": "session_id",
+    "remoteAddress": "remote_address",
+}
+"""Wire name of each standard text field → the attribute of Context."""
+
+
+class LookupBody(NamedTuple):
+    """What POST /proxy asks: the context, and the names of toggles (none: a list of all that are on)."""
+
+    context: Context
+    toggles: list[str]
+
+
+def read_json(body: bytes, media: Media, limit: int, depth: int = 0) -> object:
+    """Return the JSON value in a body, `{}` for no body; raises Refused (413, 400 with the parser's position).
+
+    `depth` is how deeply lists and objects may be nested, 0 for as deeply as the parser goes. Half a surrogate pair becomes U+FFFD.
+    """
+    text = unpacked(body, media.window, limit) if media.window else body
+    return parse(text, media.codec, depth) if text else {}
+
+
+def read_lookup(value: object, most: int, longest: int = 0) -> LookupBody:
+    """Return the toggles, at most so many, and the context of a POST /proxy body; raises Refused (400). All else is ignored.
+
+    `longest` is as in read_context.
+    """
+    if not isinstance(value, dict):
+        raise invalid("/body", None, MUST_BE_OBJECT)
+    toggles = value.get("toggles", [])
+    if not isinstance(toggles, list):
+        raise invalid("/body", "toggles", MUST_BE_ARRAY)
+    if len(toggles) > most:
+        raise invalid("/body", "toggles", f"must NOT have more than {most} items", TOGGLES)
+    names = [text("/body/toggles", str(index), each) or "" for index, each in enumerate(toggles)]
+    context = value.get("context", {})
+    if not isinstance(context, dict):
+        raise invalid("/body", "context", MUST_BE_OBJECT)
+    return LookupBody(read_context(context, longest), names)
+
+
+def read_context(fields: dict[str, object], longest: int = 0) -> Context:
+    """Return the context in the `context` object of a body; raises Refused (400).
+
+    `longest` is how many characters its time may have, 0 for any number; those of other values are counted in what is returned.
+    """
+    context = Context()
+    explicit = fields.get("properties", {})
+    if not isinstance(explicit, dict):
+        raise invalid("/body/context", "properties", MUST_BE_OBJECT)
+    for name, value in fields.items():
+        attribute = TEXT_FIELDS.get(name)
+        if attribute is not None:
+            setattr(context, attribute, text("/body/context", name, value) or None)
+        elif name == "currentTime":
+            context.current_time = read_time(value, longest)
+        elif name != "properties" and value is not None:
+            context.properties[name] = loose_text(value)
+    for name, value in explicit.items():
+        context.properties[name] = text("/body/context/properties", name, value) or ""
+    return context
+
+
+def text(place: str, name: str, value: object) -> str | None:
+    """Return a scalar as JavaScript writes it, None for null; raises Refused (400) for an array or an object."""
+    if isinstance(value, str) or value is None:
+        return value
+    if isinstance(value, list | dict):
+        raise invalid(place, name, MUST_BE_TEXT)
+    return scalar_text(value)
+
+
+def scalar_text(value: object) -> str:
+    """Return a boolean or a number as JavaScript writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return jsnumber.to_text(number(value))
+
+
+def number(value: object) -> float:
+    """Return a JSON number as the double that JavaScript reads."""
+    if isinstance(value, int):
+        return jsnumber.from_int(value)
+    return value if isinstance(value, float) else float("nan")
+
+
+def loose_text(value: object) -> str:
+    """Return the text JavaScript makes of any value: a list is joined with commas, an object says only that it is one."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return ",".join(["" if each is None else loose_text(each) for each in value])
+    return "[object Object]" if isinstance(value, dict) else scalar_text(value)
+
+
+def read_time(value: object, longest: int = 0) -> float | None:
+    """Return `currentTime` in epoch milliseconds: a number, or a text that JavaScript's Date reads; None for no date.
+
+    Raises Refused (400) for an array or an object, or a text of more than `longest` characters (0: any number). Zero is absent, as
+    everything that JavaScript takes for false.
+    """
+    if isinstance(value, str):
+        if longest and len(value) > longest:
+            raise too_long("/body/context", "currentTime", longest)
+        return jsdate.parse(value)
+    if isinstance(value, list | dict):
+        raise invalid("/body/context", "currentTime", MUST_BE_TEXT)
+    if value is None:
+        return None
+    milliseconds = number(value)
+    return jsdate.from_number(milliseconds) if milliseconds else None

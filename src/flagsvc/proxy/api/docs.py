@@ -1,0 +1,62 @@
+"""The routes of the OpenAPI document and of its page (specification: GET /docs/openapi; behaviour: Documentation page)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import quote
+
+import msgspec
+
+from flagsvc.http.call import Answer, Call, Handler
+from flagsvc.http.docs_page import SAFE, TYPES, contents, page
+from flagsvc.http.messages import HTML, JSON
+from flagsvc.proxy.api.answers import ASK_AGAIN, Answers
+from flagsvc.proxy.api.openapi import document
+from flagsvc.proxy.api.settings import ServiceSettings
+
+
+class OpenApi(Handler):
+    """GET /docs/openapi.json."""
+
+    def __init__(self, settings: ServiceSettings, answers: Answers) -> None:
+        self.settings = settings
+        self.answers = answers
+        self.headers = answers.headers(JSON, ASK_AGAIN)
+        self.made: tuple[bytes, bytes] = (b"", b"")
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return the document for the place the application is mounted at; the last one is kept."""
+        root = call.request.root
+        if not self.made[1] or self.made[0] != root:
+            self.made = (root, msgspec.json.encode(document(self.settings, quote(root))))
+        return self.answers.seal(self.headers, call, self.made[1])
+
+
+class DocsPage(Handler):
+    """GET /docs/openapi, with or without a slash at the end."""
+
+    def __init__(self, answers: Answers) -> None:
+        self.answers = answers
+        self.headers = answers.headers(HTML, ASK_AGAIN, SAFE)
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return the page."""
+        return self.answers.seal(self.headers, call, page("flagsvc proxy: endpoints", call.request.path))
+
+
+class File(Handler):
+    """A file of the page."""
+
+    def __init__(self, name: str, content: bytes, answers: Answers) -> None:
+        self.answers = answers
+        self.headers = answers.headers(TYPES[Path(name).suffix], ASK_AGAIN, SAFE)
+        self.content = content
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return the file."""
+        return self.answers.seal(self.headers, call, self.content)
+
+
+def files(answers: Answers) -> dict[str, Handler]:
+    """Return the handlers of the page's files by name."""
+    return {name: File(name, content, answers) for name, content in contents().items()}

@@ -1,0 +1,52 @@
+"""`GET /`: what the program is and where to go, as text or JSON by `Accept` (ours: the reference answers 404).
+
+It needs no key and no configuration, and tells only what anybody can find out by asking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import quote
+
+import msgspec
+
+from flagsvc.http.call import Answer, Call, Handler
+from flagsvc.http.first_page import Place, as_json, as_text, prefers_json
+from flagsvc.http.messages import JSON, TEXT
+from flagsvc.proxy.api.answers import ASK_AGAIN, Answers, ResponseHeaders
+from flagsvc.proxy.api.routes import Auth, ProxyRoute
+from flagsvc.proxy.api.settings import ServiceSettings
+
+NAME = "flagsvc proxy"
+ABOUT = "evaluates feature flags for applications"
+KEYS = {
+    Auth.NONE: "",
+    Auth.CLIENT: "client key",
+    Auth.SERVER: "server-side token",
+    Auth.EITHER: "client key or server-side token",
+}
+VARY = (b"Accept", b"Accept-Encoding")
+
+
+class FirstPage(Handler):
+    """Answers callers who have only the address."""
+
+    def __init__(self, settings: ServiceSettings, rows: Sequence[ProxyRoute], answers: Answers) -> None:
+        self.answers = answers
+        self.base = settings.base_path
+        self.rows = [row for row in rows if row.listed and row.path != "/" and told(row, settings)]
+        self.text = ResponseHeaders(answers.cors, TEXT, ASK_AGAIN, VARY, [])
+        self.json = ResponseHeaders(answers.cors, JSON, ASK_AGAIN, VARY, [])
+
+    def answer(self, call: Call, body: bytes) -> Answer:
+        """Return the endpoints as they are reached from where the caller is."""
+        root = quote(call.request.root)
+        found = [Place(row.method, root + row.place(self.base), row.summary, KEYS[row.auth]) for row in self.rows]
+        if prefers_json(call.accept):
+            return self.answers.seal(self.json, call, msgspec.json.encode(as_json(NAME, ABOUT, found)))
+        return self.answers.seal(self.text, call, as_text(NAME, ABOUT, found).encode())
+
+
+def told(row: ProxyRoute, settings: ServiceSettings) -> bool:
+    """Return whether a row is there, and that is no secret: what only key holders get to know of is left out."""
+    return row.condition is None or (row.condition.status == 404 and row.on(settings))

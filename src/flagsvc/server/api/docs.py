@@ -1,0 +1,71 @@
+"""The routes of the OpenAPI document, of its page and of the page's files."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from urllib.parse import quote
+
+from flagsvc.http import docs_page
+from flagsvc.http.messages import HTML, Headers
+from flagsvc.server.api.call import ApiAnswer, ApiCall
+from flagsvc.server.api.openapi import document
+from flagsvc.server.api.operations import LASTING
+from flagsvc.server.api.route import Auth, Route
+
+SAFE: Headers = [*docs_page.SAFE, *LASTING]
+
+
+def show_page(call: ApiCall) -> ApiAnswer:
+    """Return the page that shows the document."""
+    return ApiAnswer(docs_page.page("flagsvc server: endpoints", call.request.path), headers=tuple(SAFE))
+
+
+def show_file(call: ApiCall) -> ApiAnswer:
+    """Return a file of the page, which the last segment of the path names."""
+    name = PurePath(call.request.path.decode("latin-1")).name.lower()
+    content_type = docs_page.TYPES[PurePath(name).suffix]
+    return ApiAnswer(docs_page.contents()[name], headers=(*SAFE, (b"content-type", content_type)))
+
+
+PAGE = Route(
+    path="/docs/openapi",
+    handler=show_page,
+    operation="getOpenApiPage",
+    summary="A page that shows the description and tries the endpoints.",
+    tag="Operational",
+    auth=Auth.NONE,
+    media=HTML.decode(),
+)
+FILES = tuple(
+    Route(
+        path=f"/docs/openapi/{name}",
+        handler=show_file,
+        operation=f"getDocsFile{number}",
+        summary="A file of the page.",
+        tag="Operational",
+        auth=Auth.NONE,
+        listed=False,
+    )
+    for number, name in enumerate((*docs_page.BUNDLED, *docs_page.WRITTEN))
+)
+
+
+def docs_routes(others: tuple[Route, ...]) -> tuple[Route, ...]:
+    """Return the rows of the document and its page. The document describes the other routes and these."""
+
+    def describe(call: ApiCall) -> ApiAnswer:
+        """Return the OpenAPI document."""
+        place = quote(call.request.root) + call.server.base
+        return ApiAnswer(document(every, place), headers=LASTING)
+
+    described = Route(
+        path="/docs/openapi.json",
+        handler=describe,
+        operation="getOpenApi",
+        summary="The description of every endpoint.",
+        tag="Operational",
+        auth=Auth.NONE,
+    )
+    rows = (described, PAGE, *FILES)
+    every = (*others, *rows)
+    return rows

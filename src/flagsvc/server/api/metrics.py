@@ -1,0 +1,81 @@
+"""The rows of the flag server's metrics: one for each metric, and where its numbers come from."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple, TypeAlias
+
+from sqlalchemy import func, select
+
+from flagsvc.core.errors import DatabaseError
+from flagsvc.core.version import VERSION
+from flagsvc.http.limits import COMMON_LIMITS
+from flagsvc.http.metrics import Labels, MetricRow, limits_row, measure, requests_row
+from flagsvc.server.api.call import ApiContext
+from flagsvc.server.store.schema import features
+from flagsvc.server.store.store import read_revision
+
+
+class Stored(NamedTuple):
+    """What the database tells: its revision, and how many features are not archived."""
+
+    revision: int
+    features: int
+
+
+class Scrape:
+    """What one scrape reads from: `server`, and its database once."""
+
+    def __init__(self, server: ApiContext) -> None:
+        self.server = server
+
+    @cached_property
+    def stored(self) -> Stored | None:
+        """What the database tells, None where it cannot be asked."""
+        active = select(func.count()).select_from(features).where(features.c.archived_at.is_(None))
+        try:
+            with self.server.store.reading() as tx:
+                return Stored(read_revision(tx.db), tx.db.execute(active).scalar_one())
+        except DatabaseError:
+            return None
+
+
+Row: TypeAlias = MetricRow[Scrape]
+
+
+def requests(scrape: Scrape) -> dict[Labels, float]:
+    """Return how often each route answered with each status."""
+    counts = scrape.server.counts.read()
+    return {(route, method, str(status)): count for (route, method, status), count in counts.items()}
+
+
+def limits(scrape: Scrape) -> dict[Labels, float]:
+    """Return how often each limit of this program was reached."""
+    return {(limit,): scrape.server.reached.counts[limit] for limit in COMMON_LIMITS}
+
+
+OWN: tuple[Row, ...] = (
+    Row("flagsvc_build_info", "gauge", "The running version.", lambda _: {(VERSION,): 1}, ("version",)),
+    requests_row(requests),
+    limits_row(limits),
+    Row(
+        "flagsvc_revision",
+        "gauge",
+        "Changes of flags that were committed.",
+        lambda of: None if of.stored is None else {(): of.stored.revision},
+    ),
+    Row(
+        "flagsvc_features",
+        "gauge",
+        "Feature flags that are not archived.",
+        lambda of: None if of.stored is None else {(): of.stored.features},
+    ),
+)
+"""The metrics of the flag server's own."""
+
+
+def text(server: ApiContext) -> bytes:
+    """Return every metric in Prometheus text format; without the database, those it tells are left out."""
+    from flagsvc.http.metric_families import exposition, this_collector, this_process
+
+    return exposition(measure(OWN, Scrape(server)), [*this_process(), *this_collector()])

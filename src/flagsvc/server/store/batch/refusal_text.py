@@ -1,0 +1,19 @@
+"""Turns the refusal of a check into a text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ParamSpec
+
+from flagsvc.server.store.refusals import Refusal
+
+P = ParamSpec("P")
+
+
+def refusal_text(check: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> str:
+    """Return the first message of a check that raises Refusal; empty where it passes."""
+    try:
+        check(*args, **kwargs)
+    except Refusal as refusal:
+        return refusal.details[0]["message"]
+    return ""

@@ -1,0 +1,59 @@
+"""The naming pattern of a project, which names of new features must match (import validation 4.1, rule 5; 6.3, step 1)."""
+
+from __future__ import annotations
+
+from flagsvc.server.store.patterns import StepBudget, Unchecked, compile_pattern
+from flagsvc.server.store.refusals import Refusal
+
+SHOWN_CHARACTERS = 200
+"""Characters of a pattern that messages show when the pattern cannot be checked."""
+
+
+class NamingPattern:
+    """The naming pattern of a project during one request, empty for none. All names of the request share a step budget."""
+
+    def __init__(self, pattern: str | None, example: str | None, description: str | None) -> None:
+        self._pattern = pattern or ""
+        self._example = example
+        self._description = description
+        self._budget = StepBudget()
+        self._verdicts: dict[str, bool | Unchecked] = {}
+
+    def verdict(self, name: str) -> bool | Unchecked:
+        """Return whether a name matches, or why that cannot be checked. Each name is checked once."""
+        if name not in self._verdicts:
+            self._verdicts[name] = self._match(name)
+        return self._verdicts[name]
+
+    def _match(self, name: str) -> bool | Unchecked:
+        try:
+            return not self._pattern or compile_pattern(self._pattern).matches(name, self._budget)
+        except Unchecked as unchecked:
+            return unchecked
+
+    def check(self, name: str) -> None:
+        """Raise Refusal (400) for a name that does not match, or that takes too many steps to check."""
+        found = self.verdict(name)
+        if isinstance(found, Unchecked):
+            raise Refusal(
+                "PatternError",
+                f'The feature flag name "{name}" cannot be checked against the project\'s naming pattern "{self.short_text}": '
+                f"{found.reason}. To create this feature flag, {found.remedy}.",
+            )
+        if not found:
+            message = [{"message": "The flag name does not match the pattern."}]
+            raise Refusal("PatternError", self._mismatch(name), message)
+
+    @property
+    def short_text(self) -> str:
+        """The pattern, shortened if it is long."""
+        return self._pattern if len(self._pattern) <= SHOWN_CHARACTERS else f"{self._pattern[:SHOWN_CHARACTERS]}…"
+
+    def _mismatch(self, name: str) -> str:
+        """Return the message about a name that does not match."""
+        text = f'The feature flag name "{name}" does not match the project\'s naming pattern: "{self._pattern}".'
+        if self._example:
+            text += f' Here\'s an example of a name that does match the pattern: "{self._example}"."'
+        if self._description:
+            text += f' The pattern\'s description is: "{self._description}"'
+        return text

@@ -1,0 +1,98 @@
+"""What the options of both programs inherit: from the rows in a class to a frozen object, every problem at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import Field, FrozenInstanceError, dataclass, fields
+from typing import Any, ClassVar, NoReturn, Self, dataclass_transform
+
+from flagsvc.core.errors import ConfigurationError
+from flagsvc.settings.kinds import is_blank, nearest
+from flagsvc.settings.normalise import CODE, Given, normalise
+from flagsvc.settings.option import Option, Section, option
+
+
+def rows_of(options: type[Options]) -> tuple[Option, ...]:
+    """Return the rows of a class of options and of its base classes, in their order."""
+    return tuple(row for each in options.__mro__ for row in vars(each).values() if isinstance(row, Option))
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(option,))
+class Options:
+    """A set of options: each class attribute made by `option()` is one, and a field of the frozen dataclass.
+
+    In code an option takes a text or a native value; None, or a text of blanks, stands for its default. Raises
+    `ConfigurationError` with every problem at once.
+    """
+
+    section: ClassVar[Section]
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    def __init_subclass__(cls) -> None:
+        """Make the class a dataclass, so that `dataclasses.replace` and `fields` work; all else of it stands here."""
+        super().__init_subclass__()
+        dataclass(init=False, repr=False, eq=False, match_args=False)(cls)
+
+    def __init__(self, **given: object) -> None:
+        rows = rows_of(type(self))
+        entries, problems = self._entries(given)
+        found = normalise(entries, os.environ, rows, in_code=True)
+        problems += found.problems.values()
+        if problems:
+            del given, entries, found  # secrets are among them, and a traceback keeps what its frames hold
+            raise ConfigurationError(problems)
+        for text in found.deprecations:
+            _warn(text)
+        self._keep(found.values)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """Return the options of values by option name that are valid and normalised."""
+        made = cls.__new__(cls)
+        made._keep(values)
+        return made
+
+    @classmethod
+    def _entries(cls, given: Mapping[str, object]) -> tuple[dict[str, Given], list[str]]:
+        """Return what was given in code by option name, and a problem for each name that no option has."""
+        rows = {row.field: row for row in rows_of(cls)}
+        entries: dict[str, Given] = {}
+        problems: list[str] = []
+        for field, value in given.items():
+            if value is None:
+                continue
+            if field not in rows:
+                problems.append(f"unknown option `{field}`; {nearest(field, list(rows))}".removesuffix("; "))
+            elif not is_blank(value):
+                entries[rows[field].name] = Given(value, CODE)
+        return entries, problems
+
+    def _keep(self, values: Mapping[str, Any]) -> None:
+        """Take over normalised values by option name."""
+        vars(self).update({row.field: values[row.name] for row in rows_of(type(self))})
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and vars(other) == vars(self)
+
+    def __hash__(self) -> int:
+        return hash(tuple(getattr(self, field.name) for field in fields(self)))
+
+    def __repr__(self) -> str:
+        """Return the options that are not at their defaults, secrets masked."""
+        values = ((row, getattr(self, row.field)) for row in rows_of(type(self)))
+        shown = (f"{row.field}={row.masked(value)!r}" for row, value in values if value != row.default_for(os.environ))
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _warn(text: str) -> None:
+    """Raise a DeprecationWarning at the line that made the options."""
+    from warnings import warn
+
+    warn(text, DeprecationWarning, stacklevel=3)

@@ -1,0 +1,368 @@
+"""The kinds of value that options take: each reads a text or a native value, and gives the value that is kept.
+
+A parser knows no option, no source and no environment. It refuses with `RefusedError`, whose text never quotes the value.
+`normalise.py` adds the option, the source and what may be shown of the value. Every parser reads its own results unchanged, so
+a normalised value can be given again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+Parser: TypeAlias = Callable[[object], Any]
+
+AUTO = "auto"
+LARGEST = 2**31 - 1
+"""The largest number of milliseconds, seconds or bytes an option takes."""
+
+
+class RefusedError(ValueError):
+    """A value is not what its option takes; the message is a hint at what to do, or empty, and never quotes a secret."""
+
+
+def as_text(value: Any) -> str:
+    """Return a normalised value as the text that would give it again; an unset one as `-`."""
+    if value is None or value in ("", ()):
+        return "-"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return ", ".join(as_text(item) for item in value)
+    return str(value)
+
+
+def printable(text: str, most: int = 80) -> str:
+    """Return a text as a message may show it: one line, printable, of `most` characters at the most."""
+    shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[: most + 1])
+    return shown if len(shown) <= most else f"{shown[: most - 3]}..."
+
+
+def quoted(text: str) -> str | None:
+    """Return a text as a problem quotes it."""
+    return f"`{printable(text)}`"
+
+
+def unquoted(text: str) -> str | None:
+    """Return None: a refused text of this kind is never shown."""
+    return None
+
+
+def as_it_is(value: Any) -> object:
+    """Return a value with nothing to hide."""
+    return value
+
+
+def as_given(value: object, folder: str) -> object:
+    """Return a value that names no file as it was given."""
+    return value
+
+
+def path_in(value: object, folder: str) -> object:
+    """Return a relative path as one that begins with `folder`."""
+    return os.path.join(folder, value.strip()) if isinstance(value, str) and not is_blank(value) else value
+
+
+def paths_in(value: object, folder: str) -> object:
+    """Return several relative paths, as a list or with commas between, as paths that begin with `folder`."""
+    return [path_in(item, folder) for item in split(value)] if isinstance(value, str | list) else value
+
+
+class Kind(NamedTuple):
+    """One kind of value.
+
+    `expects` ends the sentence "expected …", `metavar` stands for the value in the help. `parse` reads a text or a native value.
+    `safe` masks the secrets of a normalised value, `show` makes text of the result. `echo` quotes a refused text, or returns None
+    for one that must not be shown. `relative_to` puts the folder of the configuration file in front of a relative path. `words`
+    are all values of a kind that lists them.
+    """
+
+    expects: str
+    metavar: str
+    parse: Parser
+    safe: Callable[[Any], object] = as_it_is
+    show: Callable[[Any], str] = as_text
+    echo: Callable[[str], str | None] = quoted
+    relative_to: Callable[[object, str], object] = as_given
+    words: tuple[str, ...] = ()
+
+
+def is_blank(value: object) -> bool:
+    """Return whether `value` counts as not given: None, or a text of nothing but blanks."""
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def parse_text(value: object) -> str:
+    """Return a text without the blanks around it; raise RefusedError for control characters and what is not UTF-8."""
+    if not isinstance(value, str):
+        raise RefusedError
+    text = value.strip()
+    if any(ord(char) < 32 or ord(char) == 127 for char in text):
+        raise RefusedError("it contains a control character")
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        raise RefusedError("it is not UTF-8")
+    return text
+
+
+def parse_header_value(value: object) -> str:
+    """Return a text that can be the value of a header: printable ASCII."""
+    text = parse_text(value)
+    if not text.isascii():
+        raise RefusedError("it contains a character that no header can carry")
+    return text
+
+
+BOOLEANS = {
+    **dict.fromkeys(("true", "1", "t", "yes", "on"), True),
+    **dict.fromkeys(("false", "0", "f", "no", "off"), False),
+}
+
+
+def parse_boolean(value: object) -> bool:
+    """Return a boolean given as one or as one of the words of BOOLEANS, any letter case (behaviour: Odd values)."""
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, str) or value.strip().lower() not in BOOLEANS:
+        raise RefusedError
+    return BOOLEANS[value.strip().lower()]
+
+
+def whole_number(value: object) -> int:
+    """Return an integer given as one or as decimal digits."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if not isinstance(value, str) or not re.fullmatch(r"[+-]?[0-9]{1,18}", value.strip()):
+        raise RefusedError
+    return int(value)
+
+
+def integer(low: int, high: int = LARGEST, metavar: str = "NUMBER", what: str = "an integer") -> Kind:
+    """Return the kind of the whole numbers from `low` to `high`."""
+
+    def parse(value: object) -> int:
+        number = whole_number(value)
+        if not low <= number <= high:
+            raise RefusedError
+        return number
+
+    return Kind(f"{what} from {low} to {high}", metavar, parse)
+
+
+def integer_or_none(low: int, high: int, metavar: str = "NUMBER") -> Kind:
+    """Return the kind of the whole numbers from `low` to `high`, and of 0, which is none."""
+
+    def parse(value: object) -> int:
+        number = whole_number(value)
+        if number != 0 and not low <= number <= high:
+            raise RefusedError
+        return number
+
+    return Kind(f"0, or an integer from {low} to {high}", metavar, parse)
+
+
+MOST_WORKERS = 256
+
+
+def parse_workers(value: object) -> int:
+    """Return a number of processes; `auto` is as many as there are processors for this one."""
+    if isinstance(value, str) and value.strip().lower() == AUTO:
+        from flagsvc.settings.processors import processors
+
+        return min(processors(), MOST_WORKERS)
+    number = whole_number(value)
+    if not 1 <= number <= MOST_WORKERS:
+        raise RefusedError
+    return number
+
+
+UNITS = {"": 1, "b": 1, "kb": 1024, "mb": 1024 * 1024}
+
+
+def parse_size(value: object) -> int:
+    """Return a number of bytes, at least one, given as such or with kB or MB behind it (1 kB is 1024 bytes)."""
+    number = parse_size_or_none(value)
+    if number == 0:
+        raise RefusedError
+    return number
+
+
+def parse_size_or_none(value: object) -> int:
+    """Return the same, or 0."""
+    if not isinstance(value, str):
+        number = whole_number(value)
+    else:
+        found = re.fullmatch(r"([0-9]{1,12}) ?([kKmM]?[bB]?)", value.strip())
+        if not found or found[2].lower() not in UNITS:
+            raise RefusedError
+        number = int(found[1]) * UNITS[found[2].lower()]
+    if not 0 <= number <= LARGEST:
+        raise RefusedError
+    return number
+
+
+def show_size(size: int | None) -> str:
+    """Return a number of bytes in the largest unit that divides it; a dash where there is none."""
+    if size is None:
+        return "-"
+    if size == 0:
+        return "0"
+    for unit, factor in (("MB", UNITS["mb"]), ("kB", UNITS["kb"])):
+        if size % factor == 0:
+            return f"{size // factor} {unit}"
+    return str(size)
+
+
+def choice(words: tuple[str, ...], aliases: Mapping[str, str]) -> Kind:
+    """Return the kind of one of `words`, any letter case; `aliases` are other spellings that are understood."""
+
+    def parse(value: object) -> str:
+        word = parse_text(value).lower()
+        word = aliases.get(word, word)
+        if word not in words:
+            raise RefusedError(nearest(word, words))
+        return word
+
+    return Kind(f"one of {', '.join(words)}", "WORD", parse, words=words)
+
+
+def nearest(name: str, known: Iterable[str] | Mapping[str, str]) -> str:
+    """Return the question `did you mean …?` with the nearest known name, or nothing where none is near.
+
+    Of a mapping the keys are compared and the value is named.
+    """
+    from difflib import get_close_matches
+
+    names = {item.lower(): item for item in known}
+    found = get_close_matches(name.lower(), names, n=1, cutoff=0.7)
+    if not found:
+        return ""
+    match = names[found[0]]
+    return f"did you mean `{known[match] if isinstance(known, Mapping) else match}`?"
+
+
+def split(value: object) -> list[object]:
+    """Return the items of a list, or of a text: cut at commas and line ends, without the blanks and what is empty."""
+    if isinstance(value, str):
+        return [item.strip() for item in re.split(r"[,\r\n]", value) if item.strip()]
+    if isinstance(value, bytes | Mapping) or not isinstance(value, Iterable):
+        raise RefusedError
+    return list(value)
+
+
+def several(parse: Callable[[object], str], expects: str, metavar: str = "LIST") -> Kind:
+    """Return the kind of a list of texts, each read by `parse`; what comes twice is kept once."""
+
+    def parse_all(value: object) -> tuple[str, ...]:
+        items = split(value)
+        if not all(isinstance(item, str) for item in items):
+            raise RefusedError("every item must be a text")
+        return tuple(dict.fromkeys(parse(item) for item in items if not is_blank(item)))
+
+    return Kind(expects, metavar, parse_all)
+
+
+def secret(kind: Kind) -> Kind:
+    """Return `kind` with its values masked wherever they would be shown."""
+    return kind._replace(safe=mask, echo=unquoted)
+
+
+def mask(value: str | tuple[str, ...] | None) -> object:
+    """Return what stands for a secret: how many there are may be seen, nothing else."""
+    return tuple("***" for _ in value) if isinstance(value, tuple) else value and "***"
+
+
+def parse_tags(value: object) -> tuple[tuple[str, str], ...]:
+    """Return tag filters as (name, value) pairs, from `name:value` texts cut at their first colon, pairs or a mapping."""
+    items = value.items() if isinstance(value, Mapping) else split(value)
+    return tuple(dict.fromkeys(_tag(item) for item in items))
+
+
+def _tag(item: object) -> tuple[str, str]:
+    """Return one tag filter; both its name and its value must be there."""
+    pair = item.partition(":")[::2] if isinstance(item, str) else item
+    if not isinstance(pair, list | tuple) or len(pair) != 2:
+        raise RefusedError("a tag is a name and a value")
+    name, value = parse_text(pair[0]), parse_text(pair[1])
+    if not name or not value:
+        raise RefusedError("a tag has a name and a value, with a colon between them")
+    return name, value
+
+
+def show_tags(tags: tuple[tuple[str, str], ...]) -> str:
+    """Return tag filters as text."""
+    return as_text(tuple(f"{name}:{value}" for name, value in tags))
+
+
+JAVASCRIPT = (".js", ".cjs", ".mjs", ".ts")
+
+
+def extension_files(exported: str, guide: str) -> Kind:
+    """Return the kind of a list of Python files, or in code of objects, that extend the proxy.
+
+    A JavaScript file is refused, and the message says what to do: it must be ported to Python (behaviour: Odd values).
+    """
+
+    def one(item: object) -> object:
+        if isinstance(item, int | float | Mapping | list):
+            raise RefusedError
+        if not isinstance(item, str | os.PathLike):
+            return item
+        path = parse_text(str(item))
+        if path.lower().endswith(JAVASCRIPT):
+            raise RefusedError(f"a JavaScript file must be ported to Python, as a list `{exported}`: see {guide}")
+        return path
+
+    def parse(value: object) -> tuple[object, ...]:
+        items = [value] if isinstance(value, os.PathLike) else split(value)
+        return tuple(one(item) for item in items if not is_blank(item))
+
+    return Kind("paths of Python files (.py)", "FILES", parse, name_types, relative_to=paths_in)
+
+
+def name_types(items: tuple[object, ...]) -> tuple[str, ...]:
+    """Return paths as they are and objects by their type: their own repr might say anything."""
+    return tuple(item if isinstance(item, str) else str(name_type(item)) for item in items)
+
+
+def name_type(value: object) -> object:
+    """Return an object given in code by its type."""
+    return None if value is None else f"({type(value).__name__})"
+
+
+def parse_logger(value: object) -> object:
+    """Return a logger of the standard library's or structlog's shape: it can at least info, warn and error."""
+    methods = (("debug",), ("info",), ("warning", "warn"), ("error",))
+    for names in methods:
+        if not any(callable(getattr(value, name, None)) for name in names):
+            raise RefusedError(f"it has no method `{names[0]}`")
+    return value
+
+
+def parse_object(value: object) -> object:
+    """Return an object given in code as it is; a text is none."""
+    if isinstance(value, str | bytes | int | float):
+        raise RefusedError
+    return value
+
+
+BOOLEAN = Kind("true or false", "BOOL", parse_boolean, words=("true", "false"))
+TEXT = Kind("a text", "TEXT", parse_text)
+TEXTS = several(parse_text, "a list of texts, with commas between")
+SIZE = Kind("a number of bytes from 1, such as 65536 or 64 kB", "SIZE", parse_size, show=show_size)
+SIZE_OR_NONE = Kind("a number of bytes from 0, such as 65536 or 64 kB", "SIZE", parse_size_or_none, show=show_size)
+MILLISECONDS = integer(0, metavar="MS")
+SECONDS = integer(1, 86_400, metavar="SECONDS")
+WORKERS = Kind(f"`auto`, or an integer from 1 to {MOST_WORKERS}", "NUMBER", parse_workers, words=(AUTO,))
+PORT = integer(0, 65535, "PORT", "a port number")
+LOG_LEVEL = choice(("debug", "info", "warn", "error", "fatal"), {"warning": "warn", "critical": "fatal"})
+HASH_ENCODING = choice(("low-byte", "utf8"), {"utf-8": "utf8"})
+TAGS = Kind("tag filters such as team:web,area:cart", "TAGS", parse_tags, show=show_tags)
+SECRET = secret(Kind("printable ASCII text", "TOKEN", parse_header_value))
+SECRETS = secret(TEXTS)
+PATH = TEXT._replace(expects="the path of a file", metavar="FILE", relative_to=path_in)
+PASSWORD = secret(TEXT._replace(metavar="PASSWORD"))
+TLS_VERSION = choice(("1.2", "1.3"), {"tls1.2": "1.2", "tlsv1.2": "1.2", "tls1.3": "1.3", "tlsv1.3": "1.3"})
+LOGGER = Kind("a logger of the standard library's or structlog's shape", "", parse_logger, name_type)
+OBJECT = Kind("an object", "", parse_object, name_type)

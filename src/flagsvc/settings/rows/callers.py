@@ -1,0 +1,175 @@
+"""The options of callers: their keys, and what a request may hold."""
+
+from __future__ import annotations
+
+from flagsvc.settings import headers
+from flagsvc.settings import kinds as of
+from flagsvc.settings import network as net
+from flagsvc.settings.base import Options
+from flagsvc.settings.converted import Size, Texts, Trusted
+from flagsvc.settings.option import Section, option
+
+
+class Callers(Options):
+    """The keys of callers, and the limits of a request."""
+
+    section = Section.CALLERS
+
+    client_keys: Texts = option(
+        "clientKeys",
+        reads=("FLAGSVC_PROXY_CLIENT_KEYS",),
+        kind=of.SECRETS,
+        default=(),
+        required=True,
+        secret=True,
+        reloads=True,
+        help="client keys the proxy accepts",
+    )
+    proxy_secrets: Texts = option(
+        "proxySecrets",
+        reads=("FLAGSVC_PROXY_SECRETS",),
+        kind=of.SECRETS,
+        default=(),
+        secret=True,
+        deprecated=True,
+        help="deprecated, use clientKeys",
+    )
+    trust_proxy: Trusted = option(
+        "trustProxy",
+        reads=("TRUST_PROXY",),
+        kind=net.TRUST,
+        default=False,
+        help="which senders of X-Forwarded-For are believed: all (true), none (false), or the networks listed",
+    )
+    client_keys_header_name: str = option(
+        "clientKeysHeaderName",
+        reads=("CLIENT_KEY_HEADER_NAME",),
+        kind=headers.KEY_HEADER,
+        default="authorization",
+        help="name of the header that carries the client key",
+    )
+    enable_oas: bool = option(
+        "enableOAS",
+        reads=("ENABLE_OAS",),
+        kind=of.BOOLEAN,
+        default=False,
+        help="serve the OpenAPI document at /docs/openapi.json and a page to try it at /docs/openapi",
+    )
+    enable_all_endpoint: bool = option(
+        "enableAllEndpoint",
+        reads=("ENABLE_ALL_ENDPOINT",),
+        kind=of.BOOLEAN,
+        default=False,
+        help="answer /proxy/all, which also tells the disabled toggles",
+    )
+    body_limit: Size = option(
+        "bodyLimit",
+        reads=("FLAGSVC_BODY_LIMIT",),
+        kind=of.SIZE,
+        default=100 * 1024,
+        help="largest body of a request, packed or unpacked",
+        stops="large bodies, and small ones that unpack to large ones",
+    )
+    metrics_body_limit: Size = option(
+        "metricsBodyLimit",
+        reads=("FLAGSVC_METRICS_BODY_LIMIT",),
+        kind=of.SIZE,
+        default=1024 * 1024,
+        help="largest body of a usage metrics post, packed or unpacked",
+        stops="the same in posts of usage metrics",
+    )
+    header_limit: Size = option(
+        "headerLimit",
+        reads=("FLAGSVC_HEADER_LIMIT",),
+        kind=of.SIZE,
+        default=16 * 1024,
+        help="largest header block of a request",
+        stops="large heads: memory, and framing headers that hide at their end",
+    )
+    query_limit: Size = option(
+        "queryLimit",
+        reads=("FLAGSVC_QUERY_LIMIT",),
+        kind=of.SIZE,
+        default=16 * 1024,
+        help="longest query string",
+        stops="long queries, which take time to read",
+    )
+    age_header: str | None = option(
+        "ageHeader",
+        reads=("FLAGSVC_AGE_HEADER",),
+        kind=headers.ANSWER_HEADER,
+        default=None,
+        help="name of a header of every answer with the seconds since the last good answer from upstream, such as Age;"
+        " unset, there is none",
+    )
+    watch_interval: int = option(
+        "watchInterval",
+        reads=("FLAGSVC_WATCH_INTERVAL",),
+        kind=of.integer(0, 86_400, "SECONDS"),
+        default=2,
+        help="seconds between two looks whether the configuration file, a file of secrets or a certificate of ours has changed;"
+        " 0 never looks, and SIGHUP has all read again",
+    )
+    key_overlap: int = option(
+        "keyOverlap",
+        reads=("FLAGSVC_KEY_OVERLAP",),
+        kind=of.integer(0, 86_400, "SECONDS"),
+        default=60,
+        help="seconds that a client key or token goes on opening after others took its place in a running proxy; one that is"
+        " only taken away ends at once",
+    )
+    json_depth_limit: int = option(
+        "jsonDepthLimit",
+        reads=("FLAGSVC_JSON_DEPTH_LIMIT",),
+        kind=of.integer(8, 100),
+        default=32,
+        help="deepest nesting of lists and objects in a body",
+        stops="bodies that are nested so deeply that reading them costs or fails",
+    )
+    context_properties_limit: int = option(
+        "contextPropertiesLimit",
+        reads=("FLAGSVC_CONTEXT_PROPERTIES_LIMIT",),
+        kind=of.integer(1),
+        default=250,
+        help="most properties of a context",
+        stops="contexts of thousands of properties",
+    )
+    context_value_limit: int = option(
+        "contextValueLimit",
+        reads=("FLAGSVC_CONTEXT_VALUE_LIMIT",),
+        kind=of.integer(1),
+        default=4096,
+        help="longest value of a context and longest name of a property, in characters",
+        stops="values that are long to compare, hash and match",
+    )
+    toggle_limit: int = option(
+        "toggleLimit",
+        reads=("FLAGSVC_TOGGLE_LIMIT",),
+        kind=of.integer(1),
+        default=5000,
+        help="most toggles that a request may ask for by name",
+        stops="look-ups that name thousands of toggles",
+    )
+    rate_limit_key: int = option(
+        "rateLimitKey",
+        reads=("FLAGSVC_RATE_LIMIT_KEY",),
+        kind=of.integer(0, 1_000_000),
+        default=0,
+        help="requests per second that each worker answers for one key; 0 is no limit",
+        stops="asking too much with one key",
+    )
+    rate_limit_address: int = option(
+        "rateLimitAddress",
+        reads=("FLAGSVC_RATE_LIMIT_ADDRESS",),
+        kind=of.integer(0, 1_000_000),
+        default=0,
+        help="requests per second that each worker answers for one address (IPv6: one /64 network); 0 is no limit",
+        stops="asking too much from one address; guessing keys",
+    )
+    rate_limit_burst: int = option(
+        "rateLimitBurst",
+        reads=("FLAGSVC_RATE_LIMIT_BURST",),
+        kind=of.integer(0, 1_000_000),
+        default=0,
+        help="requests that may come at once before a rate limit holds; 0 is as many as one second allows",
+    )

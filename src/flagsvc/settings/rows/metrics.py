@@ -1,0 +1,52 @@
+"""The options of usage metrics."""
+
+from __future__ import annotations
+
+from flagsvc.settings import kinds as of
+from flagsvc.settings.base import Options
+from flagsvc.settings.converted import Size
+from flagsvc.settings.option import Section, option
+
+
+class Metrics(Options):
+    """When and how usage is sent to the upstream server."""
+
+    section = Section.METRICS
+
+    metrics_interval: int = option(
+        "metricsInterval",
+        reads=("FLAGSVC_METRICS_INTERVAL",),
+        kind=of.MILLISECONDS,
+        default=30_000,
+        help="milliseconds between two metrics posts upstream; 0 sends no metrics and does not register",
+    )
+    metrics_jitter: int = option(
+        "metricsJitter",
+        reads=("FLAGSVC_METRICS_JITTER",),
+        kind=of.MILLISECONDS,
+        default=0,
+        help="up to so many milliseconds are added or taken off at random, so that instances do not send together",
+    )
+    metrics_buffer: int = option(
+        "metricsBuffer",
+        reads=("FLAGSVC_METRICS_BUFFER",),
+        kind=of.integer(1),
+        default=100_000,
+        help="counters of toggles and variants kept while they cannot be sent; what comes on top is dropped and counted",
+        stops="inventing usage until the memory is full",
+    )
+    metrics_buffer_bytes: Size = option(
+        "metricsBufferBytes",
+        reads=("FLAGSVC_METRICS_BUFFER_BYTES",),
+        kind=of.SIZE,
+        default=8 * 1024 * 1024,
+        help="bytes of such counters kept, as they would be sent; what comes on top is dropped and counted",
+        stops="the same, in bytes",
+    )
+    metrics_batch: int = option(
+        "metricsBatch",
+        reads=("FLAGSVC_METRICS_BATCH",),
+        kind=of.integer(1),
+        default=10_000,
+        help="most counters of toggles and variants in one post; fewer are sent where the upstream finds a post too large",
+    )

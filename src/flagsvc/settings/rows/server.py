@@ -1,0 +1,150 @@
+"""The options of the flag server; where one is the proxy's, it is that row."""
+
+from __future__ import annotations
+
+import os
+
+from flagsvc.settings import defaults
+from flagsvc.settings import kinds as of
+from flagsvc.settings import network as net
+from flagsvc.settings.base import Options
+from flagsvc.settings.converted import Size
+from flagsvc.settings.kinds import is_blank
+from flagsvc.settings.option import Section, option
+from flagsvc.settings.rows.callers import Callers
+from flagsvc.settings.rows.listening import Listening
+from flagsvc.settings.rows.logging import Logging
+
+LOCAL = "sqlite:///"
+"""What a URL begins with whose path is relative: an absolute one has a slash more."""
+
+
+def database_in(value: object, folder: str) -> object:
+    """Return a relative path of an SQLite file, alone or in a URL, as one that begins with `folder`."""
+    if not isinstance(value, str) or is_blank(value):
+        return value
+    text = value.strip()
+    head = LOCAL if text.startswith(LOCAL) else ""
+    path = text[len(head) :]
+    if not path or path.startswith(("~", ":")) or "://" in path:
+        return value
+    return f"{head}{os.path.join(folder, path)}"
+
+
+DATABASE = of.Kind(
+    "postgresql://user:password@host/name, sqlite:///path, or the path of an SQLite file",
+    "URL",
+    of.parse_text,
+    net.safe_url,
+    echo=of.unquoted,
+    relative_to=database_in,
+)
+
+ONCE, ADD = "once", "add"
+"""What becomes of a seed that a database in use does not have."""
+
+
+class ServerListening(Options):
+    """Where the flag server listens, how it speaks, and how it ends."""
+
+    section = Section.LISTENING
+
+    port: int = option(
+        "port",
+        reads=("FLAGSVC_SERVER_PORT", "PORT"),
+        kind=of.PORT,
+        default=4242,
+        help="port to listen on; 0 takes a free one",
+    )
+    host: str | None = option(
+        "host",
+        reads=("FLAGSVC_SERVER_HOST", "FLAGSVC_HOST"),
+        kind=net.HOST,
+        default=None,
+        default_text="all addresses, IPv4 and IPv6",
+        help="address to listen on",
+    )
+    base_path: str = option(
+        "basePath",
+        reads=("FLAGSVC_SERVER_BASE_PATH", "BASE_URI_PATH"),
+        kind=net.BASE_PATH,
+        default="",
+        help="path in front of every other: flags gives /flags/api",
+    )
+    keep_alive_timeout: int = Listening.keep_alive_timeout
+    shutdown_grace: int = Listening.shutdown_grace
+    max_connections: int = Listening.max_connections
+    request_memory: int | None = Listening.request_memory
+    header_timeout: int = Listening.header_timeout
+    body_timeout: int = Listening.body_timeout
+    write_timeout: int = Listening.write_timeout
+    tls_cert: str | None = Listening.tls_cert
+    tls_key: str | None = Listening.tls_key
+    tls_key_password: str | None = Listening.tls_key_password
+    tls_min_version: str = Listening.tls_min_version
+    tls_client_ca: str | None = Listening.tls_client_ca
+    tls_handshake_timeout: int = Listening.tls_handshake_timeout
+    socket_mode: str = Listening.socket_mode
+
+
+class ServerCallers(Options):
+    """What a request may hold."""
+
+    section = Section.CALLERS
+
+    header_limit: Size = Callers.header_limit
+    body_limit: Size = option(
+        "bodyLimit",
+        reads=("FLAGSVC_SERVER_BODY_LIMIT",),
+        kind=of.SIZE,
+        default=500 * 1024,
+        help="largest body of a request, unpacked; raise it to import more than some hundred flags at once",
+        stops="large bodies, and small ones that unpack to large ones",
+    )
+
+
+class ServerStorage(Options):
+    """Where the flags are kept, and what a new database starts with."""
+
+    section = Section.STORAGE
+
+    database: str = option(
+        "database",
+        reads=("FLAGSVC_DATABASE_URL", "DATABASE_URL"),
+        kind=DATABASE,
+        default_factory=defaults.database,
+        default_text="flags.db in the user's state folder: $XDG_STATE_HOME/flagsvc, else ~/.local/state/flagsvc",
+        secret=True,
+        help="database of the flags, a URL or the path of an SQLite file; what it needs is made in it",
+    )
+    seed: str | None = option(
+        "seed",
+        reads=("FLAGSVC_SEED",),
+        kind=of.PATH,
+        default=None,
+        help="JSON or YAML file with what a new database starts with: flags, users, tokens and the rest",
+    )
+    seed_mode: str = option(
+        "seedMode",
+        reads=("FLAGSVC_SEED_MODE",),
+        kind=of.choice((ONCE, ADD), {}),
+        default=ONCE,
+        needs="seed",
+        help="what becomes of a changed seed on a database in use: `once`: warn and leave it out; `add`: add what is missing by"
+        " name, change nothing that is there",
+    )
+
+
+class ServerLogging(Options):
+    """What is logged, and how."""
+
+    section = Section.LOGGING
+
+    use_json_logger: bool = option(
+        "useJsonLogger",
+        reads=("JSON_LOGGER",),
+        kind=of.BOOLEAN,
+        default=False,
+        help="log one line of JSON per event",
+    )
+    log_level: str = Logging.log_level

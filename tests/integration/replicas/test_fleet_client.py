@@ -1,0 +1,348 @@
+"""The client of the storage server: bounded in time, errors in words of ours, no secret in any of them."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+
+from flagsvc.core.errors import StoreError
+from flagsvc.proxy.replicas.client import LARGE_BYTES, Access, Client, off_loop, reason
+from flagsvc.settings.storage import Server
+from support.aio import asynchronous
+from support.pki import Authority
+from support.processes import free_port
+from support.redises import RedisServer, redis_server
+from support.tracebacks import leaks
+
+PASSWORD = "very-secret-word"
+AUTHORITY = Authority()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RedisServer]:
+    """Run a server that wants a password."""
+    with redis_server(password=PASSWORD) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def secure() -> Iterator[RedisServer]:
+    """Run a server that speaks TLS, and wants a certificate."""
+    with redis_server(tls=AUTHORITY, clients="yes") as running:
+        yield running
+
+
+@asynccontextmanager
+async def client_of(server: Server, tls: ssl.SSLContext | None = None, timeout_s: float = 2.0) -> AsyncIterator[Client]:
+    """Give a client until the block ends."""
+    client = Client(Access(server, tls, timeout_s))
+    try:
+        yield client
+    finally:
+        await client.aclose()
+
+
+def at(server: RedisServer, **more: object) -> Server:
+    """Return where a server is, with its password."""
+    given = {"host": "127.0.0.1", "port": server.port, "password": PASSWORD, **more}
+    return Server(**given)  # type: ignore[arg-type]
+
+
+@asynchronous
+async def test_a_question_is_answered(server: RedisServer) -> None:
+    """In the database that was asked for, by a script as well."""
+    async with client_of(at(server, database=3)) as client:
+        assert await client.call("SET", "name", b"\x00\xff") is True
+        assert await client.run("return redis.call('GET', KEYS[1]) .. ARGV[1]", ["name"], b"!") == b"\x00\xff!"
+        assert client.errors == 0
+    async with client_of(at(server)) as client:
+        assert await client.call("GET", "name") is None
+
+
+@asynchronous
+async def test_a_unix_socket(server: RedisServer) -> None:
+    """It is spoken to all the same."""
+    async with client_of(at(server, path=str(server.path))) as client:
+        assert await client.call("PING") is True
+
+
+@asynchronous
+async def test_a_user_of_its_own(server: RedisServer) -> None:
+    """A user that may do some things and not others is told so without a word of what was sent."""
+    server.ask("ACL", "SETUSER", "proxy", "on", f">{PASSWORD}", "~mine:*", "+get", "+set")
+    async with client_of(at(server, user="proxy")) as client:
+        await client.call("SET", "mine:a", "b")
+        for words in (("SET", "theirs:a", "b"), ("DEL", "mine:a")):
+            with pytest.raises(StoreError, match="does not permit the user"):
+                await client.call(*words)
+        assert client.errors == 2
+
+
+@pytest.mark.parametrize("password", [None, "another-secret"])
+@asynchronous
+async def test_a_wrong_password(password: str | None, server: RedisServer) -> None:
+    """It is told that it is refused, not what it was."""
+    async with client_of(at(server, password=password)) as client:
+        with pytest.raises(StoreError) as caught:
+            await client.call("PING")
+    assert str(caught.value) == (
+        f"the storage server at `127.0.0.1:{server.port}`: it refuses the user or the password"
+    )
+
+
+@asynccontextmanager
+async def said_by(behave: Callable[[asyncio.StreamWriter], Awaitable[None]]) -> AsyncIterator[Server]:
+    """Run a server on a port that behaves like this at the first question."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError, asyncio.CancelledError):
+            await reader.read(1024)
+            await behave(writer)
+            await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as running:
+        yield Server("127.0.0.1", running.sockets[0].getsockname()[1])
+
+
+@asynchronous
+async def test_nobody_there() -> None:
+    """At once."""
+    port = free_port()
+    async with client_of(Server("127.0.0.1", port)) as client:
+        with pytest.raises(StoreError, match=f"`127.0.0.1:{port}`: it cannot be reached: Connection refused"):
+            await client.call("PING")
+        with pytest.raises(StoreError):
+            async with client.listening("channel"):
+                pass
+        assert client.errors == 2
+
+
+@asynchronous
+async def test_somebody_who_says_nothing() -> None:
+    """A server that takes connections and does not answer is given up after its time, with every kind of question."""
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        async with client_of(Server("127.0.0.1", mute.getsockname()[1], database=1), timeout_s=0.2) as client:
+            for ask in (client.call("PING"), client.listening("channel").__aenter__()):
+                began = time.monotonic()
+                with pytest.raises(StoreError, match="did not answer in time"):
+                    await ask
+                assert time.monotonic() - began < 10
+
+
+@asynchronous
+async def test_an_answer_that_drips() -> None:
+    """The time is for the whole of it: a byte now and then wins none."""
+
+    async def drip(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"$1000\r\n")
+        for _ in range(2000):
+            writer.write(b"x")
+            await writer.drain()
+            await asyncio.sleep(0.02)
+
+    async with said_by(drip) as place, client_of(place, timeout_s=0.3) as client:
+        began = time.monotonic()
+        with pytest.raises(StoreError, match="did not answer in time"):
+            await client.call("GET", "key")
+        assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize(
+    "answer", [b"$abc\r\n", b":x\r\n", b"$-5\r\nab\r\n", b"*x\r\n", b"%1\r\n", b"HTTP/1.1 400 Bad\r\n\r\n"]
+)
+@asynchronous
+async def test_what_is_no_answer(answer: bytes) -> None:
+    """Another kind of server there is an error like any other."""
+
+    async def tell(writer: asyncio.StreamWriter) -> None:
+        writer.write(answer)
+
+    async with said_by(tell) as place, client_of(place) as client:
+        with pytest.raises(StoreError, match="no answer of such a server"):
+            await client.call("PING")
+        with pytest.raises(StoreError, match="no answer of such a server"):
+            async with client.listening("channel"):
+                pass
+        assert client.errors == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ("NOAUTH Authentication required.", "refuses the user or the password"),
+        ("LOADING Redis is loading the dataset in memory", "still loading"),
+        ("READONLY You can't write against a read only replica.", "takes no writes"),
+        ("OOM command not allowed when used memory > 'maxmemory'.", "no memory left"),
+        ("MOVED 3999 127.0.0.1:6381", "MovedError"),
+        ("MASTERDOWN Link with MASTER is down", "MasterDownError"),
+        ("MISCONF Redis is configured to save RDB snapshots", "ResponseError"),
+        ("WRONGTYPE Operation against a key", "ResponseError"),
+    ],
+)
+@asynchronous
+async def test_what_a_server_refuses_with(answer: str, words: str) -> None:
+    """Each is an error of ours, in words of ours."""
+
+    async def tell(writer: asyncio.StreamWriter) -> None:
+        writer.write(f"-{answer}\r\n".encode())
+
+    async with said_by(tell) as place, client_of(place) as client:
+        with pytest.raises(StoreError, match=words) as caught:
+            await client.call("SET", "key", "value")
+        assert answer.partition(" ")[2] not in str(caught.value)
+
+
+@asynchronous
+async def test_what_the_server_repeats_is_not_passed_on(server: RedisServer) -> None:
+    """It repeats the words of a command that it does not know; with a password among them they must not get into a log."""
+    async with client_of(at(server)) as client:
+        with pytest.raises(StoreError) as caught:
+            await client.call("OUTH", "some-secret")
+        assert "some-secret" not in str(caught.value) and "ResponseError" in str(caught.value)
+        assert not leaks(caught.value, ["some-secret"])
+
+
+async def listens(client: Client) -> None:
+    """Listen to a channel."""
+    async with client.listening("channel") as subscription:
+        await subscription.receive(0.0)
+
+
+@pytest.mark.parametrize("asks", [lambda client: client.call("PING"), listens], ids=["call", "listen"])
+@pytest.mark.parametrize("more", [{"password": "wrong-hidden"}, {"user": "wrong-hidden"}, {"port": 1}], ids=repr)
+@asynchronous
+async def test_no_traceback_keeps_a_password(
+    more: dict[str, object], asks: Callable[[Client], Awaitable[object]], server: RedisServer
+) -> None:
+    """Neither the frames that an error came through nor what it was raised from hold what was sent."""
+    async with client_of(at(server, **{"password": "also-hidden", **more})) as client:
+        with pytest.raises(StoreError) as caught:
+            await asks(client)
+    assert not leaks(caught.value, ["hidden"])
+
+
+@asynchronous
+async def test_listening(server: RedisServer) -> None:
+    """What is said from the first moment of the block on is heard; nothing is heard where nothing is said."""
+    async with client_of(at(server)) as client, client.listening("channel") as subscription:
+        await client.call("PUBLISH", "channel", b"one")
+        await client.call("PUBLISH", "elsewhere", b"two")
+        assert await subscription.receive(2.0) == b"one"
+        assert await subscription.receive(0.05) is None
+        assert await subscription.receive(0.0) is None
+
+
+@asynchronous
+async def test_a_message_that_comes_in_two_parts(server: RedisServer) -> None:
+    """One that was cut by the end of a wait is there whole later."""
+    async with client_of(at(server)) as client, client.listening("channel") as subscription:
+        large = bytes(5_000_000)
+        sending = asyncio.create_task(client.call("PUBLISH", "channel", large))
+        heard = None
+        while heard is None:
+            heard = await subscription.receive(0.001)
+        assert heard == large
+        await sending
+
+
+@asynchronous
+async def test_a_subscription_that_is_cut(server: RedisServer) -> None:
+    """That is an error, not a silence."""
+    async with client_of(at(server)) as client, client.listening("channel") as subscription:
+        server.ask("CLIENT", "KILL", "TYPE", "pubsub")
+        with pytest.raises(StoreError):
+            await subscription.receive(2.0)
+
+
+@asynchronous
+async def test_a_connection_that_was_cut_is_made_again(server: RedisServer) -> None:
+    """With the next question."""
+    async with client_of(at(server)) as client:
+        await client.call("PING")
+        server.ask("CLIENT", "KILL", "TYPE", "normal")
+        while True:
+            try:
+                assert await client.call("PING") is True
+                break
+            except StoreError:
+                continue
+
+
+def context(*, shown: bool) -> ssl.SSLContext:
+    """Return TLS settings that trust the authority, and show a certificate of it or none."""
+    return AUTHORITY.client(shown=shown)
+
+
+@asynchronous
+async def test_tls(secure: RedisServer) -> None:
+    """On both sides with certificates."""
+    async with client_of(Server("127.0.0.1", secure.port, tls=True), context(shown=True)) as client:
+        assert await client.call("PING") is True
+
+
+@asynchronous
+async def test_tls_without_a_certificate(secure: RedisServer) -> None:
+    """Where the server wants one."""
+    async with client_of(Server("127.0.0.1", secure.port, tls=True), context(shown=False)) as client:
+        with pytest.raises(StoreError):
+            await client.call("PING")
+
+
+@asynchronous
+async def test_a_server_that_nobody_vouches_for(secure: RedisServer) -> None:
+    """It is not spoken to, and the reason is told."""
+    async with client_of(Server("127.0.0.1", secure.port, tls=True), ssl.create_default_context()) as client:
+        with pytest.raises(StoreError, match=r"(?i)certificate verify failed"):
+            await client.call("PING")
+
+
+@asynchronous
+async def test_a_server_of_another_name(secure: RedisServer) -> None:
+    """Its certificate must be that of the host that was asked for."""
+    async with client_of(Server("localhost", secure.port, tls=True), context(shown=True)) as client:
+        with pytest.raises(StoreError, match=r"(?i)hostname mismatch"):
+            await client.call("PING")
+
+
+def test_errors_that_nobody_thought_of() -> None:
+    """They are told by their class."""
+    assert reason(KeyError("secret")) == "it answers with KeyError"
+
+
+@asynchronous
+async def test_work_off_loop() -> None:
+    """What is large is worked on in a thread, with the same outcome."""
+    assert await off_loop(len, b"ab") == 2
+    assert await off_loop(len, bytes(LARGE_BYTES)) == LARGE_BYTES
+
+
+@pytest.mark.parametrize("turns", range(1, 25))
+@asynchronous
+async def test_a_cancellation_is_never_lost(server: RedisServer, turns: int) -> None:
+    """It ends a loop that asks again and again at every step, and so a process that waits for it."""
+
+    begun = asyncio.Event()
+
+    async def ask_for_ever() -> None:
+        async with client.listening("channel") as subscription:
+            while True:
+                await client.call("PING")
+                await subscription.receive(0.0)
+                begun.set()
+
+    async with client_of(at(server)) as client:
+        task = asyncio.create_task(ask_for_ever())
+        await begun.wait()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        done, _ = await asyncio.wait([task], timeout=5.0)
+        task.cancel()
+        assert done and task.cancelled()

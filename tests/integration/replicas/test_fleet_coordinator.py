@@ -1,0 +1,118 @@
+"""What is said on the server: which replica may say it, and what the others get to know."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from flagsvc.proxy.configuration.stores import StoredDocument
+from flagsvc.proxy.configuration.stores.file import frame
+from flagsvc.proxy.replicas import Access, Client, Coordinator
+from flagsvc.proxy.replicas.configurations import digest_of
+from flagsvc.proxy.replicas.heartbeat import Heartbeat, unpack
+from flagsvc.settings.storage import Server
+from support.aio import asynchronous
+from support.redises import RedisServer
+
+LEASE_MS = 60_000
+RECORD = StoredDocument(b'{"features":[]}', '"tag"')
+LEASE, STORED = "test:lease:key", "test:store:key"
+
+
+@asynccontextmanager
+async def coordinators(server: RedisServer) -> AsyncIterator[tuple[Coordinator, Coordinator]]:
+    """Give what two replicas speak with, until the block ends."""
+    made = [Coordinator(Client(Access(Server("127.0.0.1", server.port))), "test", "key", LEASE_MS) for _ in range(2)]
+    try:
+        yield made[0], made[1]
+    finally:
+        for each in made:
+            await each.client.aclose()
+
+
+@asynchronous
+async def test_one_has_the_lease(server: RedisServer) -> None:
+    """The first has it, also when it asks again; the other one is told what the first has said, and when."""
+    async with coordinators(server) as (one, other):
+        assert await one.seek(Heartbeat(one.token, 1)) is None
+        found = await other.seek(Heartbeat(other.token))
+        assert found is not None and found[0] == Heartbeat(one.token, 1) and 0.0 <= found[1] < 5.0
+        assert await one.seek(Heartbeat(one.token, 2)) is None
+        assert 0 < server.ask("PTTL", LEASE) <= LEASE_MS
+
+
+@asynchronous
+async def test_a_lease_that_was_said_to_be_free(server: RedisServer) -> None:
+    """The other takes it; who has none gives none back."""
+    async with coordinators(server) as (one, other):
+        await one.seek(Heartbeat(one.token))
+        await other.release()
+        assert await other.seek(Heartbeat(other.token)) is not None
+        async with other.listening() as subscription:
+            await one.release()
+            heard = await subscription.receive(2.0)
+            assert heard is not None and unpack(heard) == Heartbeat(one.token, leaving=True)
+        assert await other.seek(Heartbeat(other.token)) is None
+
+
+@asynchronous
+async def test_what_is_told(server: RedisServer) -> None:
+    """It is heard by all who listen, and found in the lease by those who come later."""
+    async with coordinators(server) as (one, other), other.listening() as subscription:
+        assert await one.tell(Heartbeat(one.token, 3, age_s=1.5)) == ""
+        heard = await subscription.receive(2.0)
+        assert heard is not None and unpack(heard) == Heartbeat(one.token, 3, age_s=1.5)
+        found = await other.seek(Heartbeat(other.token))
+        assert found is not None and found[0] == Heartbeat(one.token, 3, age_s=1.5)
+        assert await one.listeners() == 1
+
+
+@asynchronous
+async def test_what_is_stored(server: RedisServer) -> None:
+    """It is there before it is told, and the next to tell something gets its digest."""
+    async with coordinators(server) as (one, other):
+        assert await one.read() is None
+        digest = digest_of(RECORD.pack())
+        assert await one.tell(Heartbeat(one.token), frame(RECORD.pack())) == digest
+        assert await one.tell(Heartbeat(one.token)) == digest
+        assert await other.read() == (RECORD, digest)
+
+
+@asynchronous
+async def test_who_does_not_lead_says_nothing(server: RedisServer) -> None:
+    """Neither is it heard nor stored, and the lease stays whose it is."""
+    async with coordinators(server) as (one, other), one.listening() as subscription:
+        await one.seek(Heartbeat(one.token))
+        assert await other.tell(Heartbeat(other.token), frame(RECORD.pack())) is None
+        assert await subscription.receive(0.1) is None and await one.read() is None
+        assert await one.tell(Heartbeat(one.token)) == ""
+
+
+@pytest.mark.parametrize("content", [b"somebody's", frame(b"no record"), frame(RECORD.pack())[:-1]])
+@asynchronous
+async def test_what_is_no_configuration_is_not_read(content: bytes, server: RedisServer) -> None:
+    """It is nothing to serve; it has no digest unless it begins as flagsvc's does."""
+    server.ask("SET", STORED, content)
+    async with coordinators(server) as (one, _):
+        assert await one.read() is None
+        assert bool(await one.tell(Heartbeat(one.token))) == content.startswith(b"flagsvc-store")
+
+
+@asynchronous
+async def test_something_else_under_the_name(server: RedisServer) -> None:
+    """What is no text at all is nothing, and can be replaced."""
+    server.ask("RPUSH", STORED, "somebody's")
+    async with coordinators(server) as (one, _):
+        assert await one.tell(Heartbeat(one.token)) == ""
+        assert await one.tell(Heartbeat(one.token), frame(RECORD.pack())) == digest_of(RECORD.pack())
+
+
+@asynchronous
+async def test_a_lease_that_holds_nothing_of_ours(server: RedisServer) -> None:
+    """Another program has it, that is all there is to know."""
+    server.ask("SET", LEASE, "somebody's", "PX", LEASE_MS)
+    async with coordinators(server) as (one, _):
+        found = await one.seek(Heartbeat(one.token))
+        assert found is not None and found[0] is None

@@ -1,0 +1,309 @@
+"""A replica that is told what is not so: of a leader that is gone, of a configuration that cannot be read, of an old one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from flagsvc.core.errors import StoreError, UpstreamError
+from flagsvc.proxy.configuration import State
+from flagsvc.proxy.configuration.stores import StoredDocument
+from flagsvc.proxy.replicas import Access, Client, Coordinator, Fleet, LocalState, Role
+from flagsvc.proxy.replicas.checks import FAILURES
+from flagsvc.proxy.replicas.heartbeat import Heartbeat, digest_in
+from flagsvc.proxy.replicas.schedule import HEARTBEATS, SILENT_LEASES, Schedule
+from flagsvc.settings.storage import Server
+from flagsvc.testing import FakeClock, RecordingLog, turns
+from support.aio import asynchronous, until
+from support.fleets import KEY, LEASE_MS, PREFIX, CountedUpstream, Replica, leaders, replicas, served, settled
+from support.processes import free_port
+from support.redises import RedisServer, redis_server
+from support.tiny_engine import document
+
+STORED, LEASE = f"{PREFIX}:store:{KEY}", f"{PREFIX}:lease:{KEY}"
+BEHIND_THE_HEAD = 130
+HOUR_MS = 3_600_000
+LEFT_MS = 3_000
+"""The lease of one that is killed: it is still there when the test lays hands on it, on a machine that stalls, too."""
+LONG_MS = 10_000
+KEPT_MS = LONG_MS * 65 // 100
+"""Of a lease of LONG_MS this is left while a program keeps it: a machine that stalls for seconds does not end it.
+With more than 68 % left a replica would take that for a heartbeat that it has not heard, and itself for deaf.
+"""
+
+
+@asynccontextmanager
+async def left_behind(server: RedisServer, upstream: CountedUpstream) -> AsyncIterator[Replica]:
+    """Give a follower whose leader has just been killed; the upstream has something new since."""
+    async with replicas(2, server.port, upstream, refresh_ms=200, lease_ms=LEFT_MS) as fleet:
+        await until(lambda: settled(fleet) and served(fleet, "one"))
+        [leader] = leaders(fleet)
+        [follower] = [each for each in fleet if each is not leader]
+        await leader.die()
+        upstream.body = document("two")
+        yield follower
+
+
+def looks(replica: Replica) -> asyncio.Event:
+    """Return what is set as soon as a replica has looked whose the lease is, and has done with what it found there."""
+    looked, seek = asyncio.Event(), replica.fleet._seek
+
+    async def noted() -> None:
+        await seek()
+        looked.set()
+
+    replica.fleet._seek = noted  # type: ignore[method-assign]
+    return looked
+
+
+@asynchronous
+async def test_a_lease_without_an_end(server: RedisServer, upstream: CountedUpstream) -> None:
+    """A dead leader's lease that has lost its end, as keys do that a tool has copied, gets one: another leads soon."""
+    async with left_behind(server, upstream) as follower:
+        assert server.ask("PERSIST", LEASE) == 1
+        await until(lambda: 0 <= server.ask("PTTL", LEASE) <= LEFT_MS, 20.0)
+        assert server.ask("PEXPIRE", LEASE, 1) == 1, "the end that it was given comes at once"
+        await until(lambda: follower.role is Role.LEADER and follower.serves == ["two"], 20.0)
+
+
+@asynchronous
+async def test_a_lease_that_lasts_too_long(server: RedisServer, upstream: CountedUpstream) -> None:
+    """Of a dead leader whose server's clock was set back: its last word gets no fresher by that, and the upstream is asked."""
+    async with left_behind(server, upstream) as follower:
+        assert server.ask("PEXPIRE", LEASE, HOUR_MS) == 1
+        follower.holder.checked_at = None
+        await looks(follower).wait()
+        assert follower.fleet.follows and (follower.fleet.age() or 0.0) > LEFT_MS / 1000 / HEARTBEATS
+        follower.clock.ahead += (SILENT_LEASES - 0.25) * LEFT_MS / 1000
+        await until(lambda: follower.serves == ["two"] and follower.holder.state is State.FRESH, 20.0)
+        assert follower.role is not Role.LEADER
+        told = follower.fleet.age()
+        assert told is not None and told > 2 * LEFT_MS / 1000, "what a dead leader knew is as old as it is"
+
+
+@asynchronous
+async def test_a_follower_of_nobody_asks_by_itself(server: RedisServer, upstream: CountedUpstream) -> None:
+    """A program keeps the lease and says nothing that makes sense, for the time of some leases."""
+
+    async def somebody() -> None:
+        while True:
+            await asyncio.to_thread(server.ask, "SET", LEASE, "somebody's", "PX", KEPT_MS)
+            await asyncio.sleep(0.05)
+
+    server.ask("SET", LEASE, "somebody's", "PX", KEPT_MS)
+    keeping = asyncio.ensure_future(somebody())
+    try:
+        async with replicas(1, server.port, upstream, refresh_ms=100, lease_ms=LONG_MS) as [alone]:
+            await until(lambda: alone.role is Role.FOLLOWER)
+            alone.clock.ahead += (SILENT_LEASES - 1) * LONG_MS / 1000
+            await until(lambda: alone.holder.failures)
+            assert alone.serves is None and alone.fleet.follows and upstream.polls == []
+            alone.clock.ahead += LONG_MS / 1000
+            await until(lambda: alone.serves == ["one"], 20.0)
+            assert alone.role is Role.FOLLOWER and not alone.fleet.follows
+    finally:
+        keeping.cancel()
+        await asyncio.wait([keeping])
+
+
+@asynchronous
+async def test_a_newcomer_that_cannot_read_what_is_stored(server: RedisServer, upstream: CountedUpstream) -> None:
+    """Damaged behind its head, so that the leader does not see it: a newcomer asks the upstream, and belongs to the fleet then."""
+    async with replicas(1, server.port, upstream, lease_ms=LEFT_MS) as [leader]:
+        await until(lambda: leader.serves == ["one"] and leader.fleet.published)
+        server.ask("SETRANGE", STORED, BEHIND_THE_HEAD, "damaged")
+        place = Server("127.0.0.1", server.port)
+        newcomer = Replica("newcomer", place, upstream, refresh_ms=60_000, lease_ms=LEFT_MS)
+        newcomer.start()
+        try:
+            await until(lambda: newcomer.serves == ["one"] and settled([leader, newcomer]), 15.0)
+            assert newcomer.holder.state is State.FRESH and upstream.polls == [leader.name, newcomer.name]
+        finally:
+            await newcomer.stop()
+
+
+@asynchronous
+async def test_a_newcomer_while_server_and_upstream_are_away(upstream: CountedUpstream) -> None:
+    """It has nothing to serve, and begins with what another puts on the server when that is there again; the upstream is not."""
+    port = free_port()
+    with redis_server(port=port) as first:
+        async with replicas(1, port, upstream, refresh_ms=200) as [old]:
+            await until(lambda: old.serves == ["one"] and old.fleet.published)
+            upstream.down = UpstreamError("server", "broken", status=503)
+            first.kill()
+            await until(lambda: old.role is Role.ALONE and old.holder.failures)
+            newcomer = Replica("newcomer", Server("127.0.0.1", port), upstream, refresh_ms=200)
+            newcomer.start()
+            try:
+                await until(lambda: newcomer.holder.failures)
+                assert newcomer.serves is None
+                with redis_server(port=port):
+                    await until(lambda: newcomer.serves == ["one"], 10.0)
+                    assert newcomer.holder.state is State.RESTORED
+            finally:
+                await newcomer.stop()
+
+
+@asynchronous
+async def test_a_leader_that_has_nothing(server: RedisServer, upstream: CountedUpstream) -> None:
+    """It lets one lead that has something to put on the server, also where the upstream would refuse that one as well."""
+    upstream.down = UpstreamError("server", "broken", status=503)
+    async with replicas(1, server.port, upstream, refresh_ms=100) as [leader]:
+        await until(lambda: leader.role is Role.LEADER)
+        other = Replica("other", Server("127.0.0.1", server.port), upstream, refresh_ms=100)
+        other.fleet.accept(StoredDocument(document("one")))
+        other.fleet.start()
+        try:
+            await until(lambda: leader.serves == ["one"], 10.0)
+            assert other.role is Role.LEADER and leader.role is Role.FOLLOWER
+        finally:
+            await other.fleet.stop()
+
+
+@asynchronous
+async def test_no_fresher_than_what_was_read(server: RedisServer, upstream: CountedUpstream) -> None:
+    """A follower that cannot read what its leader has checked does not know how fresh anything is by that."""
+    replica = Replica("one", Server("127.0.0.1", server.port), upstream, refresh_ms=60_000)
+    server.ask("SET", STORED, "flagsvc-store 1 5 digest\ncut")
+    try:
+        with pytest.raises(StoreError, match="not whole"):
+            await replica.fleet._follow(Heartbeat("another", 1, "digest", age_s=0.0), 0.0)
+        assert replica.fleet.age() is None
+    finally:
+        await replica.stop()
+
+
+@asynchronous
+async def test_an_older_configuration_is_not_taken(server: RedisServer, upstream: CountedUpstream) -> None:
+    """A replica that has asked the upstream long after the leader waits for the leader's next check, and takes what that brings."""
+    replica = Replica("one", Server("127.0.0.1", server.port), upstream, refresh_ms=60_000)
+    await replica.store.set(KEY, StoredDocument(document("old")).pack())
+    digest = digest_in(server.ask("GET", STORED))
+    replica.holder.checked_at = replica.clock.monotonic()
+    try:
+        await replica.fleet._follow(Heartbeat("another", 1, digest, age_s=60.0), 0.0)
+        assert replica.fleet.configurations.offered is None
+        await replica.fleet._follow(Heartbeat("another", 2, digest, age_s=0.0), 0.0)
+        assert replica.fleet.configurations.offered == StoredDocument(document("old"))
+    finally:
+        await replica.stop()
+
+
+@asynchronous
+async def test_two_leaders(server: RedisServer, upstream: CountedUpstream) -> None:
+    """A leader that hears another leader looks at once which of them has the lease, before its own next heartbeat."""
+    async with replicas(1, server.port, upstream, lease_ms=HOUR_MS) as [sleeper]:
+        await until(lambda: sleeper.serves == ["one"] and sleeper.fleet.published)
+        other = Heartbeat("another", 1, age_s=0.0).pack()
+        server.ask("SET", LEASE, b"another " + other, "PX", HOUR_MS)
+        assert server.ask("PUBLISH", f"{PREFIX}:news:{KEY}", other) == 1
+        await until(lambda: sleeper.role is Role.FOLLOWER)
+        assert upstream.polls == [sleeper.name]
+
+
+@asynchronous
+async def test_a_late_write_confirms_nothing(server: RedisServer, upstream: CountedUpstream) -> None:
+    """A leader that has what it serves from storage alone does not announce it because a write of something else was late."""
+    async with replicas(1, server.port, upstream) as [first]:
+        await until(lambda: first.serves == ["one"] and first.fleet.published)
+    upstream.down = UpstreamError("server", "broken", status=500)
+    async with replicas(1, server.port, upstream) as [leader]:
+        await until(lambda: leader.role is Role.LEADER and leader.holder.failures)
+        await leader.fleet.publish(StoredDocument(document("old")).pack())
+        await leader.fleet._renew()
+        assert b'"digest":""' in server.ask("GET", LEASE)
+        await leader.fleet.publish(StoredDocument(document("one"), upstream_tag(upstream)).pack())
+        assert b'"digest":""' not in server.ask("GET", LEASE), "the same write of what it serves would have"
+
+
+def upstream_tag(upstream: CountedUpstream) -> str | None:
+    """Return the entity tag of what the upstream has."""
+    down, upstream.down = upstream.down, None
+    try:
+        return upstream.ask("test", None).etag
+    finally:
+        upstream.down = down
+
+
+def slowly(coordinator: Coordinator, go: asyncio.Event) -> list[str]:
+    """Have what is told wait; return where it is noted what is about to be told, was told, and was given back, as it happens."""
+    order, tell, release = list[str](), coordinator.tell, coordinator.release
+
+    async def late(heartbeat: Heartbeat, framed: bytes | None = None) -> str | None:
+        order.append("telling")
+        await go.wait()
+        order.append("told")
+        return await tell(heartbeat, framed)
+
+    async def left() -> None:
+        order.append("left")
+        await release()
+
+    async def two() -> int:
+        return 2
+
+    coordinator.tell, coordinator.release, coordinator.listeners = late, left, two  # type: ignore[method-assign]
+    return order
+
+
+async def let_go(go: asyncio.Event, leader: Replica) -> None:
+    """Let go what waits to be told, when the leader that ends or rests has done all that comes before it gives the lease back."""
+    await until(lambda: leader.role is Role.ALONE or leader.fleet._schedule.rests_until)
+    await turns()
+    go.set()
+
+
+@pytest.mark.parametrize("ends", [True, False])
+@asynchronous
+async def test_nothing_is_told_after_the_lease_is_given_back(
+    ends: bool, server: RedisServer, upstream: CountedUpstream
+) -> None:
+    """A heartbeat on its way when a leader ends, or hands over, comes before that: after it, it would take the lease again."""
+    async with replicas(1, server.port, upstream, lease_ms=HOUR_MS) as [leader]:
+        await until(lambda: leader.serves == ["one"] and leader.fleet.published)
+        go = asyncio.Event()
+        order = slowly(leader.fleet._coordinator, go)
+        for _ in range(FAILURES):
+            leader.fleet.note_check("network")
+        await until(lambda: order)
+        await asyncio.gather(leader.stop() if ends else leader.fleet._hand_over(), let_go(go, leader))
+        assert order[-1] == "left" and "told" in order and LEASE not in server.names()
+        await until(lambda: not leader.fleet._tasks)
+        assert order[-1] == "left" and leader.role is not Role.LEADER and LEASE not in server.names()
+
+
+def test_a_rest_does_not_leave_the_fleet_without_a_leader() -> None:
+    """A replica that handed over takes the lease before its rest is over where it has heard no other for two leases."""
+    lease = LEASE_MS / 1000
+    schedule = Schedule(FakeClock(), lambda: 0.5, lease, 1.0)
+    schedule.rests_until = schedule.now() + 10.0
+    assert [schedule.rests(1.9 * lease), schedule.rests(2.1 * lease)] == [True, False]
+    schedule.rests_until = schedule.now()
+    assert not schedule.rests(lease / 2)
+
+
+@asynchronous
+async def test_a_server_that_is_away_is_not_stormed() -> None:
+    """It is looked for ever more seldom, at least once in the time of a lease."""
+    clock, client = FakeClock(), Client(Access(Server("127.0.0.1", free_port())))
+    fleet = Fleet(
+        Coordinator(client, PREFIX, KEY, LEASE_MS),
+        LocalState(lambda: True, lambda: None, lambda: False),
+        clock=clock,
+        log=RecordingLog(),
+        draw=lambda: 0.5,
+        lease_ms=LEASE_MS,
+        spread_ms=100,
+    )
+    fleet.start()
+    pauses = []
+    for _ in range(5):
+        pauses.append(await clock.next_sleep())
+        await clock.advance(pauses[-1])
+    await clock.next_sleep()
+    assert fleet.errors == 6 and fleet.role is Role.ALONE
+    assert pauses == sorted(pauses) and LEASE_MS / 5000 <= pauses[0] < pauses[-1] <= LEASE_MS / 1000
+    await fleet.stop()

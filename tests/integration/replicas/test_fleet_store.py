@@ -1,0 +1,65 @@
+"""The storage provider on a server, beyond what every provider must do."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from flagsvc.core.errors import StoreError
+from flagsvc.proxy.replicas import Access, Client, ServerStore
+from flagsvc.settings.storage import Server
+from support.aio import asynchronous
+from support.redises import RedisServer, redis_server
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RedisServer]:
+    """Run a Redis server."""
+    with redis_server() as running:
+        yield running
+
+
+@asynccontextmanager
+async def store(server: RedisServer, prefix: str = "test") -> AsyncIterator[ServerStore]:
+    """Give a store until the block ends."""
+    client = Client(Access(Server("127.0.0.1", server.port)))
+    try:
+        yield ServerStore(client, prefix)
+    finally:
+        await client.aclose()
+
+
+@asynchronous
+async def test_where_it_is_stored(server: RedisServer) -> None:
+    """Under a name that begins with the prefix, so that one server has room for several."""
+    async with store(server, "one") as first, store(server, "other") as second:
+        await first.set("key", b"data")
+        assert server.names() == ["one:store:key"]
+        assert await second.get("key") is None
+        await first.delete("key")
+        assert await first.get("key") is None and server.names() == []
+
+
+@pytest.mark.parametrize("cut", [0, 1, 20, 80, -1])
+@asynchronous
+async def test_what_is_not_whole_is_refused(cut: int, server: RedisServer) -> None:
+    """However much of it is there."""
+    async with store(server) as kept:
+        await kept.set("key", b"data")
+        server.ask("SET", kept.name("key"), server.ask("GET", kept.name("key"))[:cut])
+        with pytest.raises(StoreError, match="is not whole, or not flagsvc's"):
+            await kept.get("key")
+
+
+@asynchronous
+async def test_something_else_under_the_name(server: RedisServer) -> None:
+    """A list where a text is expected is an error like any other, and is replaced by what is stored."""
+    async with store(server) as kept:
+        server.ask("DEL", kept.name("key"))
+        server.ask("RPUSH", kept.name("key"), "somebody's")
+        with pytest.raises(StoreError):
+            await kept.get("key")
+        await kept.set("key", b"data")
+        assert await kept.get("key") == b"data"

@@ -1,0 +1,203 @@
+"""The batch operations over the application (import validation 1; 6; 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from flagsvc.core.errors import DatabaseError
+from flagsvc.server.store import schema
+from support.batch_scene import HERE, body, depends, feature, linked, place, strategy, tag, variant
+from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, EDITOR_SECRET, VIEWER_SECRET, AppClient, app_client
+
+PLACE = "/api/admin/features-batch"
+OPERATIONS = ("validate", "import", "export")
+REQUEST = body(features=[feature("a")], featureStrategies=[strategy("a")])
+
+
+@pytest.fixture
+def client(database_url: str) -> Iterator[AppClient]:
+    """Give a flag server."""
+    with app_client(database_url) as found:
+        yield found
+
+
+def test_an_import_answers_nothing(client: AppClient) -> None:
+    """200, no body and no type of one."""
+    answer = client.post(f"{PLACE}/import", REQUEST)
+    assert (answer.status, answer.body) == (200, b"")
+    assert "content-type" not in answer.headers
+    assert answer.headers["content-length"] == "0"
+
+
+def test_import_then_export(client: AppClient) -> None:
+    """What an editor imports, a viewer exports, and that is a data set that can be validated again."""
+    assert client.post(f"{PLACE}/import", REQUEST, token=EDITOR_SECRET).status == 200
+    exported = client.post(f"{PLACE}/export", HERE, token=VIEWER_SECRET)
+    assert exported.status == 200
+    data = exported.json()
+    assert [each["name"] for each in data["features"]] == ["a"]
+    validated = client.post(f"{PLACE}/validate", {**HERE, "data": data}, token=ADMIN_SECRET)
+    assert validated.json()["errors"] == validated.json()["permissions"] == []
+    assert [each["affectedItems"] for each in validated.json()["warnings"]] == [["a"]]
+
+
+def test_refusals_have_no_id(client: AppClient) -> None:
+    """An operation's own error has name, message and details."""
+    for operation, request, status in (
+        ("import", body(project="nowhere", features=[feature("a")]), 404),
+        ("validate", body(project="nowhere"), 404),
+    ):
+        answer = client.post(f"{PLACE}/{operation}", request)
+        assert (answer.status, set(answer.json())) == (status, {"name", "message", "details"})
+
+
+def test_an_admin_token_validates_and_exports_but_does_not_import(client: AppClient) -> None:
+    """The shape is looked at first."""
+    statuses = {
+        operation: client.post(
+            f"{PLACE}/{operation}", {**REQUEST, **({} if operation != "export" else HERE)}, token=ADMIN_SECRET
+        )
+        for operation in OPERATIONS
+    }
+    assert {name: answer.status for name, answer in statuses.items()} == {"validate": 200, "import": 400, "export": 200}
+    assert "admin token" in statuses["import"].json()["details"][0]["message"]
+    assert client.post(f"{PLACE}/import", {}, token=ADMIN_SECRET).json()["details"][0]["path"] == "/body/project"
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_who_may_not_ask(client: AppClient, operation: str) -> None:
+    """Nobody without a token, and no client's token."""
+    assert client.post(f"{PLACE}/{operation}", REQUEST, token=None).status == 401
+    assert client.post(f"{PLACE}/{operation}", REQUEST, token=BACKEND_SECRET).status == 403
+    assert client.get(f"{PLACE}/{operation}").status == 405
+
+
+def test_a_nul_is_refused(client: AppClient) -> None:
+    """A NUL in a name is a 400, never a 500."""
+    for operation in ("validate", "import"):
+        answer = client.post(f"{PLACE}/{operation}", body(features=[feature("a\0")]))
+        assert (answer.status, answer.json()["details"][0]["path"]) == (400, "/body/data/features/0/name")
+
+
+HALVES: dict[str, dict[str, list[dict[str, Any]]]] = {
+    "strategies": {"featureStrategies": [strategy("a", "x\ud800y")]},
+    "segments": {"segments": [{"id": 1, "name": "x\ud800y"}]},
+    "parents": {"dependencies": [depends("a", "x\ud800y")]},
+}
+
+
+@pytest.mark.parametrize("kind", HALVES)
+def test_half_a_surrogate_pair_is_told_as_it_was_sent(client: AppClient, kind: str) -> None:
+    """A validation's items and an import's refusal hold it as the real server writes it, as an escape."""
+    request = body(features=[feature("a", project="default")], **HALVES[kind])
+    validated = client.post(f"{PLACE}/validate", request)
+    assert [each["affectedItems"] for each in validated.json()["errors"]] == [["x\ud800y"]]
+    assert b'["x\\ud800y"]' in validated.body
+    refused = client.post(f"{PLACE}/import", request)
+    assert refused.status == 400
+    assert "x\ud800y" in refused.json()["details"][0]["message"]
+
+
+def test_names_with_different_halves_are_different(client: AppClient) -> None:
+    """Two names that differ only in such a half are no repetition."""
+    names = ("x\ud800", "x\ud801", "x\ud800")
+    validated = client.post(f"{PLACE}/validate", body(features=[feature(name) for name in names]))
+    assert [each["affectedItems"] for each in validated.json()["errors"]] == [["x\ud800"]]
+
+
+def test_no_project_and_no_environment_with_half_a_pair_is_found(client: AppClient) -> None:
+    """The 404 names what was sent."""
+    for member in ("project", "environment"):
+        answer = client.post(f"{PLACE}/validate", body(features=[feature("a")]) | {member: "x\ud800"})
+        assert answer.status == 404
+        assert answer.json()["message"].endswith(" x\ud800")
+
+
+def test_half_a_surrogate_pair_is_stored_as_a_replacement(client: AppClient) -> None:
+    """Text that has no UTF-8 form does not make the server fail."""
+    assert client.post(f"{PLACE}/import", body(features=[feature("a", description="x\ud800")])).status == 200
+    assert client.post(f"{PLACE}/export", HERE).json()["features"][0]["description"] == "x\ufffd"
+
+
+def test_an_export_that_cannot_be_noted(client: AppClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is answered all the same, and the log has the reason."""
+
+    def fail(*given: object) -> None:
+        raise DatabaseError("the database failed: OperationalError")
+
+    monkeypatch.setattr("flagsvc.server.api.admin.batch.record_export", fail)
+    assert client.post(f"{PLACE}/export", HERE).status == 200
+    assert "the event of an export could not be stored" in client.log.at("warn")
+
+
+def changes(client: AppClient) -> tuple[int, int, list[Any]]:
+    """Return what an import changes: the revision, the number of events, and what proxies are given."""
+    with client.server.store.reading() as tx:
+        events = len(tx.db.execute(select(schema.events.c.id)).all())
+    served = client.get("/api/client/features", token=BACKEND_SECRET).json()
+    return client.server.store.revision(), events, served["features"]
+
+
+TRIED = {
+    "a name with a space": (body(features=[feature("has space")]), 400),
+    "only fixed variants": (
+        body(features=[feature("a")], featureEnvironments=[place("a", variants=[variant("v", weightType="fix")])]),
+        400,
+    ),
+    "an unknown tag type": (body(features=[feature("a")], featureTags=[tag("a", "red", "nosuch")]), 400),
+    "an illegal value": (
+        body(
+            features=[feature("a")],
+            contextFields=[{"name": "region", "legalValues": [{"value": "no"}]}],
+            featureStrategies=[
+                strategy("a", constraints=[{"contextName": "region", "operator": "IN", "values": ["se"]}])
+            ],
+        ),
+        400,
+    ),
+    "a segment that is not declared": (
+        body(features=[feature("a")], featureStrategies=[strategy("a", segments=[7])]),
+        400,
+    ),
+    "a bad URL": (body(features=[feature("a")], links=[linked("a", {"url": "http://"})]), 400),
+    "environments of an unknown flag": (body(featureEnvironments=[place("gone", enabled=True)]), 404),
+    "itself as parent": (body(features=[feature("a", project="default")], dependencies=[depends("a", "a")]), 403),
+    "no number": (
+        body(
+            features=[feature("a")],
+            featureStrategies=[strategy("a", constraints=[{"contextName": "x", "operator": "NUM_GT", "value": "abc"}])],
+        ),
+        400,
+    ),
+}
+"""The nine kinds of data that a validation finds nothing wrong with, and the status of their import."""
+
+
+@pytest.mark.parametrize("kind", TRIED)
+def test_a_dry_run_answers_as_the_import_does(client: AppClient, kind: str) -> None:
+    """A validation passes; the dry run has the import's status and error."""
+    request, status = TRIED[kind]
+    assert client.post(f"{PLACE}/validate", request).json()["errors"] == []
+    tried, imported = (client.post(f"{PLACE}/{operation}", request) for operation in ("import/dry-run", "import"))
+    assert (tried.status, tried.body) == (imported.status, imported.body)
+    assert imported.status == status
+
+
+def test_a_dry_run_changes_nothing(client: AppClient) -> None:
+    """200 and no body; revision, events and the document of proxies are as before. The import that follows changes them."""
+    before = changes(client)
+    tried = client.post(f"{PLACE}/import/dry-run", REQUEST, token=EDITOR_SECRET)
+    assert (tried.status, tried.body, changes(client)) == (200, b"", before)
+    assert client.post(f"{PLACE}/import", REQUEST, token=EDITOR_SECRET).status == 200
+    assert changes(client) != before
+
+
+def test_who_may_try_an_import(client: AppClient) -> None:
+    """An admin token may, unlike importing; a user needs the permissions of an import; others are turned away as elsewhere."""
+    tokens = {ADMIN_SECRET: 200, EDITOR_SECRET: 200, VIEWER_SECRET: 403, BACKEND_SECRET: 403, None: 401}
+    asked = {token: client.post(f"{PLACE}/import/dry-run", REQUEST, token=token).status for token in tokens}
+    assert asked == tokens

@@ -1,0 +1,93 @@
+"""Dependencies on the admin API (the real server's …/dependencies; import validation 6.3, step 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from support.flagservers import AppClient, app_client
+
+FEATURES = "/api/admin/projects/default/features"
+GIVEN: dict[str, Any] = {
+    "projects": [{"id": "other", "name": "O"}],
+    "features": [
+        *({"name": name} for name in ("child", "parent", "third", "fourth")),
+        {"name": "elsewhere", "project": "other"},
+        {"name": "old", "archived": True},
+    ],
+}
+
+
+@pytest.fixture
+def client(database_url: str) -> Iterator[AppClient]:
+    """Give a server on which `child` depends on `parent`, on each kind of database."""
+    with app_client(database_url, given=GIVEN) as client:
+        assert client.post(f"{FEATURES}/child/dependencies", {"feature": "parent"}).status == 200
+        yield client
+
+
+def of(client: AppClient, name: str) -> Any:
+    """Return what a feature depends on."""
+    return client.get(f"{FEATURES}/{name}").json()["dependencies"]
+
+
+def test_a_child_has_one_parent(client: AppClient) -> None:
+    """A new one takes the place of the last; variants count only where the parent must be on."""
+    assert of(client, "child") == [{"feature": "parent", "enabled": True, "variants": []}]
+    assert client.get(f"{FEATURES}/parent").json()["children"] == ["child"]
+    url = f"{FEATURES}/child/dependencies"
+    client.post(url, {"feature": "third", "variants": ["v"]})
+    assert of(client, "child") == [{"feature": "third", "enabled": True, "variants": ["v"]}]
+    client.post(url, {"feature": "third", "enabled": False, "variants": ["v"]})
+    assert of(client, "child") == [{"feature": "third", "enabled": False, "variants": []}]
+
+
+@pytest.mark.parametrize(
+    ("child", "parent", "status", "text"),
+    [
+        ("child", "child", 403, "A feature flag cannot depend on itself."),
+        ("parent", "third", 403, "Cannot add a dependency to the feature that other features depend on."),
+        ("third", "child", 403, "Cannot add a dependency to the feature that has parent dependency."),
+        ("third", "nosuch", 403, "No active feature nosuch exists"),
+        ("third", "old", 403, "No active feature old exists"),
+        ("third", "elsewhere", 403, "Parent and child features should be in the same project"),
+        ("nosuch", "parent", 404, 'There\'s no feature named "nosuch" in project "default".'),
+        ("elsewhere", "parent", 404, 'but there\'s a feature with that name in project "other"'),
+    ],
+)
+def test_what_cannot_depend(client: AppClient, child: str, parent: str, status: int, text: str) -> None:
+    """It is refused with the first reason."""
+    answer = client.post(f"{FEATURES}/{child}/dependencies", {"feature": parent})
+    assert (answer.status, answer.json()["message"].endswith(text)) == (status, True)
+    assert of(client, "third") == []
+
+
+def test_removing(client: AppClient) -> None:
+    """One, or all; that there was none is no mistake, but another project's feature is not touched."""
+    one, every = f"{FEATURES}/child/dependencies/parent", f"{FEATURES}/child/dependencies"
+    assert client.delete(f"{FEATURES}/child/dependencies/third").status == 200
+    assert of(client, "child") != []
+    for url in (one, every):
+        assert client.delete(url.replace("default", "other")).status == 404
+    assert client.get("/api/admin/projects/default/dependencies").json() is True
+    for url in (one, one, every, f"{FEATURES}/nosuch/dependencies"):
+        assert client.delete(url).status == 200
+    assert of(client, "child") == []
+    client.post(every, {"feature": "parent"})
+    assert client.delete(every).status == 200
+    assert client.get("/api/admin/projects/default/dependencies").json() is False
+
+
+def test_what_could_be_the_parent(client: AppClient) -> None:
+    """Active features of the same project without a parent themselves, but for the feature itself."""
+    assert client.get(f"{FEATURES}/third/parents").json() == ["fourth", "parent"]
+    assert client.get(f"{FEATURES}/nosuch/parents").json() == []
+    variant = {"weight": 1, "weightType": "variable", "stickiness": "default"}
+    strategy = {"name": "default", "variants": [variant | {"name": "z"}]}
+    client.post(f"{FEATURES}/parent/environments/development/strategies", strategy)
+    pushed = {"variants": [variant | {"name": "a"}], "environments": ["production"]}
+    client.put(f"{FEATURES}/parent/variants-batch", pushed)
+    assert client.get(f"{FEATURES}/parent/parent-variants").json() == ["a", "z"]
+    assert client.get(f"{FEATURES}/nosuch/parent-variants").json() == []

@@ -1,0 +1,122 @@
+"""Features in environments on the admin API: on, off, variants (import validation 6.3, steps 2 and 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from support.flagservers import EDITOR_SECRET, VIEWER_SECRET, AppClient, app_client
+
+FEATURES = "/api/admin/projects/default/features"
+STATE = f"{FEATURES}/a/environments/development"
+BULK = "/api/admin/projects/default/bulk_features/environments/development"
+GIVEN: dict[str, Any] = {
+    "projects": [{"id": "other", "name": "O"}],
+    "features": [*({"name": name} for name in ("a", "b")), {"name": "elsewhere", "project": "other"}],
+}
+DEFAULT = {"rollout": "100", "stickiness": "default", "groupId": "a"}
+
+
+@pytest.fixture
+def client(database_url: str) -> Iterator[AppClient]:
+    """Give a server with a few features, on each kind of database."""
+    with app_client(database_url, given=GIVEN) as client:
+        yield client
+
+
+def test_on_and_off(client: AppClient) -> None:
+    """Switched on for the first time, a feature gets a strategy that is on for everybody; later it keeps what it has."""
+    for _ in range(2):
+        assert client.post(f"{STATE}/on").status == 200
+    shown = client.get(STATE, token=VIEWER_SECRET).json()
+    assert (shown["name"], shown["environment"], shown["enabled"]) == ("a", "development", True)
+    assert [(each["name"], each["parameters"]) for each in shown["strategies"]] == [("flexibleRollout", DEFAULT)]
+    assert client.post(f"{STATE}/off").body == b""
+    assert client.get(STATE).json()["enabled"] is False
+    assert client.get(STATE.replace("development", "production")).json()["enabled"] is False
+
+
+def test_a_change_of_nothing_is_no_event(client: AppClient) -> None:
+    """Only what changed is told."""
+    kinds = []
+    for act in ("off", "on", "on", "off"):
+        client.post(f"{STATE}/{act}")
+    with client.server.store.reading() as tx:
+        kinds = [kind for (kind,) in tx.db.exec_driver_sql("SELECT type FROM events ORDER BY id").all()]
+    assert kinds == ["feature-strategy-add", "feature-environment-enabled", "feature-environment-disabled"]
+
+
+def test_disabled_strategies(client: AppClient) -> None:
+    """Switched on with none active, it gets one more, or those it has are made active."""
+    client.post(f"{STATE}/on")
+    url = f"{STATE}/strategies/{client.get(STATE).json()['strategies'][0]['id']}"
+    client.put(url, {"name": "flexibleRollout", "disabled": True})
+    client.post(f"{STATE}/on?shouldActivateDisabledStrategies=true")
+    assert [each["disabled"] for each in client.get(STATE).json()["strategies"]] == [False]
+    client.put(url, {"name": "flexibleRollout", "disabled": True})
+    client.post(f"{STATE}/on")
+    shown = client.get(STATE).json()
+    assert (shown["enabled"], [each["disabled"] for each in shown["strategies"]]) == (True, [True, False])
+
+
+@pytest.mark.parametrize("act", ["on", "off"])
+def test_where_nothing_can_be_switched(client: AppClient, act: str) -> None:
+    """An unknown feature or environment, another project, an archived feature."""
+    assert client.post(f"{FEATURES}/nosuch/environments/development/{act}").status == 404
+    unknown = client.post(f"{FEATURES}/a/environments/nosuch/{act}")
+    assert (unknown.status, unknown.json()["message"]) == (404, "Could not find environment nosuch for feature: a")
+    assert client.post(f"/api/admin/projects/other/features/a/environments/development/{act}").status == 404
+    client.delete(f"{FEATURES}/a")
+    archived = client.post(f"{STATE}/{act}")
+    assert (archived.status, archived.json()["name"]) == (400, "ArchivedFeatureError")
+    assert client.get(f"{FEATURES}/a/environments/nosuch").status == 404
+
+
+def test_several_at_once(client: AppClient) -> None:
+    """All of them, or none."""
+    assert client.post(f"{BULK}/on", {"features": ["a", "b", "a"]}).status == 200
+    assert [each["environments"][0]["enabled"] for each in client.get(FEATURES).json()["features"]] == [True, True]
+    assert client.post(f"{BULK}/off", {"features": ["a", "elsewhere"]}).status == 404
+    assert client.get(STATE).json()["enabled"] is True
+    assert client.post(f"{BULK}/off", {"features": ["a"]}).status == 200
+    assert client.get(STATE).json()["enabled"] is False
+    assert client.post(f"{BULK}/on", {}).status == 400
+
+
+def test_variants(client: AppClient) -> None:
+    """They are given in several environments at once; in one, only where the feature has some already."""
+    refused = client.put(f"{STATE}/variants", [{"name": "v", "weight": 1}])
+    assert (refused.status, refused.json()["name"]) == (403, "InvalidOperationError")
+    pushed = client.put(
+        f"{FEATURES}/a/variants-batch",
+        {"variants": [{"name": "z", "weight": 1}, {"name": "b", "weight": 1}], "environments": ["development"]},
+    )
+    assert [(each["name"], each["weight"]) for each in pushed.json()["variants"]] == [("z", 500), ("b", 500)]
+    listed = client.get(f"{STATE}/variants").json()
+    assert [each["name"] for each in listed["variants"]] == ["b", "z"]
+    assert client.get(f"{FEATURES}/a").json()["variants"] == listed["variants"]
+    patched = client.ask("PATCH", f"{STATE}/variants", [{"op": "remove", "path": "/0"}]).json()
+    assert [(each["name"], each["weight"]) for each in patched["variants"]] == [("z", 1000)]
+    elsewhere = STATE.replace("development", "production")
+    assert client.put(f"{elsewhere}/variants", [{"name": "v", "weight": 1}]).status == 400
+    free = [{"name": "v", "weight": 1, "weightType": "variable"}]
+    assert client.put(f"{elsewhere}/variants", free).json()["variants"][0]["weight"] == 1000
+    assert client.put(f"{STATE}/variants", []).json() == {"version": 1, "variants": []}
+
+
+def test_where_no_variants_can_be(client: AppClient) -> None:
+    """An unknown environment, another project, no environment at all, no right."""
+    url = f"{FEATURES}/a/variants-batch"
+    body = {"variants": [{"name": "v", "weight": 1}], "environments": ["development"]}
+    assert client.put(url, body | {"environments": ["development", "nosuch"]}).status == 404
+    assert client.get(f"{STATE}/variants").json()["variants"] == []
+    assert client.put(url, {"variants": []}).status == 400
+    denied = client.put(url, body, token=VIEWER_SECRET)
+    assert denied.status == 403
+    assert denied.json()["message"].endswith('permission in the "development" environment.')
+    assert client.put(url, body, token=EDITOR_SECRET).status == 200
+    assert client.put(f"{STATE.replace('default', 'other')}/variants", []).status == 404
+    assert client.get(f"{STATE.replace('development', 'nosuch')}/variants").status == 404
+    assert client.ask("PATCH", f"{STATE.replace('development', 'nosuch')}/variants", []).status == 404

@@ -1,0 +1,186 @@
+"""Bringing databases up to date: the steps make what the code knows, once, however many servers start."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Engine, insert, inspect, select, text, update
+
+from flagsvc.core.errors import DatabaseError
+from flagsvc.server.store.migrate import VERSION_TABLE, migrate
+from flagsvc.server.store.schema import (
+    METADATA,
+    context_fields,
+    environments,
+    features,
+    projects,
+    strategy_types,
+    tag_types,
+)
+from flagsvc.server.store.store import make_engine
+from support.processes import ROOT
+
+STARTER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from flagsvc.server.store.migrate import migrate
+from flagsvc.server.store.store import make_engine
+engine = make_engine(sys.argv[2])
+print("ready", flush=True)
+sys.stdin.readline()
+migrate(engine)
+print("migrated", flush=True)
+"""
+
+
+@pytest.fixture
+def engine(empty_url: str) -> Engine:
+    """Give an engine on an empty database."""
+    return make_engine(empty_url)
+
+
+def test_a_migrated_database_is_what_the_code_knows(engine: Engine) -> None:
+    """The steps make exactly the tables, columns, indexes and keys of the schema."""
+    migrate(engine)
+    with engine.connect() as db:
+        options = {"version_table": VERSION_TABLE, "compare_type": True}
+        assert compare_metadata(MigrationContext.configure(db, opts=options), METADATA) == []
+        primary = {name: inspect(db).get_pk_constraint(name)["constrained_columns"] for name in METADATA.tables}
+    engine.dispose()
+    assert primary == {name: [column.name for column in table.primary_key] for name, table in METADATA.tables.items()}
+
+
+def test_cascades_are_what_the_code_knows(engine: Engine) -> None:
+    """What falls with what it belongs to falls in the database as the schema says."""
+    migrate(engine)
+    with engine.connect() as db:
+        found = {
+            (name, *key["constrained_columns"], key["options"].get("ondelete"), key["options"].get("onupdate"))
+            for name in METADATA.tables
+            for key in inspect(db).get_foreign_keys(name)
+        }
+    engine.dispose()
+    wanted = {
+        (table.name, *(column.name for column in key.columns), key.ondelete, key.onupdate)
+        for table in METADATA.tables.values()
+        for key in table.foreign_key_constraints
+    }
+    assert found == wanted
+
+
+def test_a_new_database_holds_what_data_sets_refer_to(engine: Engine) -> None:
+    """Default project, two environments, built-in strategy types, context fields and the tag type are there from the start."""
+    migrate(engine)
+    with engine.connect() as db:
+        names = {
+            table.name: set(db.execute(select(table.primary_key.columns[0])).scalars())
+            for table in (projects, environments, strategy_types, context_fields, tag_types, features)
+        }
+        built_in = db.execute(select(strategy_types.c.built_in).distinct()).scalars().all()
+    engine.dispose()
+    assert names == {
+        "projects": {"default"},
+        "environments": {"development", "production"},
+        "strategy_types": {"default", "flexibleRollout", "remoteAddress", "applicationHostname"},
+        "context_fields": {"appName", "currentTime", "environment", "sessionId", "userId"},
+        "tag_types": {"simple"},
+        "features": set(),
+    }
+    assert built_in == [True]
+
+
+def test_migrating_again_changes_nothing(engine: Engine) -> None:
+    """What somebody changed in a database stays when the server starts again."""
+    migrate(engine)
+    with engine.begin() as db:
+        db.execute(update(projects).values(name="Ours"))
+        db.execute(context_fields.delete().where(context_fields.c.name == "appName"))
+    migrate(engine)
+    with engine.connect() as db:
+        assert db.execute(select(projects.c.name)).scalars().all() == ["Ours"]
+        assert "appName" not in db.execute(select(context_fields.c.name)).scalars().all()
+    engine.dispose()
+
+
+def test_a_database_of_a_newer_version_is_refused(engine: Engine) -> None:
+    """An older server does not touch what it does not understand, and says which version made it."""
+    migrate(engine)
+    with engine.begin() as db:
+        db.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
+    with pytest.raises(DatabaseError, match=r"the schema `9999`.*a newer version made it"):
+        migrate(engine)
+    engine.dispose()
+
+
+def test_a_database_of_another_program_is_refused(engine: Engine) -> None:
+    """Tables of the same names that flagsvc did not make are not taken for its own."""
+    with engine.begin() as db:
+        db.execute(text("CREATE TABLE features (name TEXT)"))
+        db.execute(text("INSERT INTO features VALUES ('theirs')"))
+    with pytest.raises(DatabaseError, match="tables that flagsvc did not make: `features`"):
+        migrate(engine)
+    with engine.connect() as db:
+        assert inspect(db).get_table_names() == ["features"]
+    engine.dispose()
+
+
+def test_a_step_that_fails_leaves_nothing(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All steps stand in one transaction: a database is migrated or as it was."""
+
+    def upgrade(config: object, target: str) -> None:
+        real(config, target)
+        raise RuntimeError("the machine goes down")
+
+    real = command.upgrade
+    monkeypatch.setattr(command, "upgrade", upgrade)
+    with pytest.raises(RuntimeError):
+        migrate(engine)
+    with engine.connect() as db:
+        assert inspect(db).get_table_names() == []
+    monkeypatch.undo()
+    migrate(engine)
+    engine.dispose()
+
+
+def test_threads_may_migrate_different_databases_at_once(tmp_path: Path) -> None:
+    """Two servers in one process do not disturb each other's steps."""
+    engines = [make_engine(str(tmp_path / f"{number}.db")) for number in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(migrate, engines))
+    for each in engines:
+        with each.begin() as db:
+            db.execute(
+                insert(environments).values(name="staging", type="test", sort_order=1, enabled=True, protected=False)
+            )
+        each.dispose()
+
+
+def test_processes_may_start_at_once_on_an_empty_database(empty_url: str) -> None:
+    """Of six servers that start together on an empty database each finds it migrated, once."""
+    line = [sys.executable, "-c", STARTER, str(ROOT / "src"), empty_url]
+    pipe = subprocess.PIPE
+    programs = [subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=pipe, text=True) for _ in range(6)]
+    try:
+        for program in programs:
+            assert program.stdout is not None and program.stdout.readline() == "ready\n"
+        for program in programs:
+            assert program.stdin is not None
+            program.stdin.write("go\n")
+            program.stdin.flush()
+        said = [program.communicate(timeout=60) for program in programs]
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait()
+    assert [out for out, _ in said] == ["migrated\n"] * 6, said
+    engine = make_engine(empty_url)
+    with engine.connect() as db:
+        assert len(db.execute(select(environments)).all()) == 2
+    engine.dispose()

@@ -1,0 +1,107 @@
+"""What flags use: what of it is made, changed and left on the other server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from flagsvc.cli.moving.resources import KINDS, steps
+from flagsvc.cli.moving.steps import AdminRequest, MoveStep
+
+KIND = {kind.title: kind for kind in KINDS}
+PROJECTS = {"shop": "default"}
+
+
+def found(title: str, there: list[Any], here: list[Any]) -> list[MoveStep]:
+    """Return what is to be done so that `here` has what is `there`."""
+    return list(steps(KIND[title], there, here, PROJECTS))
+
+
+HOURS = {
+    "name": "opening hours",
+    "editable": True,
+    "description": "d",
+    "parameters": [{"name": "from", "type": "string"}],
+}
+
+
+def test_strategy_types() -> None:
+    """Custom ones are made and changed; what is built in is left alone; a mark of deprecation comes along."""
+    assert found("strategy type", [HOURS | {"editable": False}], []) == []
+    body = {name: HOURS[name] for name in ("name", "description", "parameters")}
+    [made] = found("strategy type", [HOURS], [])
+    assert made == ("strategy type", "opening hours", "new", (AdminRequest("POST", "/api/admin/strategies", body),))
+    [changed] = found("strategy type", [HOURS], [HOURS | {"parameters": [], "deprecated": False}])
+    where = "/api/admin/strategies/opening%20hours"
+    assert changed.requests == (AdminRequest("PUT", where, {"description": "d", "parameters": HOURS["parameters"]}),)
+    old = HOURS | {"deprecated": True}
+    [marked] = found("strategy type", [old], [HOURS])
+    assert marked.requests == (AdminRequest("POST", f"{where}/deprecate"),)
+    assert found("strategy type", [old], [old]) == found("strategy type", [HOURS], [old]) == []
+
+
+def test_context_fields() -> None:
+    """One that is there gets the legal values that it lacks, and keeps all that it has."""
+    there = {
+        "name": "region",
+        "description": "theirs",
+        "legalValues": [{"value": "eu", "description": "x"}, {"value": "us"}],
+    }
+    own = {
+        "name": "region",
+        "description": "own",
+        "stickiness": True,
+        "legalValues": [{"value": "eu"}, {"value": "au"}],
+    }
+    [step] = found("context field", [there], [own])
+    values = [{"value": "eu"}, {"value": "au"}, {"value": "us"}]
+    body = {"description": "own", "stickiness": True, "legalValues": values}
+    assert step.requests == (AdminRequest("PUT", "/api/admin/context/region", body),)
+    assert found("context field", [there | {"legalValues": []}], [own]) == []
+
+
+def test_tag_types() -> None:
+    """One that is missing is made; one that is there is left as it is."""
+    team = {"name": "team", "description": "d", "icon": "T", "color": None}
+    [step] = found("tag type", [team], [{"name": "simple"}])
+    assert step.requests[0].body == {"name": "team", "description": "d", "icon": "T"}
+    assert found("tag type", [team], [{"name": "team", "icon": "other"}]) == []
+
+
+BETA = {"id": 7, "name": "beta", "constraints": [{"contextName": "region", "operator": "IN", "values": ["eu"]}]}
+
+
+def test_segments() -> None:
+    """They are found by name and written under the number that they have there; what a server fills in is no change."""
+    [step] = found("segment", [BETA], [{"id": 7, "name": "other"}])
+    body = {"name": "beta", "constraints": BETA["constraints"]}
+    assert step.requests == (AdminRequest("POST", "/api/admin/segments", body),)
+    [step] = found("segment", [BETA], [{"id": 3, "name": "beta", "constraints": [], "description": ""}])
+    assert step == ("segment", "beta", "changed", (AdminRequest("PUT", "/api/admin/segments/3", body),))
+    filled = [BETA["constraints"][0] | {"inverted": False, "caseInsensitive": False, "value": None}]  # type: ignore[index]
+    assert found("segment", [BETA], [{"id": 3, "name": "beta", "constraints": filled, "description": ""}]) == []
+
+
+@pytest.mark.parametrize("title", ["strategy type", "segment"])
+@pytest.mark.parametrize("empty", [{}, {"description": None}, {"description": ""}])
+def test_a_description_that_goes(title: str, empty: dict[str, Any]) -> None:
+    """One that only the other server has is emptied: a server keeps what a change leaves out, and each run would repeat it."""
+    thing = {"id": 3, "name": "beta", "parameters": [], "constraints": []}
+    [step] = found(title, [thing | empty], [thing | {"description": "old"}])
+    assert step.kind == "changed" and (step.requests[0].body or {})["description"] == ""
+    assert found(title, [thing | empty], [thing | (step.requests[0].body or {})]) == []
+    assert found(title, [thing | {"description": "new"}], [thing | {"description": "new"}]) == []
+
+
+def test_a_project_that_goes() -> None:
+    """A segment of a project becomes one of all projects."""
+    [step] = found("segment", [BETA], [BETA | {"project": "default"}])
+    assert step.requests[0].body == {"name": "beta", "constraints": BETA["constraints"], "project": None}
+
+
+@pytest.mark.parametrize(("project", "becomes"), [("shop", "default"), (None, None), ("", None)])
+def test_projects(project: str | None, becomes: str | None) -> None:
+    """What belongs to a project belongs afterwards to the one that it becomes; what belongs to another stays behind."""
+    [step] = found("segment", [BETA | {"project": project}, BETA | {"name": "x", "project": "other"}], [])
+    assert step.requests[0].body is not None and step.requests[0].body.get("project") == becomes

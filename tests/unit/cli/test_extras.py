@@ -1,0 +1,120 @@
+"""What a command says where the extra that it needs is not installed: one sentence with the command to type, exit code 2."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from flagsvc.core.errors import ConfigurationError
+from flagsvc.core.extras import EXTRAS
+from flagsvc.proxy.setup import make_setup
+from flagsvc.settings.options import ProxyOptions
+from support.cli_helpers import ENOUGH, Flagsvc
+
+SERVER = "redis://storage:6379/0"
+SENTENCE = "the extra `{0}` is not installed; type: pip install 'flagsvc[{0}]'"
+URL = "http://127.0.0.1:9"
+
+
+@pytest.fixture
+def without(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Return a function that makes the modules of an extra look as if they were not installed."""
+
+    def remove(extra: str) -> None:
+        for module in EXTRAS[extra]:
+            monkeypatch.setitem(sys.modules, module, None)
+
+    return remove
+
+
+NEEDS = [
+    (("server",), "server"),
+    (("config", "--server"), "server"),
+    (("evaluate", f"{URL}/api/client/features"), "cli"),
+    (("validate", "flags.json", "--url", URL), "cli"),
+    (("import", "flags.json", "--url", URL, "--dry-run"), "cli"),
+    (("export", "--url", URL, "--project", "default", "--environment", "development"), "cli"),
+    (("move", URL, "http://127.0.0.1:8", "--dry-run"), "cli"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "extra"), NEEDS, ids=lambda value: value if isinstance(value, str) else value[0])
+def test_a_missing_extra_is_one_sentence(
+    flagsvc: Flagsvc, without: Callable[[str], None], arguments: tuple[str, ...], extra: str
+) -> None:
+    """It stands on standard error and names the command to type; the exit code is 2."""
+    without(extra)
+    assert flagsvc(*arguments) == (2, "", f"flagsvc {arguments[0]}: {SENTENCE.format(extra)}\n")
+
+
+@pytest.mark.parametrize("command", ["server", "config", "evaluate", "validate", "import", "export", "move"])
+def test_help_needs_no_extra(flagsvc: Flagsvc, without: Callable[[str], None], command: str) -> None:
+    """Both forms of the help are there before anything is installed beside the plain package."""
+    for extra in EXTRAS:
+        without(extra)
+    assert flagsvc(command, "-h").code == 0
+    assert flagsvc("help", command).code == 0
+
+
+def test_a_file_is_evaluated_without_an_extra(flagsvc: Flagsvc, without: Callable[[str], None], tmp_path: Path) -> None:
+    """Only a URL needs one."""
+    without("cli")
+    path = tmp_path / "document.json"
+    path.write_text(json.dumps({"version": 2, "features": [{"name": "first", "enabled": True, "strategies": []}]}))
+    assert flagsvc("evaluate", str(path), "--context", "userId=7").code == 0
+
+
+def test_validate_tells_it_as_json_where_that_is_wanted(flagsvc: Flagsvc, without: Callable[[str], None]) -> None:
+    """The program that reads the result gets an error in the form of all others."""
+    without("cli")
+    called = flagsvc("validate", "flags.json", "--url", URL, "--json")
+    assert (called.code, called.err) == (2, "")
+    assert json.loads(called.out) == {"error": {"kind": "usage", "message": SENTENCE.format("cli")}}
+
+
+def test_a_server_that_logs_json_tells_it_as_json(flagsvc: Flagsvc, without: Callable[[str], None]) -> None:
+    """Every line of such a program is JSON."""
+    without("server")
+    called = flagsvc("server", "--use-json-logger", "true")
+    assert called.code == 2
+    assert json.loads(called.err)["message"] == f"flagsvc server: {SENTENCE.format('server')}"
+
+
+def test_a_storage_server_is_a_wrong_option_without_its_extra(
+    flagsvc: Flagsvc, without: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told with every other problem of the configuration, by `flagsvc config` and by a start."""
+    without("redis")
+    problem = f"storage (environment FLAGSVC_STORAGE): {SENTENCE.format('redis')}"
+    env = ENOUGH | {"FLAGSVC_STORAGE": SERVER}
+    assert flagsvc("config", env=env)[::2] == (2, f"flagsvc config: {problem}\n")
+    started = flagsvc("proxy", env=env | {"PORT": "x"})
+    assert started.code == 2
+    assert started.err.startswith("flagsvc proxy: 2 problems\n") and f"  - {problem}\n" in started.err
+
+
+def test_a_start_alone_tells_it(flagsvc: Flagsvc, without: Callable[[str], None]) -> None:
+    """Where nothing else is wrong, the start is refused before anything listens."""
+    without("redis")
+    called = flagsvc("proxy", "--storage", SERVER, env=ENOUGH)
+    assert called == (2, "", f"flagsvc proxy: storage: {SENTENCE.format('redis')}\n")
+
+
+@pytest.mark.parametrize("storage", ["none", "file:///var/lib/flagsvc"])
+def test_another_storage_needs_no_extra(flagsvc: Flagsvc, without: Callable[[str], None], storage: str) -> None:
+    """A folder, or nothing at all."""
+    without("redis")
+    assert flagsvc("config", env=ENOUGH | {"FLAGSVC_STORAGE": storage})[::2] == (0, "")
+
+
+def test_a_mounted_proxy_refuses_such_a_storage(without: Callable[[str], None]) -> None:
+    """In code it is an error of the configuration, when the application is made."""
+    given = ProxyOptions(flagsvc_url=f"{URL}/api", flagsvc_api_token="t", client_keys=["k"], storage=SERVER)
+    make_setup(given)
+    without("redis")
+    with pytest.raises(ConfigurationError, match="pip install 'flagsvc\\[redis\\]'"):
+        make_setup(given)

@@ -1,0 +1,129 @@
+"""What all connections hold together is bounded: who holds most is let go, others go on, and one network has half."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from flagsvc.http.limits import MEMORY
+from flagsvc.http.server import ConnectionLimits
+from flagsvc.http.server.memory_budget import SMALL
+from support.aio import asynchronous
+from support.frontkit import KEYED, Line, Serving, crowd, get, head, parse_answer, serving
+
+LIMITS = ConnectionLimits(memory=100_000)
+HALF_A_HEAD = head("GET /proxy HTTP/1.1", KEYED, "X-Long: " + "x" * 9_000)[:-4]
+HALF_A_BODY = head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 20000") + b"{" + b" " * 9_000
+
+
+def from_networks(given: Serving, number: int, limits: ConnectionLimits = LIMITS) -> list[Line]:
+    """Return connections to one server, each from a network of its own."""
+    lines = crowd(given, number, limits, quiet=True)
+    for at, line in enumerate(lines):
+        line.connection.parser.peer = f"198.51.100.{at}"
+    return lines
+
+
+def held(line: Line) -> int:
+    """Return what is charged to all connections."""
+    return int(line.connection.shared.budget.total)
+
+
+def gone(lines: list[Line]) -> list[int]:
+    """Return which connections were ended."""
+    return [at for at, line in enumerate(lines) if line.transport.over]
+
+
+@asynchronous
+@pytest.mark.parametrize("begun", [HALF_A_HEAD, HALF_A_BODY], ids=["heads", "bodies"])
+async def test_many_unfinished_requests(begun: bytes) -> None:
+    """The sum stays within the bound; those let go are told 503 and when to come again; who sends a whole request is answered."""
+    given = serving()
+    lines = from_networks(given, 40)
+    for line in lines:
+        line.send(begun)
+        assert held(line) <= LIMITS.memory
+    assert len(gone(lines)) >= 20
+    status, fields, body, _ = parse_answer(bytes(lines[gone(lines)[0]].transport.data))
+    assert (status, dict(fields)["retry-after"], dict(fields)["connection"]) == (503, "1", "close")
+    assert b"under way" in body
+    left = next(line for line in lines if not line.transport.over)
+    left.connection.shared.writer.flush()
+    others = from_networks(given, 1)
+    assert others[0].send(get()).answers() == [200]
+    assert given.service.reached.counts[MEMORY] == len(gone(lines))
+
+
+@asynchronous
+async def test_who_holds_most_is_let_go() -> None:
+    """Small requests that wait for their end are not touched by the one that grows beyond all others."""
+    given = serving(body_limit=1_000_000)
+    lines = from_networks(given, 5, replace(LIMITS, memory=60_000))
+    for line in lines[1:]:
+        line.send(head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 4000") + b"{" + b" " * 2_500)
+    lines[0].send(head("POST /proxy HTTP/1.1", KEYED, "Content-Length: 200000") + b"{" + b" " * 40_000)
+    assert gone(lines) == [0]
+    for line in lines[1:]:
+        line.send(b" " * 1_498 + b"}")
+        assert line.answers("POST") == [200]
+    assert held(lines[1]) == 0
+
+
+@asynchronous
+async def test_one_network_has_half() -> None:
+    """Many connections from one network leave room for the others; a balancer that speaks for many callers may use all."""
+    given = serving()
+    lines = from_networks(given, 31)
+    for line in lines[:30]:
+        line.connection.parser.peer = "203.0.113.7"
+    lines[30].send(HALF_A_BODY)
+    for line in lines[:30]:
+        line.send(HALF_A_HEAD)
+        assert held(line) <= LIMITS.memory // 2 + 10_000
+    assert not lines[30].transport.over
+
+    trusting = serving(trust_proxy=("loopback",))
+    balanced = from_networks(trusting, 9)
+    for line in balanced:
+        line.connection.parser.peer = "127.0.0.1"
+        line.send(HALF_A_HEAD)
+    assert gone(balanced) == []
+
+
+@asynchronous
+async def test_what_is_given_back() -> None:
+    """A request that is complete, a connection that is lost and one that is let go hold nothing."""
+    given = serving()
+    lines = from_networks(given, 3)
+    for line in lines:
+        line.send(HALF_A_HEAD)
+    assert held(lines[0]) > 3 * SMALL
+    lines[0].send(b"\r\n\r\n")
+    lines[1].lose()
+    lines[2].send(b"\0")
+    lines[2].lose()
+    budget = lines[0].connection.shared.budget
+    assert (held(lines[0]), len(budget.holders), budget.networks) == (0, 0, {})
+
+
+@asynchronous
+async def test_answers_that_are_not_taken() -> None:
+    """They count as well: of connections that read nothing, those that hold most are cut."""
+    document = {
+        "version": 2,
+        "features": [
+            {"name": f"flag-{number}", "enabled": True, "strategies": [{"name": "default"}]} for number in range(300)
+        ],
+    }
+    given = serving(document)
+    lines = crowd(given, 12, LIMITS, takes=1_000, quiet=True)
+    for at, line in enumerate(lines):
+        line.connection.parser.peer = f"198.51.100.{at}"
+        line.send(get())
+        assert held(line) <= LIMITS.memory
+    assert gone(lines)
+    left = [line for line in lines if not line.transport.over]
+    for line in left:
+        line.transport.take()
+    assert held(left[0]) == 0 and left[0].answers() == [200]

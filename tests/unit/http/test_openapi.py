@@ -1,0 +1,140 @@
+"""The writer of OpenAPI documents, with a program made up for it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import schemathesis
+
+from flagsvc.http.openapi import Operation, Program, content_of, document, failure, headers_of
+from flagsvc.http.route import Documented, Parameter, RouteRow
+from flagsvc.http.shapes import Array, Integer, Named, Object, String, components
+
+PROGRAM = Program("library", "Lends books.", "x-card", {"reader": "A reader's card."})
+BOOK = Named("Book", Object({"title": String(), "pages": Integer(minimum=1)}, required=("title",)))
+ERROR = Named("Error", Object({"message": String()}))
+SHELF = RouteRow(
+    path="/books",
+    summary="List books",
+    tag="books",
+    query=(
+        Parameter("word", "Words of the title.", repeated=True),
+        Parameter("limit", "How many at most.", "integer"),
+        Parameter("fields", "Any field.", style="deepObject", schema={"type": "object"}),
+    ),
+    result=Array(BOOK),
+)
+ADD = RouteRow(
+    path="/books/{shelf}",
+    method="POST",
+    summary="Add a book",
+    tag="books",
+    body=BOOK,
+    body_needed=False,
+    example={"title": "Emma"},
+    media="text/plain; charset=utf-8",
+    as_json=BOOK,
+)
+NOTHING = RouteRow(path="/nothing", summary="Answer without a body", tag="other")
+MISSING = Documented[RouteRow](404, "There is no such shelf.", lambda row: True)
+
+
+def written(row: RouteRow, **given: Any) -> dict[str, Any]:
+    """Return what the document says of one operation."""
+    fields: dict[str, Any] = {"name": "one", "description": "", "schemes": (), "answers": {}, **given}
+    content = document(PROGRAM, [Operation(row=row, path=row.path, **fields)], components([BOOK, ERROR]), "")
+    found: dict[str, Any] = content["paths"][row.path][row.method.lower()]
+    return found
+
+
+def test_a_reader_of_openapi_reads_it() -> None:
+    """A validator of OpenAPI finds no fault with a document that uses every part of the writer."""
+    answers = {"200": {"description": "OK"} | content_of(ADD), "404": failure(MISSING, ERROR)}
+    operations = [
+        Operation(SHELF, "/books", "list", "Sorted.", (), {"200": {"description": "OK"} | content_of(SHELF)}),
+        Operation(ADD, "/books/{shelf}", "add", "", ("reader",), answers, ("shelf",)),
+    ]
+    content = document(PROGRAM, operations, components([BOOK, ERROR]), "/mount")
+    schema = schemathesis.openapi.from_dict(json.loads(json.dumps(content)))
+    schema.validate()
+    assert len([result.ok() for result in schema.get_all_operations()]) == 2
+    assert content["servers"] == [{"url": "/mount"}]
+    assert content["components"]["securitySchemes"] == {
+        "reader": {"type": "apiKey", "in": "header", "name": "x-card", "description": "A reader's card."}
+    }
+
+
+def test_methods_of_one_path_stand_together() -> None:
+    """Each path is there once."""
+    operations = [Operation(row, "/books", row.method, "", (), {}) for row in (SHELF, ADD)]
+    assert list(document(PROGRAM, operations, {}, "")["paths"]["/books"]) == ["get", "post"]
+
+
+def test_what_an_operation_does_not_have_is_left_out() -> None:
+    """No description, parameters, body or servers where there are none."""
+    assert written(NOTHING) == {
+        "operationId": "one",
+        "summary": "Answer without a body",
+        "tags": ["other"],
+        "security": [],
+        "responses": {},
+    }
+    assert "servers" not in document(PROGRAM, [], {}, "")
+
+
+def test_parameters() -> None:
+    """Those of the path come first; one that may be repeated is a list, one with a style has its own schema."""
+    text, number = {"type": "string"}, {"type": "integer"}
+    assert written(SHELF, path_parameters=("shelf",))["parameters"] == [
+        {"name": "shelf", "in": "path", "required": True, "schema": text},
+        {
+            "name": "word",
+            "in": "query",
+            "description": "Words of the title.",
+            "schema": {"type": "array", "items": text},
+        },
+        {"name": "limit", "in": "query", "description": "How many at most.", "schema": number},
+        {
+            "name": "fields",
+            "in": "query",
+            "description": "Any field.",
+            "style": "deepObject",
+            "explode": True,
+            "schema": {"type": "object"},
+        },
+    ]
+
+
+def test_a_body_is_a_shape_and_an_example() -> None:
+    """Whether it is needed is what the row says."""
+    reference = {"$ref": "#/components/schemas/Book"}
+    body = {"schema": reference, "example": {"title": "Emma"}}
+    assert written(ADD)["requestBody"] == {"required": False, "content": {"application/json": body}}
+
+
+@pytest.mark.parametrize(
+    ("row", "media"),
+    [(SHELF, ["application/json"]), (ADD, ["text/plain", "application/json"]), (NOTHING, [])],
+)
+def test_media_types_of_an_answer(row: RouteRow, media: list[str]) -> None:
+    """JSON has a shape, a text none; parameters of a media type are left out."""
+    assert list(content_of(row).get("content", {})) == media
+
+
+def test_an_error_is_json_a_text_or_nothing() -> None:
+    """By its media type."""
+    shape = {"schema": {"$ref": "#/components/schemas/Error"}}
+    text = Documented[RouteRow](401, "No card.", lambda row: True, "text/plain")
+    empty = Documented[RouteRow](304, "Unchanged.", lambda row: True, "")
+    assert failure(MISSING, ERROR) == {"description": MISSING.description, "content": {"application/json": shape}}
+    assert failure(text, ERROR)["content"] == {"text/plain": {"schema": {"type": "string"}}}
+    assert failure(empty, ERROR) == {"description": "Unchanged."}
+
+
+def test_headers_of_an_answer() -> None:
+    """Each with what it means; nothing where there are none."""
+    told = {"description": "Seconds to wait.", "schema": {"type": "string"}}
+    assert headers_of({"Retry-After": "Seconds to wait."}) == {"headers": {"Retry-After": told}}
+    assert headers_of({}) == {}

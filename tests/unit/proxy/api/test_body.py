@@ -1,0 +1,81 @@
+"""JSON bodies and the context in them."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flagsvc.http.media import PLAIN, Media
+from flagsvc.http.messages import Refused
+from flagsvc.proxy.api.body import LookupBody, loose_text, read_json, read_lookup, read_time, scalar_text, text
+from support.serving import attempt
+
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text()
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
+    max_leaves=10,
+)
+NAMES = st.one_of(st.sampled_from(["userId", "properties", "currentTime", "appName", "a"]), st.text(max_size=4))
+
+
+def is_text(value: str) -> bool:
+    """Return whether a value can leave as UTF-8."""
+    return value.encode("utf-8", "replace").decode() == value
+
+
+@given(VALUES)
+def test_json_is_read_as_json(value: object) -> None:
+    """What the standard library writes is read back; lone surrogates are not text and become U+FFFD."""
+    raw = json.dumps(value).encode()
+    found = read_json(raw, PLAIN, 10**6)
+    assert json.dumps(found).encode().count(b"[") == raw.count(b"[")
+    assert is_text(json.dumps(found, ensure_ascii=False))
+
+
+@given(st.binary(max_size=40), st.sampled_from(["utf-8", "utf-16"]))
+def test_any_bytes_are_json_or_a_400(body: bytes, codec: str) -> None:
+    """Nothing but Refused is raised."""
+    found = attempt(read_json, body, Media(0, codec), 1000)
+    if isinstance(found, Refused):
+        assert found.status == 400
+        assert found.message.startswith("the body is")
+
+
+@given(st.fixed_dictionaries({}, optional={"toggles": VALUES, "context": st.dictionaries(NAMES, VALUES, max_size=5)}))
+def test_any_object_is_a_lookup_or_a_400(value: dict[str, object]) -> None:
+    """Every field of a context that comes out is text; what cannot be is named by a pointer."""
+    found = attempt(read_lookup, value, 5000)
+    if isinstance(found, Refused):
+        ((pointer, _),) = found.problems
+        assert found.status == 400
+        assert pointer.startswith("/body/")
+        return
+    assert isinstance(found, LookupBody)
+    assert all(isinstance(name, str) for name in found.toggles)
+    assert all(isinstance(each, str) for each in found.context.properties.values())
+    assert found.context.user_id is None or found.context.user_id
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(True, "true"), (False, "false"), (1, "1"), (1.0, "1"), (0.1, "0.1"), (1e21, "1e+21"), (10**400, "Infinity")],
+)
+def test_scalars_as_javascript_writes_them(value: object, expected: str) -> None:
+    """Numbers and booleans."""
+    assert scalar_text(value) == text("/body", "a", value) == loose_text(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(0, None), (math.inf, None), (1.5, 1.0), (-1.5, -1.0), (True, 1.0), ("1970-01-01T00:00:01Z", 1000.0), ("", None)],
+)
+def test_times(value: object, expected: float | None) -> None:
+    """Epoch milliseconds, cut to whole ones, or a text."""
+    assert read_time(value) == expected

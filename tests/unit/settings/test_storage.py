@@ -1,0 +1,142 @@
+"""Where the configuration is kept: folders, servers, nothing; read, refused, shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flagsvc.core.errors import ConfigurationError
+from flagsvc.settings.kinds import RefusedError
+from flagsvc.settings.options import ProxyOptions, secrets_of
+from flagsvc.settings.storage import NAME_PREFIX, STORAGE, Server, parse_storage, server_at
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("none", "none"),
+        ("NONE", "none"),
+        ("file:///var/lib/flags", "file:///var/lib/flags"),
+        (Path("/var/lib/my flags"), "file:///var/lib/my%20flags"),
+        (Path("/a%20b"), "file:///a%2520b"),
+        ("redis://h", "redis://h"),
+        ("Redis://h:1/2", "redis://h:1/2"),
+        ("valkey://u:p@h", "redis://u:p@h"),
+        ("valkeys://h", "rediss://h"),
+        ("unix:///run/redis.sock?db=3", "unix:///run/redis.sock?db=3"),
+    ],
+)
+def test_storage(value: object, expected: str) -> None:
+    """Storage is a folder, a server or none; in code a path will do."""
+    assert parse_storage(value) == expected
+    assert parse_storage(expected) == expected
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "/var/lib/flags",
+        "s3://bucket",
+        "file:",
+        5,
+        "",
+        Path("\x00"),
+        "redis://",
+        "redis:h",
+        "redis://:6379",
+        "redis://h:port",
+        "redis://h:70000",
+        "redis://[::1",
+        "redis://a b/0",
+        "redis://h/first",
+        "redis://h/1/2",
+        "redis://h/9999999999",
+        "redis://h?db=1",
+        "redis://:pass#word@h",
+        "redis://h/0#1",
+        "unix://run/redis.sock",
+        "unix:///",
+        "unix:redis.sock",
+        "unix:///run/redis.sock?db=x",
+        "unix:///run/redis.sock?password=x",
+        "unix:///run/redis.sock?db=1&db=2",
+    ],
+)
+def test_no_storage(value: object) -> None:
+    """Other places are refused."""
+    with pytest.raises(RefusedError):
+        parse_storage(value)
+
+
+@pytest.mark.parametrize(
+    ("storage", "server"),
+    [
+        ("none", None),
+        ("file:///var/lib/flags", None),
+        ("redis://flags.example.com", Server("flags.example.com")),
+        ("redis://h:7000/", Server("h", 7000)),
+        ("rediss://h/15", Server("h", tls=True, database=15)),
+        ("redis://[::1]:1/0", Server("::1", 1)),
+        ("redis://:p%40ss%2F@h", Server("h", password="p@ss/")),
+        ("redis://us%20er:p@h", Server("h", user="us er", password="p")),
+        ("redis://:@h", Server("h")),
+        ("unix:/run/my%20redis.sock", Server(path="/run/my redis.sock")),
+        ("unix://u:p@/run/redis.sock?db=", Server(path="/run/redis.sock", user="u", password="p")),
+        ("unix:///run/redis.sock?db=4", Server(path="/run/redis.sock", database=4)),
+    ],
+)
+def test_servers(storage: str, server: Server | None) -> None:
+    """What a URL says is taken apart, with nothing left of its quoting."""
+    assert server_at(storage) == server
+
+
+@pytest.mark.parametrize(
+    ("server", "address"),
+    [(Server("h", 7000), "h:7000"), (Server("::1"), "[::1]:6379"), (Server(path="/run/redis.sock"), "/run/redis.sock")],
+)
+def test_addresses(server: Server, address: str) -> None:
+    """As messages name them."""
+    assert server.address == address
+
+
+def test_no_password_is_shown() -> None:
+    """Not in the repr of a server, in the dump of the options, or in what a refused value is quoted as."""
+    server = server_at("redis://someone:very-secret@h/0")
+    assert server is not None and server.password == "very-secret" and "very-secret" not in repr(server)
+    assert STORAGE.safe("redis://someone:very-secret@h/0") == "redis://***@h/0"
+    assert STORAGE.echo("redis://someone:very-secret@h/first") == "`redis://***@h/first`"
+    assert STORAGE.echo("redis://someone:very/secret@h:x") == "`redis://***@h:x`"
+
+
+def options(**given: object) -> ProxyOptions:
+    """Return options with all that is required."""
+    required = {"flagsvc_url": "http://h/api", "flagsvc_api_token": "token", "client_keys": "key"}
+    return ProxyOptions(**(required | given))  # type: ignore[arg-type]
+
+
+def test_passwords_are_secrets() -> None:
+    """The password in the URL is among them, so the log masks it."""
+    found = secrets_of(options(storage="redis://:in-the-url@h", storage_password="beside-it"))
+    assert {"in-the-url", "beside-it"} <= set(found)
+    assert secrets_of(options(storage="redis://h")) == secrets_of(options(storage="none"))
+    assert "in-the-url" not in repr(options(storage="redis://:in-the-url@h"))
+
+
+@pytest.mark.parametrize("text", ["flagsvc", "a", "eu:flags/{1}._-", "x" * 100])
+def test_prefixes(text: str) -> None:
+    """What keys on the server begin with."""
+    assert NAME_PREFIX.parse(text) == text
+
+
+@pytest.mark.parametrize("value", ["", "a b", "ä", "x" * 101, "a\nb", 5, "a*"])
+def test_no_prefixes(value: object) -> None:
+    """Nothing that would have to be quoted in a rule of the server's access control."""
+    with pytest.raises(RefusedError):
+        NAME_PREFIX.parse(value)
+
+
+def test_a_key_without_its_certificate() -> None:
+    """It would have no effect, so it is refused."""
+    with pytest.raises(ConfigurationError, match="storage_cert"):
+        options(storage="rediss://h", storage_key="/etc/tls/key.pem")
