@@ -51,7 +51,7 @@ WORKERS ?= $(shell n=$$(( 2 * $(CORES) )); echo $$(( n < 8 ? n : 8 )))
 PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 # The tests of single modules of the flag server on its databases; and the tests of rooms that see nothing compiled: they run once.
 DATABASES := tests/integration/store tests/integration/server
-PLAIN := tests/unit/settings tests/unit/shapes tests/unit/flagstore tests/unit/upstream tests/unit/benchmarks
+PLAIN := tests/unit/settings tests/unit/server/store tests/unit/server/shapes tests/unit/http/client tests/unit/benchmarks
 
 install: $(VENV)/.compiled ## create .venv, install what is pinned, compile the engine where a C compiler can
 

@@ -36,8 +36,8 @@ LONGEST_FIRST = (
     "tests/house/test_build",
     "tests/integration/",
     "tests/wire/test_wire_import_cases.py",
-    "tests/unit/repository/test_repository_machine.py",
-    "tests/unit/settings/test_settings_properties.py",
+    "tests/unit/proxy/configuration/test_machine.py",
+    "tests/unit/settings/test_properties.py",
     "tests/property/",
 )
 """Files that wait or compute for long, with their beginnings: they start first, so that no process ends long after the others."""

@@ -40,13 +40,13 @@ def test_every_floor_is_of_a_room() -> None:
         ("src/flagsvc/engine/values/cidr.py", "engine"),
         ("/lib/src/flagsvc/server/store/schema.py", "server/store"),
         ("src/flagsvc/server/routes.py", "server"),
-        ("src/flagsvc/core/log.py", "log"),
+        ("src/flagsvc/core/log.py", "core/log"),
         ("src/flagsvc/new/room.py", "new"),
     ],
 )
 def test_the_innermost_room_counts(path: str, room: str) -> None:
     """A module counts for one room."""
-    assert coverage_floors.room_of(path, ["engine", "server", "server/store", "log"]) == room
+    assert coverage_floors.room_of(path, ["engine", "server", "server/store", "core/log"]) == room
 
 
 def test_a_room_below_its_floor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,6 +59,6 @@ def test_a_room_below_its_floor(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 def test_rooms_at_their_floors(tmp_path: Path) -> None:
     """A room that is not named has to be covered completely; only rooms that are asked for count."""
-    path = report(tmp_path, engine_run=file(10, 4), fleet_beat=file(10, 3), new_room=file(9, 4))
+    path = report(tmp_path, engine_run=file(10, 4), process_serve=file(10, 3), new_room=file(9, 4))
     assert coverage_floors.main([path]) == 1
-    assert coverage_floors.main([path, "engine", "fleet"]) == 0
+    assert coverage_floors.main([path, "engine", "process"]) == 0
