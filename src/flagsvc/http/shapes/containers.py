@@ -186,12 +186,13 @@ class Map(Object):
 class Members(Map):
     """A record of any keys whose values are all of one shape; they are checked in the order in which they came."""
 
+    def __init__(self, values: Shape, *, description: str = "", example: object = None) -> None:
+        super().__init__(values, description=description, example=example)
+        self.member = bare(values)
+
     def take_rest(self, held: dict[str, object]) -> None:
         """Check the members."""
-        rest = self.rest
-        if rest is None:
-            return
-        plain, shape = rest.plain, bare(rest)
+        member = self.member
         for name, value in held.items():
-            if type(value) not in plain:
-                take_member(held, name, shape)
+            if type(value) not in member.plain:
+                take_member(held, name, member)

@@ -104,9 +104,9 @@ def problems_of_entry(shape: Entry, value: dict[Any, object]) -> Iterator[Fault]
             yield from below(name, problems(each, held))
         elif name in shape.required:
             yield Fault("missing", name)
-    for name in value:
-        if name not in shape.properties:
-            yield Fault("extra", str(name), tuple(shape.properties))
+    for key in value:
+        if key not in shape.properties:
+            yield Fault("extra", str(key), tuple(shape.properties))
 
 
 def below(key: str | int, faults: Iterator[Fault]) -> Iterator[Fault]:

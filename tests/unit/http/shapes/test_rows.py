@@ -15,6 +15,7 @@ from flagsvc.http.shapes import (
     Enum,
     Integer,
     Map,
+    Members,
     Named,
     Nullable,
     Number,
@@ -228,3 +229,13 @@ def test_an_array_of_anything() -> None:
     assert json_schema(Array()) == {"type": "array"}
     assert json_schema(Array(Anything())) == {"type": "array", "items": {}}
     assert check(Array(), [1, "a", None]) == [1, "a", None]
+
+
+def test_members_are_checked_as_they_came() -> None:
+    """A Map goes through them in JavaScript's order: what looks like an index comes first."""
+    rows: dict[str, Shape] = {"map": Map(Integer()), "members": Members(Integer())}
+    for name, first in (("map", "/body/map/7"), ("members", "/body/members/b")):
+        with pytest.raises(ShapeError) as caught:
+            check(Object(rows), {name: {"a": 1, "b": "x", "7": "y"}})
+        assert caught.value.problem == (first, "must be integer")
+    assert check(Members(TEXT), {"b": 1, "a": "c"}) == {"b": "1", "a": "c"}

@@ -154,3 +154,15 @@ def test_the_order_of_keys() -> None:
     names = ["b", "4294967295", "4294967294", "a", "-1", "1", "00", "0"]
     assert keys_in_order(names) == ["0", "1", "4294967294", "b", "4294967295", "a", "-1", "00"]
     assert json.loads(to_json(dict.fromkeys(names))) == dict.fromkeys(names)
+
+
+def test_a_problem_is_a_pointer_and_a_rule() -> None:
+    """As validators of JSON tell it, for those who do not show what was sent."""
+    for value, expected in (
+        ({"b": [{}]}, ("/at/b/0", "must have required property 'c'")),
+        ({"b": [{"c": "x", "d/e": 1}]}, ("/at/b/0", "must NOT have additional properties")),
+        ({"b": [{"c": []}]}, ("/at/b/0/c", "must be string")),
+    ):
+        with pytest.raises(ShapeError) as caught:
+            check(THING, value, "/at")
+        assert caught.value.problem == expected
