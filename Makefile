@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help install compile demo test test-interpreted test-long lint types docs lock wheel bench soak instructions clean
+.PHONY: help install compile demo check test test-interpreted test-long lint types docs lock wheel bench soak instructions clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -44,6 +44,15 @@ $(VENV)/.compiled: $(VENV)/.installed setup.py src/flagsvc/compiled.txt $(COMPIL
 	  echo "the build failed ($(LOG)): the engine stays interpreted (about ten times slower)"; \
 	fi
 
+# All tests together wait as often as they compute: so there are twice as many processes as cores, and no more than have ports of their
+# own (tests/support/processes.py). Those of `make check` do not wait.
+CORES := $(shell nproc 2> /dev/null || echo 2)
+WORKERS ?= $(shell n=$$(( 2 * $(CORES) )); echo $$(( n < 8 ? n : 8 )))
+PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
+# The tests of single modules of the flag server on its databases; and the tests of rooms that see nothing compiled: they run once.
+DATABASES := tests/integration/store tests/integration/server
+PLAIN := tests/unit/settings tests/unit/shapes tests/unit/flagstore tests/unit/upstream tests/unit/benchmarks
+
 install: $(VENV)/.compiled ## create .venv, install what is pinned, compile the engine where a C compiler can
 
 compile: $(VENV)/.compiled ## compile the engine again if a source of it changed
@@ -51,15 +60,21 @@ compile: $(VENV)/.compiled ## compile the engine again if a source of it changed
 demo: install ## start a flag server with example flags and a proxy on it, show a first answer
 	@$(BIN)/python examples/demo.py
 
-test: test-interpreted ## run the whole test suite, what is missing is skipped (REQUIRE_ALL=1: nothing may skip)
-	$(BIN)/python -m pytest -n 2 --dist loadfile -rsfE $(ARGS)
+check: $(VENV)/.installed ## a quick verdict on a change, in two minutes: lint, types, what needs no program beside Python, interpreted
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	$(BIN)/mypy
+	FLAGSVC_INTERPRETED=1 $(PYTEST) -n $(CORES) -m 'not long and not programs' tests/house tests/unit tests/contracts tests/conformance $(DATABASES) $(ARGS)
 
-test-interpreted: install ## all that is compiled on its Python sources; engine, settings and repository with every branch covered
-	FLAGSVC_INTERPRETED=1 $(BIN)/python -m pytest -n 2 --dist loadfile -rsfE --cov=flagsvc.engine --cov=flagsvc.settings --cov=flagsvc.proxy.configuration \
-	  --cov-branch --cov-fail-under=100 --cov-report=term-missing:skip-covered \
-	  tests/unit/engine tests/unit/settings tests/unit/repository tests/contracts tests/conformance
-	FLAGSVC_INTERPRETED=1 $(BIN)/python -m pytest -n 2 --dist loadfile -rsfE tests/unit/front tests/unit/api tests/unit/usage \
-	  tests/property/test_property_front.py tests/property/test_property_tags.py tests/property/test_query_twin.py
+# Each test runs in one of the two halves, and in both where it may make a difference whether modules are compiled.
+test: test-interpreted ## run the whole test suite, what is missing is skipped (REQUIRE_ALL=1: nothing may skip)
+	$(PYTEST) -n $(WORKERS) -rsfE --half compiled $(addprefix --ignore=,$(PLAIN)) $(ARGS)
+
+test-interpreted: install ## the tests of single rooms on the Python sources, with the coverage of each room beside its floor
+	@mkdir -p .cache
+	FLAGSVC_INTERPRETED=1 $(PYTEST) -n $(WORKERS) -rsfE --half sources --cov=flagsvc --cov-branch --cov-report=json:.cache/coverage.json \
+	  tests/unit tests/contracts tests/conformance $(DATABASES)
+	$(BIN)/python tests/support/coverage_floors.py .cache/coverage.json
+	FLAGSVC_INTERPRETED=1 $(PYTEST) -n $(WORKERS) -rsfE tests/property/test_property_front.py tests/property/test_property_tags.py tests/property/test_query_twin.py
 
 test-long: install ## the long runs: differential, fuzzing (FUZZ_SECONDS=60: so long with each target), faults, kills
 	$(BIN)/python -m pytest -m long $(ARGS)

@@ -22,6 +22,31 @@ LINES_OF_A_FAILURE = 25
 PASSED_A_LINE = 1000
 """Where the output is a log, a line stands for so many tests that passed: whoever keeps little of a log keeps what failed."""
 
+LONGEST_FIRST = (
+    "tests/integration/test_container.py",
+    "tests/differential_batch/",
+    "tests/integration/test_flagserver_nouns_beside_the_real_one.py",
+    "tests/wire/test_options_effect.py",
+    "tests/faults/test_flagserver_killed.py",
+    "tests/integration/test_flagserver_process.py",
+    "tests/integration/test_cli_batch.py",
+    "tests/integration/test_flagserver_",
+    "tests/faults/",
+    "tests/integration/test_",
+    "tests/house/test_build",
+    "tests/integration/",
+    "tests/wire/test_wire_import_cases.py",
+    "tests/unit/repository/test_repository_machine.py",
+    "tests/unit/settings/test_settings_properties.py",
+    "tests/property/",
+)
+"""Files that wait or compute for long, with their beginnings: they start first, so that no process ends long after the others."""
+
+DATABASES = ("tests/integration/store/", "tests/integration/server/")
+"""The tests of single modules on databases. A whole run has them once: on SQLite interpreted, on PostgreSQL compiled."""
+PROGRAMS = {"postgresql_cluster", "postgresql_url", "postgresql_pool"}
+"""Fixtures that start a program. What is on one kind of database of several says so by its parameter."""
+
 _passed = itertools.count(1)
 
 pytest_plugins = ("support.databases",)
@@ -33,6 +58,11 @@ if settings.default is not None and settings.default.derandomize:
     forget_literals()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take which half of a whole run this is."""
+    parser.addoption("--half", choices=("sources", "compiled"), help="of tests on databases: SQLite, or PostgreSQL")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Put the sources first on the path, and the hook before all other finders where the sources are to be run."""
     if str(forms.SOURCES) not in sys.path:
@@ -42,6 +72,31 @@ def pytest_configure(config: pytest.Config) -> None:
     lacking = [name for name, found in forms.compiled_modules().items() if not found]
     if os.environ.get("REQUIRE_ALL") == "1" and lacking and not forms.interpreted():
         raise pytest.UsageError(f"REQUIRE_ALL=1 and these modules are not compiled: {', '.join(lacking)}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests that ask for a database server, leave out those of the other half, and put the longest files first."""
+    for item in items:
+        if PROGRAMS & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.programs)
+    others = [item for item in items if _is_of_other_half(item, config.getoption("half"))]
+    if others:
+        config.hook.pytest_deselected(items=others)
+    left = set(others)
+    items[:] = sorted((item for item in items if item not in left), key=lambda item: _place(item.nodeid))
+
+
+def _is_of_other_half(item: pytest.Item, half: str | None) -> bool:
+    """Return whether a test on a database is left to the other half of a whole run: each runs in one of them."""
+    if half is None or not item.nodeid.startswith(DATABASES):
+        return False
+    return (half == "sources") is (item.get_closest_marker("programs") is not None)
+
+
+def _place(test: str) -> int:
+    """Return how early a test is to start: its place in `LONGEST_FIRST`, the end of it for a test of no file there."""
+    return next((place for place, file in enumerate(LONGEST_FIRST) if test.startswith(file)), len(LONGEST_FIRST))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -124,9 +124,15 @@ class Ours:
         compiled = compile_document(document, CompileOptions(hostname=HOST_NAME, **options))
         assert compiled.problems == []
         cell = Cell(compiled.snapshot)
-        given = {"app_name": APP_NAME, "enable_all_endpoint": True, "context_value_limit": 100_000}
+        given: dict[str, Any] = {"app_name": APP_NAME, "enable_all_endpoint": True, "context_value_limit": 100_000}
         settings = ServiceSettings(client_keys=(KEY,), **given)
-        parts = {"holder": cell, "usage": cell, "log": RecordingLog(), "clock": FakeClock(), "random": Random(1)}
+        parts: dict[str, Any] = {
+            "holder": cell,
+            "usage": cell,
+            "log": RecordingLog(),
+            "clock": FakeClock(),
+            "random": Random(1),
+        }
         self.service = Service(settings, **parts)
 
     def ask(self, case: Case) -> list[Json]:

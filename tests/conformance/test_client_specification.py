@@ -92,7 +92,7 @@ def context_of(content: dict[str, Any]) -> Context:
     """Return the engine's context for one in the data; a property that is null is absent."""
     time = content.get("currentTime")
     properties = {name: value for name, value in content.get("properties", {}).items() if value is not None}
-    standard = {attribute: content.get(name) or None for name, attribute in STANDARD.items()}
+    standard: dict[str, Any] = {attribute: content.get(name) or None for name, attribute in STANDARD.items()}
     stamp = datetime.fromisoformat(time).timestamp() * 1000 if time else None
     return Context(current_time=stamp, properties=properties, **standard)
 

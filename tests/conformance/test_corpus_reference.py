@@ -70,6 +70,7 @@ def agrees(reference: Reference, case: Case) -> bool:
     return all(answer in expected for answer in answers) and all(outcome in answers for outcome in expected)
 
 
+@pytest.mark.programs
 def test_the_reference_agrees_but_for_our_rules(reference: Reference) -> None:
     """Every case comes out the same there. A rule of ours has a case that does not, or it need not be one of ours."""
     ours = {rule["id"] for rule in corpus_cases.rules() if rule["ours"]}

@@ -50,8 +50,8 @@ def compare(document: Json, question: Question, replies: tuple[Reply, Reply], ca
     """Return what differs between the reference's and our answer to `question` on `document`."""
     reference, ours = replies
 
-    def difference(field: str, toggle: str, *values: Any) -> Difference:
-        return Difference(field, toggle, *values, question=question, document=document, case=case)
+    def difference(field: str, toggle: str, left: object, right: object) -> Difference:
+        return Difference(field, toggle, left, right, question=question, document=document, case=case)
 
     if reference.status != ours.status:
         return Comparison([difference("status", "", reference.status, ours.status)])
@@ -61,7 +61,7 @@ def compare(document: Json, question: Question, replies: tuple[Reply, Reply], ca
     left, right = reference.toggles(), ours.toggles()
     states, variants = shaky.states, shaky.variants
     kept = [[toggle for toggle in side if toggle["name"] not in states] for side in (left, right)]
-    found = [difference(*each) for each in lists(*kept, variants)]
+    found = [difference(*each) for each in lists(*kept, variants)]  # type: ignore[arg-type, call-arg]
     left_out = sum(1 for toggle in right if toggle["name"] in variants)
     return Comparison(found, len(right) - left_out, left_out)
 

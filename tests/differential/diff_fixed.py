@@ -90,7 +90,7 @@ BODIES = [
 REPORTS = [
     *(question("POST", target, usage()) for target in ("/client/metrics", "/all/client/metrics")),
     *(question("POST", "/client/metrics", usage(**{name: None})) for name in USAGE),
-    *(
+    *(  # type: ignore[var-annotated]
         question("POST", "/client/metrics", usage(bucket=bucket))
         for bucket in ({}, [], "x", BUCKET, {**BUCKET, "toggles": []})
     ),
@@ -98,7 +98,7 @@ REPORTS = [
     question("POST", "/client/metrics", usage(extra=1, environment="x")),
     question("POST", "/client/register", registration()),
     *(question("POST", "/client/register", registration(**{name: None})) for name in REGISTRATION),
-    *(
+    *(  # type: ignore[var-annotated]
         question("POST", "/client/register", body)
         for body in ({}, [], registration(strategies="x"), registration(interval="x"))
     ),

@@ -154,7 +154,7 @@ class Pair:
         body = json.dumps({"toggles": [name]}).encode()
         question = Question("POST", "", body)
         for connection, program in self._sides():
-            program.wait(lambda c=connection: _on(c.ask(question)), f"serving document {name}", 20)
+            program.wait(lambda c=connection: _on(c.ask(question)), f"serving document {name}", 20)  # type: ignore[misc]
 
     def _sides(self) -> list[tuple[Connection, processes.Program]]:
         return [(self.reference_connection, self.reference.program), (self.our_connection, self.ours.program)]

@@ -55,7 +55,7 @@ def main() -> int:
         if options.document is not None:
             campaign.document(options.document, options.per_document)
         else:
-            campaign.random(options.answers, options.per_document, reporter(options.answers))
+            campaign.random(options.answers, options.per_document, reporter(options.answers))  # type: ignore[arg-type]
             campaign.fixed()
             campaign.targeted()
         print(campaign.figures.report())

@@ -30,7 +30,7 @@ def sample(number: int, count: int = 12) -> tuple[dict[str, Any], list[diff_requ
 
 def context_of(content: dict[str, Any]) -> Context:
     """Return the engine's context for a generated one."""
-    texts = {attribute: str(content.get(name) or "") or None for name, attribute in STANDARD.items()}
+    texts: dict[str, Any] = {attribute: str(content.get(name) or "") or None for name, attribute in STANDARD.items()}
     properties = {name: str(value) for name, value in content.get("properties", {}).items() if value is not None}
     time = content.get("currentTime")
     moment = jsdate.parse(time) if isinstance(time, str) and time else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ SHORT_MS, USUAL_MS = 300, 10_000
 """Milliseconds that the proxy waits for the upstream, where the fault is that it waits in vain, and elsewhere."""
 TIMES = 2
 """How often each fault is met before the first configuration, and again after it."""
-ASKED = (
+ASKED: tuple[tuple[str, str, dict[str, str], Any], ...] = (
     ("GET", "/proxy?userId=7", {}, None),
     ("GET", "/proxy/all?userId=7&region=eu", {"accept-encoding": "gzip"}, None),
     ("POST", "/proxy", {}, {"toggles": ["first", "second", "never"], "context": {"userId": "7"}}),

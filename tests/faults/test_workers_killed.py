@@ -46,7 +46,7 @@ def test_a_worker_ends_under_load(upstream: FakeUpstream, number: int) -> None:
             killed, moment = workers(proxy)[0], time.time()
             os.kill(killed, number)
             seen = [before]
-            proxy.program.wait(lambda: seen.append(samples(proxy)) or replaced(proxy, killed), "replacing")  # type: ignore[func-returns-value]
+            proxy.program.wait(lambda: seen.append(samples(proxy)) or replaced(proxy, killed), "replacing")  # type: ignore[func-returns-value, redundant-expr]
             asked = [len(caller.times) for caller in callers]
             proxy.program.wait(
                 lambda: all(len(c.times) > n for c, n in zip(callers, asked, strict=True)), "answering all"

@@ -15,6 +15,7 @@ from support.needs import program
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULE = "engine/hashing.py"
+pytestmark = pytest.mark.programs
 VERSION = "src/flagsvc/core/version.py"
 HEADERS = "import sysconfig\nsysconfig.get_path = lambda *_, **__: {folder!r}\n"
 

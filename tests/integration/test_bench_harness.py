@@ -25,6 +25,7 @@ TINY = Scale(
 )  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_small_run_of_ours_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every cell is measured, pages and raw results are written, what is not asked for is said, and it ends with 0."""
     generator()
@@ -43,6 +44,7 @@ def test_a_small_run_of_ours_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "## Goals" in (tmp_path / "proxy.md").read_text()
 
 
+@pytest.mark.long
 def test_workers_beside_two_processes_and_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One worker, two, and two processes that know nothing of each other are measured; the engine has files of its own."""
     generator()
@@ -56,6 +58,7 @@ def test_workers_beside_two_processes_and_the_engine(tmp_path: Path, monkeypatch
     assert set(alone["microseconds"]["interpreted"]) == {"10"}
 
 
+@pytest.mark.long
 def test_what_is_compared_with_workers_is_in_one_session() -> None:
     """Each process has a group of its own, to be ended by, and the session of the load generator; nothing of it stays."""
     with servers.upstream() as url, servers.ours_twice("two")(f"{url}/10") as first:
@@ -73,7 +76,7 @@ def test_an_engine_that_cannot_be_measured_does_not_end_the_run(monkeypatch: pyt
     def broken(sizes: object, seconds: float) -> None:
         raise subprocess.CalledProcessError(1, "engine.py")
 
-    monkeypatch.setattr(parts.engine, "both", broken)
+    monkeypatch.setattr(parts.engine, "both", broken)  # type: ignore[attr-defined]
     stand = Stand(Path(), Path(), TINY, silent)
     proxy.attempt("engine", stand, parts.Kinds(""))
     assert "engine: " in stand.results.failed[0]

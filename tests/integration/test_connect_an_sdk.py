@@ -39,7 +39,7 @@ def proxy() -> Iterator[processes.Proxy]:
 def programs(language: str, mark: str) -> str:
     """Return the one program of the page in this language that holds `mark`."""
     (found,) = [text for name, text in FENCE.findall(PAGE) if name == language and mark in text]
-    return found
+    return str(found)
 
 
 def here(text: str, proxy: processes.Proxy) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from test_example_dataset import EXAMPLES, Filled, contexts, ours, real, snapshot
-from yggdrasil_engine.engine import UnleashEngine
+from yggdrasil_engine.engine import UnleashEngine  # type: ignore[import-untyped]
 
 from support import processes
 

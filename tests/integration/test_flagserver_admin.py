@@ -123,7 +123,7 @@ def seen(ask: Ask, rows: Iterable[some.Row], kept: dict[str, str]) -> list[tuple
     found = []
     for row in rows:
         answer = ask(row.method, filled(row.path, kept), filled(row.body, kept))
-        body = answer.json() if answer.body else None
+        body: Any = answer.json() if answer.body else None
         if row.keep:
             kept[row.keep] = (body[0] if isinstance(body, list) else body)["id"]
         call = f"{row.method} {row.path} {row.body!r}"

@@ -103,9 +103,14 @@ def constraint(random: Random) -> dict[str, Any]:
 
 def variant(random: Random, name: str) -> dict[str, Any]:
     """Return a variant."""
-    base = {"name": name, "weight": random.choice([0, 333, 1000]), "weightType": "variable", "stickiness": "default"}
-    payload = {"payload": {"type": "json", "value": '{"a": "\\u00e9"}'}}
-    overrides = {"overrides": [{"contextName": "userId", "values": ["x"]}]}
+    base: dict[str, Any] = {
+        "name": name,
+        "weight": random.choice([0, 333, 1000]),
+        "weightType": "variable",
+        "stickiness": "default",
+    }
+    payload: dict[str, Any] = {"payload": {"type": "json", "value": '{"a": "\\u00e9"}'}}
+    overrides: dict[str, Any] = {"overrides": [{"contextName": "userId", "values": ["x"]}]}
     return base | random.choice([{}, payload, overrides, payload | overrides])
 
 

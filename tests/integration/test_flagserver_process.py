@@ -51,7 +51,7 @@ def test_a_first_start_prints_a_token_and_a_second_does_not(tmp_path: Path) -> N
 def test_every_line_is_json(tmp_path: Path) -> None:
     """With JSON_LOGGER all lines are, and the first token stands in a field of its own, for programs to take."""
     env = {"JSON_LOGGER": "true", "FLAGSVC_NO_SUCH_OPTION": "1"}
-    with our_flag_server(seeded=False, folder=tmp_path, **env) as server:
+    with our_flag_server(seeded=False, folder=tmp_path, **env) as server:  # type: ignore[arg-type]
         server.program.wait(lambda: "first start" in server.program.output(), "greeting")
         assert server.program.stop() == 0
         said = [json.loads(line) for line in server.program.output().splitlines()]

@@ -97,7 +97,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     document = folder / "flags.json"
     document.write_text(json.dumps({"version": 2, "features": []}))
     with run(folder, document.as_uri()) as port:
-        yield Program(port, *words, own)
+        yield Program(port, *words, own)  # type: ignore[call-arg]
 
 
 def answered(port: int, data: bytes, size: int) -> bytes:

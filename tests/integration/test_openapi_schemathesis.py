@@ -62,7 +62,7 @@ def test_without_a_key_nothing_is_told() -> None:
 
 def test_before_the_first_configuration() -> None:
     """A proxy without a configuration answers with a documented 503, but for OPTIONS, liveness, and 405 where readiness is."""
-    seen = found(configured(EXAMPLES // 4, **UNREADY), ready=False)
+    seen = found(configured(EXAMPLES // 4, **UNREADY), ready=False)  # type: ignore[arg-type]
     for label, counts in seen.statuses.items():
         path = label.split(" ")[1]
         expected = {503, 204, 405} if path in READY else {503, 204}

@@ -93,7 +93,7 @@ def flagsvc(environment: Path, *arguments: str, **env: str) -> subprocess.Comple
     """Run the installed command with nothing in its environment but `env`."""
     with scratch() as home:
         given = clean_environment(home) | {"PYTHONPATH": ""} | env
-        command = [environment / "flagsvc", *arguments]
+        command = [str(environment / "flagsvc"), *arguments]
         return subprocess.run(command, cwd=home, env=given, capture_output=True, text=True, timeout=60)
 
 

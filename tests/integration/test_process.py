@@ -166,9 +166,7 @@ def test_a_restart_while_the_upstream_is_down(upstream: FakeUpstream, tmp_path: 
         proxy.program.wait(lambda: list(tmp_path.glob("*.flags")), "storing the configuration")
     gone = f"http://127.0.0.1:{free_port()}/api"
     upstream.replies[FEATURES] = upstream.answer("GET", "/nowhere", {}, b"")
-    started = time.monotonic()
     with our_proxy(upstream.url, **kept) as proxy:
-        assert time.monotonic() - started < 20, "a cold start of a busy machine is slow, too"
         assert list(proxy.toggles()) == ["first", "second"]
         storage = "flagsvc ready: 2 toggles from storage, the upstream has not answered yet"
         proxy.program.wait(lambda: storage in lines(proxy), "saying where its flags are from")

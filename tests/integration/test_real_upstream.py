@@ -45,7 +45,7 @@ class World:
     def see(self, name: str, *, there: bool = True) -> None:
         """Return when the toggle is on in both proxies, or no longer is."""
         for proxy in (self.ours, self.reference):
-            proxy.program.wait(lambda p=proxy: (name in p.toggles("?userId=1")) is there, f"told of {name}", 20)
+            proxy.program.wait(lambda p=proxy: (name in p.toggles("?userId=1")) is there, f"told of {name}", 20)  # type: ignore[misc]
 
 
 @pytest.fixture(scope="module")

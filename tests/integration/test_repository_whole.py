@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from flagsvc.core.clock import SystemClock
 from flagsvc.engine.compile import Compiled, CompileOptions, compile_document
@@ -82,12 +83,12 @@ async def proxy(url: str, folder: Path, interval_ms: int = 20, limits: Limits = 
     upstream = Upstream(options, clock=clock, log=log)
     draw = Random(1).random
     document_storage = DocumentStorage(FileStore(folder), "0123", log)
-    ports = {"clock": clock, "log": log, "draw": draw}
-    poller = Poller(HttpSource(upstream), holder, Preparer(compiled), document_storage, **ports, refresh_ms=interval_ms)  # type: ignore[arg-type]
+    ports: dict[str, Any] = {"clock": clock, "log": log, "draw": draw}
+    poller = Poller(HttpSource(upstream), holder, Preparer(compiled), document_storage, **ports, refresh_ms=interval_ms)
     counters = UsageCounters(lambda: holder.current.names if holder.current else {}, clock.now)
     reporter = Reporter(
         counters, upstream, identity, **ports, interval_ms=interval_ms, synchronised=holder.wait_synchronised
-    )  # type: ignore[arg-type]
+    )
     poller.start()
     reporter.start()
     try:
@@ -113,11 +114,11 @@ async def test_every_fault_of_an_upstream_is_survived(tmp_path: Path) -> None:
             for number, fault in enumerate(FAULTS):
                 before = running.serves
                 seen = len(server.requests)
-                server.script(fault)
+                server.script(fault)  # type: ignore[arg-type]
                 await until(lambda: len(server.requests) > seen and running.holder.state in ("stale", "rejected"))  # noqa: B023
                 assert running.serves == before
                 server.script(reply(200, document(f"after-{number}")))
-                await until(lambda number=number: running.serves == [f"after-{number}"])
+                await until(lambda number=number: running.serves == [f"after-{number}"])  # type: ignore[misc]
                 assert running.holder.state == "fresh"
             assert running.poller.restarts == running.reporter.restarts == 0
 

@@ -54,10 +54,10 @@ def test_a_rolling_restart(balancer: Balancer, workers: str, record_property: Ca
                 ready(running_now[number])
                 called(running_now[number])
                 others(callers)
-        for each in running_now * 2:  # nobody calls any more: a second signal cuts the grace short
-            each.program.process.send_signal(signal.SIGTERM)
-        for each in running_now:
-            assert each.program.process.wait(ENOUGH_S) == 0
+        for proxy in running_now * 2:  # nobody calls any more: a second signal cuts the grace short
+            proxy.program.process.send_signal(signal.SIGTERM)
+        for proxy in running_now:
+            assert proxy.program.process.wait(ENOUGH_S) == 0
         lost = sum(caller.broken + caller.halves for caller in callers)
         record_property("requests", sum(len(caller.times) for caller in callers))
         record_property("lost", lost)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import uuid
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -23,7 +23,7 @@ from support.upstream_session import DOCUMENT, TOKEN, fault, options, session
 @asynchronous
 async def test_the_document_is_asked_for_with_filters_and_identity() -> None:
     """The request is the reference's: path, filters in order with repeated tags, and headers that name us."""
-    changes = {"project": "shop", "name_prefix": "a b&", "tags": (("team", "x:y"), ("ü", "1"))}
+    changes: dict[str, Any] = {"project": "shop", "name_prefix": "a b&", "tags": (("team", "x:y"), ("ü", "1"))}
     async with session(refresh_interval=1234, **changes) as (server, upstream):
         server.script(reply(200, DOCUMENT, etag='"one"', content_type="application/json"))
         assert await upstream.get_features(None) == Fetched(DOCUMENT, '"one"')

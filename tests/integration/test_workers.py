@@ -101,9 +101,9 @@ def test_any_worker_answers_a_scrape_for_all(upstream: FakeUpstream) -> None:
                 assert found[0] <= 20 and found[1] <= made
                 made += 1
                 if found == (20, made - 1):
-                    break
+                    break  # type: ignore[unreachable]
             assert found == (20, made - 1)
-            assert not [name for name in scraped if name.startswith("flagsvc_usage_unknown")]
+            assert not [name for name in scraped if name.startswith("flagsvc_usage_unknown")]  # type: ignore[unreachable]
             assert (scraped["flagsvc_workers"], scraped["flagsvc_worker_restarts_total"]) == (2, 0)
             assert scraped["last_metrics_fetch_epoch_timestamp_ms"] > 0 and scraped["flagsvc_proxy_up"] == 1
         sizes = [resident(pid) for pid in (proxy.program.process.pid, *workers(proxy))]
@@ -165,7 +165,7 @@ def asked(connections: list[http.client.HTTPConnection], given: list[list[bytes]
 def listed(connection: http.client.HTTPConnection) -> bytes:
     """Return the name of the last toggle that a connection gets."""
     connection.request("GET", "/proxy", headers=HEADERS)
-    return re.findall(rb'"name":"([a-z]+)"', connection.getresponse().read())[-2]
+    return re.findall(rb'"name":"([a-z]+)"', connection.getresponse().read())[-2]  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -79,7 +79,7 @@ def test_nesting_of_any_depth(runner: asyncio.Runner, place: str) -> None:
         world = runner.run(polled((body % feature).encode()))
         assert world.holder.current is not None
         assert set(world.holder.current.names) in ({"deep", "other"}, {"other"}, {"good"}), depth
-    assert list(world.holder.current.names) == ["good"], "the deepest cannot be read"
+    assert list(world.holder.current.names) == ["good"], "the deepest cannot be read"  # type: ignore[union-attr]
 
 
 def test_a_document_is_refused_or_used() -> None:

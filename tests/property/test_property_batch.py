@@ -228,7 +228,7 @@ def test_what_is_found_nothing_wrong_with_is_imported_and_nothing_else(
     before = here.dump()
     tried = outcome(here.attempt, request)
     assert here.dump() == before
-    problems, unchecked = find_problems(read_data_set(check(IMPORT, copy.deepcopy(request))), facts_of(here))
+    problems, unchecked = find_problems(read_data_set(check(IMPORT, copy.deepcopy(request))), facts_of(here))  # type: ignore[arg-type]
     errors = here.validate(copy.deepcopy(request))["errors"]
     assert tried == outcome(here.load, request)
     assert unchecked == []

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from flagsvc.proxy.api.service import Service
 from fuzzing.rows import Row, run
-from support import frontstreams
+from support import frontkit, frontstreams
 from support.frontdifferences import DIFFERENCES, difference
 from support.frontkit import serving
 from support.frontpeers import Reply, Talk, over_front, over_uvicorn, over_uvicorn_alone, talk
@@ -76,34 +76,33 @@ def test_any_stream(row: Row[Service], turns: bool) -> None:
 
 
 WITNESSES: dict[str, tuple[bytes, list[int]]] = {
-    "gives_up": (frontstreams.head("GET /proxy/health HTTP/1.1") + b"\0\0", []),
+    "gives_up": (frontkit.head("GET /proxy/health HTTP/1.1") + b"\0\0", []),
     "forgets_after_upgrade": (
-        frontstreams.head("GET /proxy/health HTTP/1.1", "Connection: Upgrade", "Upgrade: x")
-        + frontstreams.head("GET /proxy/health HTTP/1.1"),
+        frontkit.head("GET /proxy/health HTTP/1.1", "Connection: Upgrade", "Upgrade: x")
+        + frontkit.head("GET /proxy/health HTTP/1.1"),
         [],
     ),
-    "keeps_old_connections": (frontstreams.head("GET /proxy/health HTTP/1.0", "Connection: keep-alive"), []),
+    "keeps_old_connections": (frontkit.head("GET /proxy/health HTTP/1.0", "Connection: keep-alive"), []),
     "closes_over_limit": (
-        frontstreams.head("POST /proxy HTTP/1.1", frontstreams.KEYED, "Transfer-Encoding: chunked")
+        frontkit.head("POST /proxy HTTP/1.1", frontkit.KEYED, "Transfer-Encoding: chunked")
         + b"20000\r\n"
         + b" " * 0x20000
         + b"\r\n0\r\n\r\n",
         [],
     ),
     "closes_unexpected": (
-        frontstreams.head("POST /proxy HTTP/1.1", "Expect: 100-continue", "Content-Length: 2"),
+        frontkit.head("POST /proxy HTTP/1.1", "Expect: 100-continue", "Content-Length: 2"),
         [],
     ),
-    "finds_no_path": (frontstreams.head("GET http://proxy HTTP/1.1"), []),
+    "finds_no_path": (frontkit.head("GET http://proxy HTTP/1.1"), []),
     "refuses_framing": (
-        frontstreams.head("POST /proxy HTTP/1.1", frontstreams.KEYED, "Transfer-Encoding: gzip, chunked")
-        + b"0\r\n\r\n",
+        frontkit.head("POST /proxy HTTP/1.1", frontkit.KEYED, "Transfer-Encoding: gzip, chunked") + b"0\r\n\r\n",
         [],
     ),
     "refuses_hosts": (b"GET /proxy/health HTTP/1.1\r\n\r\n", []),
-    "closes_tunnels": (frontstreams.head("CONNECT /proxy HTTP/1.1", frontstreams.KEYED), []),
+    "closes_tunnels": (frontkit.head("CONNECT /proxy HTTP/1.1", frontkit.KEYED), []),
     "answers_once": (
-        frontstreams.head("PUT /proxy HTTP/1.1", frontstreams.KEYED, "Transfer-Encoding: chunked") + b"x",
+        frontkit.head("PUT /proxy HTTP/1.1", frontkit.KEYED, "Transfer-Encoding: chunked") + b"x",
         [-1],
     ),
 }

@@ -71,7 +71,7 @@ class Process:
             interval_ms=EVERY_MS,
             batch=2,
             unsent_usage=self.unsent_usage,
-            synchronised=asyncio.Event().wait,
+            synchronised=asyncio.Event().wait,  # type: ignore[arg-type]
         )
 
     async def live(self) -> None:

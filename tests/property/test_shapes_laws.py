@@ -70,7 +70,7 @@ def checked(shape: Shape, value: Any) -> tuple[Any, bool]:
     try:
         return check(shape, copy.deepcopy(value)), True
     except ShapeError as error:
-        return told(error), False
+        return told(error), False  # type: ignore[func-returns-value]
 
 
 def told(error: ShapeError) -> None:

@@ -31,6 +31,7 @@ async def hold(port: int, source: str, begun: bytes) -> int:
                         while await reader.read(65_536):
                             pass
                     else:
+                        assert isinstance(writer.transport, asyncio.Transport)
                         writer.transport.pause_reading()
                         await asyncio.sleep(5)
                 finally:
@@ -52,5 +53,5 @@ async def flood(port: int, seconds: float, number: int, networks: int, begun: by
 if __name__ == "__main__":
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    numbers = [int(each) for each in sys.argv[1:5]]
-    print(asyncio.run(flood(*numbers, Path(sys.argv[5]).read_bytes())))
+    port, seconds, number, networks = (int(each) for each in sys.argv[1:5])
+    print(asyncio.run(flood(port, seconds, number, networks, Path(sys.argv[5]).read_bytes())))

@@ -141,7 +141,7 @@ class RealTwin:
             self._fill()
 
     def _fill(self) -> None:
-        fields = (
+        fields: tuple[tuple[Any, ...], ...] = (
             ("sessionId", SESSION, 4, True, []),
             ("plan", None, 10, False, PLANS),
             ("oldfield", None, 10, False, []),

@@ -141,7 +141,7 @@ def identity(field_name: str, header_name: str) -> Look:
 
 async def pace_of_polls(scene: Scene, options: ProxyOptions) -> object:
     """See how many seconds lie between the polls, as long as there are any."""
-    pauses = []
+    pauses: list[float] = []
     async with scene.proxy(options):
         for _ in range(2 if scene.clock.sleeping else 0):
             [pause] = await scene.waits(1)

@@ -69,7 +69,7 @@ async def overlap(scene: Scene, options: ProxyOptions) -> object:
     """See which keys open when others took their place, and which half a minute later."""
     taken: list[ProxyOptions] = []
     async with reading(scene, options, ("new-key",), taken) as reload:
-        reload.ask()
+        reload.request_reload()
         await until(lambda: taken)
         await until(lambda: options.key_overlap in scene.clock.sleeping)
         await scene.clock.advance(30)

@@ -8,11 +8,11 @@ from flagsvc.settings.defaults import instance_id
 from support import option_looks as see
 from support import option_looks_running as running
 from support.option_looks import ask, names, statuses
-from support.option_ways import Row, refused
+from support.option_ways import Look, Row, refused
 from support.scene import document, toggle
 
 
-def keys(header_name: str = "authorization") -> see.Look:
+def keys(header_name: str = "authorization") -> Look:
     """See which of three keys are accepted."""
     return statuses(*(ask("/proxy", {header_name: key}) for key in ("one", "two", "unknown")))
 

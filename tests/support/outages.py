@@ -173,8 +173,8 @@ def outage(
                 wait_until(lambda: made.said and made.said[-1][1] == "ready")
                 yield made
             finally:
-                for each in (made, *made.openers):
-                    each.over.set()
+                for over in (made.over, *(opener.over for opener in made.openers)):
+                    over.set()
 
 
 @contextmanager

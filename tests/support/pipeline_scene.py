@@ -56,7 +56,7 @@ def deep(call: ApiCall) -> ApiAnswer:
     return ApiAnswer(value)
 
 
-def row(path: str, handler=told, **given: Any) -> Route:
+def row(path: str, handler: Any = told, **given: Any) -> Route:
     """Return a route."""
     method = given.get("method", "GET")
     return Route(path=path, handler=handler, operation=f"{method}{path}", summary="x", tag="x", **given)

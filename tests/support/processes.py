@@ -249,7 +249,7 @@ def reference_proxy(upstream_url: str, **env: str) -> Iterator[Proxy]:
 
 
 @contextmanager
-def our_proxy(upstream_url: str, *arguments: str, wait_ready: bool = True, **env: str) -> Iterator[Proxy]:
+def our_proxy(upstream_url: str, *arguments: str, wait_ready: Any = True, **env: str) -> Iterator[Proxy]:
     """Run our proxy against an upstream until the block ends, at PORT or a free one; the block begins when it is ready."""
     with _proxy("our proxy", [*flagsvc(), "proxy", *arguments], upstream_url, env, wait_ready=wait_ready) as proxy:
         yield proxy
@@ -263,7 +263,7 @@ def flagsvc() -> list[object]:
 
 @contextmanager
 def _proxy(
-    name: str, command: Sequence[object], upstream_url: str, env: Mapping[str, str], *, wait_ready: bool = True
+    name: str, command: Sequence[object], upstream_url: str, env: Mapping[str, str], *, wait_ready: Any = True
 ) -> Iterator[Proxy]:
     port = int(env.get("PORT", 0)) or free_port()
     variables = proxy_environment(upstream_url, port, env)

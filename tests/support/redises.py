@@ -37,7 +37,7 @@ class RedisServer:
         """Return the answer to a command."""
         path = str(self.path)
         with closing(redis.Redis(unix_socket_path=path, password=self.password, socket_timeout=SECONDS)) as client:
-            return client.execute_command(*words)
+            return client.execute_command(*words)  # type: ignore[no-untyped-call]
 
     def names(self) -> list[str]:
         """Return the names of all keys, sorted."""

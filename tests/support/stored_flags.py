@@ -60,7 +60,7 @@ class Flags:
     def _strategy(self, feature: str, number: int, given: Mapping[str, Any]) -> None:
         """Add a strategy in development; `segments` are names."""
         used = given.get("segments", ())
-        defaults = {
+        defaults: Row = {
             "name": "default",
             "title": None,
             "parameters": {},

@@ -48,7 +48,7 @@ class Asked:
         self.watched = Watched(compile_document(document, options).snapshot, doubting)
         self.clock = Fixed()
         self.usage = UsageCounters(lambda: self.watched.names, self.clock.now)
-        holder: Holder[Watched] = Holder()
+        holder: Holder[Watched] = Holder()  # type: ignore[type-var]
         holder.replace(self.watched, ConfigurationDocument(b"", ""), 0)
         self.log = RecordingLog()
         self.service = Service(

@@ -65,7 +65,7 @@ class World:
             batch=self.batch,
             unsent_usage=self.unsent_usage,
             custom_strategies=["mine"],
-            synchronised=self.synchronisation.wait,
+            synchronised=self.synchronisation.wait,  # type: ignore[arg-type]
         )
 
     @property

@@ -109,7 +109,7 @@ def in_process(service: Service, asked: Asked) -> Answer:
     return asyncio.run(asyncio.wait_for(call(application(service), asked), SECONDS))
 
 
-def application(service: Service) -> AsgiApp[Any]:
+def application(service: Service) -> AsgiApp:
     """Return the ASGI application around a service."""
     return AsgiApp(service, nothing, nothing)
 
@@ -182,7 +182,7 @@ class Wire:
     last: Asked | None = None
 
     @property
-    def app(self) -> AsgiApp[Any]:
+    def app(self) -> AsgiApp:
         """The ASGI application around it."""
         return application(self.service)
 

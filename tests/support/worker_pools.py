@@ -31,9 +31,9 @@ def document(*names: str) -> dict[str, Any]:
 
 
 @contextmanager
-def worker_pool(upstream: FakeUpstream, number: int = 2, **env: str) -> Iterator[Proxy]:
+def worker_pool(upstream: FakeUpstream, number: Any = 2, **env: str) -> Iterator[Proxy]:
     """Run our proxy with several workers while the block runs. It starts when the proxy has printed that it is ready."""
-    given = {"FLAGSVC_FETCH_INTERVAL": "100", "FLAGSVC_WORKERS": str(number), **env}
+    given: dict[str, Any] = {"FLAGSVC_FETCH_INTERVAL": "100", "FLAGSVC_WORKERS": str(number), **env}
     with our_proxy(upstream.url, **given) as proxy:
         proxy.program.wait(lambda: "flagsvc ready" in proxy.program.output(), "saying that it is ready")
         yield proxy

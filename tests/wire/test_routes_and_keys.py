@@ -99,7 +99,7 @@ def test_the_right_key_opens_and_no_other(opened: Opener, row: ProxyRoute) -> No
     wire = opened(**EVERYTHING_ON)
     for key in (KEY, TOKEN):
         assert asked(wire, row, key).status == (200 if key in OPENS[row.auth] else 401), key
-    for name, key in WRONG.items():
+    for name, key in WRONG.items():  # type: ignore[assignment]
         assert asked(wire, row, key).status == (200 if row.auth is Auth.NONE else 401), name
 
 
@@ -219,7 +219,7 @@ async def test_who_dawdles(row: ProxyRoute) -> None:
         if row.body:
             halves["a body"] = [head(first, *keyed, "content-length: 50"), b"{"]
         for what, half in halves.items():
-            line = dial(wire, DAWDLING).send(*half)
+            line = dial(wire, DAWDLING).send(*half)  # type: ignore[arg-type]
             refused = what == "a body" and key == "wrong"
             line.tick(11)
             assert line.transport.closed

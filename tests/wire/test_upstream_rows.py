@@ -122,7 +122,7 @@ async def test_registration_says_who_and_what(tmp_path: Path) -> None:
         async with around.proxy(options):
             await until(lambda: around.received("register"))
     [sent] = around.bodies("register")
-    assert uuid.UUID(sent.pop("connectionId"))
+    assert uuid.UUID(sent.pop("connectionId"))  # type: ignore[truthy-bool]
     assert sent == {
         "appName": "app",
         "instanceId": "one",
@@ -183,7 +183,7 @@ async def test_metrics_say_what_was_asked_by_name(tmp_path: Path) -> None:
             assert await next_metrics(around) == METRICS_S
             assert proxy.app.service.sources.usage.unknown == 1
     [sent] = around.bodies("metrics")
-    assert uuid.UUID(sent.pop("connectionId"))
+    assert uuid.UUID(sent.pop("connectionId"))  # type: ignore[truthy-bool]
     assert sent == {
         "appName": "app",
         "instanceId": "one",

@@ -74,7 +74,7 @@ def test_an_empty_property_and_a_null_one(opened: Opener) -> None:
         {"a": 7, "properties": {"a": None}},
     ):
         assert wire.post("/proxy", {"context": context}).names == ["asked"]
-    for context in ({"a": None}, {}):
+    for context in ({"a": None}, {}):  # type: ignore[assignment]
         assert wire.post("/proxy", {"context": context}).names == []
 
 

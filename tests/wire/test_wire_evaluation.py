@@ -42,7 +42,7 @@ def test_all_lists_everything(opened: Opener) -> None:
 def test_post_lists_what_is_on(opened: Opener) -> None:
     """Without toggles, or with none, a POST is a list; so is a POST without a body."""
     wire = opened()
-    for body in ({}, {"toggles": []}, {"context": {}}, {"userId": "7"}, b""):
+    for body in ({}, {"toggles": []}, {"context": {}}, {"userId": "7"}, b""):  # type: ignore[var-annotated]
         assert wire.post("/proxy", body).json() == {"toggles": [ON, VARIED]}
     assert wire.ask("POST", "/proxy").json() == {"toggles": [ON, VARIED]}
 

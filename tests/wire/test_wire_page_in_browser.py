@@ -10,8 +10,9 @@ from contextlib import contextmanager
 import pytest
 import uvicorn
 
+from flagsvc.http.server.asgi import AsgiApp
 from support.browser import browser
-from support.wirekit import AsgiApp, in_process, open_wire
+from support.wirekit import in_process, open_wire
 
 SECONDS = 60
 

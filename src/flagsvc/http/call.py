@@ -1,4 +1,4 @@
-"""One request on its way through the contract: what its head says, and the endpoint it found. Compiled."""
+"""A request inside the service: the facts of its head, and the endpoint of its route. Compiled."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ CONTENT_ENCODING: Final = 8
 TRANSFER_ENCODING: Final = 9
 REQUESTED_HEADERS: Final = 10
 CLIENT_SPEC: Final = 11
-"""Only the flag server reads it."""
+"""Only the flag server uses it."""
 ACCEPT: Final = 12
 
 LONGEST_READ: Final = 512
-"""Bytes of an Accept-Encoding that are looked at: no longer one is real, and reading 64 kB of it takes 20 ms."""
+"""Longer Accept-Encoding headers are ignored: no real one is longer, and reading 64 kB of it takes 20 ms."""
 MAX_DIGITS: Final = 16
 MAX_LENGTH: Final = 10**15
-"""A Content-Length with more digits is over any limit; how many thousands of them there are does not matter."""
+"""A Content-Length with more digits is above any limit, and is not converted to a number."""
 
 HEADERS: Final[dict[bytes, int]] = {
     b"origin": ORIGIN,
@@ -43,7 +43,7 @@ HEADERS: Final[dict[bytes, int]] = {
     b"transfer-encoding": TRANSFER_ENCODING,
     b"access-control-request-headers": REQUESTED_HEADERS,
 }
-"""The headers the contract reads; the client key's has a name of its own."""
+"""The headers that the service reads. The name of the client key's header is an option."""
 
 
 class StatusCounts:
@@ -60,13 +60,12 @@ class StatusCounts:
 
 
 class Call:
-    """One request: the facts of its head, and where it goes.
+    """A request: the facts of its head, and its endpoint.
 
-    The header attributes are None where the header is missing; a list header that came in several lines is joined with commas, of
-    any other the first line counts; `keyed_twice` tells that the key came in several. `limit` is the most bytes of body to read, 0
-    for none: what a caller sends along with a GET is never waited for. `depth` is how deeply its JSON may be nested. `huge` tells
-    of a body so large that the connection is better closed than drained. `found` is what a contract has found out about the
-    caller, if it keeps that here.
+    The header attributes are None if the header is missing. The lines of a list header are joined with commas; of any other header
+    the first line counts. `keyed_twice` tells that the key came in several lines. `limit` is the most bytes of body to read; 0 for
+    none, because the body of a GET is never read. `depth` is the deepest allowed nesting of its JSON. `huge` tells that the body is
+    so large that the connection should be closed and not drained. `found` is what a contract knows about the caller, or None.
     """
 
     def __init__(self, request: Request) -> None:
@@ -94,7 +93,7 @@ class Call:
         self.found: object | None = None
 
     def read(self, table: dict[bytes, int]) -> None:
-        """Take what the contract needs from the headers; `table` has the kind of each header's name."""
+        """Read the headers that the service needs. `table` has the kind of each header by its name."""
         size: i64 = 0
         for name, value in self.request.headers:
             size += len(name) + len(value) + 4
@@ -104,69 +103,69 @@ class Call:
         self.size = size
 
     def put(self, kind: i64, value: bytes) -> None:
-        """Take one header."""
+        """Set the attribute of a header."""
         if kind == KEY:
             if self.key is None:
                 self.key = value
             else:
                 self.keyed_twice = True
         elif kind == ACCEPT_ENCODING:
-            self.accept_encoding = short(joined(self.accept_encoding, value))
+            self.accept_encoding = drop_if_long(join_list(self.accept_encoding, value))
         elif kind == ORIGIN:
             self.origin = value
         elif kind == IF_NONE_MATCH:
-            self.if_none_match = joined(self.if_none_match, value)
+            self.if_none_match = join_list(self.if_none_match, value)
         elif kind == FORWARDED_FOR:
-            self.forwarded = joined(self.forwarded, value)
+            self.forwarded = join_list(self.forwarded, value)
         elif kind == REQUESTED_HEADERS:
-            self.requested_headers = joined(self.requested_headers, value)
+            self.requested_headers = join_list(self.requested_headers, value)
         else:
             self.put_content(kind, value)
 
     def put_content(self, kind: i64, value: bytes) -> None:
-        """Take one header that describes a body, the request's or the wanted one."""
+        """Set the attribute of a header about a body: the request's, or the wanted one."""
         if kind == CONTENT_TYPE:
             self.content_type = value if self.content_type is None else self.content_type
         elif kind == CONTENT_LENGTH:
             self.content_length = value
         elif kind == CONTENT_ENCODING:
-            self.content_encoding = joined(self.content_encoding, value)
+            self.content_encoding = join_list(self.content_encoding, value)
         elif kind == ACCEPT:
             self.accept = value if self.accept is None else self.accept
         elif kind == CLIENT_SPEC:
             self.client_spec = value if self.client_spec is None else self.client_spec
         else:
-            self.transfer_coding = joined(self.transfer_coding, value)
+            self.transfer_coding = join_list(self.transfer_coding, value)
 
     @property
     def chunked(self) -> bool:
-        """Whether the head announces a body whose end is in it."""
+        """Whether the body has a transfer coding, so that its end is marked in the body itself."""
         return self.transfer_coding is not None
 
     def has_body(self) -> bool:
-        """Return whether the head announces a body; raises Refused (400) for a length that is none."""
+        """Return whether the request has a body. Raises Refused (400) for an invalid length."""
         return self.announced() > 0 or self.chunked
 
     def announced(self) -> int:
-        """Return the Content-Length, 0 without one, at most `MAX_LENGTH`; raises Refused (400) for one that is no number."""
+        """Return the Content-Length, at most `MAX_LENGTH`, or 0. Raises Refused (400) if it is not a number."""
         length = self.content_length
         if length is None:
             return 0
         if not length.isdigit():
-            length = length.strip(b" \t")  # the parser leaves in what is behind a value
+            length = length.strip(b" \t")  # the parser does not remove blanks after the value
             if not length.isdigit():
                 raise Refused(400, "the Content-Length is not a number", [])
         digits = length.lstrip(b"0")
         return MAX_LENGTH if len(digits) >= MAX_DIGITS else int(digits or b"0")
 
 
-def joined(before: bytes | None, value: bytes) -> bytes:
-    """Return a list header with one more line."""
+def join_list(before: bytes | None, value: bytes) -> bytes:
+    """Return a list header with the value of another line added."""
     return value if before is None else before + b", " + value
 
 
-def short(value: bytes) -> bytes:
-    """Return a header as it is, or nothing of one that is longer than any real one."""
+def drop_if_long(value: bytes) -> bytes:
+    """Return a header, or an empty one if it is longer than any real one."""
     return value if len(value) <= LONGEST_READ else b""
 
 
@@ -175,30 +174,30 @@ Answer: TypeAlias = Response | Awaitable[Response]
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Handler:
-    """What answers the calls of one endpoint once every check of the head is passed."""
+    """Answers the calls of one endpoint, after all checks of the head."""
 
     def answer(self, call: Call, body: bytes) -> Answer:
-        """Return the response, or an awaitable of it; raises Refused."""
+        """Return the response, or an awaitable of it. Raises Refused."""
         raise Refused(404, "there is nothing here", [])
 
 
 class Endpoint:
-    """One method of one route: who may call it, what body it takes, who answers.
+    """One method of one route: its keys, the limit of its body, and its handler.
 
-    `ring` holds the keys that open it, None where no key is needed; `limit` the most bytes of body, 0 where none is read;
-    `off` says how to switch the endpoint on, empty where it is on.
+    `key_set` has the keys that open it; None if no key is needed. `limit` is the most bytes of body; 0 if none is read. `off` tells
+    how to switch the endpoint on; empty if it is on.
     """
 
-    def __init__(self, handler: Handler, ring: KeySet | None, limit: int, off: str, tally: StatusCounts) -> None:
+    def __init__(self, handler: Handler, key_set: KeySet | None, limit: int, off: str, counts: StatusCounts) -> None:
         self.handler = handler
-        self.ring = ring
+        self.key_set = key_set
         self.limit = limit
         self.off = off
-        self.tally = tally
+        self.counts = counts
 
 
 class Resource:
-    """One path: its endpoints by method, and whether it answers before the first configuration is there."""
+    """One path: its endpoints by method, and whether it answers while there is no configuration."""
 
     def __init__(self, always: bool) -> None:
         self.always = always

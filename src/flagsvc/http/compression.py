@@ -8,13 +8,13 @@ from isal import isal_zlib
 from mypy_extensions import i64
 
 SMALLEST: Final = 1024
-"""Bytes from which compression is worth its cost."""
+"""The smallest body, in bytes, for which compression is worth its cost."""
 SHORT: Final = 5000
-"""Bytes below which igzip's level 0 is as good: either level's result leaves in one segment (decision 0026)."""
+"""Below this many bytes igzip's level 0 is as good: the result of either level fits in one segment (decision 0026)."""
 GZIP_FORMAT: Final = 31
 MAX_REMEMBERED: Final = 256
 LONGEST_REMEMBERED: Final = 128
-"""Bytes of a header; together these bound what callers can make the process remember."""
+"""The most bytes of a remembered header. Both limits together bound the memory that callers can use."""
 
 PLAIN: Final = 0
 GZIP: Final = 1
@@ -22,13 +22,13 @@ GZIP_ALWAYS: Final = 2
 
 
 class Negotiator:
-    """Reads Accept-Encoding; remembers what the few texts that browsers send mean, within a bound."""
+    """Reads Accept-Encoding. It remembers the results for the few texts that browsers send."""
 
     def __init__(self) -> None:
         self.known: dict[bytes, int] = {}
 
     def wants_gzip(self, accept: bytes, size: i64) -> bool:
-        """Return whether a body of `size` bytes goes out as gzip to a caller with this Accept-Encoding."""
+        """Return whether to send a body of `size` bytes as gzip to a caller with this Accept-Encoding."""
         choice = self.known.get(accept)
         if choice is None:
             choice = negotiate(accept)
@@ -38,7 +38,7 @@ class Negotiator:
 
 
 def negotiate(accept: bytes) -> int:
-    """Return what an Accept-Encoding header asks for: PLAIN, GZIP where it pays, or GZIP_ALWAYS where plain is refused."""
+    """Return the choice of an Accept-Encoding header: PLAIN, GZIP for large bodies, or GZIP_ALWAYS if plain is refused."""
     weights: dict[str, float] = {}
     for item in accept.decode("latin-1").lower().split(","):
         name, _, parameters = item.partition(";")
@@ -52,7 +52,7 @@ def negotiate(accept: bytes) -> int:
 
 
 def weight(parameters: str) -> float:
-    """Return the q-value among the parameters of an item: 1 without one, 0 for one that is no number from 0 to 1."""
+    """Return the q-value among the parameters of an item: 1 if there is none, 0 if it is not a number from 0 to 1."""
     for parameter in parameters.split(";"):
         name, _, value = parameter.partition("=")
         if name.strip() == "q":
@@ -61,7 +61,7 @@ def weight(parameters: str) -> float:
 
 
 def quality(text: str) -> float:
-    """Return a q-value as a number; 0 for a text that is none."""
+    """Return a q-value as a number; 0 for an invalid text."""
     if not text.isascii() or not text.replace(".", "", 1).isdigit():
         return 0.0
     value = float(text)
@@ -69,7 +69,7 @@ def quality(text: str) -> float:
 
 
 def gzip(body: bytes) -> bytes:
-    """Return the body in gzip format; the same body gives the same bytes."""
+    """Return the body in gzip format. Equal bodies give equal bytes."""
     level = 0 if len(body) < SHORT else 1
     packed: bytes = isal_zlib.compress(body, level, GZIP_FORMAT)
     return packed

@@ -1,6 +1,6 @@
-"""What a transport needs of a program that answers requests: the proxy's Service, and the flag server's contract. Compiled.
+"""The interface between a transport and a program that answers requests: the proxy or the flag server. Compiled.
 
-Every transport speaks it: the front, the adapter for ASGI servers, and tests.
+The HTTP/1.1 connection, the adapter for ASGI servers and tests use it.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from flagsvc.http.call import Answer, Call
 from flagsvc.http.limits import Reached
 from flagsvc.http.messages import Request, Response
 from flagsvc.http.networks import network_of
-from flagsvc.http.trust import plain
+from flagsvc.http.trust import unmap_ipv4
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Contract(ABC):
     """Answers requests. None of its methods raises.
 
-    `headers` has the kind of each header that is read, by its name in lower case; `header_limit` and `query_limit` are in bytes;
-    `reached` counts what was turned away at a limit, `log` takes unexpected errors.
+    `headers` has the kind of each header that is read, by its name in lower case. `header_limit` and `query_limit` are in bytes.
+    `reached` counts refusals by limit. Unexpected errors are written to `log`.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Contract(ABC):
         self.log = log
 
     def admit(self, request: Request) -> Call | Response:
-        """Return the call that a request becomes, or the answer that its head already decides."""
+        """Return the call of a request, or the answer if its head already decides that."""
         call = Call(request)
         try:
             call.read(self.headers)
@@ -59,7 +59,7 @@ class Contract(ABC):
 
     def network(self, peer: str) -> bytes:
         """Return what stands for the network of a peer; empty for one that speaks for many callers."""
-        return network_of(plain(peer))
+        return network_of(unmap_ipv4(peer))
 
     @abstractmethod
     def early_refusal(self, status: int, crowded: bool = False) -> Response:

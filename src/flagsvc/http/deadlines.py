@@ -1,7 +1,7 @@
-"""Work that gets so much time and no more: whoever waits for it goes on then, whatever the work does about it.
+"""Work with a time limit. When the time is over, the caller continues, whatever the work does.
 
-Work that is given up is cancelled. Python cannot end work that catches that and goes on: it is left to itself, counted, and from
-so many pieces of it on no more work is begun.
+Work that takes too long is cancelled. Python cannot end a task that catches its cancellation and continues. Such a task is counted,
+and when there are too many of them, no new work is started.
 """
 
 from __future__ import annotations
@@ -12,88 +12,87 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-MOST_STUBBORN = 1000
-"""Pieces of work that go on although they were given up, before no more work is begun: each keeps what it holds."""
-PATIENCE_S = 1.0
-"""Seconds that work which was given up may take to end well."""
+MAX_STUCK = 1000
+"""The most tasks that run on after their cancellation, before no new work is started: each keeps its memory."""
+CANCEL_S = 1.0
+"""Seconds that a cancelled task may take to end."""
 
 
 class OverdueError(Exception):
-    """The work took longer than it may, and was given up."""
+    """The work took longer than allowed, and was cancelled."""
 
 
 class CrowdedError(Exception):
-    """No more work may begin: too much of what was given up before goes on."""
+    """No new work may start, because too many cancelled tasks still run."""
 
 
 class CancelledInsideError(Exception):
-    """The work was cancelled, and not by whoever waits for it."""
+    """The work was cancelled, but not by the caller that waits for it."""
 
 
 class Deadline:
-    """Gives each piece of work `seconds`, and remembers what goes on although it was given up.
+    """Gives each task `seconds`, and counts the tasks that run on after their cancellation.
 
-    Belongs to one event loop at a time. `stubborn` is the number of pieces that go on after PATIENCE_S.
+    It belongs to one event loop at a time. `stuck` is the number of tasks that still run CANCEL_S after their cancellation.
     """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._left: dict[asyncio.Task[Any], asyncio.TimerHandle | None] = {}
-        self.stubborn = 0
+        self._given_up: dict[asyncio.Task[Any], asyncio.TimerHandle | None] = {}
+        self.stuck = 0
 
     def check(self) -> None:
-        """Raise CrowdedError where no more work may begin."""
-        if self.stubborn >= MOST_STUBBORN:
+        """Raise CrowdedError if no new work may start."""
+        if self.stuck >= MAX_STUCK:
             raise CrowdedError
 
-    async def wait_for(self, work: Coroutine[Any, Any, T], tell: Callable[[], object]) -> T:
-        """Return what the work returns, and raise what it raises; `tell` is called where it goes on although it was given up.
+    async def wait_for(self, work: Coroutine[Any, Any, T], on_stuck: Callable[[], object]) -> T:
+        """Return what the work returns, and raise what it raises. `on_stuck` is called if it runs on after its cancellation.
 
-        Raises OverdueError when it takes too long, CancelledInsideError when it was cancelled from inside. When whoever waits is
-        cancelled, so is the work.
+        Raises OverdueError if it takes too long, and CancelledInsideError if it was cancelled from inside. If the caller
+        is cancelled, so is the work.
         """
         task = asyncio.get_running_loop().create_task(work)
         try:
             await asyncio.wait((task,), timeout=self._seconds)
         except asyncio.CancelledError:
-            self._give_up(task, tell)
+            self._give_up(task, on_stuck)
             raise
         if not task.done():
-            self._give_up(task, tell)
+            self._give_up(task, on_stuck)
             raise OverdueError
         if task.cancelled():
             raise CancelledInsideError
         return task.result()
 
-    def _give_up(self, task: asyncio.Task[Any], tell: Callable[[], object]) -> None:
-        """Cancel work that nobody waits for any more, and look later whether it ended."""
+    def _give_up(self, task: asyncio.Task[Any], on_stuck: Callable[[], object]) -> None:
+        """Cancel a task, and check later whether it has ended."""
         task.cancel()
-        # without this reference the loop could lose the task, and with it what would still be cleared up
-        self._left[task] = task.get_loop().call_later(PATIENCE_S, self._look, task, tell)
+        # without this reference the task could be garbage-collected before it has cleaned up
+        self._given_up[task] = task.get_loop().call_later(CANCEL_S, self._report_stuck, task, on_stuck)
         task.add_done_callback(self._ended)
 
-    def _look(self, task: asyncio.Task[Any], tell: Callable[[], object]) -> None:
-        """Tell of work that goes on."""
-        self._left[task] = None
-        self.stubborn += 1
-        tell()
+    def _report_stuck(self, task: asyncio.Task[Any], on_stuck: Callable[[], object]) -> None:
+        """Report a cancelled task that still runs."""
+        self._given_up[task] = None
+        self.stuck += 1
+        on_stuck()
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
-        """Forget work that ended; what it raised is nobody's business any more."""
-        timer = self._left.pop(task)
+        """Forget a task that has ended, and ignore its exception."""
+        timer = self._given_up.pop(task)
         if timer is None:
-            self.stubborn -= 1
+            self.stuck -= 1
         else:
             timer.cancel()
         if not task.cancelled():
             task.exception()
 
 
-async def while_wanted(work: Awaitable[T], gone: Callable[[], Awaitable[bool]]) -> T | None:
-    """Return what the work returns, and raise what it raises; None where `gone` returned True before: then the work is cancelled.
+async def run_until_gone(work: Awaitable[T], gone: Callable[[], Awaitable[bool]]) -> T | None:
+    """Return what the work returns, and raise what it raises. If `gone` returns True before, cancel the work and return None.
 
-    When whoever waits is cancelled, so is the work. A future is work that somebody else has taken over, as in a thread: that is
-    waited for.
+    If the caller is cancelled, so is the work. A future stands for work elsewhere, such as in a thread: it is always waited for.
     """
     working = asyncio.ensure_future(work)
     if working is work:
@@ -101,15 +100,15 @@ async def while_wanted(work: Awaitable[T], gone: Callable[[], Awaitable[bool]]) 
     leaving = asyncio.ensure_future(gone())
     try:
         await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
-        if not working.done() and has_left(leaving):
+        if not working.done() and is_gone(leaving):
             return None
         return await working
     finally:
         working.cancel()
         if not leaving.cancel():
-            has_left(leaving)  # the loop complains of what was raised and not looked at
+            is_gone(leaving)  # retrieve the exception, or the loop logs that it was never retrieved
 
 
-def has_left(leaving: asyncio.Future[bool]) -> bool:
-    """Return what came of looking for the end of the caller; who cannot be looked after is there."""
+def is_gone(leaving: asyncio.Future[bool]) -> bool:
+    """Return whether the caller is gone. If that cannot be determined, it counts as present."""
     return not leaving.cancelled() and leaving.exception() is None and leaving.result()

@@ -13,9 +13,10 @@ OCTETS: Final = 16
 
 
 class Tagger:
-    """Makes the tags of answers that are known by what decides them, for one revision of the configuration.
+    """Makes the tags of answers from their canonical bytes, for one revision of the configuration.
 
-    The same in every process that runs this version of the program: another one may write the same answer differently.
+    The tags are equal in all processes with the same version of the program. Another version may encode the same answer
+    differently.
     """
 
     def __init__(self, revision: str, version: str = VERSION) -> None:
@@ -23,7 +24,7 @@ class Tagger:
         self.start = blake2b(key=secret, digest_size=OCTETS)
 
     def tag(self, key: bytes) -> bytes:
-        """Return the weak entity tag of the answer that `key` decides: 128 bits of a keyed BLAKE2b."""
+        """Return the weak entity tag of the answer that `key` identifies: 128 bits of a keyed BLAKE2b."""
         state = self.start.copy()
         state.update(key)
         return b'W/"' + hexlify(state.digest()) + b'"'
@@ -37,6 +38,6 @@ def etag(body: bytes) -> bytes:
 def matches(condition: bytes, tag: bytes) -> bool:
     """Return whether an If-None-Match header (a list, or `*`) names `tag`, compared weakly.
 
-    A tag of ours holds neither comma nor quote, so that it stands in the list exactly where its quoted text stands in the header.
+    A tag of ours contains neither comma nor quote. So it is in the list exactly if its quoted text is in the header.
     """
     return tag[2:] in condition or condition.strip() == b"*"

@@ -8,20 +8,20 @@ from hmac import compare_digest
 
 
 class KeySet:
-    """The keys that open a route. Only digests are kept, and a look takes as long for a wrong key as for a right one."""
+    """The keys that open a route. Only digests are kept, and a check takes equally long for a wrong and a right key."""
 
     def __init__(self, keys: Iterable[str]) -> None:
         self.digests: list[bytes] = []
         self.replace(keys)
 
     def replace(self, keys: Iterable[str]) -> None:
-        """Hold these keys from now on, and no others."""
+        """Accept only these keys from now on."""
         self.digests = [sha256(key.encode("utf-8", "surrogateescape")).digest() for key in keys]
 
-    def holds(self, key: bytes) -> bool:
-        """Return whether `key`, as it came in the header, is one of the ring; compares with every one of them.
+    def contains(self, key: bytes) -> bool:
+        """Return whether `key`, as received in the header, is one of the keys. Compares it with every one of them.
 
-        Blanks round a header's value do not belong to it; the parser leaves those behind it in.
+        Blanks around a header's value do not belong to it, but the parser does not remove those after it.
         """
         digest = sha256(key.strip(b" \t")).digest()
         found = False
@@ -32,7 +32,7 @@ class KeySet:
 
 
 class Keys:
-    """The rings of one application: client keys, server-side tokens, and both together."""
+    """The key sets of one application: client keys, server-side tokens, and both together."""
 
     def __init__(self, client: Iterable[str], server: Iterable[str]) -> None:
         self.client: KeySet = KeySet(())
@@ -41,7 +41,7 @@ class Keys:
         self.replace(client, server)
 
     def replace(self, client: Iterable[str], server: Iterable[str]) -> None:
-        """Hold these keys and tokens from now on, and no others."""
+        """Accept only these keys and tokens from now on."""
         clients, servers = list(client), list(server)
         self.client.replace(clients)
         self.server.replace(servers)

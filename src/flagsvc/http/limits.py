@@ -1,4 +1,4 @@
-"""What a caller may ask for at most, by name, and how often each limit was reached (decision 0032). Compiled."""
+"""The limits for requests, and how often each was reached (decision 0032). Compiled."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ LIMITS: Final = (
     ENRICHER_TIME,
     ENRICHER_STUCK,
 )
-"""Every limit by the word that the metrics have for it."""
-FRONT: Final = (HEADERS, QUERY, BODY, CONNECTIONS, MEMORY, HEADER_TIME, BODY_TIME, WRITE_TIME)
-"""Those that every program has."""
+"""Every limit, by its name in the metrics."""
+COMMON_LIMITS: Final = (HEADERS, QUERY, BODY, CONNECTIONS, MEMORY, HEADER_TIME, BODY_TIME, WRITE_TIME)
+"""The limits that both programs have."""
 
 
 class Reached:
@@ -53,5 +53,5 @@ class Reached:
         self.counts: dict[str, int] = dict.fromkeys(LIMITS, 0)
 
     def add(self, limit: str) -> None:
-        """Count that this one of LIMITS was reached."""
+        """Count that a limit, one of LIMITS, was reached."""
         self.counts[limit] += 1

@@ -1,6 +1,6 @@
-"""What a request and a response are, for every transport alike. Compiled.
+"""Requests and responses, independent of the transport. Compiled.
 
-This file refuses to know routes, bodies' meaning and any transport: ASGI, a protocol under a server and a test all speak it.
+This module knows no routes, no meaning of bodies and no transport: ASGI, a protocol of a server and tests all use it.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ HTML: Final = b"text/html; charset=utf-8"
 class Request:
     """The head of one request.
 
-    `path` is the raw path (percent escapes as sent) below the place the application is mounted at, `root` that place (empty when
-    it is not mounted), `query` what follows the question mark, `peer` the address at the other end of the connection (empty
-    when there is none, as on a Unix socket). Header names are lower case.
+    `path` is the raw path (percent escapes as sent) below the mount path of the application, and `root` is the mount path (empty if
+    it is not mounted). `query` is the text after the question mark. `peer` is the address at the other end of the connection (empty
+    if there is none, as on a Unix socket). Header names are in lower case.
     """
 
     def __init__(
@@ -52,11 +52,11 @@ class Request:
 
 
 class Response:
-    """One whole answer: a status, header fields and a body.
+    """A complete answer: a status, header fields and a body.
 
-    `fixed` is shared between answers and never changed, so that a transport may keep its encoded form by identity; `own` belongs
-    to this answer. `body` is already what goes out: empty for HEAD and 304, compressed where that was agreed. `close` tells
-    that a huge body is still to come which nobody will read: the connection is of no more use.
+    `fixed` is shared between answers and never changed, so that a transport can cache its encoded form by identity. `own` belongs
+    to this answer. `body` is sent as it is: empty for HEAD and 304, compressed if that was negotiated. `close` tells that a huge
+    request body is still coming and will not be read, so that the connection must be closed.
     """
 
     def __init__(self, status: int, fixed: Headers, own: Headers, body: bytes) -> None:
@@ -75,8 +75,9 @@ class Response:
 class Refused(Exception):  # noqa: N818  (what the caller sent is at fault, not the program)
     """The answer is an error with this status (behaviour: Statuses and bodies).
 
-    `problems` are pairs of a JSON pointer (`/body/toggles/0`) and what must hold there; empty when the whole is at fault. `limit`
-    is the limit that was reached, one of `limits.LIMITS`, if one was; `retry` the seconds after which to ask again, 0 for never.
+    `problems` are pairs of a JSON pointer (`/body/toggles/0`) and the rule that the value there breaks; empty if the request
+    as a whole is wrong. `limit` is the limit that was reached, one of `limits.LIMITS`, or empty. `retry` is the seconds until
+    the next attempt, or 0.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ def below(place: str, name: str) -> str:
 
 
 def invalid(place: str, name: str | None, rule: str, limit: str = "") -> Refused:
-    """Return the 400 for the field `name` below the JSON pointer `place`, or for `place` itself, which does not keep `rule`.
+    """Return the 400 for a value that breaks `rule`: the field `name` below the JSON pointer `place`, or `place` itself.
 
     `limit` is as in Refused.
     """

@@ -1,4 +1,4 @@
-"""Which network a caller belongs to: rate limits and budgets count by it. Compiled."""
+"""The network of a caller, which rate limits and memory budgets count by. Compiled."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from socket import AF_INET, AF_INET6, inet_ntop, inet_pton
 from typing import Final
 
 MAPPED: Final = b"\0" * 10 + b"\xff\xff"
-"""What an IPv4 address in IPv6 begins with."""
+"""The prefix of an IPv4 address in IPv6 form."""
 
 
 def network_of(address: str) -> bytes:
-    """Return what stands for the network of one caller: an IPv4 address, or the first 64 bits of an IPv6 one."""
+    """Return the network of a caller: an IPv4 address, or the first 64 bits of an IPv6 address."""
     if ":" not in address:
         return address.encode()
     try:

@@ -17,7 +17,7 @@ def answer_too_large() -> Refused:
 
 
 def not_ready() -> Refused:
-    """Return the 503 before the first configuration is there."""
+    """Return the 503 while there is no configuration."""
     return Refused(503, "Not Ready", [])
 
 
@@ -26,23 +26,23 @@ def unauthorized() -> Refused:
     return Refused(401, "Unauthorized", [])
 
 
-def keyed_twice(header: str) -> Refused:
-    """Return the 400 for a request with two keys: who reads the other one of them would let in somebody else."""
+def duplicate_key(header: str) -> Refused:
+    """Return the 400 for a request with two keys: another program may read the other key, and admit somebody else."""
     return Refused(400, f"the header `{header}` came more than once", [])
 
 
 def unknown_path(path: bytes) -> Refused:
-    """Return the 404 for a path that is no route."""
-    return Refused(404, f"there is nothing at `{shown(path)}`", [])
+    """Return the 404 for a path that is not a route."""
+    return Refused(404, f"there is nothing at `{to_printable(path)}`", [])
 
 
 def wrong_method(method: bytes, path: bytes) -> Refused:
-    """Return the 405 for a known path."""
-    return Refused(405, f"`{shown(path)}` does not take `{shown(method)}`", [])
+    """Return the 405 for a known path with another method."""
+    return Refused(405, f"`{to_printable(path)}` does not take `{to_printable(method)}`", [])
 
 
-def switched_off(hint: str) -> Refused:
-    """Return the 501 for an endpoint that an option switches on."""
+def endpoint_disabled(hint: str) -> Refused:
+    """Return the 501 for an endpoint that an option can switch on."""
     return Refused(501, hint, [])
 
 
@@ -57,35 +57,35 @@ def headers_too_large(limit: int) -> Refused:
 
 
 def too_many_requests(whose: str, limit: str, seconds: float) -> Refused:
-    """Return the 429 for the caller whose rate limit is used up, and who may ask again after so many seconds."""
+    """Return the 429 for a caller whose rate limit is used up, with the seconds until the next request."""
     return Refused(429, f"too many requests {whose}", [], limit, max(1, ceil(seconds)))
 
 
-def no_room() -> Refused:
-    """Return the 503 for a connection more than can be held."""
+def too_many_connections() -> Refused:
+    """Return the 503 for a connection above the limit."""
     return Refused(503, "too many connections", [], CONNECTIONS)
 
 
-def crowded() -> Refused:
-    """Return the 503 for a request that is given up because all of them together hold too much memory."""
+def too_much_memory() -> Refused:
+    """Return the 503 for a request that is aborted because all requests together use too much memory."""
     return Refused(503, "too many requests are under way, and this one holds more than most", [], MEMORY)
 
 
-def no_http() -> Refused:
-    """Return the 400 for what is no HTTP request at all, or none that has one end and one host."""
+def not_http() -> Refused:
+    """Return the 400 for bytes that are not an HTTP request, or have no clear end or no single host."""
     return Refused(400, "this is not an HTTP request, or its Host or the length of its body is in doubt", [])
 
 
-def no_tls() -> Refused:
+def unexpected_tls() -> Refused:
     """Return the 400 for a TLS handshake on a port of plain HTTP."""
     return Refused(400, NO_TLS, [])
 
 
-def unexpected() -> Refused:
-    """Return the 500 that tells nothing of its cause."""
+def internal_error() -> Refused:
+    """Return the 500, which does not contain the cause."""
     return Refused(500, "an unexpected error occurred", [])
 
 
-def shown(text: bytes) -> str:
-    """Return what a caller sent, fit for a message."""
+def to_printable(text: bytes) -> str:
+    """Return bytes from a caller as text that is safe in a message."""
     return text[:MAX_SHOWN].decode("ascii", "backslashreplace")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 
@@ -130,10 +129,8 @@ async def test_somebody_who_says_nothing() -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
         async with client_of(Server("127.0.0.1", mute.getsockname()[1], database=1), timeout_s=0.2) as client:
             for ask in (client.call("PING"), client.listening("channel").__aenter__()):
-                began = time.monotonic()
                 with pytest.raises(StoreError, match="did not answer in time"):
                     await ask
-                assert time.monotonic() - began < 10
 
 
 @asynchronous
@@ -142,16 +139,14 @@ async def test_an_answer_that_drips() -> None:
 
     async def drip(writer: asyncio.StreamWriter) -> None:
         writer.write(b"$1000\r\n")
-        for _ in range(2000):
+        for _ in range(100_000):
             writer.write(b"x")
             await writer.drain()
             await asyncio.sleep(0.02)
 
     async with said_by(drip) as place, client_of(place, timeout_s=0.3) as client:
-        began = time.monotonic()
         with pytest.raises(StoreError, match="did not answer in time"):
             await client.call("GET", "key")
-        assert time.monotonic() - began < 10
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_a_nul_is_refused(client: AppClient) -> None:
         assert (answer.status, answer.json()["details"][0]["path"]) == (400, "/body/data/features/0/name")
 
 
-HALVES: dict[str, dict[str, list[dict[str, Any]]]] = {
+HALVES: dict[str, dict[str, Any]] = {
     "strategies": {"featureStrategies": [strategy("a", "x\ud800y")]},
     "segments": {"segments": [{"id": 1, "name": "x\ud800y"}]},
     "parents": {"dependencies": [depends("a", "x\ud800y")]},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ OF_STRATEGY = {
     "strategyId": STRATEGIES["used"],
     "segmentIds": [1],
 }
-STEPS = (
+STEPS: tuple[Any, ...] = (
     ("POST", "/segments", SEGMENT, 201, "segments/1"),
     ("GET", "/segments", None, 200, None),
     ("GET", "/segments/1", None, 200, None),
@@ -152,7 +153,7 @@ def test_owners_and_what_belongs_to_their_project(client: AppClient) -> None:
             assert client.put(f"{path}/{number}", body, token=OWNER_SECRET).status == 403
         assert client.ask("DELETE", f"{path}/{number}", mine, token=OWNER_SECRET).status == 403
     assert client.put(f"{path}/3", SEGMENT | {"name": "mine", "project": "other"}, token=OWNER_SECRET).status == 403
-    for body in (SEGMENT, SEGMENT | {"project": None}, SEGMENT | {"projectId": "default"}):
+    for body in (SEGMENT, SEGMENT | {"project": None}, SEGMENT | {"projectId": "default"}):  # type: ignore[assignment]
         assert client.put(f"{path}/3", body | {"name": "for all"}, token=OWNER_SECRET).status == 403
     assert client.put(f"{path}/3", SEGMENT | {"name": "still"} | mine, token=OWNER_SECRET).status == 204
     assert client.delete(f"{path}/3", token=MEMBER_SECRET).status == 403

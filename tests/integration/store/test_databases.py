@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from sqlalchemy import insert, select, text
 
 from flagsvc.core.clock import SystemClock
@@ -26,7 +25,6 @@ def number_of_a_new_user(store: Store) -> int:
         return int(key[0])
 
 
-@pytest.mark.programs
 def test_a_database_is_new_again(postgresql_pool: Pool) -> None:
     """Whatever was written, deleted or counted on is as it was, in the same database; a connection left open is gone."""
     with postgresql_pool.database() as url:
@@ -44,7 +42,6 @@ def test_a_database_is_new_again(postgresql_pool: Pool) -> None:
     store.close()
 
 
-@pytest.mark.programs
 def test_a_database_with_other_tables_is_not_used_again(postgresql_pool: Pool) -> None:
     """What a test changed of the tables themselves is not brought back: another database takes its place."""
     with postgresql_pool.database() as url:

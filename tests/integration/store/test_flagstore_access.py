@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from sqlalchemy import delete, insert, select, update
@@ -18,7 +19,7 @@ from flagsvc.server.store.store import Store, open_store
 from flagsvc.testing import FakeClock, RecordingLog
 
 NOW = 1_900_000_000.0
-GIVEN = {
+GIVEN: dict[str, Any] = {
     "projects": [{"id": "other"}],
     "users": [
         {"name": "reader", "projectRoles": [{"project": "other", "role": "member"}]},

@@ -107,7 +107,13 @@ def test_an_application_in_full(store: Store) -> None:
     with store.recording() as tx:
         add_counts(tx, [UsageCount(name, "app", "development", NOW, 1) for name in ("known", "archived")])
     found = one(store, "app")
-    kind = {"displayName": None, "name": "custom", "editable": True, "description": None, "parameters": []}
+    kind: dict[str, Any] = {
+        "displayName": None,
+        "name": "custom",
+        "editable": True,
+        "description": None,
+        "parameters": [],
+    }
     assert found["strategies"] == [{**kind, "deprecated": False, "title": None}, {"name": "nosuch", "notFound": True}]
     feature = {"name": "known", "description": "d", "type": "release", "project": "default", "stale": False}
     feature |= {"createdAt": SHOWN, "lastSeenAt": None, "impressionData": False, "archived": False}

@@ -101,7 +101,7 @@ def test_what_is_selected(scene: Scene, query: Json, expected: list[str]) -> Non
 def test_an_empty_list_of_features_alone_is_everything(scene: Scene) -> None:
     """Every active feature of every project comes out."""
     with scene.store.reading() as tx:
-        found = export(tx, check(EXPORT_QUERY, {"environment": "development", "features": []}))
+        found = export(tx, check(EXPORT_QUERY, {"environment": "development", "features": []}))  # type: ignore[arg-type]
     assert names(found) == ["a", "b", "p", "there"]
 
 

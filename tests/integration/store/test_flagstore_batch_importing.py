@@ -221,7 +221,7 @@ def test_where_changes_must_be_requested(scene: Scene, request_of: str) -> None:
         "featureEnvironments": [place("here")],
         "dependencies": [depends("new", "here")],
     }
-    request = body(features=[feature("new", project="default")], **{request_of: lists[request_of]})
+    request = body(features=[feature("new", project="default")], **{request_of: lists[request_of]})  # type: ignore[arg-type]
     found = scene.refusal(request, EDITOR)
     assert (found.status, '"SKIP_CHANGE_REQUEST"' in found.message) == (403, True)
     if request_of == "featureStrategies":

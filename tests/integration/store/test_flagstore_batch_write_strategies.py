@@ -107,7 +107,7 @@ def test_strategies_without_a_sort_order_stand_behind_those_before(
 ) -> None:
     """What says no order comes next behind those before it that say one."""
     wanted = [
-        strategy("new", title=str(number), **({} if order is None else {"sortOrder": order}))
+        strategy("new", title=str(number), **({} if order is None else {"sortOrder": order}))  # type: ignore[arg-type]
         for number, order in enumerate(sent)
     ]
     scene.load(body(features=[feature("new")], featureStrategies=wanted))
@@ -200,7 +200,7 @@ def test_an_unknown_environment(scene: Scene) -> None:
         "featureEnvironments": ([place("here")], 404, "Could not find environment nosuch for feature: here"),
     }
     for name, (entries, status, message) in lists.items():
-        found = scene.refusal(body("nosuch", **{name: entries}))
+        found = scene.refusal(body("nosuch", **{name: entries}))  # type: ignore[arg-type]
         assert (found.status, found.message) == (status, message)
     found = scene.refusal(body("nosuch", featureEnvironments=[place("here", variants=[variant("v")])]))
     assert (found.status, found.message) == (404, "Could not find here in nosuch")

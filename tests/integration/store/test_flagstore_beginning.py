@@ -204,7 +204,10 @@ def test_what_was_made_after_a_first_start_stays(store: Store, section: str, ent
 
 def test_places_of_an_earlier_seed_that_held_no_more(store: Store) -> None:
     """A database whose seed had projects alone is new; its projects get the new environments, and keep the others."""
-    places = {"environments": [{"name": "development"}], "projects": [{"id": "shop", "environments": ["development"]}]}
+    places: dict[str, Any] = {
+        "environments": [{"name": "development"}],
+        "projects": [{"id": "shop", "environments": ["development"]}],
+    }
     apply_seed_once(store, parse_seed(places))
     staging = {"environments": [*places["environments"], {"name": "staging"}], "projects": [{"id": "shop"}]}
     assert apply_seed_once(store, parse_seed(FIRST | staging)).outcome is SeedOutcome.PLANTED

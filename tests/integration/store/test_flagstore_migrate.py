@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
 from sqlalchemy import Engine, insert, inspect, select, text, update
 
@@ -134,7 +135,7 @@ def test_a_database_of_another_program_is_refused(engine: Engine) -> None:
 def test_a_step_that_fails_leaves_nothing(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """All steps run in one transaction: a database is migrated or unchanged."""
 
-    def upgrade(config: object, target: str) -> None:
+    def upgrade(config: Config, target: str) -> None:
         real(config, target)
         raise RuntimeError("the machine goes down")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -30,8 +29,8 @@ for line in sys.stdin:
     print(store.revision(), flush=True)
 store.close()
 """
-WITHIN_S, AT_ALL_S = 1.0, 10.0
-"""One of two changes, and two of three, are noticed within the first time; each within the second, also on a slow machine."""
+AT_ALL_S = 30.0
+"""Seconds within which a change is heard of, on a machine that stalls, too."""
 
 
 class Ear:
@@ -54,12 +53,6 @@ class Ear:
         with self.news:
             return self.news.wait_for(lambda: revision in self.heard, seconds)
 
-    def how_soon(self, revision: int) -> float:
-        """Return the seconds until a revision is noticed; fail if it never is."""
-        began = time.monotonic()
-        assert self.hears(revision)
-        return time.monotonic() - began
-
     def said(self, event: str) -> bool:
         """Return whether an event was logged."""
         return any(line.event == event for line in self.log.lines)
@@ -72,6 +65,12 @@ def ear(database_url: str) -> Iterator[Ear]:
     assert ear.hears(ear.store.revision())
     yield ear
     ear.store.close()
+
+
+@pytest.fixture
+def no_probe(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a store never read the revision where nothing told it to."""
+    monkeypatch.setattr("flagsvc.server.store.changes.LOOKS_BETWEEN_PROBES", 10**9)
 
 
 @pytest.fixture
@@ -95,9 +94,9 @@ def fail_half_way(tx: Tx) -> None:
     raise RuntimeError("half way")
 
 
-def test_a_change_elsewhere_is_heard_within_a_second(ear: Ear, other: Store) -> None:
-    """Each write in one store is noticed quickly by the other."""
-    assert sorted(ear.how_soon(write(other)) for _ in range(3))[1] < WITHIN_S
+def test_a_change_elsewhere_is_heard_within_a_second(ear: Ear, other: Store, no_probe: None) -> None:
+    """A write in one store is told to the other, again and again: it need not find out by itself."""
+    assert all(ear.hears(write(other)) for _ in range(3))
 
 
 def test_a_change_here_is_heard_once(ear: Ear) -> None:
@@ -127,17 +126,15 @@ def test_what_only_notes_is_not_heard(ear: Ear, other: Store) -> None:
     assert not ear.hears(before + 1, 0.6)
 
 
-def test_a_change_of_another_process_is_heard(ear: Ear, database_url: str) -> None:
-    """Processes that share only the database notice each other's changes."""
+def test_a_change_of_another_process_is_heard(ear: Ear, database_url: str, no_probe: None) -> None:
+    """Processes that share nothing but the database know of each other's changes."""
     line, pipe = [sys.executable, "-c", WRITER, str(ROOT / "src"), database_url], subprocess.PIPE
     with subprocess.Popen(line, stdin=pipe, stdout=pipe, text=True) as program:
         assert program.stdin is not None and program.stdout is not None
-        delays = []
         for _ in range(2):
             program.stdin.write("\n")
             program.stdin.flush()
-            delays.append(ear.how_soon(int(program.stdout.readline())))
-        assert min(delays) < WITHIN_S
+            assert ear.hears(int(program.stdout.readline()))
         program.stdin.close()
         assert program.wait(30) == 0
 

@@ -86,12 +86,12 @@ def test_the_figure_of_a_cell() -> None:
     """It is the cheapest round; the next one confirms it or not; how far apart all are is known; one round confirms nothing."""
     cell = sample().cells[0]
     cell.cpu, cell.rates = [14.0, 10.0, 10.9], [1.0, 3.0, 2.0]
-    assert (cell.us, cell.spread, cell.range) == (10.0, pytest.approx(0.09), pytest.approx(0.4))
+    assert (cell.us, cell.spread, cell.range) == (10.0, pytest.approx(0.09), pytest.approx(0.4))  # type: ignore[comparison-overlap]
     assert cell.steady
     assert cell.rate == 2.0
     cell.cpu = [14.0, 10.0, 11.1]
     assert not cell.steady
-    cell.cpu = [10.0]
+    cell.cpu = [10.0]  # type: ignore[unreachable]
     assert not cell.steady
 
 

@@ -6,25 +6,26 @@ import asyncio
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
-from test_bench_prepared import NAMES
 
 import soak
-from harness import hostile
+from harness import hostile, prepared
 from harness.flapping import SERVED, Flapping, used
 from harness.servers import FAMILY
 from harness.trend import trend
 from support.aio import asynchronous, until
 from support.loopback import Request
+from unit.benchmarks.test_prepared import NAMES
 
 
 def test_a_line_through_points() -> None:
     """The slope and its error are those of the text-book; of too few points, or of one moment, nothing is said."""
     straight = trend([(float(x), 3.0 + 2 * x) for x in range(10)])
-    assert (straight.slope, straight.error) == (pytest.approx(2), pytest.approx(0))
+    assert (straight.slope, straight.error) == (pytest.approx(2), pytest.approx(0))  # type: ignore[comparison-overlap]
     scattered = trend([(0, 1), (1, 3), (2, 2), (3, 5), (4, 4)])
-    assert (scattered.slope, scattered.error) == (pytest.approx(0.8), pytest.approx(0.34641, rel=1e-4))
+    assert (scattered.slope, scattered.error) == (pytest.approx(0.8), pytest.approx(0.34641, rel=1e-4))  # type: ignore[comparison-overlap]
     assert [trend(points).slope for points in ([], [(0, 1)], [(0, 1), (1, 9)], [(1, 1), (1, 5), (1, 9)])] == [0.0] * 4
 
 
@@ -70,7 +71,7 @@ async def test_it_fails_and_works_by_turns() -> None:
     flapping = Flapping(10)
     assert flapping.fault is None
     flapping.control(request("POST", "/flap/0.001"))
-    seen = []
+    seen: list[Any] = []
     for _ in range(3):
         await until(lambda: flapping.fault is not None and flapping.fault not in seen)
         seen.append(flapping.fault)
@@ -121,7 +122,7 @@ def test_where_the_page_goes() -> None:
 def test_callers_ask_in_every_way() -> None:
     """Lists, all, named look-ups, health and posts of metrics are among what is sent."""
     requests = [soak.caller(FAMILY, {"Host": "x", "Authorization": "k"}, at, NAMES[:20]) for at in range(200)]
-    assert {kind for kind, _ in requests} == {soak.EVALUATION, soak.METRICS, soak.HEALTH, soak.NAMED}
+    assert {kind for kind, _ in requests} == {prepared.EVALUATION, soak.METRICS, prepared.HEALTH, soak.NAMED}
     assert {content.split()[1].split(b"?")[0] for _, content in requests} == {
         b"/proxy", b"/proxy/all", b"/proxy/health", b"/proxy/client/metrics",
     }  # fmt: skip

@@ -100,8 +100,8 @@ def test_every_command_and_option_is_there(shell: str, flagsvc: Flagsvc) -> None
                 command,
                 option.flag,
             )
-    for command in COMMANDS:
-        assert part_of(script, command.name, shell)
+    for known in COMMANDS:
+        assert part_of(script, known.name, shell)
 
 
 @pytest.mark.programs

@@ -58,6 +58,8 @@ FORMS = {
 @pytest.mark.parametrize("expected", FORMS)
 def test_the_form_is_that_of_the_modules_that_are_imported(expected: str) -> None:
     """Compiled modules beside their sources count where they are what Python imports."""
+    if expected == "compiled" and forms.interpreted():
+        pytest.skip("it is run once more on the compiled modules")
     if expected == "compiled" and not forms.form().startswith("compiled"):
         needs.missing(f"this run is {forms.form()}")
     script = f"{FORMS[expected]}\nfrom flagsvc.cli import main; main(['--version'])"
@@ -153,7 +155,7 @@ def test_exit_codes(
     assert flagsvc("health") == (code, "", message)
 
 
-def run_python(*arguments: str, **given: object) -> subprocess.CompletedProcess[str]:
+def run_python(*arguments: str, **given: Any) -> subprocess.CompletedProcess[str]:
     """Run Python as a process that finds this package."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     return subprocess.run(
@@ -164,7 +166,7 @@ def run_python(*arguments: str, **given: object) -> subprocess.CompletedProcess[
         timeout=30,
         check=False,
         **given,
-    )  # type: ignore[call-overload,no-any-return]
+    )
 
 
 @pytest.mark.parametrize("argument", ["--version", "--help", "config"])

@@ -114,7 +114,7 @@ def error(name: str, message: str, **more: Any) -> dict[str, Any]:
     return {"name": name, "message": message, "details": [{"message": message}], **more}
 
 
-REFUSALS = [
+REFUSALS: list[Any] = [
     (302, None, "redirect", "redirects to `https://elsewhere.example/x`, where the token is not sent"),
     (400, error("BadDataError", "Something."), "refused", "the server refused the request: Something"),
     (400, b"<html>", "refused", "the server refused the request: status 400"),

@@ -68,11 +68,11 @@ def test_chance_has_no_bytes(noted: str) -> None:
 def test_a_standard_field(wire: str, attribute: str) -> None:
     """Absent, its own, or a property of its name: three different things; its own hides the property."""
     made = cache_keys(fields={wire})
-    own = key(made, **{attribute: "1"})
-    assert differ(
-        key(made), own, key(made, **{attribute: "2"}), key(made, **{attribute: ""}), key(made, properties={wire: "1"})
-    )
-    assert key(made, **{attribute: "1"}, properties={wire: "2"}) == own
+    given: list[dict[str, Any]] = [{attribute: value} for value in ("1", "2", "")]
+    one, two, none = given
+    own = key(made, **one)
+    assert differ(key(made), own, key(made, **two), key(made, **none), key(made, properties={wire: "1"}))
+    assert key(made, **one, properties={wire: "2"}) == own
 
 
 def test_a_property() -> None:
@@ -105,7 +105,7 @@ def test_the_current_time_as_a_field() -> None:
     """To the fraction of a millisecond, where something reads it as such."""
     made = cache_keys(fields={"currentTime"})
     given = [{"current_time": 5.0}, {"current_time": 5.5}, {"properties": {"currentTime": "5.0"}}, {}]
-    assert differ(*[key(made, **each) for each in given])
+    assert differ(*[key(made, **each) for each in given])  # type: ignore[arg-type]
     assert key(made, now=1.0) == key(made, now=2.0)
     assert not made.timed
 
@@ -134,7 +134,7 @@ def test_default_stickiness_takes_the_user_first(noted: str) -> None:
 
 def test_without_user_and_session() -> None:
     """In a look-up variants stick to the address, and rollouts are drawn."""
-    asked = {"form": NAMED, "names": ["a"]}
+    asked: dict[str, Any] = {"form": NAMED, "names": ["a"]}
     draws, rollouts, both = cache_keys(draws=True), cache_keys(rollouts=True), cache_keys(draws=True, rollouts=True)
     assert differ(*[key(draws, **asked, remote_address=each) for each in ("::1", "::2")])
     assert differ(key(draws, **asked, remote_address="x"), key(draws, **asked, session_id="x"))

@@ -73,7 +73,7 @@ def strategy(name: str, custom: Custom | None = None, **parameters: str) -> dict
 )
 def test_what_a_strategy_reads(name: str, parameters: dict[str, str], expected: dict[str, Any]) -> None:
     """The field it looks at; default stickiness and chance apart, for what they read depends on what is there."""
-    assert strategy(name, **parameters) == expected
+    assert strategy(name, **parameters) == expected  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -310,8 +310,8 @@ def test_the_revision_depends_on_the_host_only_where_an_answer_does() -> None:
     """Replicas have names of their own and must agree; a strategy that asks for the host is why they may not."""
     hosts = [{"hostname": "replica-1"}, {"hostname": "replica-2"}]
     by_host = feature("f", strategy("default"), strategy("applicationHostname", parameters={"hostNames": "replica-2"}))
-    assert len({snapshot(feature("f"), **host).revision for host in hosts}) == 1
-    assert len({snapshot(by_host, **host).revision for host in hosts}) == 2
+    assert len({snapshot(feature("f"), **host).revision for host in hosts}) == 1  # type: ignore[arg-type]
+    assert len({snapshot(by_host, **host).revision for host in hosts}) == 2  # type: ignore[arg-type]
 
 
 def test_a_document_with_lone_surrogates_has_a_revision_too() -> None:
@@ -332,7 +332,7 @@ def test_a_document_with_lone_surrogates_has_a_revision_too() -> None:
 def test_project_and_prefix_are_applied_locally(options: dict[str, str], left: list[str]) -> None:
     """They hold for documents from any source; a feature that names no project is not lost."""
     flags = [feature("a.x", project="one"), feature("b.y", project="two"), feature("a.z")]
-    assert names(snapshot(*flags, **options).all(Context())) == left
+    assert names(snapshot(*flags, **options).all(Context())) == left  # type: ignore[arg-type]
 
 
 def test_utf8_hashing_is_an_option() -> None:

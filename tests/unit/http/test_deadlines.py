@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from flagsvc.http import deadlines
-from flagsvc.http.deadlines import CancelledInsideError, CrowdedError, Deadline, OverdueError, while_wanted
+from flagsvc.http.deadlines import CancelledInsideError, CrowdedError, Deadline, OverdueError, run_until_gone
 from support.aio import asynchronous, until
 
 SOON_S = 0.02
@@ -54,7 +54,7 @@ class Hanging:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is given up has little time to end."""
-    monkeypatch.setattr(deadlines, "PATIENCE_S", SOON_S)
+    monkeypatch.setattr(deadlines, "CANCEL_S", SOON_S)
 
 
 async def gives(value: str) -> str:
@@ -95,7 +95,7 @@ async def test_work_that_takes_too_long() -> None:
     with pytest.raises(OverdueError):
         await deadline.wait_for(work.run(), told)
     await until(lambda: asyncio.all_tasks() == before)
-    assert (work.cancelled, told.times, deadline.stubborn) == (1, 0, 0)
+    assert (work.cancelled, told.times, deadline.stuck) == (1, 0, 0)
 
 
 @asynchronous
@@ -123,26 +123,26 @@ async def test_work_that_does_not_let_itself_be_cancelled(gone: bool, impatient:
         waiting.cancel()
     await asyncio.wait([waiting])
     assert waiting.cancelled() if gone else isinstance(waiting.exception(), OverdueError)
-    await until(lambda: deadline.stubborn == 1)
+    await until(lambda: deadline.stuck == 1)
     assert told.times == 1 and work.cancelled == 1
     work.released.set()
-    await until(lambda: deadline.stubborn == 0)
+    await until(lambda: deadline.stuck == 0)
     assert asyncio.all_tasks() == before
 
 
 @asynchronous
 async def test_too_much_that_goes_on(impatient: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """No more is begun until some of it ends."""
-    monkeypatch.setattr(deadlines, "MOST_STUBBORN", 2)
+    monkeypatch.setattr(deadlines, "MAX_STUCK", 2)
     works, deadline = [Hanging(stubborn=True) for _ in range(2)], Deadline(SOON_S)
     for work in works:
         with pytest.raises(OverdueError):
             await deadline.wait_for(work.run(), Told())
-    await until(lambda: deadline.stubborn == 2)
+    await until(lambda: deadline.stuck == 2)
     with pytest.raises(CrowdedError):
         deadline.check()
     works[0].released.set()
-    await until(lambda: deadline.stubborn == 1)
+    await until(lambda: deadline.stuck == 1)
     deadline.check()
     works[1].released.set()
 
@@ -182,9 +182,9 @@ async def test_who_is_there_gets_what_it_waits_for(gone: Callable[[], Awaitable[
     before = asyncio.all_tasks()
     complaints: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: complaints.append(context))
-    assert await while_wanted(gives("a"), gone) == "a"
+    assert await run_until_gone(gives("a"), gone) == "a"
     with pytest.raises(KeyError):
-        await while_wanted(fails(), gone)
+        await run_until_gone(fails(), gone)
     await until(lambda: asyncio.all_tasks() == before)
     gc.collect()
     assert complaints == []
@@ -195,9 +195,9 @@ async def test_who_is_gone_is_waited_for_no_longer() -> None:
     """The work is cancelled; so it is where whoever waits is cancelled."""
     before = asyncio.all_tasks()
     work = Hanging()
-    assert await while_wanted(work.run(), leaves) is None
+    assert await run_until_gone(work.run(), leaves) is None
     await until(lambda: work.cancelled == 1)
-    waiting = asyncio.create_task(while_wanted(work.run(), stays))
+    waiting = asyncio.create_task(run_until_gone(work.run(), stays))
     await until(lambda: work.begun == 2)
     waiting.cancel()
     await asyncio.wait([waiting])
@@ -210,4 +210,4 @@ async def test_what_somebody_else_has_taken_over_goes_on() -> None:
     """A future, such as a thread's, is waited for whoever is gone."""
     future = asyncio.get_running_loop().create_future()
     asyncio.get_running_loop().call_later(SOON_S, future.set_result, "done")
-    assert await while_wanted(future, leaves) == "done"
+    assert await run_until_gone(future, leaves) == "done"

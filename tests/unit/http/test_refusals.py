@@ -15,10 +15,10 @@ from flagsvc.http.messages import Refused
         (refusals.unauthorized(), 401),
         (refusals.unknown_path(b"/a"), 404),
         (refusals.wrong_method(b"PUT", b"/a"), 405),
-        (refusals.switched_off("hint"), 501),
+        (refusals.endpoint_disabled("hint"), 501),
         (refusals.query_too_long(1), 414),
         (refusals.headers_too_large(1), 431),
-        (refusals.unexpected(), 500),
+        (refusals.internal_error(), 500),
     ],
 )
 def test_each_has_its_status_and_a_message(refused: Refused, status: int) -> None:
@@ -32,4 +32,4 @@ def test_each_has_its_status_and_a_message(refused: Refused, status: int) -> Non
 def test_what_a_caller_sent_is_shown_short_and_harmless() -> None:
     """In ASCII, bounded, in backticks."""
     assert refusals.unknown_path(b"/\xc3\xa4\n").message == "there is nothing at `/\\xc3\\xa4\n`"
-    assert len(refusals.shown(b"x" * 10_000)) == refusals.MAX_SHOWN
+    assert len(refusals.to_printable(b"x" * 10_000)) == refusals.MAX_SHOWN

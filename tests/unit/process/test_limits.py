@@ -17,8 +17,8 @@ INFINITE = resource.RLIM_INFINITY
 def system(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """Give a list whose last item is what the system allows: soft and hard limit of open files."""
     allowed = [(1024, 4096)]
-    monkeypatch.setattr(limits.resource, "getrlimit", lambda which: allowed[-1])
-    monkeypatch.setattr(limits.resource, "setrlimit", lambda which, wanted: allowed.append(wanted))
+    monkeypatch.setattr(resource, "getrlimit", lambda which: allowed[-1])
+    monkeypatch.setattr(resource, "setrlimit", lambda which, wanted: allowed.append(wanted))
     return allowed
 
 
@@ -49,7 +49,7 @@ def test_a_system_that_refuses(monkeypatch: pytest.MonkeyPatch, system: list[tup
     def refuse(which: int, wanted: tuple[int, int]) -> None:
         raise PermissionError
 
-    monkeypatch.setattr(limits.resource, "setrlimit", refuse)
+    monkeypatch.setattr(resource, "setrlimit", refuse)
     assert limits.available_connections(10_000) == 1024 - limits.RESERVED_FILES
 
 

@@ -51,7 +51,7 @@ def test_ipv4_alone(monkeypatch: pytest.MonkeyPatch, error: int) -> None:
     def without_ipv6(address: tuple[str, int], *, family: int, **given: int) -> socket.socket:
         if family == socket.AF_INET6:
             raise OSError(error, "no")
-        return make(address, family=family, **given)
+        return make(address, family=family, **given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(socket, "create_server", without_ipv6)
     monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: True)
@@ -110,7 +110,7 @@ def test_an_address_of_a_family_that_is_off_is_left_out(monkeypatch: pytest.Monk
     def without_ipv6(address: tuple[str, int], *, family: int, **given: int) -> socket.socket:
         if family == socket.AF_INET6:
             raise OSError(errno.EADDRNOTAVAIL, "no")
-        return make(address, family=family, **given)
+        return make(address, family=family, **given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(socket, "create_server", without_ipv6)
     resolve_to(monkeypatch, "::1", "127.0.0.1")
@@ -127,7 +127,7 @@ def test_all_or_nothing(monkeypatch: pytest.MonkeyPatch, taken: int) -> None:
     def first_works(address: tuple[str, int], **given: int) -> socket.socket:
         if opened:
             raise OSError(errno.EADDRINUSE, "taken")
-        opened.append(make((address[0], 0), **given))
+        opened.append(make((address[0], 0), **given))  # type: ignore[arg-type]
         return opened[0]
 
     monkeypatch.setattr(socket, "create_server", first_works)

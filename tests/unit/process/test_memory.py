@@ -18,7 +18,7 @@ MB = 1024 * 1024
 @pytest.fixture
 def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder for control groups, and no limit on the address space."""
-    monkeypatch.setattr(of.resource, "getrlimit", lambda which: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     return tmp_path
 
 
@@ -50,7 +50,7 @@ def test_of_both_versions_and_up_to_the_root(system: Path) -> None:
 
 def test_the_address_space(system: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A limit on it counts too."""
-    monkeypatch.setattr(of.resource, "getrlimit", lambda which: (256 * MB, resource.RLIM_INFINITY))
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (256 * MB, resource.RLIM_INFINITY))
     assert of.available_memory(system, system / "none") == 256 * MB
 
 

@@ -251,9 +251,9 @@ def test_other_keys() -> None:
     fresh = dataclasses.replace(before.options, client_keys="other-key", exp_server_side_sdk_config_tokens="sdk-token")
     made.renew(renew_setup(before, dataclasses.replace(fresh, flagsvc_api_token="other-token")))
     keys = made.service.keys
-    assert [ring.holds(b"other-key") for ring in (keys.client, keys.server)] == [True, False]
-    assert [ring.holds(b"sdk-token") for ring in (keys.client, keys.server)] == [False, True]
-    assert not keys.either.holds(b"key")
+    assert [ring.contains(b"other-key") for ring in (keys.client, keys.server)] == [True, False]
+    assert [ring.contains(b"sdk-token") for ring in (keys.client, keys.server)] == [False, True]
+    assert not keys.either.contains(b"key")
     assert made.upstream is not None and not made.upstream.renew("other-token"), "it has that one"
 
 
@@ -264,7 +264,7 @@ def test_other_keys_without_an_upstream(document: Path) -> None:
     made.renew(
         renew_setup(before, dataclasses.replace(before.options, client_keys="other-key", flagsvc_api_token="other"))
     )
-    assert made.service.keys.client.holds(b"other-key")
+    assert made.service.keys.client.contains(b"other-key")
 
 
 @pytest.mark.parametrize(("mode", "said"), [(0o700, False), (0o777, True), (0o755, True)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from flagsvc.settings import processors as module
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.processors import processors
 
-OPTIONS = {"flagsvc_url": "file:///flags.json", "client_keys": "k"}
+OPTIONS: dict[str, Any] = {"flagsvc_url": "file:///flags.json", "client_keys": "k"}
 
 
 @pytest.fixture

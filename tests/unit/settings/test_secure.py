@@ -29,7 +29,7 @@ def test_an_option_without_the_one_it_needs(name: str) -> None:
             flagsvc_url="http://h/api",
             flagsvc_api_token="t",
             client_keys="k",
-            **{BY_NAME[name].field: "/some/file"},  # type: ignore[misc]
+            **{BY_NAME[name].field: "/some/file"},  # type: ignore[arg-type]
         )
 
 

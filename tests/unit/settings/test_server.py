@@ -45,7 +45,7 @@ def test_no_two_rows_share_a_name_a_flag_or_a_variable() -> None:
 
 
 @pytest.mark.parametrize("option", SERVER_OPTIONS, ids=lambda option: option.name)
-def test_an_option_is_read_from_its_variables_and_its_flag(option) -> None:
+def test_an_option_is_read_from_its_variables_and_its_flag(option: Option) -> None:
     """Each way gives the value; the flag wins over the variable, and the source is told."""
     text, value = SERVER_SAMPLES[option.name]
     around = HOME | ({NAMED[option.needs].reads[0]: SERVER_SAMPLES[option.needs][0]} if option.needs else {})
@@ -102,9 +102,9 @@ def test_the_options_show_no_password() -> None:
 
 def test_code_takes_texts_and_tells_every_problem() -> None:
     """`ServerOptions` reads values as the loader does; a wrong one and one that has no effect are refused together."""
-    assert ServerOptions(port="8080", body_limit="2 MB").body_limit == 2 * 1024 * 1024
+    assert ServerOptions(port="8080", body_limit="2 MB").body_limit == 2 * 1024 * 1024  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError) as caught:
-        ServerOptions(port=70_000, seed_mode="add", databse="x")
+        ServerOptions(port=70_000, seed_mode="add", databse="x")  # type: ignore[call-arg]
     assert [problem.partition(" ")[0] for problem in caught.value.problems] == ["unknown", "port:", "seed_mode:"]
 
 

@@ -12,7 +12,7 @@ from mypy_extensions import i64
 
 from flagsvc.http.call import Call
 from flagsvc.http.contract import Contract
-from flagsvc.http.deadlines import while_wanted
+from flagsvc.http.deadlines import run_until_gone
 from flagsvc.http.messages import Headers, Request, Response
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -73,7 +73,7 @@ class AsgiApp:
         answer = self._contract.answer(admitted, body)
         if isinstance(answer, Response):
             return answer
-        return await while_wanted(answer, lambda: gone(receive))
+        return await run_until_gone(answer, lambda: gone(receive))
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         """Start and stop what is behind the service when the server says so."""

@@ -1,4 +1,4 @@
-"""Puts the contract together: handlers by name, and the table of resources that the route rows describe."""
+"""Builds the service: handlers by name, and the resources that the route rows describe."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ OTHER = "other"
 
 
 class Ports(NamedTuple):
-    """What the contract is connected to.
+    """The ports of a service.
 
-    `fetch_metrics` gives the metrics of all processes where this is one of several, `loops` what befell those that face the
-    upstream. `readiness` is somebody else's, None for one of its own.
+    `fetch_metrics` returns the metrics of all processes, if there are several. `loops` returns the restarts of loops by name.
+    `readiness` is shared with another service; None for a new one.
     """
 
     holder: ConfigurationHolder
@@ -52,10 +52,10 @@ class Ports(NamedTuple):
 
 
 class ServiceParts(NamedTuple):
-    """What a Service works with. `headers` has the kind of each header's name; `rest` counts what found no endpoint.
+    """The parts of a service. `headers` has the kind of each header by its name, and `rest` counts requests without an endpoint.
 
-    `keys` open routes, `reached` counts what was refused at a limit, `sources` is what the metrics are read from, `readiness` says
-    whether callers should be sent here, `age` is a field of every answer.
+    `keys` open routes, `reached` counts refusals by limit, and the metrics are read from `sources`. `readiness` tells whether
+    callers should be sent here. `age` is the age field of every answer, or None.
     """
 
     cors: Cors
@@ -77,13 +77,13 @@ def build(
     """Return the parts of a Service with these settings and routes."""
     cors = Cors(settings)
     answers = Answers(cors, settings.client_keys_header_name)
-    tallies: list[StatusCounts] = [StatusCounts("OPTIONS", "any"), StatusCounts(OTHER, UNMATCHED)]
+    status_counts: list[StatusCounts] = [StatusCounts("OPTIONS", "any"), StatusCounts(OTHER, UNMATCHED)]
     cache = AnswerCache(settings.answer_cache_bytes)
     reached = Reached()
     sources = Sources(
         ports.holder,
         ports.usage,
-        tallies,
+        status_counts,
         ports.clock,
         cache,
         loops=ports.loops,
@@ -100,9 +100,9 @@ def build(
         cors=cors,
         answers=answers,
         headers={**HEADERS, settings.client_keys_header_name.encode("latin-1"): KEY},
-        resources=make_resources(settings, rows, handlers, tallies, keys),
-        preflights=tallies[0],
-        rest=tallies[1],
+        resources=make_resources(settings, rows, handlers, status_counts, keys),
+        preflights=status_counts[0],
+        rest=status_counts[1],
         keys=keys,
         reached=reached,
         sources=sources,
@@ -114,7 +114,7 @@ def build(
 def make_enrichment(
     settings: ServiceSettings, ports: Ports, enrichers: Sequence[ContextEnricher], reached: Reached
 ) -> Enrichment | None:
-    """Return the enrichers at work, None where there are none."""
+    """Return the enrichment, or None if there are no enrichers."""
     if not enrichers:
         return None
     return Enrichment(
@@ -134,7 +134,7 @@ def make_handlers(
     sources: Sources,
     enrichment: Enrichment | None,
 ) -> dict[str, Handler]:
-    """Return who answers, by the names that the route rows use."""
+    """Return the handlers, by the names that the route rows use."""
     faults = Throttle(ports.clock, None)
     holder, usage, clock, log, random = ports[:5]
     evaluator = Evaluator(settings, holder, usage, answers, sources.cache, enrichment, clock, random, log, faults)
@@ -160,18 +160,21 @@ def make_resources(
     settings: ServiceSettings,
     rows: Sequence[ProxyRoute],
     handlers: dict[str, Handler],
-    tallies: list[StatusCounts],
+    status_counts: list[StatusCounts],
     keys: Keys,
 ) -> dict[bytes, Resource]:
-    """Return the resources by path, also in lower case; adds a tally for each endpoint. What is off and 404 then is left out."""
-    rings = rings_of(keys)
+    """Return the resources by path, also in lower case. Adds the counts of each endpoint to `status_counts`.
+
+    Routes that are switched off and answer 404 are left out.
+    """
+    key_sets = key_sets_by_auth(keys)
     resources: dict[bytes, Resource] = {}
     for row in rows:
         if not row.on(settings) and row.condition is not None and row.condition.status == 404:
             continue
         for method in ("GET", "HEAD") if row.method == "GET" else (row.method,):
-            tallies.append(StatusCounts(method, row.template))
-            endpoint = make_endpoint(row, settings, handlers, rings, tallies[-1])
+            status_counts.append(StatusCounts(method, row.template))
+            endpoint = make_endpoint(row, settings, handlers, key_sets, status_counts[-1])
             for place in row.places(settings.base_path):
                 resource = resources.setdefault(place.encode(), Resource(row.always))
                 resource.endpoints[method.encode()] = endpoint
@@ -180,8 +183,8 @@ def make_resources(
     return {path.lower(): resource for path, resource in resources.items()} | resources
 
 
-def rings_of(keys: Keys) -> dict[Auth, KeySet | None]:
-    """Return the ring for each kind of authentication."""
+def key_sets_by_auth(keys: Keys) -> dict[Auth, KeySet | None]:
+    """Return the key set for each kind of authentication."""
     return {Auth.NONE: None, Auth.CLIENT: keys.client, Auth.SERVER: keys.server, Auth.EITHER: keys.either}
 
 
@@ -189,10 +192,10 @@ def make_endpoint(
     row: ProxyRoute,
     settings: ServiceSettings,
     handlers: dict[str, Handler],
-    rings: dict[Auth, KeySet | None],
-    tally: StatusCounts,
+    key_sets: dict[Auth, KeySet | None],
+    counts: StatusCounts,
 ) -> Endpoint:
-    """Return the endpoint of one method of a row."""
+    """Return the endpoint for one method of a row."""
     limit = 0 if row.limit is Limit.NONE else int(getattr(settings, row.limit.value))
     off = "" if row.condition is None or row.on(settings) else row.condition.hint
-    return Endpoint(handlers[row.handler], rings[row.auth], limit, off, tally)
+    return Endpoint(handlers[row.handler], key_sets[row.auth], limit, off, counts)

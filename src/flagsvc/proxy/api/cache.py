@@ -1,7 +1,7 @@
 """Answers that were given before, for requests that must get the same (specification: GET /proxy; POST /proxy). Compiled.
 
-A bound in bytes holds all of it. An answer is kept from the second time it is asked for, so that callers who never come back cost
-nothing but a number each; what was not asked for again while half of the bound was filled anew goes.
+The cache has a limit in bytes. An answer is kept from the second request for it on, so that contexts that come only once cost no
+more than one number each. An answer that is not requested while half of the limit is filled with others is dropped.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from flagsvc.http.etag import Tagger
 from flagsvc.http.messages import Headers
 
 OVERHEAD: Final = 800
-"""Bytes that an entry takes beside its key, body and packed body: objects, header fields, its place in the dictionary."""
+"""Bytes of an entry without its key, body and packed body: objects, header fields, its place in the dictionary."""
 SLOTS: Final = 8192
-"""Numbers of what was asked for once; a power of two."""
+"""The number of hashes of keys that were asked for once; a power of two."""
 
 
 class CachedAnswer:
-    """One answer: its body and, once somebody asked for it, the body in gzip format; empty until then.
+    """An answer: its body, and the body in gzip format, which is empty until the first request for it.
 
-    `states` tells for each name of a look-up whether it is on. `plain` and `compressed` are its own header fields, for either form.
-    `size` is what the cache counts for it, 0 where it is not kept.
+    `states` tells for each name of a look-up whether it is on. `plain` and `compressed` are the header fields of either form.
+    `size` is the size that the cache counts for it; 0 if it is not kept.
     """
 
     def __init__(self, tag: bytes, body: bytes, states: list[bool]) -> None:
@@ -39,9 +39,9 @@ class CachedAnswer:
 
 
 class AnswerCache:
-    """The answers of one snapshot under their canonical bytes, at most `limit` bytes of them; 0 keeps none.
+    """The answers of one snapshot under their canonical bytes, with at most `limit` bytes; 0 keeps none.
 
-    `hits` and `misses` count what was looked for; `size` is the bytes held now.
+    `hits` and `misses` count the look-ups.
     """
 
     def __init__(self, limit: int) -> None:
@@ -50,7 +50,7 @@ class AnswerCache:
         self.old: dict[bytes, CachedAnswer] = {}
         self.young_size: i64 = 0
         self.old_size: i64 = 0
-        self.seen: vec[i64] = vec[i64]([0] * SLOTS)
+        self.asked_once: vec[i64] = vec[i64]([0] * SLOTS)
         self.hits: int = 0
         self.misses: int = 0
         self.cache_keys: CacheKeys | None = None
@@ -58,11 +58,11 @@ class AnswerCache:
 
     @property
     def size(self) -> int:
-        """The bytes held now."""
+        """The bytes of all kept answers."""
         return self.young_size + self.old_size
 
-    def follow(self, cache_keys: CacheKeys) -> None:
-        """Belong to the snapshot of `cache_keys` from now on; the answers of another one go."""
+    def use_snapshot(self, cache_keys: CacheKeys) -> None:
+        """Cache answers of the snapshot of `cache_keys` from now on. The answers of another revision are dropped."""
         if self.cache_keys is cache_keys:
             return
         if self.cache_keys is None or self.cache_keys.revision != cache_keys.revision:
@@ -78,35 +78,35 @@ class AnswerCache:
         self.old_size = 0
 
     def find(self, key: bytes) -> CachedAnswer | None:
-        """Return the answer that is kept under these canonical bytes."""
+        """Return the answer that is kept under these canonical bytes, or None."""
         entry = self.young.get(key)
         if entry is None and self.old:
-            entry = self.revive(key)
+            entry = self.promote(key)
         if entry is None:
             self.misses += 1
         else:
             self.hits += 1
         return entry
 
-    def revive(self, key: bytes) -> CachedAnswer | None:
-        """Return an answer of the older half, which makes it one of the younger."""
+    def promote(self, key: bytes) -> CachedAnswer | None:
+        """Return an answer of the older half, and move it to the younger half."""
         entry = self.old.pop(key, None)
         if entry is not None:
             self.old_size -= entry.size
             self.put(key, entry, entry.size)
         return entry
 
-    def offer(self, key: bytes, entry: CachedAnswer) -> None:
-        """Keep an answer, if it has been asked for before."""
+    def add_repeated(self, key: bytes, entry: CachedAnswer) -> None:
+        """Keep an answer if it was asked for before."""
         number: i64 = hash(key)
         slot = number & (SLOTS - 1)
-        if self.seen[slot] != number:
-            self.seen[slot] = number
+        if self.asked_once[slot] != number:
+            self.asked_once[slot] = number
             return
         self.put(key, entry, OVERHEAD + len(key) + len(entry.body) + 8 * len(entry.states))
 
     def put(self, key: bytes, entry: CachedAnswer, size: i64) -> None:
-        """Keep an answer of this size among the younger ones; where they fill their half, they become the older ones."""
+        """Keep an answer of this size in the younger half. If that is full, it becomes the older half."""
         if size > self.half:
             return
         if self.young_size + size > self.half:
@@ -118,8 +118,8 @@ class AnswerCache:
         self.young[key] = entry
         self.young_size += size
 
-    def grown(self, key: bytes, entry: CachedAnswer) -> None:
-        """Count the packed form of an answer that is kept, which has just been made: `find` has put it among the younger ones."""
+    def add_packed_size(self, key: bytes, entry: CachedAnswer) -> None:
+        """Add the size of an answer's packed form, which was just made. `find` has moved the answer to the younger half."""
         del self.young[key]
         self.young_size -= entry.size
         size = entry.size + len(entry.packed)

@@ -13,14 +13,14 @@ DONE = "OK"
 
 
 class Metrics(Handler):
-    """POST /proxy/client/metrics: counts what an SDK used, as far as the configuration knows the names."""
+    """POST /proxy/client/metrics: counts the usage that an SDK reports, for names that the configuration knows."""
 
     def __init__(self, usage: UsageCounting, answers: Answers) -> None:
         self.usage = usage
         self.answers = answers
 
     def answer(self, call: Call, body: bytes) -> Answer:
-        """Count a report; raises Refused (400, 413) before anything of it is counted."""
+        """Count a report. Raises Refused (400, 413) before it counts anything."""
         for name, yes, no, variants in read_metrics(read_json(body, call.media, call.limit, call.depth)):
             self.usage.add(name, yes, no, variants)
         self.usage.finish_report()
@@ -28,13 +28,13 @@ class Metrics(Handler):
 
 
 class Register(Handler):
-    """POST /proxy/client/register: checked and thanked for; the proxy registers itself upstream, not its callers."""
+    """POST /proxy/client/register: checks a registration and ignores it. Only the proxy itself registers upstream."""
 
     def __init__(self, answers: Answers) -> None:
         self.answers = answers
 
     def answer(self, call: Call, body: bytes) -> Answer:
-        """Check a registration; raises Refused (400, 413)."""
+        """Check a registration. Raises Refused (400, 413)."""
         read_registration(read_json(body, call.media, call.limit, call.depth))
         return self.answers.words(call, DONE)
 
@@ -47,7 +47,7 @@ class Features(Handler):
         self.answers = answers
 
     def answer(self, call: Call, body: bytes) -> Answer:
-        """Return the document with its entity tag, weak because compression changes the bytes."""
+        """Return the document with its entity tag, which is weak because compression changes the bytes."""
         document = self.holder.document
         if document is None:
             raise not_ready()

@@ -1,6 +1,6 @@
 """Cross-origin resource sharing by the rules of npm `cors` 2.8 (behaviour: CORS). Compiled.
 
-Everything the options decide is decided in the constructor; a request costs a look at its Origin only where origins are a list.
+The constructor decides everything that depends only on options. The Origin of a request is checked only if origins are a list.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ ALLOW_ORIGIN: Final = b"access-control-allow-origin"
 ALLOW_HEADERS: Final = b"access-control-allow-headers"
 ANY_ORIGIN: Final = "*"
 WILDCARD: Final = "[A-Za-z0-9._-]+"
-"""What a `*` inside an origin stands for: one or more labels of a host, or a port."""
+"""The characters that a `*` inside an origin stands for: one or more labels of a host, or a port."""
 NAMES: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z, \t-]+")
-"""Names of headers with commas between: nothing else is sent back, least of all the end of a line."""
+"""Names of headers, separated by commas. Only such text is sent back, so that no line end can be."""
 
 
 class Cors:
     """The CORS headers of every answer and of a preflight.
 
-    `fixed` goes with every answer but a preflight's; `dynamic` tells that Access-Control-Allow-Origin depends on the request,
-    `vary` what the answer depends on through CORS.
+    `fixed` are the headers of every answer except a preflight's. `dynamic` tells that Access-Control-Allow-Origin depends on the
+    request. `vary` are the request headers that an answer depends on.
     """
 
     def __init__(self, settings: ServiceSettings) -> None:
@@ -55,7 +55,7 @@ class Cors:
             self.preflight_fixed.append((b"vary", b", ".join(self.preflight_vary)))
 
     def allows(self, origin: bytes) -> bool:
-        """Return whether a list of origins and patterns holds `origin`."""
+        """Return whether the list of origins and patterns contains `origin`."""
         if origin in self.origins:
             return True
         return any(pattern.fullmatch(origin) is not None for pattern in self.patterns)
@@ -77,13 +77,13 @@ class Cors:
 def compile_origin(pattern: str) -> re.Pattern[bytes]:
     """Return the expression for an origin with wildcards.
 
-    What follows a wildcard is taken where it is found first, and never looked for again behind that: whatever the origin, the time
-    is linear in it. Nothing is missed by that: what a wildcard cannot stand for can be in one place only.
+    The text after a wildcard matches where it is found first, without backtracking, so that the time is linear in the length of any
+    origin. No match is missed: text that a wildcard cannot match can be in only one place.
     """
     first, *middle, last = (re.escape(part) for part in pattern.split("*"))
     return re.compile((first + "".join([f"(?>{WILDCARD}?{part})" for part in middle]) + WILDCARD + last).encode())
 
 
 def text_header(name: bytes, value: str) -> Headers:
-    """Return one header, or none where its value is empty."""
+    """Return one header, or none if its value is empty."""
     return [(name, value.encode("latin-1"))] if value else []

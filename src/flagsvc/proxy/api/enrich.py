@@ -10,11 +10,11 @@ from flagsvc.core.throttle import Throttle
 from flagsvc.engine.context import Context
 from flagsvc.http.deadlines import CancelledInsideError, CrowdedError, Deadline, OverdueError
 from flagsvc.http.limits import ENRICHER_STUCK, ENRICHER_TIME, Reached
-from flagsvc.proxy.extensions import ContextEnricher, checked
-from flagsvc.proxy.extensions.check import label
+from flagsvc.proxy.extensions import ContextEnricher, check_result
+from flagsvc.proxy.extensions.check import function_name
 
 CONTEXT = "context"
-"""The value of `enricherFailure` with which a request goes on without what its enrichers would have done."""
+"""The value of `enricherFailure` with which a request continues with its original context."""
 
 
 class EnricherError(Exception):
@@ -22,46 +22,46 @@ class EnricherError(Exception):
 
 
 class EnricherRun:
-    """One run of all enrichers over one context; `at` is the name of the one whose turn it is."""
+    """One run of all enrichers over one context. `current` is the name of the enricher that runs."""
 
     def __init__(self, enrichers: Sequence[ContextEnricher]) -> None:
         self._enrichers = enrichers
-        self._turn = 0
-        self.at = ""
+        self._index = 0
+        self.current = ""
 
     def call(self, context: Context) -> tuple[Context, Awaitable[object] | None]:
-        """Call enrichers up to the first that has to be waited for; return the context so far, and what to wait for, if anything.
+        """Call enrichers up to the first async one. Returns the context so far, and the awaitable of that enricher or None.
 
-        Raises what an enricher raises, and ExtensionError where one returns no Context.
+        Raises what an enricher raises, and ExtensionError if one does not return a Context.
         """
-        while self._turn < len(self._enrichers):
-            each = self._enrichers[self._turn]
-            self.at = label(each)
+        while self._index < len(self._enrichers):
+            each = self._enrichers[self._index]
+            self.current = function_name(each)
             given = each(context)
             if isinstance(given, Awaitable):
                 return context, given
-            context = checked(each, given)
-            self._turn += 1
+            context = check_result(each, given)
+            self._index += 1
         return context, None
 
     async def wait(self, waiting: Awaitable[object]) -> Context:
-        """Return the context after every enricher, the first of which has been called; raises the same. Runs as a task."""
+        """Wait for the enricher that was called, call the others, and return the context. Raises as `call` does. Runs as a task."""
         task = asyncio.current_task()
         left: Awaitable[object] | None = waiting
         while left is not None:
-            context = checked(self._enrichers[self._turn], await left)
-            if task is not None and task.cancelling():  # this one caught it, but nobody waits for the next
+            context = check_result(self._enrichers[self._index], await left)
+            if task is not None and task.cancelling():  # the enricher caught it; do not start the next one
                 raise asyncio.CancelledError
-            self._turn += 1
+            self._index += 1
             context, left = self.call(context)
         return context
 
 
 class Enrichment:
-    """The enrichers of an application, in order. All of them together have `seconds` for a request.
+    """The enrichers of an application, in order. Together they have `seconds` for a request.
 
-    With `lenient` a request goes on with the context it came with where they fail, else it fails. `faults` keeps the log short,
-    `reached` counts what took too long.
+    If they fail, a request fails too, or with `lenient` continues with its original context. `faults` limits the log lines, and
+    `reached` counts timeouts.
     """
 
     def __init__(
@@ -79,44 +79,44 @@ class Enrichment:
         self._faults = faults
         self._reached = reached
         self._seconds = seconds
-        self._lenient = lenient
+        self._is_lenient = lenient
         self._deadline = Deadline(seconds)
 
     async def apply(self, context: Context) -> Context:
-        """Return the context after every enricher; raises EnricherError, which tells nothing of the cause."""
-        before = copy(context) if self._lenient else context  # an enricher may write into what it is given
-        chain = EnricherRun(self._enrichers)
+        """Return the context after every enricher. Raises EnricherError, which does not contain the cause."""
+        before = copy(context) if self._is_lenient else context  # an enricher may change the context that it gets
+        run = EnricherRun(self._enrichers)
         try:
             self._deadline.check()
-            given, waiting = chain.call(context)
-            if waiting is None:  # none of them is async
+            given, waiting = run.call(context)
+            if waiting is None:  # no enricher is async
                 return given
-            return await self._deadline.wait_for(chain.wait(waiting), lambda: self._stuck(chain))
+            return await self._deadline.wait_for(run.wait(waiting), lambda: self._on_stuck(run))
         except OverdueError:
             self._reached.add(ENRICHER_TIME)
-            self._tell("a context enricher took too long", chain.at, milliseconds=round(self._seconds * 1000))
+            self._log_failure("a context enricher took too long", run.current, milliseconds=round(self._seconds * 1000))
         except CrowdedError:
             self._reached.add(ENRICHER_STUCK)
-            self._tell("too many context enrichers go on although they were cancelled", "")
+            self._log_failure("too many context enrichers go on although they were cancelled", "")
         except CancelledInsideError:
-            self._tell("a context enricher raised", chain.at, error=asyncio.CancelledError.__name__)
-        except Exception as error:  # whatever a custom enricher raises
-            self._tell("a context enricher raised", chain.at, error=locate_error(error))
-        if self._lenient:
+            self._log_failure("a context enricher raised", run.current, error=asyncio.CancelledError.__name__)
+        except Exception as error:  # a custom enricher may raise any exception
+            self._log_failure("a context enricher raised", run.current, error=locate_error(error))
+        if self._is_lenient:
             return before
-        raise EnricherError(chain.at)
+        raise EnricherError(run.current)
 
-    def _stuck(self, chain: EnricherRun) -> None:
-        """Tell of an enricher that caught its cancellation and goes on."""
+    def _on_stuck(self, run: EnricherRun) -> None:
+        """Count and log an enricher that caught its cancellation and continues."""
         self._reached.add(ENRICHER_STUCK)
-        self._tell("a context enricher goes on although it was cancelled", chain.at)
+        self._log_failure("a context enricher goes on although it was cancelled", run.current)
 
-    def _tell(self, event: str, name: str, **fields: object) -> None:
-        """Log what went wrong with an enricher, each kind of fault of each of them now and then."""
+    def _log_failure(self, event: str, name: str, **fields: object) -> None:
+        """Log a failure of an enricher. Each kind of failure of each enricher is logged only now and then."""
         if self._faults.allows(f"{event} {name}"):
             self._log.error(event, **({"enricher": name} if name else {}), **fields)
 
 
 def copy(context: Context) -> Context:
-    """Return a context that shares nothing with another that could change."""
+    """Return a copy of a context that shares no mutable value with it."""
     return context.replace(properties=dict(context.properties))

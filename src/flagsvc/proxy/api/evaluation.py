@@ -49,15 +49,15 @@ class Evaluator:
         faults: Throttle,
     ) -> None:
         self.app_name = settings.app_name
-        self.forced = settings.environment
-        self.custom = frozenset(settings.custom_strategies)
+        self.forced_environment = settings.environment
+        self.custom_strategies = frozenset(settings.custom_strategies)
         self.holder = holder
         self.usage = usage
         self.answers = answers
         self.cache = cache
         self.enrichment = enrichment
         self.trust = TrustedProxies(settings.trust_proxy)
-        self.trusts = self.trust.reads_header
+        self.reads_forwarded = self.trust.reads_header
         self.bounds = Bounds(settings.context_properties_limit, settings.context_value_limit, settings.toggle_limit)
         self.shape = answers.evaluation
         self.cache_keys: CacheKeys | None = None
@@ -66,72 +66,72 @@ class Evaluator:
         self.log = log
         self.faults = faults
         self.no_states: list[bool] = []
-        self.always_timed: bool = len(settings.custom_strategies) > 0 or enrichment is not None
+        self.always_needs_time: bool = len(settings.custom_strategies) > 0 or enrichment is not None
 
-    def ask(self, call: Call, context: Context, names: list[str], everything: bool) -> Answer:
-        """Return the answer to a context: for `names`, or without them the toggles that are on, or `everything`."""
+    def answer_context(self, call: Call, context: Context, names: list[str], everything: bool) -> Answer:
+        """Return the answer for a context: of `names`, or without names of the toggles that are on, or of `everything`."""
         if context.remote_address is None:
-            context.remote_address = self.address(call)
+            context.remote_address = self.find_address(call)
         if self.enrichment is None:
             return self.evaluate(call, context, names, everything)
-        return self.enriched(self.enrichment, call, context, names, everything)
+        return self.answer_enriched(self.enrichment, call, context, names, everything)
 
-    async def enriched(
+    async def answer_enriched(
         self, enrichment: Enrichment, call: Call, context: Context, names: list[str], everything: bool
     ) -> Response:
         """Return the answer to what the enrichers make of a context; raises what they raise.
 
-        They get what the caller sent, and its address; what they give is copied, for it may be kept and given again.
+        They get the caller's context with its address. Their result is copied, because an enricher may keep it and return it again.
         """
         context.now = self.clock.now() * 1000.0
-        enriched = await enrichment.apply(context)
-        return self.evaluate(call, enriched.replace(), names, everything)
+        answer_enriched = await enrichment.apply(context)
+        return self.evaluate(call, answer_enriched.replace(), names, everything)
 
     def complete(self, context: Context) -> None:
         """Fill in what caller and enrichers left out (behaviour: Default context)."""
         if context.app_name is None:
             context.app_name = self.app_name
-        if self.forced is not None:
-            context.environment = self.forced
+        if self.forced_environment is not None:
+            context.environment = self.forced_environment
         elif context.environment is None:
             context.environment = DEFAULT_ENVIRONMENT
 
-    def address(self, call: Call) -> str | None:
-        """Return the caller's address."""
+    def find_address(self, call: Call) -> str | None:
+        """Return the caller's address, or None."""
         peer = call.request.peer
-        if self.trusts or ":" in peer:
+        if self.reads_forwarded or ":" in peer:
             return self.trust.address(peer, call.forwarded)
         return peer if peer else None
 
-    def follow(self, cache_keys: CacheKeys) -> None:
-        """Belong to the snapshot of `cache_keys` from now on.
+    def use_snapshot(self, cache_keys: CacheKeys) -> None:
+        """Use the snapshot of `cache_keys` from now on.
 
-        Where an answer may hang on an address that a header tells, no shared cache may keep it: the cache does not know for whose
-        address it was answered.
+        If an answer may depend on an address from a header, shared caches must not store it: they do not know whose
+        address it is for.
         """
         self.cache_keys = cache_keys
-        self.cache.follow(cache_keys)
+        self.cache.use_snapshot(cache_keys)
         answers = self.answers
-        addressed = self.trusts and (cache_keys.addressed or self.enrichment is not None)
+        addressed = self.reads_forwarded and (cache_keys.addressed or self.enrichment is not None)
         self.shape = answers.personal if addressed else answers.evaluation
 
     def evaluate(self, call: Call, context: Context, names: list[str], everything: bool) -> Response:
-        """Complete a context and return the answer to it: without evaluating where the caller or the cache has it already."""
+        """Complete a context and return its answer. It is not evaluated if the caller or the cache already has the answer."""
         snapshot = self.holder.current
         if snapshot is None:
             raise not_ready()
         cache_keys = snapshot.cache_keys
         if cache_keys is not self.cache_keys:
-            self.follow(cache_keys)
+            self.use_snapshot(cache_keys)
         self.complete(context)
-        if cache_keys.timed or self.always_timed:
+        if cache_keys.timed or self.always_needs_time:
             context.now = self.clock.now() * 1000.0
         try:
             key = cache_keys.key(context, NAMED if names else ALL if everything else ENABLED, names)
-        except TypeError:  # an enricher gave a field what is no text: no toggle that reads it is on
+        except TypeError:  # an enricher set a field to a value that is not text: toggles that read it are off
             key = None
         if key is None:
-            return self.volatile(snapshot, call, context, names, everything)
+            return self.answer_volatile(snapshot, call, context, names, everything)
         tag = b""
         condition = call.if_none_match
         if condition is not None and call.request.method != POST:
@@ -140,45 +140,47 @@ class Evaluator:
                 return self.answers.unchanged(self.shape, tag)
         entry = self.cache.find(key)
         if entry is not None:
-            return self.give(call, key, entry, names)
-        entry = self.produce(snapshot, context, names, everything)
+            return self.answer_cached(call, key, entry, names)
+        entry = self.run_snapshot(snapshot, context, names, everything)
         if snapshot.memory.faults:
-            return self.doubtful(snapshot, call, entry, names)
+            return self.answer_uncacheable(snapshot, call, entry, names)
         entry.tag = tag if tag else self.cache.tagger.tag(key)
-        self.cache.offer(key, entry)
-        return self.give(call, key, entry, names)
+        self.cache.add_repeated(key, entry)
+        return self.answer_cached(call, key, entry, names)
 
-    def give(self, call: Call, key: bytes, entry: CachedAnswer, names: list[str]) -> Response:
-        """Return an answer that its canonical bytes decide, and count what was asked for by name."""
+    def answer_cached(self, call: Call, key: bytes, entry: CachedAnswer, names: list[str]) -> Response:
+        """Return an answer that is fully decided by its canonical bytes, and count the toggles that were asked for by name."""
         if names:
             self.usage.count_all(names, entry.states)
         unpacked = not entry.packed
         response = self.answers.known(self.shape, call, entry)
         if unpacked and entry.packed and entry.size > 0:
-            self.cache.grown(key, entry)
+            self.cache.add_packed_size(key, entry)
         return response
 
-    def volatile(
+    def answer_volatile(
         self, snapshot: EvaluatedSnapshot, call: Call, context: Context, names: list[str], everything: bool
     ) -> Response:
-        """Return an answer that hangs on chance or on time: it is known by its body alone, once that is there."""
+        """Return an answer that depends on chance or on time. Its tag is computed from its body."""
         if not names and context.session_id is None:
             context.session_id = str(self.random.getrandbits(SESSION_BITS))
         context.entropy = self.random.getrandbits(ENTROPY_BITS)
-        return self.doubtful(snapshot, call, self.produce(snapshot, context, names, everything), names)
+        return self.answer_uncacheable(snapshot, call, self.run_snapshot(snapshot, context, names, everything), names)
 
-    def doubtful(self, snapshot: EvaluatedSnapshot, call: Call, entry: CachedAnswer, names: list[str]) -> Response:
-        """Return an answer that the next request may not get: volatile, or one in which something was raised."""
+    def answer_uncacheable(
+        self, snapshot: EvaluatedSnapshot, call: Call, entry: CachedAnswer, names: list[str]
+    ) -> Response:
+        """Return an answer that may differ for the next request: it is volatile, or an error occurred in it."""
         if snapshot.memory.faults:
-            self.report(snapshot)
+            self.log_faults(snapshot)
         if names:
             self.usage.count_all(names, entry.states)
         return self.answers.seal(self.shape, call, entry.body)
 
-    def produce(
+    def run_snapshot(
         self, snapshot: EvaluatedSnapshot, context: Context, names: list[str], everything: bool
     ) -> CachedAnswer:
-        """Return the snapshot's answer, without a tag; raises Refused (413) where it would be huge."""
+        """Return the snapshot's answer, without a tag. Raises Refused (413) if it would be huge."""
         if not names:
             body = snapshot.all(context) if everything else snapshot.enabled(context)
             return CachedAnswer(b"", body, self.no_states)
@@ -187,12 +189,12 @@ class Evaluator:
             raise answer_too_large()
         return CachedAnswer(b"", body, states)
 
-    def report(self, snapshot: EvaluatedSnapshot) -> None:
+    def log_faults(self, snapshot: EvaluatedSnapshot) -> None:
         """Log what was raised where a toggle was decided, once for each name (behaviour: Statuses and bodies)."""
         for name, error in snapshot.take_faults():
             if not self.faults.allows(name):
                 continue
-            if name in self.custom:
+            if name in self.custom_strategies:
                 self.log.error("a custom strategy raised, it counts as false", strategy=name, error=locate_error(error))
             else:
                 self.log.error(
@@ -209,13 +211,13 @@ class Listing(Handler):
         self.no_names: list[str] = []
 
     def answer(self, call: Call, body: bytes) -> Answer:
-        """Return the toggles for the context in the query string; raises Refused (400)."""
+        """Return the toggles for the context in the query string. Raises Refused (400)."""
         query = call.request.query
         bounds = self.evaluator.bounds
         context = read_query(query, bounds.time)
         if len(query) > bounds.value or len(context.properties) > bounds.properties:
             bounds.check(context, "/query", "/query")
-        return self.evaluator.ask(call, context, self.no_names, self.everything)
+        return self.evaluator.answer_context(call, context, self.no_names, self.everything)
 
 
 class Lookup(Handler):
@@ -226,8 +228,8 @@ class Lookup(Handler):
         self.everything = everything
 
     def answer(self, call: Call, body: bytes) -> Answer:
-        """Return the toggles for the context in the body; raises Refused (400, 413)."""
+        """Return the toggles for the context in the body. Raises Refused (400, 413)."""
         bounds = self.evaluator.bounds
         asked = read_lookup(read_json(body, call.media, call.limit, call.depth), bounds.toggles, bounds.time)
         bounds.check(asked.context, "/body/context", "/body/context/properties")
-        return self.evaluator.ask(call, asked.context, asked.toggles, self.everything)
+        return self.evaluator.answer_context(call, asked.context, asked.toggles, self.everything)

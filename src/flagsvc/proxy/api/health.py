@@ -23,14 +23,14 @@ class Health(Handler):
 
 
 class Ready(Handler):
-    """Readiness: whether a load balancer should send callers here."""
+    """Readiness: whether a load balancer should send callers to this process."""
 
     def __init__(self, readiness: Readiness, answers: Answers) -> None:
         self.readiness = readiness
         self.answers = answers
 
     def answer(self, call: Call, body: bytes) -> Answer:
-        """Return `ready`; raises Refused (503) with the word for why not."""
+        """Return `ready`. Raises Refused (503) with the reason as one word."""
         objection = self.readiness.find_objection()
         if objection:
             raise Refused(503, objection, [])

@@ -1,4 +1,4 @@
-"""What the HTTP contract asks of the rooms below it, each as small as it uses it."""
+"""The ports of the HTTP service: the parts of other packages that it uses."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class EvaluatedSnapshot(Protocol):
 
     @property
     def cache_keys(self) -> CacheKeys:
-        """What tells equal answers without evaluating."""
+        """The keys that identify equal answers without evaluation."""
 
     @property
     def memory(self) -> Memory:
-        """What the evaluations share; its `faults` are looked at for each request, and taken when there are any."""
+        """The state that evaluations share. Each request checks its `faults`, and takes them if there are any."""
 
     def enabled(self, context: Context) -> bytes:
         """Return the JSON list of the toggles that are on."""
@@ -28,10 +28,10 @@ class EvaluatedSnapshot(Protocol):
         """Return the JSON list of every toggle."""
 
     def named(self, context: Context, names: list[str]) -> tuple[bytes, list[bool]]:
-        """Return the JSON list of the toggles asked for, and whether each is on."""
+        """Return the JSON list of the named toggles, and whether each is on."""
 
     def take_faults(self) -> list[tuple[str, Exception]]:
-        """Return what was raised since the last call: the name of the custom strategy, or else of the toggle, and the exception."""
+        """Return the errors since the last call: the name of the custom strategy, or of the toggle, and the exception."""
 
 
 class ServedDocument(Protocol):
@@ -43,7 +43,7 @@ class ServedDocument(Protocol):
 
     @property
     def etag(self) -> str:
-        """Its entity tag, quotes included."""
+        """The entity tag, with its quotes."""
 
 
 class ConfigurationHolder(Protocol):
@@ -51,19 +51,19 @@ class ConfigurationHolder(Protocol):
 
     @property
     def current(self) -> EvaluatedSnapshot | None:
-        """The snapshot to answer from; None until the first configuration is there."""
+        """The snapshot to answer from; None until there is a configuration."""
 
     @property
     def document(self) -> ServedDocument | None:
-        """The document it was made of."""
+        """The document of that snapshot."""
 
     @property
     def last_fetch_ms(self) -> float:
-        """Epoch milliseconds of the last check for updates, 0.0 when never."""
+        """Epoch milliseconds of the last check for updates; 0.0 if there was none."""
 
     @property
     def last_update_ms(self) -> float:
-        """Epoch milliseconds of the last update received, 0.0 when never."""
+        """Epoch milliseconds of the last update received; 0.0 if there was none."""
 
     @property
     def state(self) -> str:
@@ -75,15 +75,15 @@ class ConfigurationHolder(Protocol):
 
     @property
     def checked_at(self) -> float | None:
-        """The moment of the last check of the upstream that went well, in the seconds of `Clock.monotonic`; None when never."""
+        """The moment of the last successful check of the upstream, in seconds of `Clock.monotonic`; None before the first."""
 
     @property
     def failures(self) -> int:
-        """The number of checks since then, all of which failed."""
+        """The number of failed checks since then."""
 
     @property
     def event_counts(self) -> Mapping[str, int]:
-        """How often a check brought what, by the name of `lifecycle.Event`."""
+        """How often each event was the result of a check, by the name of `lifecycle.Event`."""
 
 
 class UsageCounting(Protocol):
@@ -91,25 +91,25 @@ class UsageCounting(Protocol):
 
     @property
     def entries(self) -> int:
-        """How many toggles and variants were counted and not sent yet."""
+        """The number of toggles and variants that are counted and not sent yet."""
 
     @property
     def unknown(self) -> int:
-        """How many counts were left out so far that the configuration does not know."""
+        """The number of counts that were left out because the configuration does not know their name."""
 
     @property
     def full(self) -> int:
-        """How many were left out because there were too many."""
+        """The number of counts that were left out because there were too many."""
 
     @property
     def refused(self) -> int:
-        """How many the upstream will never take."""
+        """The number of counts that the upstream will never accept."""
 
     def count_all(self, names: list[str], states: list[bool]) -> None:
-        """Count a look-up: whether each of these toggles was on, as far as the configuration knows them."""
+        """Count a look-up: whether each of these toggles was on, for names that the configuration knows."""
 
     def add(self, name: str, yes: int, no: int, variants: dict[str, int]) -> None:
-        """Count what an SDK reports of a toggle, as far as the configuration knows its name and variants."""
+        """Add the counts of an SDK for a toggle, for names and variants that the configuration knows."""
 
     def finish_report(self) -> None:
-        """Take that all of an SDK's report was added."""
+        """Note that an SDK's report is completely added."""

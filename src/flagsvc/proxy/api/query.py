@@ -34,14 +34,14 @@ OCTETS: Final[dict[str, bytes]] = {high + low: bytes([int(high + low, 16)]) for 
 
 
 class QueryProperties:
-    """Properties by name; the values of a repeated one are kept in order and joined with commas."""
+    """Properties by name. The values of a repeated property are kept in order and joined with commas."""
 
     def __init__(self, values: dict[str, str]) -> None:
         self.values = values
         self.repeats: dict[str, list[str]] | None = None
 
     def put(self, name: str, value: str) -> None:
-        """Take one value."""
+        """Add a value."""
         known = self.values.get(name)
         if known is None:
             self.values[name] = value
@@ -49,7 +49,7 @@ class QueryProperties:
             self.repeat(name, known, value)
 
     def repeat(self, name: str, known: str, value: str) -> None:
-        """Take a further value of a property that has one already."""
+        """Add another value of a property that already has one."""
         if self.repeats is None:
             self.repeats = {}
         values = self.repeats.get(name)
@@ -58,7 +58,7 @@ class QueryProperties:
         else:
             values.append(value)
 
-    def joined(self) -> dict[str, str]:
+    def join(self) -> dict[str, str]:
         """Return the properties, each as one text."""
         if self.repeats is not None:
             for name, values in self.repeats.items():
@@ -67,35 +67,35 @@ class QueryProperties:
 
 
 class QueryContext:
-    """What one query string holds: a context, and properties sent by name or inside `properties`.
+    """The content of a query string: a context, with properties sent by name (`top_level`) or inside `properties` (`explicit`).
 
-    `longest` is how many characters its time may have, 0 for any number.
+    `longest` is the most characters of its time; 0 for any number.
     """
 
     def __init__(self, longest: int = 0) -> None:
         self.longest: Final = longest
         self.context = Context()
         self.seen: i64 = 0
-        self.loose = QueryProperties(self.context.properties)
+        self.top_level = QueryProperties(self.context.properties)
         self.explicit: QueryProperties | None = None
 
     def add(self, name: str, value: str) -> None:
-        """Take one parameter, both sides decoded."""
+        """Add a parameter, with decoded name and value."""
         if "[" in name:
             self.add_nested(name, value)
         else:
             self.add_plain(name, value)
 
     def add_plain(self, name: str, value: str) -> None:
-        """Take a standard field, or a property of another name; a parameter without a name is dropped."""
+        """Add a standard field, or a property of any other name. A parameter without a name is dropped."""
         kind = FIELDS.get(name)
         if kind is not None:
             self.add_standard(kind, name, value)
         elif name:
-            self.loose.put(name, value)
+            self.top_level.put(name, value)
 
     def add_standard(self, kind: i64, name: str, value: str) -> None:
-        """Take a standard field: once, as text; empty is absent."""
+        """Add a standard field. It may come only once, as text; an empty one counts as missing."""
         if kind == PROPERTIES:
             raise invalid("/query", name, MUST_BE_OBJECT)
         bit: i64 = 1 << kind
@@ -124,7 +124,7 @@ class QueryContext:
             context.current_time = jsdate.parse(value)
 
     def add_nested(self, name: str, value: str) -> None:
-        """Take a name with brackets; `properties[region]` without further brackets is by far the most frequent."""
+        """Add a parameter with brackets in its name. `properties[region]` without further brackets is by far the most frequent."""
         if name.startswith(NESTED) and name.endswith("]"):
             inner = name[len(NESTED) : -1]
             if inner and "[" not in inner and "]" not in inner:
@@ -133,7 +133,7 @@ class QueryContext:
         self.add_segments(split_name(name), value)
 
     def add_segments(self, segments: list[str], value: str) -> None:
-        """Take a name by its segments: a property inside `properties`, or an entry of a list."""
+        """Add a parameter by the segments of its name: a property inside `properties`, or an entry of a list."""
         root = segments[0]
         if len(segments) == 1:
             self.add_plain(root, value)
@@ -142,12 +142,12 @@ class QueryContext:
         elif root in FIELDS:
             raise invalid("/query", root, MUST_BE_TEXT)
         elif is_list(segments, 1):
-            self.loose.put(root, value)
+            self.top_level.put(root, value)
         else:
             raise invalid("/query", root, MUST_BE_TEXT)
 
     def add_explicit(self, segments: list[str], value: str) -> None:
-        """Take `properties[name]`; an explicit property wins over one sent by its name alone."""
+        """Add `properties[name]`. An explicit property wins over one that is sent by its name alone."""
         name = segments[1]
         if not name:
             raise invalid("/query", "properties", MUST_BE_OBJECT)
@@ -156,29 +156,29 @@ class QueryContext:
         self.put_explicit(name, value)
 
     def put_explicit(self, name: str, value: str) -> None:
-        """Take a property inside `properties`."""
+        """Add a property inside `properties`."""
         if self.explicit is None:
             self.explicit = QueryProperties({})
         self.explicit.put(name, value)
 
     def finish(self) -> Context:
         """Return the context; explicit properties win."""
-        properties = self.loose.joined()
+        properties = self.top_level.join()
         if self.explicit is not None:
-            properties.update(self.explicit.joined())
+            properties.update(self.explicit.join())
         return self.context
 
 
 def read_query(query: bytes, longest: int = 0) -> Context:
-    """Return the context in a query string; raises Refused where a field has the wrong shape.
+    """Return the context in a query string. Raises Refused if a field has the wrong shape.
 
-    Its time may have at most `longest` characters, 0 for any number; those of other values are counted in what is returned.
+    Its time may have at most `longest` characters; 0 for any number. The caller checks the length of all other values.
     """
     found = QueryContext(longest)
     if query:
         text = query.decode("utf-8", "replace")
         if "%5" in text:
-            text = bracketed(text)
+            text = unescape_brackets(text)
         if "%" in text or "+" in text:
             read_escaped(found, text)
         else:
@@ -187,7 +187,7 @@ def read_query(query: bytes, longest: int = 0) -> Context:
 
 
 def read_plain(found: QueryContext, text: str) -> None:
-    """Take the parameters of a query without anything to decode."""
+    """Add the parameters of a query that has nothing to decode."""
     for part in text.split("&"):
         at = part.find("=")
         if at < 0:
@@ -197,7 +197,7 @@ def read_plain(found: QueryContext, text: str) -> None:
 
 
 def read_escaped(found: QueryContext, text: str) -> None:
-    """Take the parameters of a query, each side decoded."""
+    """Add the parameters of a query, with each name and value decoded."""
     for part in text.split("&"):
         at = part.find("=")
         if at < 0:
@@ -206,24 +206,24 @@ def read_escaped(found: QueryContext, text: str) -> None:
             found.add(decode(part[:at]), decode(part[at + 1 :]))
 
 
-def bracketed(text: str) -> str:
-    """Return a query with its escaped brackets undone.
+def unescape_brackets(text: str) -> str:
+    """Return a query with its escaped brackets decoded.
 
-    They are undone in every component, whether it can be decoded or stays literal, and `%[` begins no escape: so it may come first,
-    and a query as browsers write it has nothing else to decode.
+    Brackets are decoded in every component, even in one that stays literal, and `%[` starts no escape. So this step can come first,
+    and a query from a browser usually has nothing else to decode.
     """
     return text.replace("%5B", "[").replace("%5b", "[").replace("%5D", "]").replace("%5d", "]")
 
 
 def decode(text: str) -> str:
-    """Return a name or value with `+` as a blank and percent escapes undone; literal as a whole where one is bad."""
+    """Return a name or value with `+` as a blank and percent escapes decoded; unchanged as a whole if one escape is bad."""
     if "+" in text:
         text = text.replace("+", " ")
     return unquote(text) if "%" in text else text
 
 
 def unquote(text: str) -> str:
-    """Return `text` without its percent escapes; as it is where one is bad or the bytes are no UTF-8."""
+    """Return `text` with its percent escapes decoded; unchanged if one is bad or the bytes are not UTF-8."""
     pieces = text.split("%")
     octets: list[bytes] = [pieces[0].encode()]
     for piece in pieces[1:]:
@@ -239,11 +239,11 @@ def unquote(text: str) -> str:
 
 
 def split_name(name: str) -> list[str]:
-    """Return the segments of a name with brackets: `a[b][c]` is a, b, c; what follows a closed bracket is dropped."""
+    """Return the segments of a name with brackets: `a[b][c]` is a, b, c. Text after a closed bracket is dropped."""
     at = name.find("[")
     segments = [name[:at]] if at else []
     while at >= 0:
-        end = closing(name, at)
+        end = find_closing(name, at)
         if end < 0:
             segments.append(name[at:])
             break
@@ -252,8 +252,8 @@ def split_name(name: str) -> list[str]:
     return segments
 
 
-def closing(name: str, at: int) -> int:
-    """Return where the bracket opened at `at` closes, counting the brackets inside; -1 where it does not."""
+def find_closing(name: str, at: int) -> int:
+    """Return the index at which the bracket opened at `at` closes, counting nested brackets; -1 if it does not close."""
     depth: i64 = 0
     for index in range(at, len(name)):
         if name[index] == "[":
@@ -266,7 +266,7 @@ def closing(name: str, at: int) -> int:
 
 
 def is_list(segments: list[str], start: int) -> bool:
-    """Return whether the segments from `start` on are none, or one that marks an entry of a list (`[]`, `[0]`)."""
+    """Return whether there are no segments from `start` on, or only one that marks an entry of a list (`[]`, `[0]`)."""
     if len(segments) == start:
         return True
     return len(segments) == start + 1 and (not segments[start] or segments[start].isdigit())

@@ -1,8 +1,8 @@
-"""Who asks too often: token buckets for each key and each address (options rateLimitKey, rateLimitAddress). Compiled.
+"""Rate limits: token buckets for each key and each address (options rateLimitKey, rateLimitAddress). Compiled.
 
-A bucket that nobody takes from is full after a while, and a full one is as good as none. So the buckets stand in two generations,
-and the older one goes as a whole when everything in it is full. Should the younger one be at its bound before that, it goes sooner:
-who has so many addresses is not held up by a limit for each of them anyway.
+An unused bucket is full after a while, and a full bucket need not be stored. So there are two generations of buckets, and the
+older one is dropped as a whole when all its buckets are full. It is dropped earlier if the younger one reaches its limit: a caller
+with so many addresses is not slowed down by a limit for each address anyway.
 """
 
 from __future__ import annotations
@@ -19,48 +19,48 @@ from flagsvc.http.networks import network_of
 from flagsvc.http.trust import TrustedProxies
 from flagsvc.proxy.api.settings import ServiceSettings
 
-MOST: Final = 32_768
-"""Buckets of one generation at most: both together take some 15 MB."""
+MAX_BUCKETS: Final = 32_768
+"""The most buckets of one generation. Both generations together take about 15 MB."""
 
 
 class TokenBucket:
-    """So many tokens at that moment (seconds of the monotonic clock)."""
+    """The number of tokens at a moment (seconds of the monotonic clock)."""
 
     def __init__(self, tokens: float, at: float) -> None:
         self.tokens = tokens
-        self.at = at
+        self.updated_at = at
 
 
 class TokenBuckets:
-    """Buckets by name: `rate` tokens flow into each every second, until it holds `burst`."""
+    """Buckets by name. Each gets `rate` tokens every second, until it has `burst`."""
 
-    def __init__(self, rate: float, burst: float, most: int = MOST) -> None:
+    def __init__(self, rate: float, burst: float, max_buckets: int = MAX_BUCKETS) -> None:
         self.rate: Final = rate
         self.burst: Final = burst
-        self.most: Final = most
+        self.max_buckets: Final = max_buckets
         self.young: dict[bytes, TokenBucket] = {}
         self.old: dict[bytes, TokenBucket] = {}
-        self.turned: float = 0.0
+        self.rotated_at: float = 0.0
 
-    def take(self, name: bytes, now: float) -> float:
-        """Take a token out of a bucket; return 0.0, or how many seconds it takes until there is one."""
+    def take_token(self, name: bytes, now: float) -> float:
+        """Take a token from a bucket. Returns 0.0, or the seconds until there is a token."""
         bucket = self.young.get(name)
         if bucket is None:
-            bucket = self.older(name, now)
-        tokens = min(self.burst, bucket.tokens + (now - bucket.at) * self.rate)
-        bucket.at = now
+            bucket = self.promote(name, now)
+        tokens = min(self.burst, bucket.tokens + (now - bucket.updated_at) * self.rate)
+        bucket.updated_at = now
         if tokens < 1.0:
             bucket.tokens = tokens
             return (1.0 - tokens) / self.rate
         bucket.tokens = tokens - 1.0
         return 0.0
 
-    def older(self, name: bytes, now: float) -> TokenBucket:
-        """Return a bucket that is not among the younger ones, as one of them: from the older ones, or full."""
-        if len(self.young) >= self.most or now - self.turned > self.burst / self.rate:
+    def promote(self, name: bytes, now: float) -> TokenBucket:
+        """Return a bucket of the older generation, or a new full one, and move it to the younger generation."""
+        if len(self.young) >= self.max_buckets or now - self.rotated_at > self.burst / self.rate:
             self.old = self.young
             self.young = {}
-            self.turned = now
+            self.rotated_at = now
         bucket = self.old.pop(name, None)
         if bucket is None:
             bucket = TokenBucket(self.burst, now)
@@ -69,7 +69,7 @@ class TokenBuckets:
 
 
 class RateLimits:
-    """The rate limits of one process; that for addresses comes before the key is looked at, so that keys cannot be guessed fast."""
+    """The rate limits of one process. The address is checked before the key, so that keys cannot be guessed quickly."""
 
     def __init__(
         self, keys: TokenBuckets | None, addresses: TokenBuckets | None, trust: TrustedProxies, clock: Clock
@@ -79,38 +79,38 @@ class RateLimits:
         self.trust = trust
         self.clock = clock
 
-    def admit(self, call: Call, ring: KeySet) -> None:
-        """Let a call with one of these keys pass; raises Refused (429, 401)."""
+    def admit(self, call: Call, key_set: KeySet) -> None:
+        """Admit a call with one of these keys. Raises Refused (429, 401)."""
         now = self.clock.monotonic()
         if self.addresses is not None:
             self.count_address(call, self.addresses, now)
         key = call.key
-        if key is None or not ring.holds(key):
+        if key is None or not key_set.contains(key):
             raise refusals.unauthorized()
         if self.keys is not None:
-            seconds = self.keys.take(sha256(key.strip(b" \t")).digest(), now)
+            seconds = self.keys.take_token(sha256(key.strip(b" \t")).digest(), now)
             if seconds > 0.0:
                 raise refusals.too_many_requests("with this key", KEY_RATE, seconds)
 
     def count_address(self, call: Call, addresses: TokenBuckets, now: float) -> None:
-        """Count a request of the caller's address, if it has one (on a Unix socket it has none); raises Refused (429)."""
+        """Count a request of the caller's address. On a Unix socket there is none. Raises Refused (429)."""
         address = self.trust.address(call.request.peer, call.forwarded)
         if address is None:
             return
-        seconds = addresses.take(network_of(address), now)
+        seconds = addresses.take_token(network_of(address), now)
         if seconds > 0.0:
             raise refusals.too_many_requests("from this address", ADDRESS_RATE, seconds)
 
 
-def rates_of(settings: ServiceSettings, clock: Clock) -> RateLimits | None:
-    """Return the rate limits that the settings ask for; None for none at all."""
+def make_rate_limits(settings: ServiceSettings, clock: Clock) -> RateLimits | None:
+    """Return the rate limits of the settings, or None if there are none."""
     if not settings.rate_limit_key and not settings.rate_limit_address:
         return None
-    keys = buckets_of(settings.rate_limit_key, settings.rate_limit_burst)
-    addresses = buckets_of(settings.rate_limit_address, settings.rate_limit_burst)
+    keys = make_buckets(settings.rate_limit_key, settings.rate_limit_burst)
+    addresses = make_buckets(settings.rate_limit_address, settings.rate_limit_burst)
     return RateLimits(keys, addresses, TrustedProxies(settings.trust_proxy), clock)
 
 
-def buckets_of(rate: int, burst: int) -> TokenBuckets | None:
-    """Return buckets with this rate, where it is one; a burst of 0 is what a second allows."""
+def make_buckets(rate: int, burst: int) -> TokenBuckets | None:
+    """Return buckets with this rate, or None for a rate of 0. A burst of 0 means the rate of one second."""
     return TokenBuckets(float(rate), float(burst if burst else rate)) if rate else None

@@ -1,6 +1,6 @@
-"""Whether callers should be sent here, and how old the knowledge is that they get (decision 0028).
+"""Whether callers should be sent to this process, and how old its configuration is (decision 0028).
 
-Only what asks for it is told: an evaluation is answered whatever stands here.
+Only probes and the age header use this. Evaluations are answered in any case.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from flagsvc.proxy.api.ports import ConfigurationHolder
 COLD = "cold"
 """There is no configuration yet."""
 STALE = "stale"
-"""The last check of the upstream that went well is too long ago."""
+"""The last successful check of the upstream is too long ago."""
 DRAINING = "draining"
 """The process is about to end."""
 NO_WORKER = "no-worker"
-"""None of the processes that answer requests lives, or none answers."""
+"""No worker process is alive and answering."""
 
 
 class Readiness:
-    """Says whether this process is ready, or why not. `draining` is set by whoever ends it.
+    """Tells whether this process is ready, or why not. The shutdown sets `is_draining`.
 
-    `max_staleness_s` is the option maxStaleness, 0 for no bound; `answered` says whether anybody answers requests, where that is
-    not this process.
+    `max_staleness_s` is the option maxStaleness; 0 for no limit. `has_workers` tells whether a worker answers requests, if this
+    process does not answer them itself.
     """
 
     def __init__(
@@ -33,26 +33,26 @@ class Readiness:
         holder: ConfigurationHolder,
         clock: Clock,
         max_staleness_s: float = 0,
-        answered: Callable[[], bool] | None = None,
+        has_workers: Callable[[], bool] | None = None,
     ) -> None:
         self.is_draining = False
         self._holder = holder
         self._clock = clock
         self._max_staleness_s = max_staleness_s
-        self._answered = answered
+        self._has_workers = has_workers
         self._began = clock.monotonic()
 
     @property
     def age_s(self) -> float | None:
-        """The seconds since the last check of the upstream that went well; None before the first."""
+        """The seconds since the last successful check of the upstream; None before the first."""
         checked = self._holder.checked_at
         return None if checked is None else max(0.0, self._clock.monotonic() - checked)
 
     @property
-    def stale(self) -> bool:
+    def is_stale(self) -> bool:
         """Whether that is longer than allowed. Before the first check the time since the start counts.
 
-        So a restart in the middle of an outage, with what was stored, is no reason to fail at once.
+        So a restart during an outage, with a stored configuration, does not fail readiness immediately.
         """
         age = self.age_s
         if age is None:
@@ -60,28 +60,31 @@ class Readiness:
         return 0 < self._max_staleness_s < age
 
     def find_objection(self) -> str:
-        """Return the word for why nobody should be sent here; empty where all is well."""
+        """Return the reason why callers should not be sent here, as one word; empty if this process is ready."""
         if self.is_draining:
             return DRAINING
-        if self._answered is not None and not self._answered():
+        if self._has_workers is not None and not self._has_workers():
             return NO_WORKER
         if self._holder.current is None:
             return COLD
-        return STALE if self.stale else ""
+        return STALE if self.is_stale else ""
 
 
 class AgeField:
-    """The header field with the age of the configuration in whole seconds (option ageHeader); written once a second at most."""
+    """The header field with the age of the configuration in whole seconds (option ageHeader).
+
+    It is encoded at most once a second.
+    """
 
     def __init__(self, name: str, readiness: Readiness) -> None:
         self._name = name.encode("latin-1")
-        self._standing = readiness
+        self._readiness = readiness
         self._seconds = -1
         self._fields: Headers = []
 
     def fields(self) -> Headers:
-        """Return the field in a list that is not to be changed; an empty one before the first check."""
-        age = self._standing.age_s
+        """Return the field in a list, which must not be changed. The list is empty before the first check."""
+        age = self._readiness.age_s
         if age is None:
             return []
         if int(age) != self._seconds:

@@ -84,7 +84,7 @@ class Sources(NamedTuple):
 
     holder: ConfigurationHolder
     usage: UsageCounting
-    tallies: Sequence[StatusCounts]
+    status_counts: Sequence[StatusCounts]
     clock: Clock
     cache: AnswerCache
     worker_pool: WorkerProcesses = SingleProcess()
@@ -153,12 +153,12 @@ def roles(sources: Sources) -> dict[Labels, float]:
 
 def requests(sources: Sources) -> dict[Labels, float]:
     """Return the number of requests by route template, method and status."""
-    return {labels: count for tally in sources.tallies for labels, count in statuses(tally).items()}
+    return {labels: count for counts in sources.status_counts for labels, count in statuses(counts).items()}
 
 
-def statuses(tally: StatusCounts) -> dict[Labels, float]:
+def statuses(counts: StatusCounts) -> dict[Labels, float]:
     """Return how often one method of one route was answered with each status."""
-    return {(tally.route, tally.method, str(status)): count for status, count in tally.statuses.items()}
+    return {(counts.route, counts.method, str(status)): count for status, count in counts.statuses.items()}
 
 
 def collected(what: str) -> Callable[[Sources], Mapping[Labels, float]]:

@@ -1,8 +1,8 @@
 """The one place of the HTTP contract: which checks, in which order, and who answers (behaviour: Order of checks). Compiled.
 
-A transport makes a Request of a head and calls `admit`. A Response is the answer, and the body need not be read. A Call names
-in `limit` how much body to read (at most one byte more: the excess is the service's to refuse) and goes to `answer` with
-what was read.
+A transport makes a Request of a head and calls `admit`. If the result is a Response, it is the answer, and the body need not be
+read. If it is a Call, the transport reads the body and calls `answer`. It reads at most one byte more than `limit`; the service
+refuses a body that is too long.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from flagsvc.http.call import Answer, Call, Resource, StatusCounts
 from flagsvc.http.contract import Contract
 from flagsvc.http.messages import GET, HEAD, OPTIONS, Headers, Refused, Request, Response
 from flagsvc.http.networks import network_of
-from flagsvc.http.trust import TrustedProxies, plain, read
+from flagsvc.http.trust import TrustedProxies, parse_address, unmap_ipv4
 from flagsvc.proxy.api.build import Ports, build
 from flagsvc.proxy.api.encoding import media, too_large
 from flagsvc.proxy.api.enrich import EnricherError
 from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
 from flagsvc.proxy.api.prometheus import FetchMetrics
-from flagsvc.proxy.api.rate import rates_of
+from flagsvc.proxy.api.rate import make_rate_limits
 from flagsvc.proxy.api.readiness import Readiness
 from flagsvc.proxy.api.routes import ROUTES, ProxyRoute
 from flagsvc.proxy.api.samples import Loops, ReplicaStatus, no_loops
@@ -33,17 +33,16 @@ from flagsvc.proxy.extensions import ContextEnricher
 
 RETRY_SECONDS: Final = 1
 DISCARDED_DIGITS: Final = 7
-"""A body whose length has no more digits is left to the transport to discard, so that its sender gets to see the answer."""
+"""A body whose length has at most this many digits is discarded by the transport, so that its sender can read the answer."""
 
 
 class Service(Contract):
-    """The proxy's contract, of one application.
+    """The HTTP service of one proxy.
 
-    `holder` is read once per request, `usage` counts look-ups, `log` takes an event with fields, `clock` tells the time,
-    `random` draws sessions and seeds (by default seeded by the system), `enrichers` change the context before it is
-    evaluated, `fetch_metrics` gives the metrics of all processes where this is one of several, `loops` how often the loops
-    that face the upstream failed. `readiness` says whether callers should be sent here, `rows` what is
-    answered at all. `keys` may be replaced while it answers.
+    `holder` is read once per request, and `usage` counts look-ups. `random` draws sessions and seeds; by default the system
+    seeds it. `enrichers` change the context before it is evaluated. `fetch_metrics` returns the metrics of all processes, if
+    there are several, and `loops` the restarts of loops by name. `readiness` tells whether callers should be sent here.
+    `rows` are the routes. `keys` may be replaced while the service runs.
     """
 
     def __init__(
@@ -76,7 +75,7 @@ class Service(Contract):
         self.rest = parts.rest
         self.sources = parts.sources
         self.keys = parts.keys
-        self.rates = rates_of(settings, clock)
+        self.rates = make_rate_limits(settings, clock)
         self.trust = TrustedProxies(settings.trust_proxy)
         self.depth: int = settings.json_depth_limit
         self.readiness = parts.readiness
@@ -101,10 +100,10 @@ class Service(Contract):
         return call
 
     def check(self, call: Call) -> None:
-        """Make every check that needs only the head; raises Refused."""
+        """Make all checks that need only the head. Raises Refused."""
         request = call.request
         self.check_size(call)
-        resource = self.find(request.path)
+        resource = self.find_resource(request.path)
         endpoint = None if resource is None else resource.endpoints.get(request.method)
         call.endpoint = endpoint
         if self.holder.current is None and (resource is None or not resource.always):
@@ -113,21 +112,21 @@ class Service(Contract):
             raise refusals.unknown_path(request.path)
         if endpoint is None:
             raise refusals.wrong_method(request.method, request.path)
-        ring = endpoint.ring
-        if ring is not None:
+        key_set = endpoint.key_set
+        if key_set is not None:
             if call.keyed_twice:
-                raise refusals.keyed_twice(self.settings.client_keys_header_name)
+                raise refusals.duplicate_key(self.settings.client_keys_header_name)
             if self.rates is not None:
-                self.rates.admit(call, ring)
-            elif call.key is None or not ring.holds(call.key):
+                self.rates.admit(call, key_set)
+            elif call.key is None or not key_set.contains(call.key):
                 raise refusals.unauthorized()
         if endpoint.off:
-            raise refusals.switched_off(endpoint.off)
+            raise refusals.endpoint_disabled(endpoint.off)
         if endpoint.limit:
             self.check_body(call, endpoint.limit)
 
     def check_size(self, call: Call) -> None:
-        """Refuse a head that is larger than the limits; where a large one ends is nothing to rely on."""
+        """Refuse a head that is larger than the limits. The end of a large head cannot be relied on."""
         if call.size > self.header_limit:
             call.huge = True
             raise refusals.headers_too_large(self.header_limit)
@@ -135,7 +134,7 @@ class Service(Contract):
             raise refusals.query_too_long(self.query_limit)
 
     def check_body(self, call: Call, limit: int) -> None:
-        """Refuse a body by what its head says of it, else note how to read it."""
+        """Refuse a body by its headers, else note how to read it."""
         if not call.has_body():
             return
         call.media = media(call.content_type, call.content_encoding)
@@ -144,15 +143,15 @@ class Service(Contract):
         call.limit = limit
         call.depth = self.depth
 
-    def find(self, path: bytes) -> Resource | None:
-        """Return the resource at a path; a slash at the end and the case of letters do not matter."""
+    def find_resource(self, path: bytes) -> Resource | None:
+        """Return the resource at a path. A slash at the end and the case of letters do not matter."""
         resource = self.resources.get(path)
         if resource is None:
             resource = self.resources.get(path.lower().rstrip(b"/"))
         return resource
 
     def answer(self, call: Call, body: bytes) -> Answer:
-        """Return the response to an admitted call, or an awaitable of it where an enricher is configured. Raises nothing."""
+        """Return the response to an admitted call, or an awaitable of it if there are enrichers. Raises nothing."""
         endpoint = call.endpoint
         if endpoint is None:
             return self.refuse(call, refusals.unknown_path(call.request.path))
@@ -164,16 +163,16 @@ class Service(Contract):
             return self.refuse(call, refused)
         except Exception as error:  # as in admit
             return self.fail(call, error)
-        return self.finish(call, answer) if isinstance(answer, Response) else self.later(call, answer)
+        return self.finish(call, answer) if isinstance(answer, Response) else self.answer_later(call, answer)
 
-    async def later(self, call: Call, answer: Awaitable[Response]) -> Response:
-        """Return the response that an enricher is still working on."""
+    async def answer_later(self, call: Call, answer: Awaitable[Response]) -> Response:
+        """Wait for the response of a call with enrichers, and return it."""
         try:
             response = await answer
         except Refused as refused:
             return self.refuse(call, refused)
         except EnricherError:  # it has been logged
-            return self.refuse(call, refusals.unexpected())
+            return self.refuse(call, refusals.internal_error())
         except Exception as error:  # as in admit
             return self.fail(call, error)
         return self.finish(call, response)
@@ -185,7 +184,7 @@ class Service(Contract):
         own = self.cors.preflight_own(call.origin, call.requested_headers)
         own.append((b"content-length", b"0"))
         if self.settings.cors_preflight_continue:
-            resource = self.find(call.request.path)
+            resource = self.find_resource(call.request.path)
             if resource is None:
                 raise refusals.unknown_path(call.request.path)
             own.append((b"allow", resource.allow))
@@ -194,86 +193,86 @@ class Service(Contract):
         response = Response(status, self.cors.preflight_fixed, own, b"")
         response.close = call.huge
         if self.access_log:
-            self.note(call, response, self.preflights)
+            self.log_access(call, response, self.preflights)
         return response
 
     def refuse(self, call: Call, refused: Refused) -> Response:
-        """Return the error that a refusal stands for."""
+        """Return the answer to a refused request."""
         if refused.limit:
             self.reached.add(refused.limit)
         own: Headers = []
         if refused.status == 503 or refused.retry:
             own.append((b"retry-after", str(refused.retry or RETRY_SECONDS).encode()))
         elif refused.status == 405:
-            resource = self.find(call.request.path)
+            resource = self.find_resource(call.request.path)
             own.append((b"allow", b"" if resource is None else resource.allow))
         return self.finish(call, self.answers.refusal(call, refused, own))
 
     def network(self, peer: str) -> bytes:
-        """Return what stands for the network of a peer; empty for one whose X-Forwarded-For is read."""
-        address = plain(peer)
-        return b"" if self.trust.trusts(read(address)) else network_of(address)
+        """Return the network of a peer; empty for a peer whose X-Forwarded-For is trusted."""
+        address = unmap_ipv4(peer)
+        return b"" if self.trust.trusts(parse_address(address)) else network_of(address)
 
     def early_refusal(self, status: int, crowded: bool = False) -> Response:
-        """Return the answer to what is refused before it is a request, as the contract says."""
-        call = self.unread()
+        """Return the answer to a request that is refused before it could be read."""
+        call = self.make_unread_call()
         if status == 431:
             return self.refuse(call, refusals.headers_too_large(self.header_limit))
         if status == 503:
-            return self.refuse(call, refusals.crowded() if crowded else refusals.no_room())
-        return self.refuse(call, refusals.no_http())
+            return self.refuse(call, refusals.too_much_memory() if crowded else refusals.too_many_connections())
+        return self.refuse(call, refusals.not_http())
 
     def tls_refusal(self) -> Response:
-        """Return the answer to a caller that speaks TLS where plain HTTP is spoken."""
-        return self.refuse(self.unread(), refusals.no_tls())
+        """Return the answer to a caller that speaks TLS on a port of plain HTTP."""
+        return self.refuse(self.make_unread_call(), refusals.unexpected_tls())
 
-    def unread(self) -> Call:
-        """Return what stands for a request that could not be read."""
+    def make_unread_call(self) -> Call:
+        """Return the call of a request that could not be read."""
         call = Call(Request(GET, b"", b"", []))
         if self.access_log:
             call.started = self.clock.monotonic()
         return call
 
     def fail(self, call: Call, error: Exception) -> Response:
-        """Return the 500 for an exception nobody expected, and log where it came from."""
+        """Return the 500 for an unexpected exception, and log where it was raised."""
         self.log.error("an unexpected error", route=self.route(call), error=locate_error(error))
-        call.accept_encoding = None  # it may be what went wrong
-        return self.refuse(call, refusals.unexpected())
+        call.accept_encoding = None  # it may be the cause
+        return self.refuse(call, refusals.internal_error())
 
     def finish(self, call: Call, response: Response) -> Response:
-        """Return a response with what depends on the request beyond its answer: CORS, HEAD; and count it."""
+        """Return a response with the parts that depend on the request, such as CORS and HEAD, and count it."""
         if self.dynamic:
             self.add_headers(call, response)
         endpoint = call.endpoint
-        tally = self.rest if endpoint is None else endpoint.tally
-        tally.add(response.status)
+        counts = self.rest if endpoint is None else endpoint.counts
+        counts.add(response.status)
         response.close = call.huge
         if call.request.method == HEAD:
             response.body = b""
         if self.access_log:
-            self.note(call, response, tally)
+            self.log_access(call, response, counts)
         return response
 
     def add_headers(self, call: Call, response: Response) -> None:
-        """Add the header fields that depend on the caller or on the moment."""
+        """Add the header fields that depend on the caller or on the time."""
         if self.cors.dynamic:
             response.own.extend(self.cors.own(call.origin))
         age = self.age
         if age is not None:
             response.own.extend(age.fields())
 
-    def note(self, call: Call, response: Response, tally: StatusCounts) -> None:
-        """Write the line of the access log: nothing of what the caller sent but the method and where it went."""
+    def log_access(self, call: Call, response: Response, counts: StatusCounts) -> None:
+        """Write a line of the access log. Of the caller's data it contains only the method and the route."""
         took = (self.clock.monotonic() - call.started) * 1000.0
         self.log.info(
             "request",
-            method=tally.method,
-            route=tally.route,
+            method=counts.method,
+            route=counts.route,
             status=response.status,
             bytes=len(response.body),
             milliseconds=round(took, 3),
         )
 
     def route(self, call: Call) -> str:
-        """Return the template of the route a call went to."""
-        return self.rest.route if call.endpoint is None else call.endpoint.tally.route
+        """Return the template of the route of a call."""
+        return self.rest.route if call.endpoint is None else call.endpoint.counts.route

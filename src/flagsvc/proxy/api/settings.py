@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceSettings:
-    """The options that change what a caller sees. Header names are lower case, the base path is `/base` or empty. Limits of sizes
-    are bytes, those of a context characters, of a rate requests per second, `max_staleness` seconds; `enricher_timeout` is
-    milliseconds.
+    """The options that change what a caller sees.
 
-    `custom_strategies` are their names. Keys and tokens are left out of the repr.
+    Header names are in lower case, and the base path is `/base` or empty. Size limits are in bytes, those of a context in
+    characters. Rates are in requests per second, `max_staleness` is in seconds, and `enricher_timeout` in milliseconds.
+    `custom_strategies` are names. Keys and tokens are left out of the repr.
     """
 
     client_keys: tuple[str, ...] = field(repr=False)
@@ -53,5 +53,5 @@ class ServiceSettings:
 
     @property
     def operators_here(self) -> bool:
-        """Whether who runs the proxy asks at the same address as who uses it."""
+        """Whether operators use the same address as callers."""
         return self.admin_address is None

@@ -1,7 +1,7 @@
-"""Custom activation strategies and context enrichers: what they are, and how they arrive from Python files.
+"""Custom activation strategies and context enrichers: their interfaces, and how they are loaded from Python files.
 
-This room knows what an extension must look like and says clearly what is wrong with one that does not. It never
-evaluates a toggle and never answers a request: the engine calls strategies, the api calls enrichers.
+This package checks extensions and explains what is wrong with an invalid one. It does not evaluate toggles or answer requests: the
+engine calls strategies, and the api calls enrichers.
 
     strategies   FLAGSVC_CUSTOM_STRATEGIES_FILE, files that export a list named `strategies`
     enrichers    EXP_CUSTOM_ENRICHERS_FILE, files that export a list named `enrichers`
@@ -10,7 +10,7 @@ evaluates a toggle and never answers a request: the engine calls strategies, the
 from __future__ import annotations
 
 from flagsvc.engine.strategies import CustomStrategy
-from flagsvc.proxy.extensions.enricher import ContextEnricher, checked, enrich, enricher
+from flagsvc.proxy.extensions.enricher import ContextEnricher, check_result, enrich, enricher
 from flagsvc.proxy.extensions.load import Enrichers, Strategies, load_enrichers, load_strategies
 from flagsvc.proxy.extensions.strategy import ContextView, Strategy
 
@@ -21,7 +21,7 @@ __all__ = [
     "Enrichers",
     "Strategies",
     "Strategy",
-    "checked",
+    "check_result",
     "enrich",
     "enricher",
     "load_enrichers",

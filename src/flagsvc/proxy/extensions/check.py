@@ -1,4 +1,4 @@
-"""What is wrong with an exported object, in words; None where nothing is."""
+"""Checks of exported objects. Each returns a problem in words, or None."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from collections.abc import Callable
 
 
 def strategy(item: object) -> str | None:
-    """Return what keeps `item` from being a custom strategy, or None."""
+    """Return why `item` is not a custom strategy, or None."""
     if isinstance(item, type):
         return f"is the class {item.__name__}, not an instance of it: write `{item.__name__}()`"
     name, is_enabled = getattr(item, "name", None), getattr(item, "is_enabled", None)
     if not isinstance(name, str) or not name:
-        return (
-            f"is {article(item)} without a `name`: a strategy has a name and a method is_enabled(parameters, context)"
-        )
+        return f"is {type_with_article(item)} without a `name`: a strategy has a name and a method is_enabled(parameters, context)"
     if not callable(is_enabled):
         return f"(`{name}`) has no method is_enabled(parameters, context)"
     if inspect.iscoroutinefunction(is_enabled):
@@ -23,16 +21,16 @@ def strategy(item: object) -> str | None:
 
 
 def enricher(item: object) -> str | None:
-    """Return what keeps `item` from being a context enricher, or None."""
+    """Return why `item` is not a context enricher, or None."""
     if isinstance(item, type):
         return f"is the class {item.__name__}, not a function or an instance of it"
     if not callable(item):
-        return f"is {article(item)}: an enricher is a function, plain or async, from context to context"
-    return None if _takes(item, 1) else f"(`{label(item)}`) does not take exactly one argument, the context"
+        return f"is {type_with_article(item)}: an enricher is a function, plain or async, from context to context"
+    return None if _takes(item, 1) else f"(`{function_name(item)}`) does not take exactly one argument, the context"
 
 
 def declaration(item: object) -> str | None:
-    """Return what is wrong with what `item` declares of itself by the attributes `pure` and `reads`, or None."""
+    """Return what is wrong with the attributes `pure` and `reads` of `item`, or None."""
     if not isinstance(getattr(item, "pure", False), bool):
         return "has a `pure` that is neither True nor False"
     reads = getattr(item, "reads", None)
@@ -41,19 +39,19 @@ def declaration(item: object) -> str | None:
     return "has a `reads` that is not a set of context field names, for example {'userId', 'region'}"
 
 
-def article(item: object) -> str:
+def type_with_article(item: object) -> str:
     """Return the type of `item` with its article: `an int`."""
     kind = type(item).__name__
     return f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"
 
 
-def label(function: object) -> str:
-    """Return the name a function or callable object goes by in messages."""
+def function_name(function: object) -> str:
+    """Return the name of a function or callable object, for messages."""
     return str(getattr(function, "__name__", type(function).__name__))
 
 
 def _takes(function: Callable[..., object], arguments: int) -> bool:
-    """Return whether `function` can be called with so many positional arguments, as far as can be told."""
+    """Return whether `function` can be called with this many positional arguments, as far as its signature is known."""
     try:
         inspect.signature(function).bind(*[None] * arguments)
     except TypeError:

@@ -7,19 +7,19 @@ from typing import TypeAlias, TypeVar
 
 from flagsvc.core.errors import ExtensionError
 from flagsvc.engine.context import Context
-from flagsvc.proxy.extensions.check import article, label
+from flagsvc.proxy.extensions.check import function_name, type_with_article
 
 ContextEnricher: TypeAlias = Callable[[Context], Context | Awaitable[Context]]
-"""An enricher: a plain or an async function that takes the context and gives the one to evaluate."""
+"""An enricher: a plain or async function that takes a context and returns the one to evaluate."""
 
 _Enricher = TypeVar("_Enricher", bound=ContextEnricher)
 
 
 def enricher(*, pure: bool = False, reads: Collection[str] | None = None) -> Callable[[_Enricher], _Enricher]:
-    """Return a decorator that declares what an enricher depends on; an enricher without it works just as well.
+    """Return a decorator that declares what an enricher depends on. An enricher works without it too.
 
-    `pure` promises that an equal context always gives an equal result (no clock, no look-up elsewhere). `reads`
-    names the context fields it looks at, as on the wire (`userId`, `region`); None stands for any of them.
+    `pure` promises that an equal context always gives an equal result (no clock, no look-up elsewhere). `reads` names the context
+    fields that the enricher reads, as on the wire (`userId`, `region`); None stands for any field.
     """
 
     def declare(function: _Enricher) -> _Enricher:
@@ -31,19 +31,19 @@ def enricher(*, pure: bool = False, reads: Collection[str] | None = None) -> Cal
 
 
 async def enrich(context: Context, enrichers: Sequence[ContextEnricher]) -> Context:
-    """Return `context` after every enricher in turn, each given what the one before it returned.
+    """Return `context` after all enrichers. Each one gets the result of the one before.
 
-    Raises ExtensionError when an enricher returns anything but a Context, and whatever an enricher raises
+    Raises ExtensionError if an enricher does not return a Context, and any exception that an enricher raises
     (behaviour: Statuses and bodies).
     """
     for each in enrichers:
         given = each(context)
-        context = checked(each, await given if isinstance(given, Awaitable) else given)
+        context = check_result(each, await given if isinstance(given, Awaitable) else given)
     return context
 
 
-def checked(each: ContextEnricher, result: object) -> Context:
-    """Return what an enricher returned; raises ExtensionError where that is no Context."""
+def check_result(each: ContextEnricher, result: object) -> Context:
+    """Return the result of an enricher. Raises ExtensionError if it is not a Context."""
     if not isinstance(result, Context):
-        raise ExtensionError(f"enricher `{label(each)}` returned {article(result)}, not a Context")
+        raise ExtensionError(f"enricher `{function_name(each)}` returned {type_with_article(result)}, not a Context")
     return result

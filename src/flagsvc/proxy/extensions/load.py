@@ -1,7 +1,7 @@
-"""From paths and in-code objects to checked strategies and enrichers, with a digest of their code.
+"""Loads and checks strategies and enrichers from paths and from objects made in code, with a digest of their code.
 
-Files are read once: the bytes that run are the bytes that are digested. Each is a module of its own under a name nobody
-else has, so two applications in one process may load different files, or one file twice.
+A file is read once, so that the bytes that run are the bytes in the digest. Each file becomes a module with a unique name. So two
+applications in one process may load different files, or one file twice.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Enrichers:
 
 @dataclass(frozen=True)
 class _Kind:
-    """What differs between the two kinds of file: one row each."""
+    """The differences between the two kinds of file."""
 
     title: str
     exported: str
@@ -55,15 +55,15 @@ _STRATEGIES = _Kind("custom strategies", "strategies", "docs/how-to/custom-strat
 _ENRICHERS = _Kind("context enrichers", "enrichers", "docs/how-to/context-enrichers.md", check.enricher)
 
 _Found: TypeAlias = tuple[str, object]
-"""An exported object and where it came from, for messages: `a.py: strategies[0]`."""
+"""An exported object and its place for messages: `a.py: strategies[0]`."""
 
 
 def load_strategies(sources: Iterable[str | Path | CustomStrategy]) -> Strategies:
     """Return the strategies of files (paths) and of code (instances), in any mixture.
 
-    Raises ExtensionError, one line for each source that is wrong: a file that is missing, does not import or
-    exports the wrong thing; and for two strategies of one name. A strategy named like a built-in one takes its place,
-    as in the reference.
+    Raises ExtensionError with one line for each invalid source: a file that is missing, cannot be imported or exports the wrong
+    objects. Two strategies with the same name are an error too. A strategy with the name of a built-in one replaces it, as in the
+    reference.
     """
     digest = hashlib.sha256()
     by_name: dict[str, CustomStrategy] = {}
@@ -80,8 +80,8 @@ def load_strategies(sources: Iterable[str | Path | CustomStrategy]) -> Strategie
 def load_enrichers(sources: Iterable[str | Path | ContextEnricher]) -> Enrichers:
     """Return the enrichers of files (paths) and of code (functions), in any mixture, in the order given.
 
-    Raises ExtensionError, one line for each source that is wrong: a file that is missing, does not import or
-    exports the wrong thing.
+    Raises ExtensionError with one line for each invalid source: a file that is missing, cannot be imported or exports the wrong
+    objects.
     """
     digest = hashlib.sha256()
     functions = [function for _, function in _collect(_ENRICHERS, sources, digest.update)]
@@ -89,7 +89,7 @@ def load_enrichers(sources: Iterable[str | Path | ContextEnricher]) -> Enrichers
 
 
 def _collect(kind: _Kind, sources: Iterable[object], add: Callable[[bytes], None]) -> list[_Found]:
-    """Return every object of `sources`, checked, with its place; `add` is given the bytes that make the digest."""
+    """Return every object of `sources`, checked, with its place. `add` gets the bytes of the digest."""
     found: list[_Found] = []
     problems: list[str] = []
     for index, source in enumerate(sources):
@@ -103,7 +103,7 @@ def _collect(kind: _Kind, sources: Iterable[object], add: Callable[[bytes], None
 
 
 def _found(kind: _Kind, index: int, source: object, add: Callable[[bytes], None]) -> list[_Found]:
-    """Return what one source holds, not yet checked item by item."""
+    """Return the objects of one source, not yet checked one by one."""
     if isinstance(source, str | Path):
         return _from_file(kind, Path(source), add)
     add(_code_of(source))
@@ -111,7 +111,7 @@ def _found(kind: _Kind, index: int, source: object, add: Callable[[bytes], None]
 
 
 def _checked(kind: _Kind, found: list[_Found]) -> list[_Found]:
-    """Return `found`, or raise ExtensionError for the first item that is not what it must be."""
+    """Return `found`. Raises ExtensionError for the first invalid item."""
     for place, item in found:
         problem = kind.wrong(item) or check.declaration(item)
         if problem is not None:
@@ -120,7 +120,7 @@ def _checked(kind: _Kind, found: list[_Found]) -> list[_Found]:
 
 
 def _from_file(kind: _Kind, path: Path, add: Callable[[bytes], None]) -> list[_Found]:
-    """Return what the file at `path` exports, not yet checked item by item."""
+    """Return the exported objects of the file at `path`, not yet checked one by one."""
     if path.suffix.lower() in JAVASCRIPT:
         raise ExtensionError(
             f"{kind.title} file `{path}` is JavaScript: port it to a Python file that exports the list "
@@ -135,12 +135,14 @@ def _from_file(kind: _Kind, path: Path, add: Callable[[bytes], None]) -> list[_F
             f"{kind.title} file `{path}` exports no list named `{kind.exported}`{_nearest(module, kind.exported)}"
         )
     if not isinstance(exported, list | tuple):
-        raise ExtensionError(f"{kind.title} file `{path}`: `{kind.exported}` is {check.article(exported)}, not a list")
+        raise ExtensionError(
+            f"{kind.title} file `{path}`: `{kind.exported}` is {check.type_with_article(exported)}, not a list"
+        )
     return [(f"`{path}`: {kind.exported}[{index}]", item) for index, item in enumerate(exported)]
 
 
 def _nearest(module: ModuleType, wanted: str) -> str:
-    """Return a hint at the name in `module` that is closest to the one wanted, or nothing."""
+    """Return a hint with the name in `module` that is closest to `wanted`, or an empty text."""
     names = {name.lower(): name for name in vars(module) if not name.startswith("__")}
     near = get_close_matches(wanted, names, n=1)
     return f"; did you mean `{names[near[0]]}`? it must be called `{wanted}`" if near else ""
@@ -159,10 +161,9 @@ def _read(kind: _Kind, path: Path) -> bytes:
 
 
 def _run(kind: _Kind, path: Path, source: bytes) -> ModuleType:
-    """Return the module that `source` makes.
+    """Run `source` and return it as a module.
 
-    The module stays in `sys.modules`, under a name that is used once: dataclasses and typing look their own module
-    up there.
+    The module stays in `sys.modules` under a unique name, because dataclasses and typing look up their module there.
     """
     name = f"flagsvc_{kind.exported}_{uuid.uuid4().hex}"
     spec = spec_from_file_location(name, path.resolve())
@@ -189,7 +190,7 @@ def _reason(error: BaseException, path: str) -> str:
 
 
 def _line(trace: TracebackType | None, path: str) -> int | None:
-    """Return the innermost line of the file at `path` that `trace` went through."""
+    """Return the innermost line of the file at `path` in a traceback, or None."""
     line = None
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == path:
@@ -199,10 +200,10 @@ def _line(trace: TracebackType | None, path: str) -> int | None:
 
 
 def _code_of(item: object) -> bytes:
-    """Return bytes that change when the code or the state of an in-code extension does.
+    """Return bytes that change when the code or the state of an in-code extension changes.
 
-    Where the source is not to be had (an interactive session), a random token stands in: answers are then never
-    told unchanged from one process to the next, which is slower and never wrong.
+    If the source is not available (an interactive session), they are random. Then the tags of answers differ between
+    processes, which is slower but never wrong.
     """
     code = item if hasattr(item, "__qualname__") else type(item)
     file = getattr(sys.modules.get(getattr(code, "__module__", "")), "__file__", None)

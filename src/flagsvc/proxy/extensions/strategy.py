@@ -1,8 +1,7 @@
 """The shape of a custom activation strategy (specification: Options).
 
-A strategy is asked once per toggle that uses it: parameters of the toggle's strategy in, true or false out. It is
-handed the evaluation context to look at. It does no I/O: it runs inside the evaluation, between two bytes of an
-answer.
+The engine calls a strategy for each toggle that uses it, with the parameters of the toggle's strategy and the evaluation context.
+The strategy returns true or false. It does no I/O, because it runs inside the evaluation of a request.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from typing import Protocol
 
 
 class ContextView(Protocol):
-    """What a custom strategy sees of the evaluation context: to be read, never changed.
+    """The evaluation context as a custom strategy gets it. It must not be changed.
 
-    A standard field the caller did not send is None, never the empty text. `properties` holds everything else by name.
-    `current_time` is epoch milliseconds as the caller gave it, or None; `now` the epoch milliseconds the evaluation
-    counts with.
+    A standard field that the caller did not send is None, never the empty text. `properties` contains all other fields by name.
+    `current_time` is the caller's time in epoch milliseconds, or None. `now` is the time that the evaluation uses, in epoch
+    milliseconds.
     """
 
     @property
@@ -26,11 +25,11 @@ class ContextView(Protocol):
 
     @property
     def environment(self) -> str | None:
-        """The environment the evaluation is for."""
+        """The environment of the evaluation."""
 
     @property
     def user_id(self) -> str | None:
-        """The user the evaluation is for."""
+        """The user of the evaluation."""
 
     @property
     def session_id(self) -> str | None:
@@ -42,11 +41,11 @@ class ContextView(Protocol):
 
     @property
     def current_time(self) -> float | None:
-        """The caller's own idea of the time, in epoch milliseconds."""
+        """The caller's time, in epoch milliseconds, or None."""
 
     @property
     def now(self) -> float:
-        """The time the evaluation counts with where the caller gave none, in epoch milliseconds."""
+        """The time of the evaluation if the caller sent none, in epoch milliseconds."""
 
     @property
     def properties(self) -> Mapping[str, str]:
@@ -57,12 +56,12 @@ class ContextView(Protocol):
 
 
 class Strategy(ABC):
-    """A base class for custom strategies, for those who want one: set `name`, write `is_enabled`.
+    """An optional base class for custom strategies: set `name` and write `is_enabled`.
 
-    `pure` promises that equal parameters and an equal context always give an equal result (no clock, and `now` is
-    one, no random draw, no file): answers can then be told unchanged without evaluating. `reads` names the context
-    fields the strategy looks at, as on the wire (`userId`, `region`); None, or `properties` among them, stands for any.
-    Both are optional and only ever save work.
+    `pure` promises that equal parameters and an equal context always give an equal result: the strategy uses no clock (`now`
+    is one), no random numbers and no file. Then the proxy knows that an answer is unchanged without an evaluation. `reads`
+    names the context fields that the strategy reads, as on the wire (`userId`, `region`); None, or `properties` among them,
+    stands for any field. Both are optional and only save work.
     """
 
     name: str = ""

@@ -197,7 +197,7 @@ class ParentLink(Generic[S]):
         self._log.debug("configuration switched", worker=self._worker, revision=prepared.snapshot.revision)
 
     async def _send_regularly(self, sources: Sources) -> None:
-        new_readings = NewReadings(sources.tallies)
+        new_readings = NewReadings(sources.status_counts)
         for check in itertools.count(1):
             await asyncio.sleep(SEND_INTERVAL_S)
             if check % FULL_SEND_EVERY:

@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.version import VERSION
-from flagsvc.http.limits import FRONT
+from flagsvc.http.limits import COMMON_LIMITS
 from flagsvc.http.metrics import Labels, MetricRow, limits_row, measure, requests_row
 from flagsvc.server.api.call import ApiContext
 from flagsvc.server.store.schema import features
@@ -51,7 +51,7 @@ def requests(scrape: Scrape) -> dict[Labels, float]:
 
 def limits(scrape: Scrape) -> dict[Labels, float]:
     """Return how often each limit of this program was reached."""
-    return {(limit,): scrape.server.reached.counts[limit] for limit in FRONT}
+    return {(limit,): scrape.server.reached.counts[limit] for limit in COMMON_LIMITS}
 
 
 OWN: tuple[Row, ...] = (

@@ -117,7 +117,7 @@ def test_order_with_the_strategy_that_is_added() -> None:
     off = {"name": "default", "featureName": "a", "disabled": True, "sortOrder": 4}
     rest = {"features": [A], "featureEnvironments": [{"name": "a", "featureName": "a", "enabled": True}]}
     added = {"name": "flexibleRollout", "featureName": "a", "sortOrder": 5}
-    assert change(data(featureStrategies=[off], **rest), data(featureStrategies=[off, added], **rest)).kind == "same"
+    assert change(data(featureStrategies=[off], **rest), data(featureStrategies=[off, added], **rest)).kind == "same"  # type: ignore[arg-type]
 
 
 def test_on_and_off() -> None:

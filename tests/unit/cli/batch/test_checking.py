@@ -185,7 +185,7 @@ def test_what_other_flags_have_is_looked_up(call: Any, other: FakeAdmin) -> None
     ]
     there = EMPTY | {
         "features": flags,
-        "featureEnvironments": [{"featureName": each["name"], "name": each["name"], "enabled": True} for each in flags],
+        "featureEnvironments": [{"featureName": each["name"], "name": each["name"], "enabled": True} for each in flags],  # type: ignore[index]
         "dependencies": [{"feature": "middle", "dependencies": [{"feature": "top"}]}],
     }
     other.say("export", 200, there)

@@ -120,7 +120,7 @@ def test_aliases_of_aliases_do_not_fill_the_memory(tmp_path: Path) -> None:
 def test_plain_scalars(text: str, value: object) -> None:
     """Only what JSON has a form for is anything but text: no dates, no base 60, no `on`."""
     found = read_yaml(f"features: {text}\n", "x")
-    assert found == {"features": value} and type(found["features"]) is type(value)  # type: ignore[index]
+    assert found == {"features": value} and type(found["features"]) is type(value)
 
 
 def test_anchors_and_merges() -> None:

@@ -102,7 +102,7 @@ def test_what_may_not_be_read(run: Flagsvc, admin: FakeAdmin) -> None:
 
 def test_odd_answers(run: Flagsvc, admin: FakeAdmin) -> None:
     """An answer that is none, or lacks a strategy that came to be meanwhile, is as one that may not be read."""
-    for odd in ({}, [1], [{"id": "id-0"}], [{"id": "id-0", "sortOrder": 1}], [{"id": "id-0", "sortOrder": "x"}]):
+    for odd in ({}, [1], [{"id": "id-0"}], [{"id": "id-0", "sortOrder": 1}], [{"id": "id-0", "sortOrder": "x"}]):  # type: ignore[var-annotated]
         admin.answers[path_of("checkout")] = Answer(200, odd)
         called = run()
         assert "of 1 flag," in called.err and written(called)["checkout"][0] == ("id-2", None), odd

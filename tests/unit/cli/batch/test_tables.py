@@ -18,7 +18,7 @@ from flagsvc.cli.batch.violations import FileViolation
 class Terminal(io.StringIO):
     """A stream that is a terminal."""
 
-    encoding = "utf-8"  # type: ignore[assignment]
+    encoding = "utf-8"
 
     def isatty(self) -> bool:
         """Say so."""

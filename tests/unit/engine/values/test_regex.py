@@ -96,11 +96,11 @@ def test_compiles_and_finds_as_npm_re2js_does() -> None:
         try { return RE2JS.compile(pattern, folded ? RE2JS.CASE_INSENSITIVE : 0).matcher(text).find() } catch { return null }
     }"""
     wrong = []
-    for (pattern, folded, text), answer in zip(
+    for (pattern, folded, text), answer in zip(  # type: ignore[assignment]
         cases, javascript.apply(function, cases, package="unleash-client"), strict=True
     ):
         compiled = regex.compile_regex(pattern, folded)
-        if (compiled.search(text) if compiled else None) != answer:
+        if (compiled.search(text) if compiled else None) != answer:  # type: ignore[arg-type]
             wrong.append((pattern, folded, text, answer))
     assert not wrong, wrong[:10]
 
@@ -194,7 +194,7 @@ def test_a_usual_pattern_is_looked_for_in_the_longest_text() -> None:
         r"(?i)(\w+\s?){2,50}é$",
     ):
         compiled = regex.compile_regex(pattern, False)
-        assert compiled is not None and compiled.search("x" * 2000 + "é"), compiled.size
+        assert compiled is not None and compiled.search("x" * 2000 + "é"), compiled.size  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

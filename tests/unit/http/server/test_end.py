@@ -57,7 +57,7 @@ async def test_heads_and_bodies_have_their_times(begun: bytes, seconds: int, lim
     assert not line.transport.closed
     line.tick()
     assert line.transport.closed
-    assert counted(given) == ({} if limit is None else {limit: 1})
+    assert counted(given) == ({} if limit is None else {limit: 1})  # type: ignore[unreachable]
 
 
 @asynchronous
@@ -99,7 +99,7 @@ async def test_no_room() -> None:
     lines[2].send(HEALTH)
     lines[2].tick(6)
     assert lines[2].transport.closed
-    lines[2].lose()
+    lines[2].lose()  # type: ignore[unreachable]
     lines[0].lose()
     assert not lines[1].connection.shared.rejected
     again = Connection(lines[1].connection.shared, given.service, lines[1].connection.parser.names)

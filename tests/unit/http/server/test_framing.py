@@ -109,7 +109,7 @@ SPLITTING = (
 )
 async def test_nothing_that_is_sent_becomes_a_header(data: bytes, settings: dict[str, object]) -> None:
     """No line end, and no field of a caller's making, gets into the head of an answer."""
-    line = dial(serving(**settings), quiet=True).send(data)
+    line = dial(serving(**settings), quiet=True).send(data)  # type: ignore[arg-type]
     _, fields, _, rest = parse_answer(bytes(line.transport.data), data.split()[0].decode())
     assert rest == b""
     assert all("cookie" not in name.lower() for name, _ in fields)

@@ -8,13 +8,13 @@ import struct
 from typing import Any
 
 import pytest
-from test_front_served import dialled, loop, served
 
 from flagsvc.http.server import ConnectionLimits
 from flagsvc.testing import turns
 from support.aio import asynchronous, until
 from support.frontkit import Serving, crowd, dial, get, serving
 from support.waiting import wait_until
+from unit.http.server.test_served import dialled, loop, served
 
 __all__ = ["loop"]
 

@@ -23,10 +23,10 @@ def test_paths_are_there_in_lower_case_too() -> None:
 
 
 def test_labels_have_no_base_path_and_no_duplicates() -> None:
-    """A tally stands for one method of one template."""
+    """A counts stands for one method of one template."""
     resources = Serving(base_path="/base").service.resources
-    tallies = {id(each.tally): each.tally for found in resources.values() for each in found.endpoints.values()}
-    labels = [(tally.method, tally.route) for tally in tallies.values()]
+    status_counts = {id(each.counts): each.counts for found in resources.values() for each in found.endpoints.values()}
+    labels = [(counts.method, counts.route) for counts in status_counts.values()]
     assert len(labels) == len(set(labels))
     assert ("GET", "/proxy") in labels
 

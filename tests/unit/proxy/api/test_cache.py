@@ -23,7 +23,7 @@ def keep(cache: AnswerCache, number: int) -> CachedAnswer:
     entry = CachedAnswer(b"tag", b"x" * 100, [])
     for _ in range(2):
         assert cache.find(key(number)) is None
-        cache.offer(key(number), entry)
+        cache.add_repeated(key(number), entry)
     return entry
 
 
@@ -31,9 +31,9 @@ def test_an_answer_is_kept_from_the_second_time() -> None:
     """Who asks once leaves nothing behind."""
     cache = AnswerCache(100_000)
     entry = CachedAnswer(b"tag", b"x" * 100, [True] * 5)
-    cache.offer(b"key", entry)
+    cache.add_repeated(b"key", entry)
     assert (cache.find(b"key"), cache.size, entry.size) == (None, 0, 0)
-    cache.offer(b"key", entry)
+    cache.add_repeated(b"key", entry)
     assert cache.find(b"key") is entry
     assert (cache.hits, cache.misses, cache.size) == (1, 1, SIZE + 5 * 8)
     assert entry.size == cache.size
@@ -71,11 +71,11 @@ def test_the_packed_form_counts() -> None:
     cache = AnswerCache(4 * SIZE)
     first, second = keep(cache, 1), keep(cache, 2)
     first.packed = b"z" * 40
-    cache.grown(key(1), first)
+    cache.add_packed_size(key(1), first)
     assert (first.size, cache.size, cache.young_size) == (SIZE + 40, 2 * SIZE + 40, SIZE + 40)
     assert cache.find(key(2)) is second
     second.packed = b"z" * (SIZE + 1)
-    cache.grown(key(2), second)
+    cache.add_packed_size(key(2), second)
     assert second.size == 0
     assert cache.find(key(2)) is None
     assert cache.find(key(1)) is first
@@ -90,14 +90,14 @@ def test_it_belongs_to_one_revision() -> None:
     """Another revision has other answers and other tags; another snapshot of the same one has the same."""
     cache = AnswerCache(100_000)
     first = cache_keys("a")
-    cache.follow(first)
+    cache.use_snapshot(first)
     tag = cache.tagger.tag(b"key")
     keep(cache, 1)
-    cache.follow(first)
-    cache.follow(cache_keys("a"))
+    cache.use_snapshot(first)
+    cache.use_snapshot(cache_keys("a"))
     assert cache.find(key(1)) is not None
     assert cache.tagger.tag(b"key") == tag
-    cache.follow(cache_keys("b"))
+    cache.use_snapshot(cache_keys("b"))
     assert (cache.find(key(1)), cache.size) == (None, 0)
     assert cache.tagger.tag(b"key") != tag
 
@@ -114,11 +114,11 @@ def test_the_bound_holds_whatever_comes(asked: list[tuple[int, int, bool]], limi
         entry = cache.find(key(number))
         if entry is None:
             entry = offered[key(number)] = CachedAnswer(b"tag", b"x" * length, [])
-            cache.offer(key(number), entry)
+            cache.add_repeated(key(number), entry)
         assert entry is offered[key(number)]
         if packs and not entry.packed and entry.size:
             entry.packed = b"z" * (length // 2 + 1)
-            cache.grown(key(number), entry)
+            cache.add_packed_size(key(number), entry)
         kept = [*cache.young.values(), *cache.old.values()]
         assert cache.size == sum(each.size for each in kept)
         assert all(each.size == OVERHEAD + 3 + len(each.body) + len(each.packed) for each in kept)

@@ -130,7 +130,7 @@ async def test_what_is_cancelled_by_somebody_else_has_raised() -> None:
 async def test_one_that_catches_its_cancellation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Holds no request, is told of and counted; the enrichers behind it are not called any more."""
     before = asyncio.all_tasks()
-    monkeypatch.setattr(deadlines, "PATIENCE_S", SOON_S)
+    monkeypatch.setattr(deadlines, "CANCEL_S", SOON_S)
     release, seen = asyncio.Event(), list[str]()
 
     async def stubborn(context: Context) -> Context:
@@ -172,7 +172,7 @@ def test_what_is_no_context(later: bool) -> None:
 @asynchronous
 async def test_too_many_that_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """No more is begun: that is a failure like any other."""
-    monkeypatch.setattr(deadlines, "MOST_STUBBORN", 0)
+    monkeypatch.setattr(deadlines, "MAX_STUCK", 0)
     scene = Scene(plus)
     with pytest.raises(EnricherError):
         await scene.enrichment.apply(named("jane"))

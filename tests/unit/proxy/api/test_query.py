@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flagsvc.proxy.api.query import closing, read_query, split_name
+from flagsvc.proxy.api.query import find_closing, read_query, split_name
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,8 @@ def test_names(name: str, segments: list[str]) -> None:
 
 def test_closing_brackets() -> None:
     """The one that belongs to the one that opens."""
-    assert closing("a[b[c]d]e", 1) == 7
-    assert closing("a[b", 1) == -1
+    assert find_closing("a[b[c]d]e", 1) == 7
+    assert find_closing("a[b", 1) == -1
 
 
 def test_properties_are_not_shared() -> None:

@@ -13,7 +13,7 @@ from flagsvc.http.keys import KeySet
 from flagsvc.http.limits import ADDRESS_RATE, KEY_RATE
 from flagsvc.http.messages import Refused
 from flagsvc.http.networks import network_of
-from flagsvc.proxy.api.rate import RateLimits, TokenBuckets, rates_of
+from flagsvc.proxy.api.rate import RateLimits, TokenBuckets, make_rate_limits
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.testing import FakeClock
 from support.serving import attempt, request
@@ -21,14 +21,14 @@ from support.serving import attempt, request
 
 def taken(buckets: TokenBuckets, name: bytes, moments: list[float]) -> list[bool]:
     """Return for each moment whether there was a token."""
-    return [buckets.take(name, moment) == 0.0 for moment in moments]
+    return [buckets.take_token(name, moment) == 0.0 for moment in moments]
 
 
 def test_a_burst_and_then_the_rate() -> None:
     """As many as the burst at once, then one for each time it takes a token to flow in; others are not affected."""
     buckets = TokenBuckets(2.0, 3.0)
     assert taken(buckets, b"a", [10.0] * 4) == [True, True, True, False]
-    assert buckets.take(b"a", 10.0) == 0.5
+    assert buckets.take_token(b"a", 10.0) == 0.5
     assert taken(buckets, b"a", [10.4, 10.5, 10.5, 11.0]) == [False, True, False, True]
     assert taken(buckets, b"b", [11.0] * 3) == [True] * 3
     assert taken(buckets, b"a", [100.0] * 4) == [True, True, True, False]
@@ -50,23 +50,23 @@ def test_a_bucket_that_was_forgotten_was_full(rate: int, burst: int, steps: list
         tokens = min(float(burst), tokens + (now - at) * rate)
         passes = tokens >= 1.0
         slow[name] = (tokens - 1.0 if passes else tokens, now)
-        assert (buckets.take(name, now) == 0.0) is passes
+        assert (buckets.take_token(name, now) == 0.0) is passes
 
 
 def test_memory_is_bounded() -> None:
     """Whoever comes with ever new names, no more than two generations are kept."""
-    buckets = TokenBuckets(1.0, 1000.0, most=50)
+    buckets = TokenBuckets(1.0, 1000.0, max_buckets=50)
     for number in range(1000):
-        assert buckets.take(b"%d" % number, 1.0) == 0.0
+        assert buckets.take_token(b"%d" % number, 1.0) == 0.0
         assert len(buckets.young) <= 50 and len(buckets.old) <= 50
 
 
 def test_what_is_not_asked_for_is_forgotten() -> None:
     """After the time it takes to fill a bucket twice, nothing of it is left."""
     buckets = TokenBuckets(1.0, 2.0)
-    buckets.take(b"a", 1.0)
+    buckets.take_token(b"a", 1.0)
     for moment in (4.0, 7.0):
-        buckets.take(b"b%d" % moment, moment)
+        buckets.take_token(b"b%d" % moment, moment)
     assert b"a" not in buckets.young and b"a" not in buckets.old
 
 
@@ -93,7 +93,7 @@ def test_networks(one: str, other: str, same: bool) -> None:
 
 def rates(**settings: object) -> RateLimits:
     """Return rate limits."""
-    made = rates_of(ServiceSettings(client_keys=("k",), **settings), FakeClock())  # type: ignore[arg-type]
+    made = make_rate_limits(ServiceSettings(client_keys=("k",), **settings), FakeClock())  # type: ignore[arg-type]
     assert made is not None
     return made
 
@@ -112,7 +112,7 @@ def ask(
 
 def test_without_limits_there_is_nothing() -> None:
     """Neither rate is given: nothing is made, whatever the burst."""
-    assert rates_of(ServiceSettings(client_keys=("k",), rate_limit_burst=5), FakeClock()) is None
+    assert make_rate_limits(ServiceSettings(client_keys=("k",), rate_limit_burst=5), FakeClock()) is None
 
 
 def test_keys() -> None:

@@ -56,7 +56,7 @@ def test_answers_are_counted_by_endpoint() -> None:
     serving.ask(b"GET", b"/nowhere")
     serving.ask(b"OPTIONS", b"/proxy")
     endpoint = serving.service.resources[b"/proxy"].endpoints[b"GET"]
-    assert endpoint.tally.statuses == {200: 1, 400: 1}
+    assert endpoint.counts.statuses == {200: 1, 400: 1}
     assert serving.service.rest.statuses == {404: 1}
     assert serving.service.preflights.statuses == {204: 1}
 
@@ -135,8 +135,8 @@ def test_a_broken_snapshot_while_answering_later() -> None:
 def test_paths_are_found_exactly_first(path: bytes) -> None:
     """And without regard to case and slashes second."""
     service = Serving().service
-    assert service.find(path) is service.resources[b"/proxy"]
-    assert service.find(path + b"x") is None
+    assert service.find_resource(path) is service.resources[b"/proxy"]
+    assert service.find_resource(path + b"x") is None
 
 
 def test_a_call_without_an_endpoint_is_404() -> None:

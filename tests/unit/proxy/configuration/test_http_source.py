@@ -37,7 +37,7 @@ async def test_without_a_change() -> None:
     """It is asked with the ETag it is given, and there is no news."""
     api = Api()
     source = HttpSource(api)
-    assert isinstance(source, Announcing) and source.pace is None
+    assert isinstance(source, Announcing) and source.pace is None  # type: ignore[redundant-expr]
     news = asyncio.ensure_future(source.news())
     assert (await source.fetch('"one"')).body == b"{}"
     await turns()

@@ -71,7 +71,7 @@ def test_a_whole_number_of_any_length_is_json(digits: int) -> None:
     """One of thousands of digits is read as JavaScript reads it, whatever the interpreter allows; the rest is as it is."""
     read = decode(b'[7, "\\ud800", -' + b"9" * digits + b"]")
     assert read == [7, "\ud800", float("-inf")]
-    assert type(read[0]) is int  # type: ignore[index]
+    assert type(read[0]) is int
 
 
 def test_a_document_that_utf_8_cannot_say_is_passed_on_escaped() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -202,7 +203,9 @@ def test_nothing_is_lost_and_nothing_is_made_up(
     rounds: list[list[tuple[str, int, int, int]]], data: st.DataObject
 ) -> None:
     """Over any sequence of counting, draining and merging, what was sent and what is left make what was counted."""
-    usage, expected, sent = counters(), Counter(), Counter()
+    expected: Counter[Any] = Counter()
+    sent: Counter[Any] = Counter()
+    usage = counters()
     for reports in rounds:
         for name, yes, no, red in reports:
             usage.add(name, yes, no, {"red": red})

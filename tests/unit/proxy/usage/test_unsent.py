@@ -84,7 +84,7 @@ async def test_the_last_word_counts() -> None:
     unsent_usage = world.unsent_usage()
     assert await unsent_usage.save([]) and world.record_store.data == {} and not unsent_usage.has_record
     assert await unsent_usage.save([bucket("a")]) and unsent_usage.has_record
-    assert await unsent_usage.save([bucket("b", 7)])
+    assert await unsent_usage.save([bucket("b", 7)])  # type: ignore[unreachable]
     [data] = world.record_store.data.values()
     assert [(name, tally.yes) for each in unpack(data).buckets() for name, tally in each.toggles.items()] == [("b", 7)]
     assert await unsent_usage.save([]) and world.record_store.data == {} and not unsent_usage.has_record
@@ -173,7 +173,7 @@ async def test_what_may_have_been_written_is_removed() -> None:
     world.record_store.fault = None
     world.record_store.data[unsent_usage.name] = b"written after all"
     assert await unsent_usage.save([]) and not unsent_usage.has_record
-    assert world.record_store.data == {}
+    assert world.record_store.data == {}  # type: ignore[unreachable]
 
 
 @asynchronous

@@ -84,7 +84,7 @@ async def test_a_delayed_parent_kills_no_worker() -> None:
         worker.channel.send(messages.Pong())
         await scene.until(lambda: scene.worker_pool._slots[0].pulse.silent_s == 0)
         await scene.clock.advance(0.2)
-        assert not worker.killed and scene.worker_pool.hangs == 0
+        assert not worker.killed and scene.worker_pool.hangs == 0  # type: ignore[redundant-expr]
 
 
 @asynchronous
@@ -100,7 +100,7 @@ async def test_a_new_process_has_longer() -> None:
         scene.ignores.clear()
         await let_pass(scene, 2)
         assert starting.killed
-        await scene.until(lambda: len(scene.made) == 3 and scene.worker_pool.workers == 1)
+        await scene.until(lambda: len(scene.made) == 3 and scene.worker_pool.workers == 1)  # type: ignore[unreachable]
 
 
 @asynchronous
@@ -116,7 +116,7 @@ async def test_whether_the_pool_answers() -> None:
     ignore_pings(scene.made[1])
     await let_pass(scene, 0.8)
     assert scene.worker_pool.is_answering
-    await let_pass(scene, 0.6)
+    await let_pass(scene, 0.6)  # type: ignore[unreachable]
     assert not scene.worker_pool.is_answering and scene.worker_pool.workers == 2
     scene.made[1].channel.send(messages.Pong())
     await scene.until(lambda: scene.worker_pool.is_answering)

@@ -7,6 +7,7 @@ from typing import get_args
 import msgspec
 import pytest
 
+from flagsvc.proxy.usage.record import UsageWindow
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.framing import Deframer
 
@@ -28,7 +29,7 @@ UP: list[messages.Message] = [
     messages.Serving(),
     messages.Prepared(1, "revision"),
     messages.Switched(2),
-    messages.Counts(messages.UsageWindow(1.5, 2.5, {"a": (1, 2, {"v": 3})}), [(["name", "label"], 4.5)]),
+    messages.Counts(UsageWindow(1.5, 2.5, {"a": (1, 2, {"v": 3})}), [(["name", "label"], 4.5)]),
     messages.Reloaded(5),
     messages.CountsSent(3),
     messages.Pong(),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from flagsvc.proxy.usage import UsageCounters
+from flagsvc.proxy.usage.record import UsageWindow
 from flagsvc.proxy.workers import messages
 from flagsvc.testing import turns
 from support.aio import asynchronous
@@ -108,7 +109,7 @@ async def test_counts_are_merged() -> None:
     """Usage goes to the parent's counters, samples to the sums. The counts of a worker that has ended stay."""
     async with pool_scene(2) as scene:
         for worker in scene.made:
-            usage = messages.UsageWindow(5.0, 6.0, {"a": (1, 2, {"v": 3})})
+            usage = UsageWindow(5.0, 6.0, {"a": (1, 2, {"v": 3})})
             samples: list[Any] = [(["flagsvc_http_requests", "/proxy", "GET", "200"], 4), (["flagsvc_present"], 10)]
             worker.channel.send(messages.Counts(usage, samples))
         await scene.worker_pool.gather_counts()
@@ -235,7 +236,7 @@ async def test_the_last_counts_are_there_at_the_end() -> None:
         worker.ignores.add(messages.Leave)
         stopping = asyncio.ensure_future(scene.worker_pool.stop())
         await scene.until(lambda: worker.received_of(messages.Leave))
-        worker.channel.send(messages.Counts(messages.UsageWindow(1.0, 2.0, {"a": (1, 0, {})})))
+        worker.channel.send(messages.Counts(UsageWindow(1.0, 2.0, {"a": (1, 0, {})})))
         worker.end(0)
         await stopping
     assert isinstance(scene.counters, UsageCounters)

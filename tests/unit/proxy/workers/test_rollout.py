@@ -53,7 +53,7 @@ async def test_a_late_worker_that_gets_there(monkeypatch: pytest.MonkeyPatch) ->
     async with pool_scene(2, timeouts=SHORT._replace(stuck=0.5)) as scene:
         rollout, late = scene.worker_pool.rollout, scene.made[1]
         replace_if_stuck, looked = rollout._replace_if_stuck, asyncio.Event()
-        monkeypatch.setattr(rollout, "_replace_if_stuck", lambda *given: (replace_if_stuck(*given), looked.set()))
+        monkeypatch.setattr(rollout, "_replace_if_stuck", lambda *given: (replace_if_stuck(*given), looked.set()))  # type: ignore[func-returns-value]
         late.ignores.add(messages.Prepare)
         await rollout.prepare(object(), b"document")
         late.channel.send(messages.Prepared(1, "revision"))

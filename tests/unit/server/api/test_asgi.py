@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from flagsvc.http.messages import Request, Response
 from flagsvc.http.shapes import Anything
@@ -21,7 +22,7 @@ from flagsvc.server.store.store import POOL_SIZE
 from support.flagservers import BACKEND_SECRET, AppClient, app_client
 
 
-def row(path: str, handler, **given) -> Route:
+def row(path: str, handler: Any, **given: Any) -> Route:
     """Return a route that needs no token."""
     return Route(path=path, handler=handler, operation=path, summary="x", tag="x", auth=Auth.NONE, **given)
 
@@ -76,7 +77,7 @@ def test_large_bodies_take_turns(tmp_path: Path) -> None:
     with app_client(str(tmp_path / "flags.db"), routes=(route,), body_limit=5_000_000) as client:
         large = b'"' + b"x" * 1_200_000 + b'"'
         packed = {"content-encoding": "gzip"}
-        for bodies in ([(large, {}), (large, {})], [(gzip.compress(large), packed), (large, {})]):
+        for bodies in ([(large, {}), (large, {})], [(gzip.compress(large), packed), (large, {})]):  # type: ignore[var-annotated]
             most.clear()
             with ThreadPoolExecutor(2) as pool:
                 found = [pool.submit(client.post, "/write", body, headers=headers) for body, headers in bodies]

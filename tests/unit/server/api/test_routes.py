@@ -6,7 +6,7 @@ The handlers are replaced by one that only notes that it was reached, so that wh
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -65,7 +65,7 @@ def path_of(route: Route, **places: str) -> str:
     return "/".join(known.get(part[1:], "some") if part.startswith(":") else part for part in route.path.split("/"))
 
 
-def rows(condition) -> list[Any]:
+def rows(condition: Callable[[Route], object]) -> list[Any]:
     """Return the routes that a test is about, each with a name."""
     return [pytest.param(route, id=f"{route.method} {route.path}") for route in ROUTES if condition(route)]
 

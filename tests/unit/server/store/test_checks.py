@@ -188,5 +188,5 @@ def test_what_is_stored_of_variants() -> None:
     given = [{"name": "v", "weight": "7", "weightType": "variable"}, VARIANT | {"name": "lost"}]
     assert check_variants(given)[1] == {"name": "lost", "weight": 1, "weightType": "variable", "stickiness": "default"}
     assert prepare_variants(given) == [{"name": "v", "weight": 1000, "weightType": "variable"}]
-    assert given[0]["weight"] == "7"
+    assert given[0]["weight"] == "7"  # type: ignore[index]
     assert prepare_variants([]) == []

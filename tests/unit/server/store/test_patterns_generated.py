@@ -166,6 +166,6 @@ def test_generated_patterns_match_as_in_javascript() -> None:
             counts["linear" if len(verdicts) > 1 else "by steps"] += 1
             counts["matching"] += is_match
             if set(verdicts) != {is_match}:
-                wrong.append((pattern, name, is_match, verdicts))
+                wrong.append((pattern, name, is_match, verdicts))  # type: ignore[arg-type]
     assert wrong == []
     assert min(counts.values()) > 100, counts

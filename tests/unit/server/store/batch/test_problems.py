@@ -20,7 +20,7 @@ TWICE = [{"name": "size", "legalValues": [{"value": "1"}, {"value": "1"}]}]
 
 def found(facts: ServerFacts = FACTS, **data: Any) -> list[tuple[str, str]]:
     """Return rule and flag of each problem of a data set."""
-    problems, _ = find_problems(read_data_set(check(IMPORT, body(**data))), facts)
+    problems, _ = find_problems(read_data_set(check(IMPORT, body(**data))), facts)  # type: ignore[arg-type]
     return [(problem.rule, problem.flag) for problem in problems]
 
 
@@ -65,7 +65,7 @@ def test_what_is_not_known_is_not_checked() -> None:
     data = body(
         featureTags=[tag("here", "red", "team")], contextFields=TWICE, links=[linked("here", {"url": "http://"})]
     )
-    problems, unchecked = find_problems(read_data_set(check(IMPORT, data)), ServerFacts(FLAGS))
+    problems, unchecked = find_problems(read_data_set(check(IMPORT, data)), ServerFacts(FLAGS))  # type: ignore[arg-type]
     assert [each.rule for each in problems] == ["link"]
     assert len(unchecked) == 2
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from flagsvc.proxy.api.first_page import Place, as_json, as_text, prefers_json
+
+from flagsvc.http.first_page import Place, as_json, as_text, prefers_json
 
 PLACES = [Place("GET", "/books", "List books"), Place("DELETE", "/books/1", "Remove a book", "a reader's card")]
 
