@@ -43,7 +43,7 @@ def read_flags(args: Namespace) -> dict[str, str]:
 
 
 def check_database(resolved: Resolved) -> None:
-    """Note a text that names no database; the library that knows is loaded only here.
+    """Add a problem if the `database` option is invalid; the database library is imported only here.
 
     Raises MissingExtraError where that library is not installed.
     """

@@ -1,4 +1,4 @@
-"""The storage among the options: a Redis or Valkey server needs the extra `redis`, which is told with everything else."""
+"""Checks the storage option: a Redis or Valkey server needs the extra `redis`. The problem is listed with all others."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from flagsvc.settings.storage import server_at
 
 
 def check_storage(resolved: Resolved) -> None:
-    """Note a problem where the storage is a server, and the package that speaks to it is not installed."""
+    """Add a problem if the storage is a server and its client package is not installed."""
     if server_at(resolved.values["storage"]) is not None and (problem := missing_extra("redis")):
         resolved.problems["storage"] = f"storage ({resolved.sources['storage']}): {problem}"
