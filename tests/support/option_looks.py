@@ -323,7 +323,7 @@ async def listening(options: ProxyOptions, servers: list[UvicornServer] | None =
         thread.start()
         try:
             await until(lambda: "listen" in printed.getvalue(), 20)
-            yield printed.getvalue().splitlines()[0]
+            yield next(line for line in printed.getvalue().splitlines() if "listen" in line)
         finally:
             for server in servers:
                 server.should_exit = server.grace.is_cut_short = True
