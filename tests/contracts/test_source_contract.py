@@ -14,7 +14,7 @@ from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.configuration import Source
 from flagsvc.proxy.configuration.sources import BootstrapSource, FileSource, HttpSource
-from flagsvc.proxy.upstream import Identity, Upstream, UpstreamOptions
+from flagsvc.proxy.upstream import Identity, Upstream, UpstreamSettings
 from flagsvc.testing import FakeSource, RecordingLog, RecordingUpstream
 from support.aio import asynchronous
 from support.loopback import Loopback, Request, loopback, reply
@@ -58,7 +58,7 @@ def serve(server: Loopback) -> Put:
 async def http(_: Path) -> AsyncIterator[tuple[Source, Put]]:
     """The upstream over a socket."""
     async with loopback() as server:
-        options = UpstreamOptions(f"{server.url}/api", "token", Identity("a", "i"))
+        options = UpstreamSettings(f"{server.url}/api", "token", Identity("a", "i"))
         upstream = Upstream(options, clock=SystemClock(), log=RecordingLog())
         yield HttpSource(upstream), serve(server)
         await upstream.aclose()

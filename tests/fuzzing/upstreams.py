@@ -16,7 +16,7 @@ from flagsvc.core.clock import SystemClock
 from flagsvc.core.errors import UpstreamError
 from flagsvc.http.client.answers import Limits
 from flagsvc.proxy.configuration.stores import StoredDocument
-from flagsvc.proxy.upstream import Fetched, Identity, Upstream, UpstreamOptions
+from flagsvc.proxy.upstream import Fetched, Identity, Upstream, UpstreamSettings
 from flagsvc.testing import RecordingLog
 from fuzzing import words
 from fuzzing.documents import GOOD, VALID, World, assert_evaluates, dumped
@@ -73,7 +73,7 @@ class Exchange:
 
     async def _fetch(self) -> Fetched | UpstreamError:
         identity = Identity("app", "instance")
-        options = UpstreamOptions(self._server.url + "/api", TOKEN, identity, limits=Limits(step_s=5.0, total_s=10.0))
+        options = UpstreamSettings(self._server.url + "/api", TOKEN, identity, limits=Limits(step_s=5.0, total_s=10.0))
         upstream = Upstream(options, clock=SystemClock(), log=RecordingLog())
         try:
             return await upstream.get_features('"served"')

@@ -19,7 +19,7 @@ from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.configuration import Holder, Poller, Preparer
 from flagsvc.proxy.configuration.sources import FileSource, HttpSource
 from flagsvc.proxy.configuration.stores import DocumentStorage, FileStore
-from flagsvc.proxy.upstream import Identity, Limits, Upstream, UpstreamOptions
+from flagsvc.proxy.upstream import Identity, Limits, Upstream, UpstreamSettings
 from flagsvc.proxy.usage import Reporter, UsageCounters
 from flagsvc.testing import RecordingLog
 from support.aio import asynchronous, until
@@ -79,7 +79,7 @@ async def proxy(url: str, folder: Path, interval_ms: int = 20, limits: Limits = 
     """Run everything against an upstream."""
     clock, log, holder = SystemClock(), RecordingLog(), Holder[Snapshot]()
     identity = Identity("some-app", "some-instance")
-    options = UpstreamOptions(url, "some-token", identity, interval_ms, interval_ms, limits=limits)
+    options = UpstreamSettings(url, "some-token", identity, interval_ms, interval_ms, limits=limits)
     upstream = Upstream(options, clock=clock, log=log)
     draw = Random(1).random
     document_storage = DocumentStorage(FileStore(folder), "0123", log)

@@ -18,7 +18,7 @@ from flagsvc.proxy.replicas import (
     Fleet,
     FleetSource,
     LocalState,
-    Role,
+    ReplicaRole,
     ServerStore,
     SharedDocumentStorage,
 )
@@ -129,7 +129,7 @@ class Replica:
         return None if self.holder.checked_at is None else self.clock.monotonic() - self.holder.checked_at
 
     @property
-    def role(self) -> Role:
+    def role(self) -> ReplicaRole:
         """Its role."""
         return self.fleet.role
 
@@ -151,13 +151,13 @@ class Replica:
     async def die(self) -> None:
         """End as one that is killed: nothing is said, and connections are cut."""
         await self.poller.stop()
-        self.fleet.role = Role.ALONE
+        self.fleet.role = ReplicaRole.ALONE
         await self.fleet.stop()
 
 
 def leaders(replicas: list[Replica]) -> list[Replica]:
     """Return those that lead."""
-    return [each for each in replicas if each.role is Role.LEADER]
+    return [each for each in replicas if each.role is ReplicaRole.LEADER]
 
 
 def settled(replicas: list[Replica]) -> bool:

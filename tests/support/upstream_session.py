@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from flagsvc.core.errors import UpstreamError
-from flagsvc.proxy.upstream import Identity, Limits, Upstream, UpstreamOptions
+from flagsvc.proxy.upstream import Identity, Limits, Upstream, UpstreamSettings
 from flagsvc.testing import FakeClock, RecordingLog
 from support.loopback import Loopback, loopback
 
@@ -20,9 +20,9 @@ LIMITS = Limits(step_s=5.0, total_s=10.0, max_bytes=1_000_000)
 IDENTITY = Identity("some-app", "some-instance", "some-connection")
 
 
-def options(url: str, **changes: Any) -> UpstreamOptions:
+def options(url: str, **changes: Any) -> UpstreamSettings:
     """Return options for an upstream at `url`."""
-    return UpstreamOptions(**{"url": url, "token": TOKEN, "identity": IDENTITY, "limits": LIMITS, **changes})
+    return UpstreamSettings(**{"url": url, "token": TOKEN, "identity": IDENTITY, "limits": LIMITS, **changes})
 
 
 @asynccontextmanager

@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import quote
 
 from flagsvc.cli.documents import ENDPOINTS, describe_source, read_document
-from flagsvc.cli.parser import OptionFormatter as Columns
+from flagsvc.cli.parser import ParagraphFormatter
 from flagsvc.core.errors import ConfigurationError, DocumentError, ExtensionError, FlagsvcError
 from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.context import FIELDS, Context
@@ -53,10 +53,6 @@ examples
 
 exit code: 0; 1 when a URL gives no document; 2 when something given is wrong
 """
-
-
-class ParagraphFormatter(Columns, argparse.RawDescriptionHelpFormatter):
-    """A help formatter that keeps the lines of description and examples."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

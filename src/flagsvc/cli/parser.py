@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from argparse import SUPPRESS, Action, ArgumentParser, HelpFormatter
+from argparse import SUPPRESS, Action, ArgumentParser, HelpFormatter, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
@@ -35,6 +35,10 @@ class OptionFormatter(HelpFormatter):
 
     def __init__(self, prog: str, **given: Any) -> None:
         super().__init__(prog, **{"max_help_position": 34, **given})
+
+
+class ParagraphFormatter(OptionFormatter, RawDescriptionHelpFormatter):
+    """A help formatter that keeps the lines of description and examples."""
 
 
 class ShortHelp(Action):

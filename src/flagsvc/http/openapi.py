@@ -16,7 +16,7 @@ TEXT: Json = {"type": "string"}
 LICENSE: Json = {"name": "Apache-2.0", "identifier": "Apache-2.0"}
 
 
-class Program(NamedTuple):
+class ApiDescription(NamedTuple):
     """What a document says of the program itself. `schemes` tells of each kind of key by its name; all come in one `header`."""
 
     title: str
@@ -40,7 +40,7 @@ class Operation(NamedTuple):
     path_parameters: tuple[str, ...] = ()
 
 
-def document(program: Program, operations: Iterable[Operation], schemas: Json, place: str) -> Json:
+def document(program: ApiDescription, operations: Iterable[Operation], schemas: Json, place: str) -> Json:
     """Return the document; `place` is what stands before every path, empty for nothing."""
     paths: dict[str, Json] = {}
     for each in operations:
@@ -54,7 +54,7 @@ def document(program: Program, operations: Iterable[Operation], schemas: Json, p
     return content | ({"servers": [{"url": place}]} if place else {})
 
 
-def schemes(program: Program) -> Json:
+def schemes(program: ApiDescription) -> Json:
     """Return how callers authenticate."""
     header = {"type": "apiKey", "in": "header", "name": program.header}
     return {name: {**header, "description": text} for name, text in program.schemes.items()}

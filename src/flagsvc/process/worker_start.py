@@ -15,12 +15,14 @@ from flagsvc.core.errors import ConfigurationError
 from flagsvc.process.shutdown import HANGUP, SIGNALS
 from flagsvc.settings.base import rows_of
 from flagsvc.settings.options import OPTIONS, ProxyOptions
-from flagsvc.settings.rows.storage import Storage
+from flagsvc.settings.rows.storage import StorageOptions
 
 BLOCKED_SIGNALS = (*SIGNALS, HANGUP)
 """The signals that a worker blocks until it has installed its handlers."""
 UPSTREAM_TLS = ("upstream_ca", "upstream_cert", "upstream_key", "upstream_key_password")
-PARENT_ONLY = frozenset({"workers", "worker_timeout", *UPSTREAM_TLS, *(option.field for option in rows_of(Storage))})
+PARENT_ONLY = frozenset(
+    {"workers", "worker_timeout", *UPSTREAM_TLS, *(option.field for option in rows_of(StorageOptions))}
+)
 """The fields of options that only the parent needs."""
 
 

@@ -34,7 +34,7 @@ from flagsvc.proxy.configuration.stores import (
 from flagsvc.proxy.configuration.stores.provider import run_in_thread
 from flagsvc.proxy.setup import ProxySetup, make_trust
 from flagsvc.proxy.unsent_usage import make_unsent_usage, scope_of
-from flagsvc.proxy.upstream import Limits, Outbound, Upstream, UpstreamOptions
+from flagsvc.proxy.upstream import Limits, Outbound, Upstream, UpstreamSettings
 from flagsvc.proxy.usage import Reporter, UsageCounters
 from flagsvc.settings.options import ProxyOptions
 from flagsvc.settings.storage import server_at
@@ -220,7 +220,7 @@ def make_upstream(setup: ProxySetup) -> Upstream:
     """Return the session with the upstream server. It opens no connection yet."""
     options = setup.options
     seconds = options.upstream_timeout / 1000
-    given = UpstreamOptions(
+    given = UpstreamSettings(
         url=options.flagsvc_url,
         token=options.flagsvc_api_token,
         identity=setup.identity,

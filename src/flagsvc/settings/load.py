@@ -81,7 +81,7 @@ class Tables(NamedTuple):
     folder: str
 
 
-class Program(NamedTuple):
+class ProgramOptions(NamedTuple):
     """What one of the two programs reads: its options, whether they stand in `[server]`, and what else is odd."""
 
     rows: tuple[Option, ...]
@@ -89,8 +89,8 @@ class Program(NamedTuple):
     odd: Callable[[Mapping[str, str], Mapping[str, Any]], Iterable[str]]
 
 
-PROXY = Program(OPTIONS, False, lambda environment, values: chain(foreign(environment), advice_on(values)))
-SERVER = Program(SERVER_OPTIONS, True, lambda environment, values: ())
+PROXY = ProgramOptions(OPTIONS, False, lambda environment, values: chain(foreign(environment), advice_on(values)))
+SERVER = ProgramOptions(SERVER_OPTIONS, True, lambda environment, values: ())
 
 
 def load(environment: Mapping[str, str], file: PathLike[str] | str | None, flags: Mapping[str, str]) -> Loaded:
@@ -117,7 +117,7 @@ def resolve(
     environment: Mapping[str, str],
     file: PathLike[str] | str | None,
     flags: Mapping[str, str],
-    program: Program = PROXY,
+    program: ProgramOptions = PROXY,
 ) -> Resolved:
     """Return what flags, environment and file say, with the problems instead of an error."""
     rows = program.rows
@@ -212,7 +212,7 @@ def _reason(error: Exception) -> str:
 
 
 def _tables(
-    environment: Mapping[str, str], file: PathLike[str] | str | None, resolved: Resolved, program: Program
+    environment: Mapping[str, str], file: PathLike[str] | str | None, resolved: Resolved, program: ProgramOptions
 ) -> Tables:
     """Return what the configuration file holds for a program."""
     named = (environment.get(variable, "").strip() for variable in CONFIG_VARIABLES)

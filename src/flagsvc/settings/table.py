@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from flagsvc.settings.base import rows_of
 from flagsvc.settings.option import Option
-from flagsvc.settings.rows.callers import Callers
-from flagsvc.settings.rows.cors import Cors
-from flagsvc.settings.rows.evaluation import Evaluation
-from flagsvc.settings.rows.experimental import Experimental
-from flagsvc.settings.rows.listening import Listening
-from flagsvc.settings.rows.logging import Logging
-from flagsvc.settings.rows.metrics import Metrics
+from flagsvc.settings.rows.callers import CallerOptions
+from flagsvc.settings.rows.cors import CorsOptions
+from flagsvc.settings.rows.evaluation import EvaluationOptions
+from flagsvc.settings.rows.experimental import ExperimentalOptions
+from flagsvc.settings.rows.listening import ListeningOptions
+from flagsvc.settings.rows.logging import LoggingOptions
+from flagsvc.settings.rows.metrics import MetricsOptions
 from flagsvc.settings.rows.server import ServerCallers, ServerListening, ServerLogging, ServerStorage
-from flagsvc.settings.rows.storage import Storage
-from flagsvc.settings.rows.upstream import Upstream
+from flagsvc.settings.rows.storage import StorageOptions
+from flagsvc.settings.rows.upstream import UpstreamOptions
 
 
-class ProxyRows(Upstream, Callers, Listening, Evaluation, Metrics, Storage, Logging, Cors, Experimental):
+class ProxyRows(
+    UpstreamOptions,
+    CallerOptions,
+    ListeningOptions,
+    EvaluationOptions,
+    MetricsOptions,
+    StorageOptions,
+    LoggingOptions,
+    CorsOptions,
+    ExperimentalOptions,
+):
     """The options of the proxy, section by section."""
 
 

@@ -11,7 +11,7 @@ import pytest
 from flagsvc.core.errors import StoreError, UpstreamError
 from flagsvc.proxy.configuration import State
 from flagsvc.proxy.configuration.stores import StoredDocument
-from flagsvc.proxy.replicas import Access, Client, Coordinator, Fleet, LocalState, Role
+from flagsvc.proxy.replicas import Access, Client, Coordinator, Fleet, LocalState, ReplicaRole
 from flagsvc.proxy.replicas.checks import FAILURES
 from flagsvc.proxy.replicas.heartbeat import Heartbeat, digest_in
 from flagsvc.proxy.replicas.schedule import HEARTBEATS, SILENT_LEASES, Schedule
@@ -66,7 +66,7 @@ async def test_a_lease_without_an_end(server: RedisServer, upstream: CountedUpst
         assert server.ask("PERSIST", LEASE) == 1
         await until(lambda: 0 <= server.ask("PTTL", LEASE) <= LEFT_MS, 20.0)
         assert server.ask("PEXPIRE", LEASE, 1) == 1, "the end that it was given comes at once"
-        await until(lambda: follower.role is Role.LEADER and follower.serves == ["two"], 20.0)
+        await until(lambda: follower.role is ReplicaRole.LEADER and follower.serves == ["two"], 20.0)
 
 
 @asynchronous
@@ -79,7 +79,7 @@ async def test_a_lease_that_lasts_too_long(server: RedisServer, upstream: Counte
         assert follower.fleet.follows and (follower.fleet.age() or 0.0) > LEFT_MS / 1000 / HEARTBEATS
         follower.clock.ahead += (SILENT_LEASES - 0.25) * LEFT_MS / 1000
         await until(lambda: follower.serves == ["two"] and follower.holder.state is State.FRESH, 20.0)
-        assert follower.role is not Role.LEADER
+        assert follower.role is not ReplicaRole.LEADER
         told = follower.fleet.age()
         assert told is not None and told > 2 * LEFT_MS / 1000, "what a dead leader knew is as old as it is"
 
@@ -97,13 +97,13 @@ async def test_a_follower_of_nobody_asks_by_itself(server: RedisServer, upstream
     keeping = asyncio.ensure_future(somebody())
     try:
         async with replicas(1, server.port, upstream, refresh_ms=100, lease_ms=LONG_MS) as [alone]:
-            await until(lambda: alone.role is Role.FOLLOWER)
+            await until(lambda: alone.role is ReplicaRole.FOLLOWER)
             alone.clock.ahead += (SILENT_LEASES - 1) * LONG_MS / 1000
             await until(lambda: alone.holder.failures)
             assert alone.serves is None and alone.fleet.follows and upstream.polls == []
             alone.clock.ahead += LONG_MS / 1000
             await until(lambda: alone.serves == ["one"], 20.0)
-            assert alone.role is Role.FOLLOWER and not alone.fleet.follows
+            assert alone.role is ReplicaRole.FOLLOWER and not alone.fleet.follows
     finally:
         keeping.cancel()
         await asyncio.wait([keeping])
@@ -134,7 +134,7 @@ async def test_a_newcomer_while_server_and_upstream_are_away(upstream: CountedUp
             await until(lambda: old.serves == ["one"] and old.fleet.published)
             upstream.down = UpstreamError("server", "broken", status=503)
             first.kill()
-            await until(lambda: old.role is Role.ALONE and old.holder.failures)
+            await until(lambda: old.role is ReplicaRole.ALONE and old.holder.failures)
             newcomer = Replica("newcomer", Server("127.0.0.1", port), upstream, refresh_ms=200)
             newcomer.start()
             try:
@@ -152,13 +152,13 @@ async def test_a_leader_that_has_nothing(server: RedisServer, upstream: CountedU
     """It lets one lead that has something to put on the server, also where the upstream would refuse that one as well."""
     upstream.down = UpstreamError("server", "broken", status=503)
     async with replicas(1, server.port, upstream, refresh_ms=100) as [leader]:
-        await until(lambda: leader.role is Role.LEADER)
+        await until(lambda: leader.role is ReplicaRole.LEADER)
         other = Replica("other", Server("127.0.0.1", server.port), upstream, refresh_ms=100)
         other.fleet.accept(StoredDocument(document("one")))
         other.fleet.start()
         try:
             await until(lambda: leader.serves == ["one"], 10.0)
-            assert other.role is Role.LEADER and leader.role is Role.FOLLOWER
+            assert other.role is ReplicaRole.LEADER and leader.role is ReplicaRole.FOLLOWER
         finally:
             await other.fleet.stop()
 
@@ -200,7 +200,7 @@ async def test_two_leaders(server: RedisServer, upstream: CountedUpstream) -> No
         other = Heartbeat("another", 1, age_s=0.0).pack()
         server.ask("SET", LEASE, b"another " + other, "PX", HOUR_MS)
         assert server.ask("PUBLISH", f"{PREFIX}:news:{KEY}", other) == 1
-        await until(lambda: sleeper.role is Role.FOLLOWER)
+        await until(lambda: sleeper.role is ReplicaRole.FOLLOWER)
         assert upstream.polls == [sleeper.name]
 
 
@@ -211,7 +211,7 @@ async def test_a_late_write_confirms_nothing(server: RedisServer, upstream: Coun
         await until(lambda: first.serves == ["one"] and first.fleet.published)
     upstream.down = UpstreamError("server", "broken", status=500)
     async with replicas(1, server.port, upstream) as [leader]:
-        await until(lambda: leader.role is Role.LEADER and leader.holder.failures)
+        await until(lambda: leader.role is ReplicaRole.LEADER and leader.holder.failures)
         await leader.fleet.publish(StoredDocument(document("old")).pack())
         await leader.fleet._renew()
         assert b'"digest":""' in server.ask("GET", LEASE)
@@ -251,7 +251,7 @@ def slowly(coordinator: Coordinator, go: asyncio.Event) -> list[str]:
 
 async def let_go(go: asyncio.Event, leader: Replica) -> None:
     """Let go what waits to be told, when the leader that ends or rests has done all that comes before it gives the lease back."""
-    await until(lambda: leader.role is Role.ALONE or leader.fleet._schedule.rests_until)
+    await until(lambda: leader.role is ReplicaRole.ALONE or leader.fleet._schedule.rests_until)
     await turns()
     go.set()
 
@@ -272,7 +272,7 @@ async def test_nothing_is_told_after_the_lease_is_given_back(
         await asyncio.gather(leader.stop() if ends else leader.fleet._hand_over(), let_go(go, leader))
         assert order[-1] == "left" and "told" in order and LEASE not in server.names()
         await until(lambda: not leader.fleet._tasks)
-        assert order[-1] == "left" and leader.role is not Role.LEADER and LEASE not in server.names()
+        assert order[-1] == "left" and leader.role is not ReplicaRole.LEADER and LEASE not in server.names()
 
 
 def test_a_rest_does_not_leave_the_fleet_without_a_leader() -> None:
@@ -304,6 +304,6 @@ async def test_a_server_that_is_away_is_not_stormed() -> None:
         pauses.append(await clock.next_sleep())
         await clock.advance(pauses[-1])
     await clock.next_sleep()
-    assert fleet.errors == 6 and fleet.role is Role.ALONE
+    assert fleet.errors == 6 and fleet.role is ReplicaRole.ALONE
     assert pauses == sorted(pauses) and LEASE_MS / 5000 <= pauses[0] < pauses[-1] <= LEASE_MS / 1000
     await fleet.stop()

@@ -7,7 +7,7 @@ import pytest
 from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.configuration import State
 from flagsvc.proxy.configuration.stores import StoredDocument
-from flagsvc.proxy.replicas import Role
+from flagsvc.proxy.replicas import ReplicaRole
 from support.aio import asynchronous, until
 from support.fleets import KEY, PREFIX, CountedUpstream, leaders, replicas, served, settled
 from support.processes import ROOT, free_port
@@ -35,7 +35,7 @@ async def test_a_follower_knows_how_fresh_it_is(server: RedisServer, upstream: C
     """By the leader's checks: its age goes on with them, and grows when they fail."""
     async with replicas(2, server.port, upstream, refresh_ms=100) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
-        [follower] = [each for each in fleet if each.role is Role.FOLLOWER]
+        [follower] = [each for each in fleet if each.role is ReplicaRole.FOLLOWER]
         first = follower.holder.checked_at
         await until(lambda: (follower.holder.checked_at or 0.0) > (first or 0.0) + 0.3)
         upstream.down = UpstreamError("server", "broken", status=500)
@@ -78,7 +78,7 @@ async def test_without_a_server_everybody_asks(server: RedisServer, upstream: Co
         async with replicas(3, port, upstream, refresh_ms=300) as fleet:
             await until(lambda: settled(fleet) and served(fleet, "one"))
             first.kill()
-            await until(lambda: all(each.role is Role.ALONE for each in fleet))
+            await until(lambda: all(each.role is ReplicaRole.ALONE for each in fleet))
             upstream.body = document("two")
             await until(lambda: served(fleet, "two"), 5.0)
             assert {each.name for each in fleet} <= set(upstream.polls)
@@ -108,7 +108,7 @@ async def test_a_start_without_a_server(upstream: CountedUpstream) -> None:
     """Nothing waits for it: the upstream is asked at once."""
     async with replicas(1, free_port(), upstream) as [alone]:
         await until(lambda: alone.serves == ["one"], 5.0)
-        assert alone.role is Role.ALONE and alone.holder.state is State.FRESH and alone.fleet.errors > 0
+        assert alone.role is ReplicaRole.ALONE and alone.holder.state is State.FRESH and alone.fleet.errors > 0
 
 
 @asynchronous
@@ -153,7 +153,7 @@ async def test_a_leader_that_was_asleep_overwrites_nothing(server: RedisServer, 
         before = server.ask("GET", STORED)
         sleeper.fleet.accept(old := StoredDocument(document("old")))
         await sleeper.fleet.publish(old.pack())
-        assert server.ask("GET", STORED) == before and sleeper.role is Role.FOLLOWER
+        assert server.ask("GET", STORED) == before and sleeper.role is ReplicaRole.FOLLOWER
 
 
 @asynchronous
@@ -177,7 +177,7 @@ async def test_a_lone_leader_keeps_the_lease(server: RedisServer, upstream: Coun
         upstream.down = UpstreamError("network", "gone")
         await until(lambda: alone.holder.failures > 4)
         await until(lambda: alone.holder.failures > 12)  # a leader among others hands over after the third
-        assert alone.role is Role.LEADER and alone.fleet.changes == 1
+        assert alone.role is ReplicaRole.LEADER and alone.fleet.changes == 1
 
 
 @asynchronous
@@ -210,7 +210,7 @@ async def test_what_was_overtaken_is_not_told(server: RedisServer, upstream: Cou
         await until(lambda: leader.serves == ["one"] and leader.fleet.published)
         before = leader.fleet.published
         await leader.fleet.publish(StoredDocument(document("old")).pack())
-        assert leader.fleet.published == before and leader.role is Role.LEADER
+        assert leader.fleet.published == before and leader.role is ReplicaRole.LEADER
         assert leader.log.at("info").count("configuration given to the fleet") == 1
 
 
@@ -238,7 +238,7 @@ async def test_an_old_error_is_not_passed_on(server: RedisServer, upstream: Coun
             await until(lambda: all(each.fleet._checks.failing == "network" for each in fleet))
             with redis_server(port=port):
                 await until(lambda: settled(fleet), 10.0)
-                [follower] = [each for each in fleet if each.role is Role.FOLLOWER]
+                [follower] = [each for each in fleet if each.role is ReplicaRole.FOLLOWER]
                 upstream.cut_off = set()
                 await until(lambda: all(each.holder.state is State.FRESH for each in fleet))
                 assert follower.fleet._checks.failing == ""
@@ -259,7 +259,7 @@ async def test_a_server_that_hangs(server: RedisServer, upstream: CountedUpstrea
     async with replicas(2, server.port, upstream, refresh_ms=200, timeout_s=1.0) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
         with frozen(server):
-            await until(lambda: all(each.role is Role.ALONE for each in fleet), 5.0)
+            await until(lambda: all(each.role is ReplicaRole.ALONE for each in fleet), 5.0)
             upstream.body = document("two")
             await until(lambda: served(fleet, "two"), 5.0)
         await until(lambda: settled(fleet), 10.0)
@@ -270,7 +270,7 @@ async def test_a_subscription_that_brings_nothing(server: RedisServer, upstream:
     """A subscription that gets nothing, while the lease is renewed, is made again: what is told gets through."""
     async with replicas(2, server.port, upstream, refresh_ms=100, lease_ms=3_000) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
-        [follower] = [each for each in fleet if each.role is Role.FOLLOWER]
+        [follower] = [each for each in fleet if each.role is ReplicaRole.FOLLOWER]
         coordinator = follower.fleet._coordinator
         coordinator._channel, right = "test:elsewhere", coordinator._channel
         server.ask("CLIENT", "KILL", "TYPE", "pubsub")
@@ -314,13 +314,13 @@ async def test_a_fault_in_the_loop_leaves_no_replica_without_a_poller(
     """A follower is alone then, and asks; the fault is counted, and the loop goes on."""
     async with replicas(2, server.port, upstream, refresh_ms=100) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
-        [follower] = [each for each in fleet if each.role is Role.FOLLOWER]
+        [follower] = [each for each in fleet if each.role is ReplicaRole.FOLLOWER]
         good = follower.fleet._coordinator
         follower.fleet._publisher.coordinator = Away(good.client)  # type: ignore[assignment]
         server.ask("CLIENT", "KILL", "TYPE", "pubsub")
         await until(lambda: follower.fleet.restarts == 1)
         await until(lambda: follower.name in upstream.polls)
-        assert follower.role is Role.ALONE
+        assert follower.role is ReplicaRole.ALONE
         follower.fleet._publisher.coordinator = good
         await until(lambda: settled(fleet), 10.0)
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import schemathesis
 
-from flagsvc.http.openapi import Operation, Program, content_of, document, failure, headers_of
+from flagsvc.http.openapi import ApiDescription, Operation, content_of, document, failure, headers_of
 from flagsvc.http.route import Documented, Parameter, RouteRow
 from flagsvc.http.shapes import Array, Integer, Named, Object, String, components
 
-PROGRAM = Program("library", "Lends books.", "x-card", {"reader": "A reader's card."})
+PROGRAM = ApiDescription("library", "Lends books.", "x-card", {"reader": "A reader's card."})
 BOOK = Named("Book", Object({"title": String(), "pages": Integer(minimum=1)}, required=("title",)))
 ERROR = Named("Error", Object({"message": String()}))
 SHELF = RouteRow(

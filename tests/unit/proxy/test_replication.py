@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from flagsvc.core.errors import ConfigurationError
-from flagsvc.proxy.replicas import FleetSource, Role, ServerStore, SharedDocumentStorage
+from flagsvc.proxy.replicas import FleetSource, ReplicaRole, ServerStore, SharedDocumentStorage
 from flagsvc.proxy.replication import make_tls_context
 from flagsvc.proxy.runtime import ProxyRuntime
 from flagsvc.proxy.setup import make_setup
@@ -112,4 +112,4 @@ async def test_a_start_without_the_server(tmp_path: Path) -> None:
         storage = f"redis://127.0.0.1:{free_port()}"
         async with around.proxy(around.options(storage=storage)) as proxy:
             assert await proxy.names() == ["on"]
-            assert proxy.app._runtime.fleet is not None and proxy.app._runtime.fleet.role is Role.ALONE
+            assert proxy.app._runtime.fleet is not None and proxy.app._runtime.fleet.role is ReplicaRole.ALONE

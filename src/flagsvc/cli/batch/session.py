@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,17 +15,13 @@ from flagsvc.cli.batch.files import FlagFile, read_flags
 from flagsvc.cli.batch.refusals import AdminApiError
 from flagsvc.cli.batch.target import add_target_arguments, read_target, warn_insecure
 from flagsvc.cli.batch.violations import FileViolation, read_violation
-from flagsvc.cli.parser import OptionFormatter as Columns
+from flagsvc.cli.parser import ParagraphFormatter
 from flagsvc.core.errors import ConfigurationError, MissingExtraError
 from flagsvc.core.extras import require
 from flagsvc.settings.kinds import printable
 
 REJECTIONS = ("refused", "conflict", "forbidden", "not-found")
 """Kinds of errors of an import that concern the imported data."""
-
-
-class ParagraphFormatter(Columns, RawDescriptionHelpFormatter):
-    """A help formatter that keeps the lines of description and examples."""
 
 
 class SchemaError(AdminApiError):

@@ -158,7 +158,7 @@ class Exchange:
             settle(self.finished)
 
 
-class Connection(asyncio.Protocol):
+class ClientConnection(asyncio.Protocol):
     """A connection to the origin or to an outbound proxy; `since` is when its last exchange ended, in the loop's time."""
 
     def __init__(self) -> None:

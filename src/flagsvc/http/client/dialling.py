@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from flagsvc.http.client.addresses import host_of, origin
-from flagsvc.http.client.connection import BrokenError, Connection
+from flagsvc.http.client.connection import BrokenError, ClientConnection
 from flagsvc.http.client.trust import Trust
 
 NEXT_ADDRESS_S = 0.25
@@ -42,7 +42,7 @@ class End:
 
 
 @dataclass(frozen=True)
-class Route:
+class DialRoute:
     """The way to an origin. `credentials` is a Proxy-Authorization value or empty, so none of it is in the repr."""
 
     origin: End
@@ -54,7 +54,7 @@ class Route:
         """Whether each request is handed to the outbound proxy, which then needs the whole address."""
         return self.proxy is not None and self.origin.tls is None
 
-    async def dial(self) -> Connection:
+    async def dial(self) -> ClientConnection:
         """Return a new connection. Raises OSError and BrokenError; the caller bounds the time."""
         connection = await connect(self.proxy or self.origin)
         if self.proxy is not None and self.origin.tls is not None:
@@ -67,16 +67,16 @@ class Route:
         return connection
 
 
-def route_to(url: str, proxy: str | None, trust: Trust) -> Route:
+def route_to(url: str, proxy: str | None, trust: Trust) -> DialRoute:
     """Return the way to the origin of `url`, through the outbound proxy of that URL if there is one.
 
     Raises ValueError (UnicodeError for a host that no name server can be asked for), ConfigurationError for a file of `trust`.
     """
     there = end_of(urlsplit(url), trust)
     if proxy is None:
-        return Route(there)
+        return DialRoute(there)
     parts = urlsplit(proxy)
-    return Route(there, end_of(parts, trust.nameless), basic(parts))
+    return DialRoute(there, end_of(parts, trust.nameless), basic(parts))
 
 
 def end_of(parts: SplitResult, trust: Trust) -> End:
@@ -93,7 +93,7 @@ def basic(parts: SplitResult) -> bytes:
     return b"Basic " + base64.b64encode(pair.encode("utf-8", "replace"))
 
 
-async def connect(end: End) -> Connection:
+async def connect(end: End) -> ClientConnection:
     """Return a connection to one of the addresses of a host: the first that answers, tried a moment apart."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(end.host, end.port, type=socket.SOCK_STREAM)
@@ -119,17 +119,17 @@ def alternating(addresses: Sequence[str]) -> list[str]:
     return [address for _, address in sorted(ranked)]
 
 
-async def attempt(end: End, address: str) -> Connection:
+async def attempt(end: End, address: str) -> ClientConnection:
     """Connect to one address; the certificate is compared with the name of the host."""
     name = end.certified if end.tls is not None else None
     loop = asyncio.get_running_loop()
-    _, connection = await loop.create_connection(Connection, address, end.port, ssl=end.tls, server_hostname=name)
+    _, connection = await loop.create_connection(ClientConnection, address, end.port, ssl=end.tls, server_hostname=name)
     return connection
 
 
-async def first_of(end: End, addresses: Sequence[str]) -> Connection:
+async def first_of(end: End, addresses: Sequence[str]) -> ClientConnection:
     """Return the connection that stands first; the others are given up. Raises what the first failure was."""
-    waiting, begun = list(addresses), set[asyncio.Task[Connection]]()
+    waiting, begun = list(addresses), set[asyncio.Task[ClientConnection]]()
     failures: list[BaseException] = []
     try:
         while waiting or begun:
@@ -150,7 +150,7 @@ async def first_of(end: End, addresses: Sequence[str]) -> Connection:
     raise failures[0] if failures else BrokenError("the host has no address")
 
 
-def give_up(task: asyncio.Task[Connection]) -> None:
+def give_up(task: asyncio.Task[ClientConnection]) -> None:
     """Close what an attempt came to that nobody waits for any more."""
     if not task.cancelled() and task.exception() is None:
         task.result().abort()

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 from flagsvc.core.errors import ConfigurationError, UpstreamError
 from flagsvc.http.client.addresses import host_header, target_of
 from flagsvc.http.client.answers import Answer, Body, Limits
-from flagsvc.http.client.connection import BrokenError, Connection, nothing_kept
-from flagsvc.http.client.dialling import Route, basic, in_words, route_to
+from flagsvc.http.client.connection import BrokenError, ClientConnection, nothing_kept
+from flagsvc.http.client.dialling import DialRoute, basic, in_words, route_to
 from flagsvc.http.client.trust import Trust
 
 MOST_CONNECTIONS = 4
@@ -34,11 +34,11 @@ class Transport:
         """
         self._shown = shown
         self._limits = limits
-        self._kept: list[Connection] = []
+        self._kept: list[ClientConnection] = []
         self._closed = False
         self._places = asyncio.Semaphore(MOST_CONNECTIONS)
         try:
-            self._route: Route = route_to(shown, proxy, trust)
+            self._route: DialRoute = route_to(shown, proxy, trust)
         except ValueError:
             message = f"`{shown}`: that, or the outbound proxy, is no host that can be asked for"
             raise UpstreamError("network", message) from None
@@ -94,7 +94,7 @@ class Transport:
                 raise
         return await self._ask(await self._dialled(), method, request)
 
-    async def _ask(self, connection: Connection, method: str, request: bytes) -> Answer:
+    async def _ask(self, connection: ClientConnection, method: str, request: bytes) -> Answer:
         keep = self._collector if method == "GET" else nothing_kept
         try:
             answer = await connection.ask(request, keep, self._limits.step_s)
@@ -110,7 +110,7 @@ class Transport:
         """Return what collects the body of a GET that succeeded."""
         return Body(coding, self._limits.max_bytes, self._shown) if status == 200 else None
 
-    def _taken(self) -> Connection | None:
+    def _taken(self) -> ClientConnection | None:
         """Return the connection that was used last, if one is kept and still good."""
         now = asyncio.get_running_loop().time()
         while self._kept:
@@ -120,7 +120,7 @@ class Transport:
             connection.close()
         return None
 
-    async def _dialled(self) -> Connection:
+    async def _dialled(self) -> ClientConnection:
         try:
             async with asyncio.timeout(self._limits.step_s):
                 return await self._route.dial()

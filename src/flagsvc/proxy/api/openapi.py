@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flagsvc.http import openapi
-from flagsvc.http.openapi import Json, Operation, Program, content_of, failure, headers_of
+from flagsvc.http.openapi import ApiDescription, Json, Operation, content_of, failure, headers_of
 from flagsvc.http.route import Documented
 from flagsvc.http.shapes import json_schema
 from flagsvc.proxy.api.routes import ROUTES, Auth, ProxyRoute, answers_of
@@ -27,7 +27,7 @@ HEADERS = {200: KEPT, 304: KEPT, 429: AGAIN, 503: AGAIN}
 
 def document(settings: ServiceSettings, root: str) -> Json:
     """Return the OpenAPI document of the routes that are on; `root` is where the application is mounted."""
-    program = Program("flagsvc proxy", about(settings), settings.client_keys_header_name, ABOUT)
+    program = ApiDescription("flagsvc proxy", about(settings), settings.client_keys_header_name, ABOUT)
     rows = (row for row in ROUTES if row.listed and row.on(settings))
     schemas = {shape.name: json_schema(shape.inner) for shape in NAMED}
     return openapi.document(program, (operation(row, settings) for row in rows), schemas, root)

@@ -103,7 +103,7 @@ class Report(Record):
         self.rows = tuple([rows.pop(name) for name in required] + list(rows.values()))
 
 
-class Counts(Record):
+class ReportedCounts(Record):
     """What was counted of one toggle. That its variants are an object is checked before its numbers."""
 
     def examined(self, value: object) -> object:
@@ -121,7 +121,7 @@ NUMBER: Final = Fitting(MUST_BE_NUMBER, is_number, {"type": "number"})
 START: Final = Fitting(MUST_BE_DATE, is_start, {"oneOf": [json_schema(DATE), json_schema(NUMBER)]})
 COUNT: Final = Count()
 
-COUNTS: Final = Named("Counts", Counts({"yes": COUNT, "no": COUNT, "variants": Members(COUNT)}))
+COUNTS: Final = Named("Counts", ReportedCounts({"yes": COUNT, "no": COUNT, "variants": Members(COUNT)}))
 BUCKET: Final = Named(
     "Bucket", Report({"start": DATE, "stop": DATE, "toggles": Members(COUNTS)}, required=("start", "stop", "toggles"))
 )

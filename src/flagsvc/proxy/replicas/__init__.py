@@ -19,7 +19,7 @@ from flagsvc.proxy.replicas.coordinator import Coordinator
 from flagsvc.proxy.replicas.document_storage import SharedDocumentStorage
 from flagsvc.proxy.replicas.fleet import Fleet
 from flagsvc.proxy.replicas.publisher import LocalState
-from flagsvc.proxy.replicas.roles import Role
+from flagsvc.proxy.replicas.roles import ReplicaRole
 from flagsvc.proxy.replicas.source import FleetSource
 from flagsvc.proxy.replicas.store import ServerStore
 
@@ -30,7 +30,7 @@ __all__ = [
     "Fleet",
     "FleetSource",
     "LocalState",
-    "Role",
+    "ReplicaRole",
     "ServerStore",
     "SharedDocumentStorage",
 ]

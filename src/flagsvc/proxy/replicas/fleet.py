@@ -23,7 +23,7 @@ from flagsvc.proxy.replicas.coordinator import Coordinator
 from flagsvc.proxy.replicas.heartbeat import Heartbeat, unpack
 from flagsvc.proxy.replicas.leader import LeaderView
 from flagsvc.proxy.replicas.publisher import LocalState, Publisher
-from flagsvc.proxy.replicas.roles import TABLE, Action, Event, Role
+from flagsvc.proxy.replicas.roles import TABLE, ReplicaAction, ReplicaEvent, ReplicaRole
 from flagsvc.proxy.replicas.schedule import Schedule
 from flagsvc.proxy.replicas.waits import happens_within
 
@@ -51,7 +51,7 @@ class Fleet:
 
         When the server goes away, replicas that serve something ask the upstream at a moment each of its own within `spread_ms`.
         """
-        self.role = Role.ALONE
+        self.role = ReplicaRole.ALONE
         self.configurations = Configurations()
         self.news = asyncio.Event()
         self.decided = asyncio.Event()
@@ -74,12 +74,12 @@ class Fleet:
     @property
     def leads(self) -> bool:
         """Whether this replica asks the upstream for all."""
-        return self.role is Role.LEADER
+        return self.role is ReplicaRole.LEADER
 
     @property
     def follows(self) -> bool:
         """Whether another replica does, and was heard not too long ago. In any other case this one asks."""
-        return self.role is Role.FOLLOWER and not self._schedule.gone(self._leader.silence())
+        return self.role is ReplicaRole.FOLLOWER and not self._schedule.gone(self._leader.silence())
 
     @property
     def errors(self) -> int:
@@ -157,7 +157,7 @@ class Fleet:
             except StoreError as error:
                 self._outage_log.log_failure(error)
             finally:
-                self._step(Event.SERVER_LOST)
+                self._step(ReplicaEvent.SERVER_LOST)
             self._outages += 1
             await self._schedule.pause_after_outage(self._outages)
 
@@ -178,8 +178,8 @@ class Fleet:
     async def _on_due(self) -> None:
         """Do what is done with every heartbeat: the leader tells one, the others look whether there is a leader."""
         self._schedule.next_heartbeat()
-        action, silence = self._step(Event.DUE), self._leader.silence()
-        if action is Action.RENEW:
+        action, silence = self._step(ReplicaEvent.DUE), self._leader.silence()
+        if action is ReplicaAction.RENEW:
             await self._renew()
             await self._hand_over()
         elif self._schedule.silent(silence) and not self._schedule.rests(silence):
@@ -190,7 +190,10 @@ class Fleet:
         self._schedule.received = self._schedule.now()
         if heartbeat.leaving:
             await self._schedule.pause_after_release()
-        if self._step(Event.LEASE_RELEASED if heartbeat.leaving else Event.HEARTBEAT) is Action.SEEK:
+        if (
+            self._step(ReplicaEvent.LEASE_RELEASED if heartbeat.leaving else ReplicaEvent.HEARTBEAT)
+            is ReplicaAction.SEEK
+        ):
             await self._seek()
         else:
             await self._follow(heartbeat, 0.0)
@@ -202,12 +205,12 @@ class Fleet:
         own = Heartbeat(self._coordinator.token, self._checks.number, "", self._local.age())
         found = await self._coordinator.seek(own)
         if found is None:
-            self._step(Event.LEASE_TAKEN)
+            self._step(ReplicaEvent.LEASE_TAKEN)
             await self._renew()
             return
         heartbeat, ago = found
         ago = self._leader.told_ago(heartbeat, now, ago)
-        self._step(Event.LEASE_HELD)
+        self._step(ReplicaEvent.LEASE_HELD)
         if schedule.deaf(now) and not schedule.silent(ago):
             raise StoreError("the storage server does not pass on what replicas tell")
         if heartbeat is not None:
@@ -241,7 +244,7 @@ class Fleet:
 
     async def _renew(self) -> None:
         """Renew the lease and tell what this replica knows, as the leader. Raises StoreError."""
-        if not await self._publisher.renew() and self._step(Event.LEASE_LOST) is Action.SEEK_SOON:
+        if not await self._publisher.renew() and self._step(ReplicaEvent.LEASE_LOST) is ReplicaAction.SEEK_SOON:
             self._schedule.due = 0.0
             self._leader.heard -= self._schedule.lease_s
 
@@ -251,22 +254,22 @@ class Fleet:
         if useless and await self._coordinator.listeners() > 1:
             self._schedule.rest()
             async with self._publisher.telling:
-                self._step(Event.HAND_OVER)
+                self._step(ReplicaEvent.HAND_OVER)
                 await self._coordinator.release()
 
-    def _step(self, event: Event) -> Action:
+    def _step(self, event: ReplicaEvent) -> ReplicaAction:
         """Go to the role that follows from an event; return what is to be done."""
         role, action = TABLE[self.role, event]
         self.decided.set()
         if role is not self.role:
             self._change(role)
-        if action is Action.SPREAD and self._local.serving():
+        if action is ReplicaAction.SPREAD and self._local.serving():
             self._schedule.spread()
         return action
 
-    def _change(self, role: Role) -> None:
+    def _change(self, role: ReplicaRole) -> None:
         """Take a role; what was known in the other one is forgotten."""
-        self.changes += Role.LEADER in (self.role, role)
+        self.changes += ReplicaRole.LEADER in (self.role, role)
         self.role = role
         self._checks.forget()
         self._publisher.forget()

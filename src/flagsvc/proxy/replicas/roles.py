@@ -13,7 +13,7 @@ from enum import Enum, StrEnum
 from typing import NamedTuple
 
 
-class Role(StrEnum):
+class ReplicaRole(StrEnum):
     """The part of a replica."""
 
     ALONE = "alone"
@@ -24,7 +24,7 @@ class Role(StrEnum):
     """It has the lease, asks the upstream for all, and tells them."""
 
 
-class Event(StrEnum):
+class ReplicaEvent(StrEnum):
     """What can happen to it."""
 
     LEASE_TAKEN = "lease-taken"
@@ -45,7 +45,7 @@ class Event(StrEnum):
     """The server does not answer, or the replica leaves the fleet."""
 
 
-class Action(Enum):
+class ReplicaAction(Enum):
     """What the replica has to do."""
 
     NOTHING = "nothing"
@@ -68,35 +68,35 @@ class Action(Enum):
 class Step(NamedTuple):
     """One cell of the table."""
 
-    role: Role
-    action: Action
+    role: ReplicaRole
+    action: ReplicaAction
 
 
-_ALONE = Step(Role.ALONE, Action.NOTHING)
-_FOLLOWER = Step(Role.FOLLOWER, Action.NOTHING)
-_LEAD = Step(Role.LEADER, Action.RENEW)
-_FOLLOW = Step(Role.FOLLOWER, Action.FOLLOW)
-_APART = Step(Role.ALONE, Action.SPREAD)
+_ALONE = Step(ReplicaRole.ALONE, ReplicaAction.NOTHING)
+_FOLLOWER = Step(ReplicaRole.FOLLOWER, ReplicaAction.NOTHING)
+_LEAD = Step(ReplicaRole.LEADER, ReplicaAction.RENEW)
+_FOLLOW = Step(ReplicaRole.FOLLOWER, ReplicaAction.FOLLOW)
+_APART = Step(ReplicaRole.ALONE, ReplicaAction.SPREAD)
 
 
-def _stay(action: Action) -> tuple[Step, Step]:
+def _stay(action: ReplicaAction) -> tuple[Step, Step]:
     """Return the cells of a replica that does not lead, whose role stays."""
-    return Step(Role.ALONE, action), Step(Role.FOLLOWER, action)
+    return Step(ReplicaRole.ALONE, action), Step(ReplicaRole.FOLLOWER, action)
 
 
-_ROWS: tuple[tuple[Event, tuple[Step, Step, Step]], ...] = (
+_ROWS: tuple[tuple[ReplicaEvent, tuple[Step, Step, Step]], ...] = (
     #                       alone, follower, leader
-    (Event.LEASE_TAKEN, (_LEAD, _LEAD, _LEAD)),
-    (Event.LEASE_HELD, (_FOLLOW, _FOLLOW, _FOLLOW)),
-    (Event.LEASE_LOST, (_ALONE, _FOLLOWER, Step(Role.FOLLOWER, Action.SEEK_SOON))),
-    (Event.HEARTBEAT, (*_stay(Action.FOLLOW), Step(Role.LEADER, Action.SEEK))),
-    (Event.LEASE_RELEASED, (*_stay(Action.SEEK), Step(Role.LEADER, Action.SEEK))),
-    (Event.DUE, (*_stay(Action.SEEK_IF_SILENT), _LEAD)),
-    (Event.HAND_OVER, (_ALONE, _FOLLOWER, Step(Role.FOLLOWER, Action.RELEASE))),
-    (Event.SERVER_LOST, (_ALONE, _APART, _APART)),
+    (ReplicaEvent.LEASE_TAKEN, (_LEAD, _LEAD, _LEAD)),
+    (ReplicaEvent.LEASE_HELD, (_FOLLOW, _FOLLOW, _FOLLOW)),
+    (ReplicaEvent.LEASE_LOST, (_ALONE, _FOLLOWER, Step(ReplicaRole.FOLLOWER, ReplicaAction.SEEK_SOON))),
+    (ReplicaEvent.HEARTBEAT, (*_stay(ReplicaAction.FOLLOW), Step(ReplicaRole.LEADER, ReplicaAction.SEEK))),
+    (ReplicaEvent.LEASE_RELEASED, (*_stay(ReplicaAction.SEEK), Step(ReplicaRole.LEADER, ReplicaAction.SEEK))),
+    (ReplicaEvent.DUE, (*_stay(ReplicaAction.SEEK_IF_SILENT), _LEAD)),
+    (ReplicaEvent.HAND_OVER, (_ALONE, _FOLLOWER, Step(ReplicaRole.FOLLOWER, ReplicaAction.RELEASE))),
+    (ReplicaEvent.SERVER_LOST, (_ALONE, _APART, _APART)),
 )
 
-TABLE: dict[tuple[Role, Event], Step] = {
-    (role, event): step for event, cells in _ROWS for role, step in zip(Role, cells, strict=True)
+TABLE: dict[tuple[ReplicaRole, ReplicaEvent], Step] = {
+    (role, event): step for event, cells in _ROWS for role, step in zip(ReplicaRole, cells, strict=True)
 }
 """What follows from each event in each role. Every pair is there."""

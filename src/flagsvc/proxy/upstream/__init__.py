@@ -10,7 +10,7 @@ from flagsvc.http.client.answers import Answer, Fetched, Limits
 from flagsvc.http.client.outbound import Outbound
 from flagsvc.http.client.trust import Trust
 from flagsvc.proxy.upstream.identity import SDK, SPEC_VERSION, Identity, new_connection_id
-from flagsvc.proxy.upstream.session import Upstream, UpstreamOptions, download
+from flagsvc.proxy.upstream.session import Upstream, UpstreamSettings, download
 
 __all__ = [
     "SDK",
@@ -22,7 +22,7 @@ __all__ = [
     "Outbound",
     "Trust",
     "Upstream",
-    "UpstreamOptions",
+    "UpstreamSettings",
     "download",
     "new_connection_id",
 ]

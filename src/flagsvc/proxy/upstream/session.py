@@ -36,7 +36,7 @@ USER_AGENT = f"flagsvc/{VERSION}"
 
 
 @dataclass(frozen=True)
-class UpstreamOptions:
+class UpstreamSettings:
     """Where the upstream is and what is asked of it; the options of the specification's table, intervals in ms.
 
     `url` is the API address without `/client/features`; it may hold a password. Neither it nor the token is in a repr.
@@ -70,7 +70,7 @@ class Upstream:
     is kept for good.
     """
 
-    def __init__(self, options: UpstreamOptions, *, clock: Clock, log: Logger) -> None:
+    def __init__(self, options: UpstreamSettings, *, clock: Clock, log: Logger) -> None:
         """Take the options; nothing is opened yet. Raises ConfigurationError for a URL or token that no request can carry."""
         self._options = options
         self._clock = clock

@@ -23,7 +23,7 @@ START_TIMEOUT_S = 30.0
 """Seconds that a new process has for its first answer: it must load Python and custom code."""
 
 
-class Heartbeat:
+class WorkerHeartbeat:
     """Pings all workers, and kills those that are silent for `timeout_s` seconds. `hangs` counts the killed workers.
 
     With a timeout of 0 the pool does not run it. The pool also starts the replacements.

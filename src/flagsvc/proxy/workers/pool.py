@@ -17,7 +17,7 @@ from flagsvc.proxy.usage.record import from_wire
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.adoption import SocketAdoption
 from flagsvc.proxy.workers.channel import Channel, connect_channel
-from flagsvc.proxy.workers.heartbeat import Heartbeat
+from flagsvc.proxy.workers.heartbeat import WorkerHeartbeat
 from flagsvc.proxy.workers.metric_sums import MetricSums
 from flagsvc.proxy.workers.pulse import ProcessPulse
 from flagsvc.proxy.workers.rollout import DocumentRollout
@@ -107,7 +107,7 @@ class WorkerPool:
             SupervisedTask(f"worker {slot.number}", partial(self._keep_running, slot), clock=clock, log=log, draw=draw)
             for slot in self._slots
         ]
-        self.heartbeat = Heartbeat(self._slots, timeout_s=timeout_s, clock=clock, log=log)
+        self.heartbeat = WorkerHeartbeat(self._slots, timeout_s=timeout_s, clock=clock, log=log)
         if timeout_s:
             self._loops.append(SupervisedTask("heartbeat", self.heartbeat.run, clock=clock, log=log, draw=draw))
 

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable
 
 from flagsvc.http import openapi
-from flagsvc.http.openapi import Json, Operation, Program, content_of, failure
+from flagsvc.http.openapi import ApiDescription, Json, Operation, content_of, failure
 from flagsvc.http.route import Documented
 from flagsvc.http.shapes import Array, Named, Object, Record, String, components, json_schema
 from flagsvc.server.api.route import Auth, Route
 
 SCHEMES = {Auth.ADMIN: ("adminToken",), Auth.CLIENT: ("backendToken",), Auth.NONE: ()}
-PROGRAM = Program(
+PROGRAM = ApiDescription(
     title="flagsvc server",
     description="Holds feature flags. HEAD works wherever GET does; OPTIONS tells the methods of a path.",
     header="Authorization",

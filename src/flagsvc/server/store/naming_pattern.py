@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flagsvc.server.store.patterns import StepBudget, Unchecked, compile_pattern
+from flagsvc.server.store.patterns import StepBudget, UncheckedNameError, compile_pattern
 from flagsvc.server.store.refusals import Refusal
 
 SHOWN_CHARACTERS = 200
@@ -17,24 +17,24 @@ class NamingPattern:
         self._example = example
         self._description = description
         self._budget = StepBudget()
-        self._verdicts: dict[str, bool | Unchecked] = {}
+        self._verdicts: dict[str, bool | UncheckedNameError] = {}
 
-    def verdict(self, name: str) -> bool | Unchecked:
+    def verdict(self, name: str) -> bool | UncheckedNameError:
         """Return whether a name matches, or why that cannot be checked. Each name is checked once."""
         if name not in self._verdicts:
             self._verdicts[name] = self._match(name)
         return self._verdicts[name]
 
-    def _match(self, name: str) -> bool | Unchecked:
+    def _match(self, name: str) -> bool | UncheckedNameError:
         try:
             return not self._pattern or compile_pattern(self._pattern).matches(name, self._budget)
-        except Unchecked as unchecked:
+        except UncheckedNameError as unchecked:
             return unchecked
 
     def check(self, name: str) -> None:
         """Raise Refusal (400) for a name that does not match, or that takes too many steps to check."""
         found = self.verdict(name)
-        if isinstance(found, Unchecked):
+        if isinstance(found, UncheckedNameError):
             raise Refusal(
                 "PatternError",
                 f'The feature flag name "{name}" cannot be checked against the project\'s naming pattern "{self.short_text}": '

@@ -10,7 +10,7 @@ from flagsvc.settings.converted import Size, Texts, Trusted
 from flagsvc.settings.option import Section, option
 
 
-class Callers(Options):
+class CallerOptions(Options):
     """The keys of callers, and the limits of a request."""
 
     section = Section.CALLERS

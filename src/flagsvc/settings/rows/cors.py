@@ -10,7 +10,7 @@ from flagsvc.settings.converted import Origins, Texts
 from flagsvc.settings.option import Section, option
 
 
-class Cors(Options):
+class CorsOptions(Options):
     """The pages of other origins that may ask."""
 
     section = Section.CORS

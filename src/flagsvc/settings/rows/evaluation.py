@@ -8,7 +8,7 @@ from flagsvc.settings.converted import Files, Size
 from flagsvc.settings.option import Section, option
 
 
-class Evaluation(Options):
+class EvaluationOptions(Options):
     """How flags are evaluated."""
 
     section = Section.EVALUATION

@@ -9,7 +9,7 @@ from flagsvc.settings.converted import Bootstrap, Files, Texts
 from flagsvc.settings.option import Section, option
 
 
-class Experimental(Options):
+class ExperimentalOptions(Options):
     """What may change or vanish at any time."""
 
     section = Section.EXPERIMENTAL

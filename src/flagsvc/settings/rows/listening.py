@@ -9,7 +9,7 @@ from flagsvc.settings.converted import Converted
 from flagsvc.settings.option import Section, option
 
 
-class Listening(Options):
+class ListeningOptions(Options):
     """Where the proxy listens, how it speaks, and how it ends."""
 
     section = Section.LISTENING

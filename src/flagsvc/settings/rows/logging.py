@@ -7,7 +7,7 @@ from flagsvc.settings.base import Options
 from flagsvc.settings.option import Section, option
 
 
-class Logging(Options):
+class LoggingOptions(Options):
     """What is logged, and how."""
 
     section = Section.LOGGING

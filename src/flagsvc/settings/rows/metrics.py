@@ -8,7 +8,7 @@ from flagsvc.settings.converted import Size
 from flagsvc.settings.option import Section, option
 
 
-class Metrics(Options):
+class MetricsOptions(Options):
     """When and how usage is sent to the upstream server."""
 
     section = Section.METRICS

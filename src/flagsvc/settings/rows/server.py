@@ -11,9 +11,9 @@ from flagsvc.settings.base import Options
 from flagsvc.settings.converted import Size
 from flagsvc.settings.kinds import is_blank
 from flagsvc.settings.option import Section, option
-from flagsvc.settings.rows.callers import Callers
-from flagsvc.settings.rows.listening import Listening
-from flagsvc.settings.rows.logging import Logging
+from flagsvc.settings.rows.callers import CallerOptions
+from flagsvc.settings.rows.listening import ListeningOptions
+from flagsvc.settings.rows.logging import LoggingOptions
 
 LOCAL = "sqlite:///"
 """What a URL begins with whose path is relative: an absolute one has a slash more."""
@@ -71,20 +71,20 @@ class ServerListening(Options):
         default="",
         help="path in front of every other: flags gives /flags/api",
     )
-    keep_alive_timeout: int = Listening.keep_alive_timeout
-    shutdown_grace: int = Listening.shutdown_grace
-    max_connections: int = Listening.max_connections
-    request_memory: int | None = Listening.request_memory
-    header_timeout: int = Listening.header_timeout
-    body_timeout: int = Listening.body_timeout
-    write_timeout: int = Listening.write_timeout
-    tls_cert: str | None = Listening.tls_cert
-    tls_key: str | None = Listening.tls_key
-    tls_key_password: str | None = Listening.tls_key_password
-    tls_min_version: str = Listening.tls_min_version
-    tls_client_ca: str | None = Listening.tls_client_ca
-    tls_handshake_timeout: int = Listening.tls_handshake_timeout
-    socket_mode: str = Listening.socket_mode
+    keep_alive_timeout: int = ListeningOptions.keep_alive_timeout
+    shutdown_grace: int = ListeningOptions.shutdown_grace
+    max_connections: int = ListeningOptions.max_connections
+    request_memory: int | None = ListeningOptions.request_memory
+    header_timeout: int = ListeningOptions.header_timeout
+    body_timeout: int = ListeningOptions.body_timeout
+    write_timeout: int = ListeningOptions.write_timeout
+    tls_cert: str | None = ListeningOptions.tls_cert
+    tls_key: str | None = ListeningOptions.tls_key
+    tls_key_password: str | None = ListeningOptions.tls_key_password
+    tls_min_version: str = ListeningOptions.tls_min_version
+    tls_client_ca: str | None = ListeningOptions.tls_client_ca
+    tls_handshake_timeout: int = ListeningOptions.tls_handshake_timeout
+    socket_mode: str = ListeningOptions.socket_mode
 
 
 class ServerCallers(Options):
@@ -92,7 +92,7 @@ class ServerCallers(Options):
 
     section = Section.CALLERS
 
-    header_limit: Size = Callers.header_limit
+    header_limit: Size = CallerOptions.header_limit
     body_limit: Size = option(
         "bodyLimit",
         reads=("FLAGSVC_SERVER_BODY_LIMIT",),
@@ -147,4 +147,4 @@ class ServerLogging(Options):
         default=False,
         help="log one line of JSON per event",
     )
-    log_level: str = Logging.log_level
+    log_level: str = LoggingOptions.log_level

@@ -12,7 +12,7 @@ from flagsvc.settings.option import Section, option
 from flagsvc.settings.storage import NAME_PREFIX, STORAGE
 
 
-class Storage(Options):
+class StorageOptions(Options):
     """Where the last configuration is kept."""
 
     section = Section.STORAGE

@@ -10,7 +10,7 @@ from flagsvc.settings.converted import Tags, Texts
 from flagsvc.settings.option import Section, option
 
 
-class Upstream(Options):
+class UpstreamOptions(Options):
     """How the proxy reaches the upstream flag server, and what it asks for."""
 
     section = Section.UPSTREAM

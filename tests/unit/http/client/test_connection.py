@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from flagsvc.http.client.answers import Answer, Body
-from flagsvc.http.client.connection import PIECE_BYTES, BrokenError, Connection
+from flagsvc.http.client.connection import PIECE_BYTES, BrokenError, ClientConnection
 from support.aio import asynchronous, until
 
 DOCUMENT = bytes(range(256)) * 1000
@@ -60,9 +60,9 @@ def kept(status: int, coding: str) -> Body | None:
     return Body(coding, 10_000_000, "here")
 
 
-def asked() -> tuple[Connection, Wire, Callable[[], asyncio.Task[Answer]]]:
+def asked() -> tuple[ClientConnection, Wire, Callable[[], asyncio.Task[Answer]]]:
     """Return a connection, its transport, and what asks over it."""
-    connection, wire = Connection(), Wire()
+    connection, wire = ClientConnection(), Wire()
     connection.connection_made(cast(Any, wire))
     return connection, wire, lambda: asyncio.ensure_future(connection.ask(REQUEST, kept, 10.0))
 

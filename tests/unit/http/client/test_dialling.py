@@ -10,7 +10,7 @@ import ssl
 import pytest
 
 from flagsvc.http.client import dialling
-from flagsvc.http.client.connection import BrokenError, Connection
+from flagsvc.http.client.connection import BrokenError, ClientConnection
 from flagsvc.http.client.dialling import End, address_of, alternating, connect, first_of, in_words, route_to
 from flagsvc.http.client.trust import Trust, tls_context
 from support.aio import asynchronous
@@ -35,7 +35,7 @@ def test_a_link_local_address_keeps_its_scope() -> None:
     assert (End("fe80::1%eth0", 80).certified, End("flags.example", 80).certified) == ("fe80::1", "flags.example")
 
 
-class Fake(Connection):
+class Fake(ClientConnection):
     """A connection that knows whether it was given up."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ async def test_an_address_that_hangs_does_not_hold_up_the_next(monkeypatch: pyte
     given_up: list[str] = []
     winner = Fake()
 
-    async def attempt(end: End, address: str) -> Connection:
+    async def attempt(end: End, address: str) -> ClientConnection:
         if address == "10.0.0.1":
             try:
                 await asyncio.Event().wait()
@@ -74,7 +74,7 @@ async def test_a_connection_that_comes_too_late_is_closed(monkeypatch: pytest.Mo
     made: list[Fake] = []
     gate = asyncio.Event()
 
-    async def attempt(end: End, address: str) -> Connection:
+    async def attempt(end: End, address: str) -> ClientConnection:
         await gate.wait()
         made.append(Fake())
         return made[-1]
@@ -96,7 +96,7 @@ async def test_where_no_address_answers_the_first_failure_is_told(monkeypatch: p
     """All are tried."""
     tried: list[str] = []
 
-    async def attempt(end: End, address: str) -> Connection:
+    async def attempt(end: End, address: str) -> ClientConnection:
         tried.append(address)
         raise OSError(len(tried), "no")
 

@@ -8,7 +8,7 @@ import pytest
 
 from flagsvc.core.errors import UpstreamError
 from flagsvc.proxy.configuration.stores import StoredDocument
-from flagsvc.proxy.replicas import FleetSource, Role
+from flagsvc.proxy.replicas import FleetSource, ReplicaRole
 from flagsvc.proxy.replicas.configurations import Configurations
 from flagsvc.proxy.upstream import Fetched
 from flagsvc.testing import FakeClock, FakeSource, turns
@@ -20,7 +20,7 @@ ONE, TWO = StoredDocument(b"one", '"1"'), StoredDocument(b"two", '"2"')
 class FakeFleet:
     """A fleet that stands still: `follows` and what it knows are set by the test; `checks` are what it is told."""
 
-    def __init__(self, role: Role) -> None:
+    def __init__(self, role: ReplicaRole) -> None:
         self.role = role
         self.configurations = Configurations()
         self.news = asyncio.Event()
@@ -34,7 +34,7 @@ class FakeFleet:
     @property
     def follows(self) -> bool:
         """Whether it is a follower's."""
-        return self.role is Role.FOLLOWER
+        return self.role is ReplicaRole.FOLLOWER
 
     def age(self) -> float | None:
         """Return how old the knowledge is."""
@@ -52,7 +52,7 @@ class FakeFleet:
 class Scene:
     """A source with a fleet, a clock and an upstream."""
 
-    def __init__(self, role: Role, *script: object) -> None:
+    def __init__(self, role: ReplicaRole, *script: object) -> None:
         self.fleet = FakeFleet(role)
         self.fleet.decided.set()
         self.clock = FakeClock()
@@ -60,9 +60,9 @@ class Scene:
         self.source = FleetSource(self.upstream, self.fleet, self.clock, 2.0)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("role", [Role.ALONE, Role.LEADER])
+@pytest.mark.parametrize("role", [ReplicaRole.ALONE, ReplicaRole.LEADER])
 @asynchronous
-async def test_who_asks_the_upstream(role: Role) -> None:
+async def test_who_asks_the_upstream(role: ReplicaRole) -> None:
     """A replica that leads or is alone; the fleet is told that it did, and whether that brought what it serves."""
     scene = Scene(role)
     fetched = await scene.source.fetch('"tag"')
@@ -77,7 +77,7 @@ async def test_who_asks_the_upstream(role: Role) -> None:
 @asynchronous
 async def test_an_upstream_that_fails() -> None:
     """The fleet is told how, and the poller gets the error."""
-    scene = Scene(Role.LEADER, UpstreamError("throttled", "slowly", status=429, retry_after=5.0))
+    scene = Scene(ReplicaRole.LEADER, UpstreamError("throttled", "slowly", status=429, retry_after=5.0))
     with pytest.raises(UpstreamError, match="slowly"):
         await scene.source.fetch(None)
     assert scene.fleet.checks == [("throttled", False)]
@@ -86,7 +86,7 @@ async def test_an_upstream_that_fails() -> None:
 @asynchronous
 async def test_a_follower_is_given_what_the_fleet_has() -> None:
     """The newest there is, with the age of the leader's knowledge; the upstream is not asked."""
-    scene = Scene(Role.FOLLOWER)
+    scene = Scene(ReplicaRole.FOLLOWER)
     scene.fleet.configurations.accept(ONE)
     assert await scene.source.fetch(None) == Fetched(b"one", '"1"', 2.5)
     scene.fleet.configurations.offer(TWO, "digest")
@@ -98,7 +98,7 @@ async def test_a_follower_is_given_what_the_fleet_has() -> None:
 @asynchronous
 async def test_a_follower_that_asks_before_there_is_news() -> None:
     """It waits a moment for the leader's next check, which is due as well; what it has is no older for that."""
-    scene = Scene(Role.FOLLOWER)
+    scene = Scene(ReplicaRole.FOLLOWER)
     scene.fleet.configurations.accept(ONE)
     await scene.source.fetch(None)
     fetching = asyncio.create_task(scene.source.fetch('"1"'))
@@ -115,7 +115,7 @@ async def test_a_follower_that_asks_before_there_is_news() -> None:
 @asynchronous
 async def test_a_follower_of_one_that_fails() -> None:
     """It meets the error that its leader met."""
-    scene = Scene(Role.FOLLOWER)
+    scene = Scene(ReplicaRole.FOLLOWER)
     scene.fleet.configurations.accept(ONE)
     scene.fleet.failing = "unauthorized"
     with pytest.raises(UpstreamError, match="the replica that polls for the fleet") as caught:
@@ -126,7 +126,7 @@ async def test_a_follower_of_one_that_fails() -> None:
 @asynchronous
 async def test_a_follower_that_has_nothing_yet() -> None:
     """It waits for the leader's first document, and not for ever."""
-    scene = Scene(Role.FOLLOWER)
+    scene = Scene(ReplicaRole.FOLLOWER)
     fetching = asyncio.create_task(scene.source.fetch(None))
     await turns()
     scene.fleet.configurations.offer(ONE, "digest")
@@ -143,10 +143,10 @@ async def test_a_follower_that_has_nothing_yet() -> None:
 @asynchronous
 async def test_a_follower_that_becomes_the_leader_while_it_waits() -> None:
     """It asks the upstream."""
-    scene = Scene(Role.FOLLOWER)
+    scene = Scene(ReplicaRole.FOLLOWER)
     fetching = asyncio.create_task(scene.source.fetch(None))
     await turns()
-    scene.fleet.role = Role.LEADER
+    scene.fleet.role = ReplicaRole.LEADER
     scene.fleet.news.set()
     assert (await fetching).body == b"fetched"
 
@@ -154,12 +154,12 @@ async def test_a_follower_that_becomes_the_leader_while_it_waits() -> None:
 @asynchronous
 async def test_one_that_is_taken_back_before_its_turn() -> None:
     """A replica that waits alone for its moment to ask, and finds the fleet again, does not ask."""
-    scene = Scene(Role.ALONE)
+    scene = Scene(ReplicaRole.ALONE)
     scene.fleet.configurations.accept(ONE)
     scene.fleet.turn.clear()
     fetching = asyncio.create_task(scene.source.fetch(None))
     await turns()
-    scene.fleet.role = Role.FOLLOWER
+    scene.fleet.role = ReplicaRole.FOLLOWER
     scene.fleet.turn.set()
     assert (await fetching).body == b"one" and scene.upstream.etags == []
 
@@ -167,7 +167,7 @@ async def test_one_that_is_taken_back_before_its_turn() -> None:
 @asynchronous
 async def test_the_start_waits_for_the_fleet() -> None:
     """It is known in a moment who asks; a server that hangs holds the start up for as long as one question may take."""
-    scene = Scene(Role.ALONE)
+    scene = Scene(ReplicaRole.ALONE)
     scene.fleet.decided.clear()
     fetching = asyncio.create_task(scene.source.fetch(None))
     await turns()
@@ -188,9 +188,11 @@ class Announcing(FakeSource):
         await self.told.wait()
 
 
-@pytest.mark.parametrize(("role", "heard"), [(Role.LEADER, True), (Role.ALONE, True), (Role.FOLLOWER, False)])
+@pytest.mark.parametrize(
+    ("role", "heard"), [(ReplicaRole.LEADER, True), (ReplicaRole.ALONE, True), (ReplicaRole.FOLLOWER, False)]
+)
 @asynchronous
-async def test_news_of_the_upstream(role: Role, heard: bool) -> None:
+async def test_news_of_the_upstream(role: ReplicaRole, heard: bool) -> None:
     """They count for the replica that asks it; the fleet's count for all."""
     scene, inner = Scene(role), Announcing()
     inner.told.set()

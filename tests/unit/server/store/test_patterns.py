@@ -8,7 +8,7 @@ import tracemalloc
 
 import pytest
 
-from flagsvc.server.store.patterns import StepBudget, Unchecked, compile_pattern
+from flagsvc.server.store.patterns import StepBudget, UncheckedNameError, compile_pattern
 from flagsvc.server.store.patterns.budget import NAME_STEPS, REQUEST_STEPS
 from flagsvc.server.store.patterns.grammar import MAX_CHARACTERS, MAX_DEPTH, parse
 from flagsvc.server.store.patterns.linear import LinearPattern, TooLargeForRe2
@@ -147,7 +147,7 @@ def test_the_cases_are_javascript() -> None:
 
 def refusal(pattern: str, name: str, budget: StepBudget | None = None) -> str:
     """Return why a name is not checked."""
-    with pytest.raises(Unchecked) as found:
+    with pytest.raises(UncheckedNameError) as found:
         matches(pattern, name, budget)
     return found.value.reason
 
@@ -272,7 +272,7 @@ def test_a_large_pattern_is_read_in_bounded_time_and_memory(pattern: str) -> Non
     begun = time.process_time()
     compile_pattern.__wrapped__(pattern)
     assert time.process_time() - begun < 2
-    with contextlib.suppress(Unchecked):
+    with contextlib.suppress(UncheckedNameError):
         compiled.matches("a" * 100, StepBudget())
 
 

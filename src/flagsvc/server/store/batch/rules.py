@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from flagsvc.server.store.batch.database_facts import DatabaseFacts
 from flagsvc.server.store.batch.dataset import DataSet, Json, find_repeated
-from flagsvc.server.store.patterns import Unchecked
+from flagsvc.server.store.patterns import UncheckedNameError
 
 Message: TypeAlias = Callable[[DataSet, DatabaseFacts], str]
 Finder: TypeAlias = Callable[[DataSet, DatabaseFacts], Sequence[str] | None]
@@ -84,11 +84,11 @@ def misnamed_features(data: DataSet, known: DatabaseFacts) -> list[str]:
 def unchecked_features(data: DataSet, known: DatabaseFacts) -> list[str]:
     """Return the names that cannot be checked within the step budget, in the same order (ours)."""
     return _sort_by_units(
-        name for name, verdict in _naming_verdicts(data, known).items() if isinstance(verdict, Unchecked)
+        name for name, verdict in _naming_verdicts(data, known).items() if isinstance(verdict, UncheckedNameError)
     )
 
 
-def _naming_verdicts(data: DataSet, known: DatabaseFacts) -> dict[str, bool | Unchecked]:
+def _naming_verdicts(data: DataSet, known: DatabaseFacts) -> dict[str, bool | UncheckedNameError]:
     """Return for each name whether it matches the project's naming pattern."""
     return {} if known.project is None else {name: known.project.naming.verdict(name) for name in data.names}
 
@@ -173,7 +173,7 @@ def naming_message(data: DataSet, known: DatabaseFacts) -> str:
 def unchecked_message(data: DataSet, known: DatabaseFacts) -> str:
     """Return why names were not checked, and what to do; the first such name decides."""
     assert known.project is not None
-    why = next(each for each in _naming_verdicts(data, known).values() if isinstance(each, Unchecked))
+    why = next(each for each in _naming_verdicts(data, known).values() if isinstance(each, UncheckedNameError))
     return (
         f'The project\'s feature naming pattern "{known.project.naming.short_text}" cannot be checked for all features: '
         f"{why.reason}. To import them, {why.remedy}. The following features were not checked:"

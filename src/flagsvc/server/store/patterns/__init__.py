@@ -2,7 +2,7 @@ r"""Naming patterns: JavaScript's regular expressions without flags, searched wi
 
 `compile_pattern` parses a pattern as JavaScript does, also its older forms (a lone brace, `\q` for `q`, octal escapes). RE2 runs
 what it supports, in linear time. A backtracking search of our own runs the rest: look-around, references to groups, large counts.
-Both take steps from a `StepBudget`, and raise `Unchecked` when it is used up.
+Both take steps from a `StepBudget`, and raise `UncheckedNameError` when it is used up.
 
     units     characters as JavaScript counts them     linear    nodes → RE2's syntax
     nodes     the syntax tree of a pattern             program   nodes → instructions
@@ -10,7 +10,7 @@ Both take steps from a `StepBudget`, and raise `Unchecked` when it is used up.
     grammar   the text of a pattern → nodes            pattern   chooses between the two
 """
 
-from flagsvc.server.store.patterns.budget import StepBudget, Unchecked
+from flagsvc.server.store.patterns.budget import StepBudget, UncheckedNameError
 from flagsvc.server.store.patterns.pattern import Pattern, compile_pattern
 
-__all__ = ["Pattern", "StepBudget", "Unchecked", "compile_pattern"]
+__all__ = ["Pattern", "StepBudget", "UncheckedNameError", "compile_pattern"]

@@ -12,7 +12,7 @@ REQUEST_STEPS: Final = 2_000_000
 """Steps for all the names of a request: less than a second."""
 
 
-class Unchecked(Exception):  # noqa: N818  (a verdict on the pattern)
+class UncheckedNameError(Exception):
     """A name cannot be checked. `reason` says why ("it …", the pattern), `remedy` says what helps; both are parts of a sentence."""
 
     def __init__(self, reason: str, remedy: str) -> None:
@@ -36,9 +36,9 @@ class StepBudget:
         self.left -= steps
 
 
-def too_many_steps() -> Unchecked:
+def too_many_steps() -> UncheckedNameError:
     """Return the exception for a name that takes too many steps."""
-    return Unchecked(
+    return UncheckedNameError(
         "it takes too many steps",
         "use shorter names or fewer features at once, or have the pattern made simpler: it has repetition within repetition, "
         "look-ahead, look-behind, references to groups or large counts",

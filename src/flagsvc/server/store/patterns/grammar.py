@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from flagsvc.server.store.patterns.budget import Unchecked
+from flagsvc.server.store.patterns.budget import UncheckedNameError
 from flagsvc.server.store.patterns.escapes import CLASS_CONTROL, CONTROL, EscapeReader, InvalidPattern, read_group_name
 from flagsvc.server.store.patterns.nodes import (
     Alternation,
@@ -46,10 +46,10 @@ SIMPLIFY: Final = "have the pattern made simpler"
 def parse(pattern: str) -> Node:
     """Return the nodes of `^` + pattern + `$`.
 
-    Raises `InvalidPattern` for a pattern that JavaScript rejects, and `Unchecked` for one that is too large.
+    Raises `InvalidPattern` for a pattern that JavaScript rejects, and `UncheckedNameError` for one that is too large.
     """
     if len(pattern) > MAX_CHARACTERS:
-        raise Unchecked(f"it is longer than {MAX_CHARACTERS:,} characters", SIMPLIFY)
+        raise UncheckedNameError(f"it is longer than {MAX_CHARACTERS:,} characters", SIMPLIFY)
     return PatternParser("".join(map(chr, utf16_units(f"^{pattern}$")))).parse()
 
 
@@ -148,7 +148,7 @@ class PatternParser:
         self._depth += 1
         if self._depth > MAX_DEPTH:
             reason = f"its groups are nested more than {MAX_DEPTH} deep, at character {start}"
-            raise Unchecked(reason, SIMPLIFY)
+            raise UncheckedNameError(reason, SIMPLIFY)
         look = next((each for each in LOOK_AROUNDS if self._accept(each)), None)
         counted = None if look or self._accept("(?:") else self._open_numbered_group()
         inner = self._alternation()

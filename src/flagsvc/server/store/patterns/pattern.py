@@ -6,7 +6,7 @@ import threading
 from functools import lru_cache
 from typing import Final
 
-from flagsvc.server.store.patterns.budget import StepBudget, Unchecked, too_many_steps
+from flagsvc.server.store.patterns.budget import StepBudget, UncheckedNameError, too_many_steps
 from flagsvc.server.store.patterns.escapes import InvalidPattern
 from flagsvc.server.store.patterns.grammar import parse
 from flagsvc.server.store.patterns.linear import LinearPattern, TooLargeForRe2, encode_text
@@ -25,16 +25,16 @@ SEARCH_LOCK: Final = threading.Lock()
 class Pattern:
     """A parsed pattern: its nodes, None for one that matches every name, or the reason why it cannot be checked."""
 
-    def __init__(self, node: Node | None, problem: Unchecked | None = None) -> None:
+    def __init__(self, node: Node | None, problem: UncheckedNameError | None = None) -> None:
         self._node = node
         self._problem = problem
         self._linear = None if node is None else compile_linear(node)
         self._program = None if node is None else compile_program(node)
 
     def matches(self, name: str, budget: StepBudget) -> bool:
-        """Return whether a name matches. Raises `Unchecked` where that cannot be checked."""
+        """Return whether a name matches. Raises `UncheckedNameError` where that cannot be checked."""
         if self._problem is not None:
-            raise Unchecked(self._problem.reason, self._problem.remedy)
+            raise UncheckedNameError(self._problem.reason, self._problem.remedy)
         found = self._match_linear(name, budget)
         return self._match_by_steps(name, budget) if found is None else found
 
@@ -50,7 +50,7 @@ class Pattern:
         return self._linear.search(text)
 
     def _match_by_steps(self, name: str, budget: StepBudget) -> bool:
-        """Return the result of a search by steps. Raises `Unchecked`."""
+        """Return the result of a search by steps. Raises `UncheckedNameError`."""
         if self._program is None:
             return True
         allowance = budget.allowance(len(name))
@@ -81,5 +81,5 @@ def compile_pattern(pattern: str) -> Pattern:
         return Pattern(parse(pattern))
     except InvalidPattern:
         return Pattern(None)
-    except Unchecked as problem:
+    except UncheckedNameError as problem:
         return Pattern(None, problem)
