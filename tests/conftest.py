@@ -24,6 +24,7 @@ PASSED_A_LINE = 1000
 
 LONGEST_FIRST = (
     "tests/integration/test_container.py",
+    "tests/integration/test_flagserver_schemathesis.py",
     "tests/differential_batch/",
     "tests/integration/test_flagserver_nouns_beside_the_real_one.py",
     "tests/wire/test_options_effect.py",

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from flagsvc.core.errors import FlagsvcError
 from flagsvc.http.shapes.text import ABSENT, as_string, to_json
 
 Kind: TypeAlias = Literal["missing", "extra", "enum", "one of", "rule"]
 Detail: TypeAlias = dict[str, str]
-
-PREFIX: Final = "request body is not of the shape asked for"
 
 
 @dataclass
@@ -41,33 +38,6 @@ class Violation(Exception):  # noqa: N818 - it never leaves this room; what call
         for fault in self.faults:
             fault.keys.append(key)
         self.placed = True
-
-
-class ShapeError(FlagsvcError):
-    """A value is not of its shape. `faults` has the first violation (AnyOf: one per alternative) of `root`, which is at `place`.
-
-    What they say is put into words where it is asked for: the value that was sent may be large.
-    """
-
-    def __init__(self, faults: list[Fault], place: str, root: object) -> None:
-        super().__init__(PREFIX)
-        self.faults = faults
-        self.place = place
-        self.root = root
-
-    @property
-    def details(self) -> list[Detail]:
-        """The items of the flag server's wire."""
-        return [detail(fault, self.place, self.root) for fault in self.faults]
-
-    @property
-    def problem(self) -> tuple[str, str]:
-        """The first violation as validators of JSON tell it: a JSON pointer, and what must hold there."""
-        fault = self.faults[0]
-        return pointer(fault, self.place), rule(fault)
-
-    def __str__(self) -> str:
-        return f"{PREFIX}: {self.details[0]['message']}"
 
 
 def broken(rule: str, value: object) -> Violation:

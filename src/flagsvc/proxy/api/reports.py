@@ -1,4 +1,4 @@
-"""What SDKs report: the bodies of the metrics and register posts, as shapes. Compiled.
+"""What SDKs report: the bodies of the metrics and register posts, as shapes.
 
 Source: (behaviour: POST /proxy/client/metrics; POST /proxy/client/register).
 """
@@ -13,10 +13,11 @@ from typing import Final, NamedTuple, cast
 from flagsvc.http.messages import invalid
 from flagsvc.http.shapes.checking import check, json_schema
 from flagsvc.http.shapes.containers import Array, Members, Record
+from flagsvc.http.shapes.errors import ShapeError
 from flagsvc.http.shapes.exact import Fitting
 from flagsvc.http.shapes.scalars import Integer, String
 from flagsvc.http.shapes.shape import MISMATCH, Anything, Named, Schema, Shape
-from flagsvc.http.shapes.violation import ShapeError, broken
+from flagsvc.http.shapes.violation import broken
 from flagsvc.proxy.api.body import MUST_BE_OBJECT, number
 
 MAX_COUNT: Final = 1_000_000_000

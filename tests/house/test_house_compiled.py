@@ -1,0 +1,42 @@
+"""What is compiled rests on what is compiled."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[2] / "src" / "flagsvc"
+LINES = (line.split("#")[0].strip() for line in (PACKAGE / "compiled.txt").read_text().splitlines())
+COMPILED = [line for line in LINES if line]
+
+
+def interpreted_bases(text: str, compiled: list[str]) -> Iterator[str]:
+    """Give the base classes in a module's text that come from a module of ours which is not compiled."""
+    tree = ast.parse(text)
+    origin = {
+        alias.asname or alias.name: node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("flagsvc.")
+        for alias in node.names
+    }
+    for node in ast.walk(tree):
+        for base in node.bases if isinstance(node, ast.ClassDef) else []:
+            module = origin.get(base.id) if isinstance(base, ast.Name) else None
+            if module and f"{module.removeprefix('flagsvc.').replace('.', '/')}.py" not in compiled:
+                yield f"{module}.{ast.unparse(base)}"
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_a_compiled_class_has_no_base_that_is_not(name: str) -> None:
+    """Their memory is laid out differently: the process would end in the garbage collector, some time later."""
+    assert not list(interpreted_bases((PACKAGE / name).read_text(), COMPILED))
+
+
+def test_such_a_base_is_found() -> None:
+    """The check can fail."""
+    text = "from flagsvc.core.errors import FlagsvcError\nclass Wrong(FlagsvcError): ...\nclass Fine(Exception): ...\n"
+    assert list(interpreted_bases(text, ["http/messages.py"])) == ["flagsvc.core.errors.FlagsvcError"]
+    assert not list(interpreted_bases(text, ["core/errors.py"]))
