@@ -1,4 +1,4 @@
-"""What a context may hold at most (docs/decisions/0032). Compiled."""
+"""What a context may hold at most (decision 0032). Compiled."""
 
 from __future__ import annotations
 
