@@ -74,13 +74,13 @@ class Toggle:
 
     def copy(self) -> Toggle:
         """Return a toggle that decides the same, for a snapshot to tie to others."""
-        tied = Toggle(self.name, self.outcomes)
-        tied.constant = self.constant
-        tied.reason = self.reason
-        tied.head = self.head
-        tied.backwards = self.backwards
-        tied.choice = self.choice
-        return tied
+        copy = Toggle(self.name, self.outcomes)
+        copy.constant = self.constant
+        copy.reason = self.reason
+        copy.head = self.head
+        copy.backwards = self.backwards
+        copy.choice = self.choice
+        return copy
 
     @property
     def strategies(self) -> list[CompiledStrategy]:
@@ -141,13 +141,13 @@ class Toggle:
             strategy = self.head
             while strategy is not None:
                 if strategy.active(run):
-                    return self.drawn(strategy, run)
+                    return self.choose_outcome(strategy, run)
                 strategy = strategy.following
         except Exception as error:
-            run.memory.fault(self.name, error)
+            run.memory.record_fault(self.name, error)
         return OFF
 
-    def drawn(self, strategy: CompiledStrategy, run: Run) -> i64:
+    def choose_outcome(self, strategy: CompiledStrategy, run: Run) -> i64:
         """Return the outcome once a strategy is on: its own variant, else the feature's, else none."""
         if strategy.choice is not None:
             return strategy.first + strategy.choice.pick(run)

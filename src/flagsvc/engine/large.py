@@ -50,7 +50,7 @@ DONE: Final = -1
 FAILED: Final = -2
 
 
-class Parsing:
+class StepwiseParser:
     """Parses what was decoded, and gives it back meanwhile; `feature` or `segment` when its steps are done.
 
     The steps raise a DocumentError where something is malformed.
@@ -81,9 +81,9 @@ class Parsing:
             feature.dependencies.append(parse_dependency(item, f"{PLACE}.dependencies[{at}]"))
             self.cost += VARIANT
             if self.cost >= STEP:
-                yield self.told()
+                yield self.take_cost()
         self.feature = feature
-        yield self.told()
+        yield self.take_cost()
 
     def segment_steps(self) -> Iterator[int]:
         """Parse a segment."""
@@ -93,9 +93,9 @@ class Parsing:
         segment = parse_segment({**raw, "constraints": nothing}, PLACE)
         yield from self.constraints(constraints, PLACE, segment.constraints)
         self.segment = segment
-        yield self.told()
+        yield self.take_cost()
 
-    def told(self) -> int:
+    def take_cost(self) -> int:
         """Return what was done since the last step."""
         cost = self.cost
         self.cost = 0
@@ -119,7 +119,7 @@ class Parsing:
             found += parse_variants({"variants": [item]}, path)
             self.cost += VARIANT
             if self.cost >= STEP:
-                yield self.told()
+                yield self.take_cost()
 
     def constraints(self, items: list[object], path: str, found: list[ConstraintSpec | None]) -> Iterator[int]:
         """Parse constraints, one by one."""
@@ -134,7 +134,7 @@ class Parsing:
             self.cost += CONSTRAINT
             items[at] = None
             if self.cost >= STEP:
-                yield self.told()
+                yield self.take_cost()
 
     def long_constraint(
         self, raw: dict[str, object], values: list[object], path: str, found: list[ConstraintSpec | None]
@@ -172,25 +172,25 @@ class LargeFeature:
         """Do it, and tell what each step has cost. Raises a msgspec.MsgspecError or UnicodeDecodeError where decoding does."""
         reading = PieceReading(self.item)
         yield from reading.steps()
-        self.part = self.maker.begun(reading.value, reading.content)
-        if self.part.wanted:
+        self.part = self.maker.start_part(reading.value, reading.content)
+        if self.part.included:
             yield from self.complete(self.part, reading.value)
 
     def complete(self, part: Part, raw: object) -> Iterator[int]:
         """Parse and compile the decoded feature, as `Maker.complete` does."""
-        parsing = Parsing(raw)
-        work = parsing.feature_steps()
+        parser = StepwiseParser(raw)
+        steps = parser.feature_steps()
         cost = 0
         while cost >= 0:
             yield cost
-            cost = step(work)
-        feature = parsing.feature
+            cost = step(steps)
+        feature = parser.feature
         if feature is None:
             self.maker.complete(part, msgspec.json.decode(self.item))  # type: ignore[call-overload]
             return
-        making = Making(self.maker)
-        yield from making.toggle_steps(feature)
-        self.maker.fill(part, feature, making.finished())
+        compiler = StepwiseCompiler(self.maker)
+        yield from compiler.toggle_steps(feature)
+        self.maker.fill(part, feature, compiler.compiled_toggle())
         yield STEP
 
 
@@ -205,16 +205,16 @@ class LargeSegment:
         """Do it, and tell what each step has cost. Raises a msgspec.MsgspecError or UnicodeDecodeError where decoding does."""
         reading = PieceReading(self.item)
         yield from reading.steps()
-        parsing = Parsing(reading.value)
-        work = parsing.segment_steps()
+        parser = StepwiseParser(reading.value)
+        steps = parser.segment_steps()
         cost = 0
         while cost >= 0:
             yield cost
-            cost = step(work)
-        if parsing.segment is None:
+            cost = step(steps)
+        if parser.segment is None:
             self.part = segment_part(msgspec.json.decode(self.item))  # type: ignore[call-overload]
         else:
-            self.part = SegmentPart(reading.content, parsing.segment, None)
+            self.part = SegmentPart(reading.content, parser.segment, None)
 
 
 def step(work: Iterator[int]) -> int:
@@ -225,7 +225,7 @@ def step(work: Iterator[int]) -> int:
         return FAILED
 
 
-class Making:
+class StepwiseCompiler:
     """Compiles what was parsed with the functions of a maker; `toggle` when its steps are done."""
 
     def __init__(self, maker: Maker) -> None:
@@ -233,7 +233,7 @@ class Making:
         self.toggle: Toggle | None = None
         self.cost = 0
 
-    def finished(self) -> Toggle:
+    def compiled_toggle(self) -> Toggle:
         """Return the toggle."""
         assert self.toggle is not None
         return self.toggle
@@ -261,19 +261,21 @@ class Making:
 
     def outcomes(self, feature: FeatureSpec, found: list[ToggleOutcome]) -> Iterator[int]:
         """Add the outcomes of the variants, as `Maker.outcomes` does."""
-        yield from self.drawn(feature, feature.variants, found)
+        yield from self.add_variant_outcomes(feature, feature.variants, found)
         for strategy in feature.strategies:
-            yield from self.drawn(feature, strategy.variants, found)
+            yield from self.add_variant_outcomes(feature, strategy.variants, found)
 
-    def drawn(self, feature: FeatureSpec, variants: list[VariantSpec], found: list[ToggleOutcome]) -> Iterator[int]:
+    def add_variant_outcomes(
+        self, feature: FeatureSpec, variants: list[VariantSpec], found: list[ToggleOutcome]
+    ) -> Iterator[int]:
         """Add the outcomes of some variants."""
         for variant in variants:
-            found.append(self.maker.drawn(feature, variant))
+            found.append(self.maker.variant_outcome(feature, variant))
             self.cost += VARIANT
             if self.cost >= STEP:
-                yield self.told()
+                yield self.take_cost()
 
-    def told(self) -> int:
+    def take_cost(self) -> int:
         """Return what was done since the last step."""
         cost = self.cost
         self.cost = 0
@@ -282,14 +284,14 @@ class Making:
     def conditions(self, spec: StrategySpec, strategy: CompiledStrategy) -> Iterator[int]:
         """Add the conditions of a strategy, as `Maker.strategy` does."""
         for at, constraint in enumerate(spec.constraints):
-            self.maker.condition(strategy, self.compiled(constraint))
+            self.maker.condition(strategy, self.compile_constraint(constraint))
             spec.constraints[at] = None  # what is not needed any more is given back in as small steps
             if self.cost >= STEP:
-                yield self.told()
+                yield self.take_cost()
         for identity in spec.segments:
             self.maker.condition(strategy, self.maker.segment(identity))
 
-    def compiled(self, spec: ConstraintSpec | None) -> Predicate:
+    def compile_constraint(self, spec: ConstraintSpec | None) -> Predicate:
         """Return the predicate of a constraint."""
         self.cost += CONSTRAINT + (0 if spec is None else len(spec.values))
         return self.maker.constraint(spec)
@@ -303,8 +305,8 @@ class Making:
             return
         parts: list[Predicate] = []
         for constraint in spec.constraints:
-            parts.append(self.compiled(constraint))
+            parts.append(self.compile_constraint(constraint))
             if self.cost >= STEP:
-                yield self.told()
+                yield self.take_cost()
         self.maker.ready[segment_key(part)] = self.maker.compiled_segment(spec, parts)
-        yield self.told()
+        yield self.take_cost()

@@ -14,7 +14,7 @@ from flagsvc.engine.features import FIRST_VARIANT, OFF, ON, Toggle, ToggleOutcom
 from flagsvc.engine.run import Run
 from flagsvc.engine.strategies import CompiledStrategy
 
-MAX_GLUED: Final = 65536
+MAX_JOINED_BYTES: Final = 65536
 """Bytes of static toggles that are glued to a dynamic one, over all its outcomes; a longer run becomes a piece of its own."""
 
 
@@ -34,14 +34,14 @@ class ListEntry:
         self.variants = pieces[FIRST_VARIANT:]
         self.front = front
 
-    def decided(self, run: Run) -> bytes:
+    def encode_outcome(self, run: Run) -> bytes:
         """Return what is appended for this run. Whatever a node might still raise makes this toggle off, and no other."""
         rule = self.rule
         if rule is not None:
             try:
                 return self.on if rule.active(run) else self.off
             except Exception as error:
-                run.memory.fault(self.toggle.name, error)
+                run.memory.record_fault(self.toggle.name, error)
                 return self.off
         outcome = self.toggle.outcome(run)
         if outcome == OFF:
@@ -76,12 +76,12 @@ class ListBuilder:
                 self.static.append(piece)
                 self.size += len(piece)
             return
-        if self.size * len(outcomes) > MAX_GLUED:
+        if self.size * len(outcomes) > MAX_JOINED_BYTES:
             self.finish()
         front = b"".join(self.static) if self.static else b""
         self.static.clear()
         self.size = 0
-        same = self.taken_over(toggle, front)
+        same = self.reusable_entry(toggle, front)
         self.entries.append(ListEntry(toggle, front, self.pieces(toggle, front)) if same is None else same)
 
     def finish(self) -> None:
@@ -101,7 +101,7 @@ class ListBuilder:
         """Return what this list says of an outcome by itself."""
         return outcome.fragment if self.everything or outcome.enabled else b""
 
-    def taken_over(self, toggle: Toggle, front: bytes) -> ListEntry | None:
+    def reusable_entry(self, toggle: Toggle, front: bytes) -> ListEntry | None:
         """Return the entry of the snapshot before for the same toggle behind the same front, if there is one at this place."""
         while self.at < len(self.known):
             entry = self.known[self.at]

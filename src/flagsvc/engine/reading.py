@@ -44,7 +44,7 @@ class PieceReading:
 
     def read(self, item: object, depth: int, owner: dict[str, object], key: str) -> Iterator[int]:
         """Put what a piece is decoded to under a key of its owner."""
-        opening = beginning(item)
+        opening = opening_of(item)
         size = len(memoryview(item))  # type: ignore[arg-type]
         if size <= STEP * READING:
             owner[key] = self.decoded(item)
@@ -92,7 +92,7 @@ class PieceReading:
         at = 0
         while at < len(pieces):
             self.hash.update(mark)
-            end = together(pieces, at)
+            end = end_of_batch(pieces, at)
             if end == at:
                 yield from self.read(pieces[at], depth - 1, box, "")
                 found.append(box[""])
@@ -124,13 +124,13 @@ def encoded(value: object) -> bytes:
     return msgspec.json.encode(value, order="deterministic")
 
 
-def beginning(item: object) -> str:
+def opening_of(item: object) -> str:
     """Return how a piece of JSON begins: of a list also what its first item begins with."""
     head = memoryview(item)[:64].tobytes()  # type: ignore[arg-type]
     return (head[:1] + head[1:].lstrip()[:1]).decode("latin-1") if head[:1] == b"[" else head[:1].decode("latin-1")
 
 
-def together(pieces: list[object], at: int) -> int:
+def end_of_batch(pieces: list[object], at: int) -> int:
     """Return the end of the small pieces from `at` on that are decoded at once; `at` where that is a large one."""
     size = 0
     end = at

@@ -41,8 +41,8 @@ class Reads:
 
     def key(self) -> tuple[object, ...]:
         """Return what is equal for features that read the same, so that they can share one of these."""
-        told = (self.rollouts, self.draws, self.any_field, self.custom, self.random, self.impure)
-        return (frozenset(self.fields), frozenset(self.needed), frozenset(self.moments), told)
+        flags = (self.rollouts, self.draws, self.any_field, self.custom, self.random, self.impure)
+        return (frozenset(self.fields), frozenset(self.needed), frozenset(self.moments), flags)
 
     def merge(self, other: Reads) -> None:
         """Add what `other` reads."""
@@ -76,9 +76,9 @@ class Reads:
         elif isinstance(strategy, Addresses):
             self.fields.add("remoteAddress")
         elif isinstance(strategy, Custom):
-            self.declared(strategy)
+            self.add_declared_reads(strategy)
 
-    def declared(self, strategy: Custom) -> None:
+    def add_declared_reads(self, strategy: Custom) -> None:
         """Note what a custom strategy declares: `pure`, and the fields in `reads`."""
         self.custom = True
         reads = getattr(strategy.implementation, "reads", None)

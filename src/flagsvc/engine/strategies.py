@@ -213,7 +213,7 @@ class Custom(CompiledStrategy):
         try:
             return bool(self.implementation.is_enabled(self.parameters, run.context))
         except Exception as error:
-            run.memory.fault(self.name, error)
+            run.memory.record_fault(self.name, error)
             return False
 
 

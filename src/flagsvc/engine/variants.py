@@ -50,7 +50,7 @@ class VariantChoice:
         self.kind: i64 = FIELDS.get(stickiness, PROPERTY)
         self.field = stickiness
 
-    def certain(self) -> int:
+    def constant_index(self) -> int:
         """Return the index of the variant that everyone gets, or NONE where it is drawn."""
         return int(self.indexes[0]) if len(self.indexes) == 1 and not self.overrides else NONE
 
