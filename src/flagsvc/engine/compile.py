@@ -1,8 +1,8 @@
-"""From a document to the snapshot: everything the configuration decides is decided here, once.
+"""Compiles a document into a snapshot. Everything that the configuration alone decides is decided here, once.
 
-Equal constraints and segments become one predicate; what can only come out one way becomes a constant; strategies behind one that
-admits everyone are cut; every outcome of every toggle is encoded. A feature that did not change since the snapshot before is taken
-over from it. The work can be done some at a time, and both snapshots serve meanwhile.
+Equal constraints and segments become one predicate. A toggle with a single possible outcome becomes a constant. Strategies after
+one that admits everyone are removed. Every outcome of every toggle is encoded. A feature that did not change is reused from the
+previous snapshot. The work can be done in slices, while the previous snapshot still answers.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from flagsvc.engine.snapshot import Snapshot
 from flagsvc.engine.source import DocumentParts, Unusual, source_of, split
 
 UNLIMITED: Final = 1 << 60
-"""More work than any document makes."""
+"""A budget larger than the cost of any document."""
 
-# what work costs, in the time that compiling one byte of a feature takes
+# the costs of work, in the time that compiling one byte of a feature takes
 REUSE_COST: Final = 12
 LINK_COST: Final = 60
 LIST_COST: Final = 6
@@ -38,11 +38,11 @@ JOIN_COST: Final = 8
 DECODED_COST: Final = 350
 
 POOL_ALLOWANCE: Final = 200
-"""Features that are compiled with a pool before its age is asked for."""
+"""Features that a pool may compile beyond twice the size of the document, before it is replaced."""
 
 
 class Compiled:
-    """A snapshot, and what of the document was malformed and left out."""
+    """A snapshot, and the malformed parts of the document that it does not contain."""
 
     def __init__(self, snapshot: Snapshot, problems: list[DocumentProblem]) -> None:
         self.snapshot = snapshot
@@ -61,7 +61,7 @@ def compile_document(document: object, options: CompileOptions, previous: Snapsh
 
 
 class Compiler:
-    """Compiles documents under one set of options; the ways of `compile_document`, and two that work some at a time."""
+    """Compiles documents under one set of options; whole like `compile_document`, or in slices with `begin` and `begin_text`."""
 
     def __init__(self, options: CompileOptions) -> None:
         self.options = options
@@ -84,7 +84,7 @@ class Compiler:
 
 
 class Compilation:
-    """The compiling of one document, some of the work at a time; used once.
+    """The compilation of one document in slices. It is used once.
 
     Once everything is done, `included` holds the features that pass the filters, as they came. `excluded_count` is the number of
     features that do not pass.
@@ -130,7 +130,7 @@ class Compilation:
         return Compiled(self.snapshot, self.problems)
 
     def work(self) -> Iterator[int]:
-        """Do everything, and tell what each step has cost."""
+        """Compile the document and yield the cost of each step."""
         yield from self.take_segments()
         maker = Maker(self.options, self.known.pool, self.segments)
         for large in self.large_segments:
@@ -140,7 +140,7 @@ class Compilation:
             yield from self.assemble()
 
     def take_segments(self) -> Iterator[int]:
-        """Take each segment over, or parse it."""
+        """Reuse or parse each segment, and yield the costs."""
         segments = Matcher(self.known.segment_sources, self.source.segments)
         for index, item in enumerate(self.source.segments):
             place = segments.find(index)
@@ -167,7 +167,7 @@ class Compilation:
             self.segments[part.spec.identity] = part
 
     def take_features(self, maker: Maker) -> Iterator[int]:
-        """Take each feature over, or compile it."""
+        """Reuse or compile each feature, and yield the costs."""
         features = Matcher(self.known.sources, self.source.features)
         for index, item in enumerate(self.source.features):
             place = features.find(index)
@@ -201,13 +201,13 @@ class Compilation:
             self.parts[part.toggle.name] = part
 
     def add_problem(self, problem: DocumentProblem | None, place: str) -> None:
-        """Note what is wrong with a part, and where in this document it is."""
+        """Record the problem of a part, with its path in this document."""
         if problem is not None:
             path = place + problem.path.removeprefix(PLACE)
             self.problems.append(DocumentProblem(path, problem.toggle, problem.message))
 
     def reuse_previous(self) -> bool:
-        """Return whether the snapshot before stays, because everything that can change an answer is the same."""
+        """Keep the previous snapshot if its revision is equal, and return whether it is."""
         previous = self.previous
         self.revision = self.digest()
         if previous is None or previous.revision != self.revision:
@@ -225,7 +225,7 @@ class Compilation:
         return combined([identity, b"".join(self.digests), b"".join(segments)])
 
     def assemble(self) -> Iterator[int]:
-        """Tie the parts to each other and make the snapshot of them."""
+        """Link the parts to each other, build the snapshot, and yield the costs."""
         linker = DependencyLinker(self.parts, self.options.fold)
         parts = list(self.parts.values())
         for part in parts:
@@ -240,7 +240,7 @@ class Compilation:
             toggle = linker.toggle(part)
             toggles[toggle.name] = toggle
             names[toggle.name] = part.variants
-            # one that its dependencies have turned off is never asked, whatever its strategies read
+            # a toggle that its dependencies turned off never evaluates its strategies
             if part.reads is not None and toggle.constant < 0 and id(part.reads) not in merged:
                 merged.add(id(part.reads))
                 reads.merge(part.reads)
@@ -272,7 +272,7 @@ class Compilation:
 
 
 def reusable_lineage(source: DocumentParts, options: CompileOptions, previous: Snapshot | None) -> Lineage:
-    """Return the lineage to take over from; an empty one where nothing can be, or where too much in it is out of use."""
+    """Return the lineage to reuse. Return an empty one if none can be reused or too many of its entries are obsolete."""
     if previous is not None and source.raw:
         lineage = previous.lineage
         young = lineage.pool.compiled <= 2 * len(source.features) + POOL_ALLOWANCE

@@ -8,7 +8,7 @@ from flagsvc.engine.strategies import CompiledStrategy, Everyone, Nobody
 
 
 def fold(toggle: Toggle) -> None:
-    """Cut what can never decide, and make the toggle a constant where only one outcome is left."""
+    """Remove strategies that never decide, and make the toggle a constant if only one outcome remains."""
     reachable: list[CompiledStrategy] = []
     for strategy in toggle.strategies:
         if is_never_on(strategy):
@@ -24,7 +24,7 @@ def fold(toggle: Toggle) -> None:
 
 
 def is_never_on(strategy: CompiledStrategy) -> bool:
-    """Return whether a strategy can be on for nobody."""
+    """Return whether a strategy is off for every context."""
     if isinstance(strategy, Nobody):
         return True
     for condition in strategy.conditions:

@@ -1,7 +1,7 @@
-"""Features and segments so large that compiling one in one go would hold up requests: the same work, some at a time.
+"""Compiles large features and segments in slices, because compiling one at once would delay requests.
 
-What becomes of them is what `Maker.part` and `segment_part` make of them, with the same functions, called for a few constraints,
-values or variants at once. One that is malformed is left to those two, so that the same is told of it.
+The result equals that of `Maker.part` and `segment_part`. The same functions are called for a few constraints, values or variants
+at a time. Those two also compile a malformed one, so that its problem is reported in the same words.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from flagsvc.engine.strategies import CompiledStrategy
 from flagsvc.engine.values.cidr import CidrSet
 
 LARGE: Final = 12_288
-"""Bytes of a piece that is worth this."""
+"""A feature or segment of more bytes is compiled in slices."""
 
 # what work costs, in the measure of STEP
 CONSTRAINT: Final = 60
@@ -51,7 +51,7 @@ FAILED: Final = -2
 
 
 class StepwiseParser:
-    """Parses what was decoded, and gives it back meanwhile; `feature` or `segment` when its steps are done.
+    """Parses a decoded value in steps and releases it meanwhile. After the last step `feature` or `segment` is set.
 
     The steps raise a DocumentError where something is malformed.
     """
@@ -96,7 +96,7 @@ class StepwiseParser:
         yield self.take_cost()
 
     def take_cost(self) -> int:
-        """Return what was done since the last step."""
+        """Return the cost since the last step, and reset it."""
         cost = self.cost
         self.cost = 0
         return cost
@@ -169,7 +169,7 @@ class LargeFeature:
         self.part: Part | None = None
 
     def steps(self) -> Iterator[int]:
-        """Do it, and tell what each step has cost. Raises a msgspec.MsgspecError or UnicodeDecodeError where decoding does."""
+        """Yield the cost of each step. Raises a msgspec.MsgspecError or UnicodeDecodeError where decoding does."""
         reading = PieceReading(self.item)
         yield from reading.steps()
         self.part = self.maker.start_part(reading.value, reading.content)
@@ -202,7 +202,7 @@ class LargeSegment:
         self.part: SegmentPart | None = None
 
     def steps(self) -> Iterator[int]:
-        """Do it, and tell what each step has cost. Raises a msgspec.MsgspecError or UnicodeDecodeError where decoding does."""
+        """Yield the cost of each step. Raises a msgspec.MsgspecError or UnicodeDecodeError where decoding does."""
         reading = PieceReading(self.item)
         yield from reading.steps()
         parser = StepwiseParser(reading.value)
@@ -226,7 +226,7 @@ def step(work: Iterator[int]) -> int:
 
 
 class StepwiseCompiler:
-    """Compiles what was parsed with the functions of a maker; `toggle` when its steps are done."""
+    """Compiles a parsed feature in steps with the functions of a maker. After the last step `toggle` is set."""
 
     def __init__(self, maker: Maker) -> None:
         self.maker = maker
@@ -276,7 +276,7 @@ class StepwiseCompiler:
                 yield self.take_cost()
 
     def take_cost(self) -> int:
-        """Return what was done since the last step."""
+        """Return the cost since the last step, and reset it."""
         cost = self.cost
         self.cost = 0
         return cost
@@ -285,7 +285,7 @@ class StepwiseCompiler:
         """Add the conditions of a strategy, as `Maker.strategy` does."""
         for at, constraint in enumerate(spec.constraints):
             self.maker.condition(strategy, self.compile_constraint(constraint))
-            spec.constraints[at] = None  # what is not needed any more is given back in as small steps
+            spec.constraints[at] = None  # releases memory in steps as small
             if self.cost >= STEP:
                 yield self.take_cost()
         for identity in spec.segments:

@@ -11,7 +11,7 @@ from flagsvc.engine.parts import Part
 
 
 class DependencyLinker:
-    """Ties the toggles of one snapshot; `parts` are its features by name, `copies` the copies by name.
+    """Links the toggles of one snapshot. `parts` maps names to features, `copies` maps names to copied toggles.
 
     `memo_count` is the number of toggles that others depend on.
     """
@@ -23,7 +23,7 @@ class DependencyLinker:
         self.memo_count = 0
 
     def link_parents(self, part: Part) -> None:
-        """Tie a toggle to its parents: one that is missing or has parents itself makes the child off."""
+        """Link a toggle to its parents. A parent that is missing or has parents itself turns the toggle off."""
         shared = part.shared()
         if shared.constant == OFF and self.folding:
             return
@@ -45,7 +45,7 @@ class DependencyLinker:
             toggle.constant = DYNAMIC
 
     def broken_dependency_reason(self, part: Part) -> str:
-        """Return why the dependencies can hold for nobody, whatever the parents do; the empty text where they can."""
+        """Return why no outcome of the parents can satisfy the dependencies, or an empty text if one can."""
         for spec in part.dependencies:
             parent = self.parts.get(spec.feature)
             if parent is None:
@@ -55,12 +55,12 @@ class DependencyLinker:
         return ""
 
     def toggle(self, part: Part) -> Toggle:
-        """Return a part's toggle as this snapshot has it."""
+        """Return this snapshot's toggle of a part: its own copy, or the shared one."""
         shared = part.shared()
         return self.copies.get(shared.name, shared)
 
     def memoised_copy(self, toggle: Toggle) -> Toggle:
-        """Return a parent as this snapshot has it, with a place in the memory of runs."""
+        """Return this snapshot's copy of a parent, with a slot in the memory of runs."""
         copy = self.own_copy(toggle)
         if copy.memo < 0:
             copy.memo = self.memo_count
@@ -68,7 +68,7 @@ class DependencyLinker:
         return copy
 
     def own_copy(self, shared: Toggle) -> Toggle:
-        """Return the snapshot's own copy of a toggle, made when it is asked for first."""
+        """Return this snapshot's copy of a toggle. The first call makes it."""
         copy = self.copies.get(shared.name)
         if copy is None:
             copy = shared.copy()

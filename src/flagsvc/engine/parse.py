@@ -35,7 +35,7 @@ MAX_WEIGHT: Final = 2**31
 
 
 def is_included(raw: object, project: str | None, name_prefix: str | None) -> bool:
-    """Return whether the filters leave this feature in; one that names no project belongs to whoever asked for it."""
+    """Return whether the feature passes the filters. A feature without a project passes every project filter."""
     if not isinstance(raw, dict):
         return True
     name = raw.get("name")

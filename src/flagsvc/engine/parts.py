@@ -128,7 +128,7 @@ class Maker:
         self.segments = segments
         self.utf8 = options.hash_encoding == "utf8"
         self.rules = StrategyOptions(self.utf8, options.hostname, options.custom_strategies)
-        # segments that were compiled before anybody asked for them, by their keys in the pool
+        # segments that were compiled before a feature used them, by their keys in the pool
         self.ready: dict[tuple[object, ...], Predicate] = {}
 
     def part(self, raw: object) -> Part:
@@ -139,7 +139,7 @@ class Maker:
         return part
 
     def start_part(self, raw: object, content: bytes) -> Part:
-        """Return the part of a decoded feature with this digest, of which nothing is known yet but whether it is wanted."""
+        """Return a new part for a decoded feature with this digest. Only `included` is set."""
         part = Part(content)
         self.pool.compiled += 1
         part.included = is_included(raw, self.options.project, self.options.name_prefix)
@@ -291,7 +291,7 @@ class Maker:
         return known
 
     def segment(self, identity: str) -> Predicate:
-        """Return the predicate of a segment: one for all strategies that name it; a missing one holds for nobody."""
+        """Return the predicate of a segment: one for all strategies that name it; a missing one never holds."""
         found = self.segments.get(identity)
         spec = None if found is None else found.spec
         if found is None or spec is None:
@@ -327,7 +327,7 @@ def segment_key(part: SegmentPart) -> tuple[object, ...]:
 
 
 def add_condition_reads(reads: Reads, condition: Predicate) -> None:
-    """Note what a condition reads; a segment reads what its parts read."""
+    """Add what a condition reads to `reads`; a segment reads what its parts read."""
     if isinstance(condition, SegmentPredicate):
         for part in condition.parts:
             reads.predicate(part)

@@ -1,7 +1,7 @@
 """What a list answer is put together from: for each toggle to evaluate, the bytes of each way it can come out.
 
-A run of toggles that can only come out one way is glued to the front of the next one that is evaluated. What is the same as in the
-snapshot before is taken over from it.
+The bytes of constant toggles are joined to the front of the next toggle that is evaluated. Entries that did not change are reused
+from the previous snapshot.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from flagsvc.engine.run import Run
 from flagsvc.engine.strategies import CompiledStrategy
 
 MAX_JOINED_BYTES: Final = 65536
-"""Bytes of static toggles that are glued to a dynamic one, over all its outcomes; a longer run becomes a piece of its own."""
+"""Limit on the bytes of static toggles joined to a dynamic one, over all its outcomes. A longer run becomes its own entry."""
 
 
 @mypyc_attr(acyclic=True)
@@ -35,7 +35,7 @@ class ListEntry:
         self.front = front
 
     def encode_outcome(self, run: Run) -> bytes:
-        """Return what is appended for this run. Whatever a node might still raise makes this toggle off, and no other."""
+        """Return the bytes to append for this run. An exception turns off this toggle only."""
         rule = self.rule
         if rule is not None:
             try:
@@ -68,7 +68,7 @@ class ListBuilder:
         self.at = 0
 
     def add(self, toggle: Toggle) -> None:
-        """Take the next toggle."""
+        """Add the next toggle."""
         outcomes = toggle.outcomes
         if toggle.constant >= 0:
             piece = self.piece(outcomes[toggle.constant])
@@ -109,7 +109,7 @@ class ListBuilder:
                 self.at += 1
                 return entry if entry.front == front else None
             if self.toggles.get(entry.toggle.name) is entry.toggle:
-                # it still comes, so it is this one that is new here
+                # the old entry's toggle comes later, so this toggle is new
                 return None
             self.at += 1
         return None

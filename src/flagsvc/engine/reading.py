@@ -1,4 +1,4 @@
-"""JSON of a feature or a segment so large that decoding it in one go would hold up requests: the same work, some at a time."""
+"""Decodes the JSON of a large feature or segment in slices, because decoding it at once would delay requests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PieceReading:
         self.hash: Any = hashlib.blake2b(digest_size=SIZE)
 
     def steps(self) -> Iterator[int]:
-        """Do it, and tell what each step has cost. Raises a msgspec.MsgspecError or UnicodeDecodeError where decoding does."""
+        """Yield the cost of each step. Raises a msgspec.MsgspecError or UnicodeDecodeError where decoding does."""
         box: dict[str, object] = {}
         yield from self.read(self.item, DEPTH, box, "")
         self.value = box[""]
@@ -131,7 +131,7 @@ def opening_of(item: object) -> str:
 
 
 def end_of_batch(pieces: list[object], at: int) -> int:
-    """Return the end of the small pieces from `at` on that are decoded at once; `at` where that is a large one."""
+    """Return the end of the small pieces from `at` on that are decoded in one call; `at` where that is a large one."""
     size = 0
     end = at
     while end < len(pieces):

@@ -25,7 +25,7 @@ class Reads:
     `fields` are read by their wire names; each of `needed` is drawn at random where it is absent or empty. `moments` are what date
     constraints compare the time with (epoch milliseconds). `rollouts` and `draws` tell of default stickiness in a rollout and in
     the draw of a variant. `any_field`: a custom strategy does not declare what it reads; `custom`: there is a custom strategy.
-    `random`: something is drawn anew each time; `impure`: a custom strategy may change its mind.
+    `random`: each request draws a new random number; `impure`: a custom strategy may answer differently for equal input.
     """
 
     def __init__(self) -> None:
@@ -83,11 +83,11 @@ class Reads:
         self.custom = True
         reads = getattr(strategy.implementation, "reads", None)
         if reads is None or "properties" in reads:
-            # whoever names the object they are in looks at any of them
+            # `properties` is the object that holds them all, so any of them may be read
             self.any_field = True
         else:
             self.fields.update(reads)
-            # who names an attribute of the context means the field behind it
+            # the name of an attribute of the context means its field
             self.fields.update([WIRE_NAMES[name] for name in reads if name in WIRE_NAMES])
         if not getattr(strategy.implementation, "pure", False):
             self.impure = True

@@ -89,7 +89,7 @@ class Snapshot:
         return joined(parts), states
 
     def unknown_outcome(self, name: str) -> ToggleOutcome:
-        """Return how a name that is no toggle comes out."""
+        """Return the outcome of a name that is no toggle."""
         return ToggleOutcome(False, None, NAMED + encode(name) + self.unknown_suffix)
 
     def decide(self, context: Context, name: str) -> tuple[bool, str]:
@@ -108,9 +108,9 @@ class Snapshot:
         return faults
 
     def list_contents(self) -> list[list[object]]:
-        """Return what the snapshot holds most of, in lists of their own.
+        """Return new lists of the objects that take most of the snapshot's memory.
 
-        Once nobody uses the snapshot, whoever empties these lists bit by bit decides when the memory is given back.
+        Once the snapshot is out of use, emptying these lists in slices releases the memory in slices.
         """
         lineage = self.lineage
         return [
