@@ -14,7 +14,7 @@ from typing import Any
 from flagsvc.core.clock import SystemClock
 from flagsvc.engine.compile import Compiled, CompileOptions, compile_document
 from flagsvc.engine.context import Context
-from flagsvc.engine.parse import wanted
+from flagsvc.engine.parse import is_included
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.proxy.configuration import Holder, Poller, Preparer
 from flagsvc.proxy.configuration.sources import FileSource, HttpSource
@@ -167,7 +167,7 @@ async def test_a_large_configuration_from_a_file_in_a_thread(tmp_path: Path) -> 
     path = tmp_path / "flags.json"
     path.write_bytes(document(*(f"flag-{number}" for number in range(3000))))
     clock, log, holder = SystemClock(), RecordingLog(), Holder[Snapshot]()
-    prepare = Preparer(compiled, lambda feature: wanted(feature, "p", "flag-29"))
+    prepare = Preparer(compiled, lambda feature: is_included(feature, "p", "flag-29"))
     source = FileSource(path, clock=clock, refresh_ms=50)
     document_storage = DocumentStorage(FileStore(tmp_path / "store"), "0123", log)
     poller = Poller(source, holder, prepare, document_storage, clock=clock, log=log, draw=lambda: 0.5, refresh_ms=50)

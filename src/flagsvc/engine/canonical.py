@@ -64,28 +64,28 @@ class CacheKeys:
         """
         if self.volatile:
             return None
-        drawn = form != NAMED and context.session_id is None
+        has_random_session = form != NAMED and context.session_id is None
         parts: list[str] = [form, ""]
         # the leading digit keeps the number of digits
         states: int = 1
         if self.rollouts or self.draws:
-            taken = self.stick(context, drawn, parts)
-            if taken == BY_CHANCE:
+            sticky_field = self.add_sticky_identifier(context, has_random_session, parts)
+            if sticky_field == BY_CHANCE:
                 return None
-            states = STATES + taken
+            states = STATES + sticky_field
         for at, name in enumerate(self.names):
             kind = self.kinds[at]
-            if drawn and kind == SESSION_ID:
+            if has_random_session and kind == SESSION_ID:
                 return None
-            state = take(context, kind, name, parts)
+            state = add_field(context, kind, name, parts)
             if self.needed[at] and (state == ABSENT or parts[len(parts) - 1] == ""):
                 return None
             states = states * STATES + state
         if self.moments:
-            parts.append(self.standing(context))
-        return self.closed(context, parts, states, names)
+            parts.append(self.moment_interval(context))
+        return self.encode_key(context, parts, states, names)
 
-    def stick(self, context: Context, drawn: bool, parts: list[str]) -> int:
+    def add_sticky_identifier(self, context: Context, has_random_session: bool, parts: list[str]) -> int:
         """Add what default stickiness takes, and return which field it is; BY_CHANCE where it draws."""
         user = context.user_id
         if user:
@@ -96,12 +96,12 @@ class CacheKeys:
             parts.append(session)
             return BY_SESSION
         address = context.remote_address
-        if drawn or self.rollouts or not address:
+        if has_random_session or self.rollouts or not address:
             return BY_CHANCE
         parts.append(address)
         return BY_ADDRESS
 
-    def standing(self, context: Context) -> str:
+    def moment_interval(self, context: Context) -> str:
         """Return how the time stands to the moments: how many have passed, and whether it is one of them."""
         given = context.current_time
         time = context.now if given is None else given
@@ -119,7 +119,7 @@ class CacheKeys:
             return f"{low}="
         return str(low)
 
-    def closed(self, context: Context, parts: list[str], states: int, names: list[str]) -> bytes:
+    def encode_key(self, context: Context, parts: list[str], states: int, names: list[str]) -> bytes:
         """Return the parts as bytes, with the names asked for and, where any field may be read, every property."""
         # hexadecimal, for that has no bound
         parts[1] = f"{states:x}"
@@ -132,12 +132,12 @@ class CacheKeys:
                 parts.append(context.properties[name])
         joined = MARK.join(parts)
         if joined.count(MARK) != len(parts) - 1:
-            joined = measured(parts)
+            joined = join_with_lengths(parts)
         # a lone surrogate that an enricher made is no reason to fail
         return joined.encode("utf-8", "surrogatepass")
 
 
-def take(context: Context, kind: i64, name: str, parts: list[str]) -> int:
+def add_field(context: Context, kind: i64, name: str, parts: list[str]) -> int:
     """Add a field of this kind to the parts, if it is there, and return how it stands in the context."""
     own: str | None = None
     if kind == CURRENT_TIME:
@@ -155,6 +155,6 @@ def take(context: Context, kind: i64, name: str, parts: list[str]) -> int:
     return AS_PROPERTY
 
 
-def measured(parts: list[str]) -> str:
+def join_with_lengths(parts: list[str]) -> str:
     """Return parts that hold marks in a form that nothing else has: their lengths first."""
     return MARK + ",".join([str(len(part)) for part in parts]) + MARK + "".join(parts)

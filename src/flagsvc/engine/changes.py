@@ -27,27 +27,27 @@ class Matcher:
         if not self.old:
             return NOT_THERE
         here = int(self.at)
-        if self.same(here, index):
+        if self.is_same(here, index):
             self.at += 1
             return here
-        if self.same(here + 1, index + 1):
+        if self.is_same(here + 1, index + 1):
             # changed in its place
             self.at += 1
             return NOT_THERE
-        if self.same(here + 1, index):
+        if self.is_same(here + 1, index):
             # the one before is gone
             self.at += 2
             return here + 1
-        if self.same(here, index + 1):
+        if self.is_same(here, index + 1):
             # added in between
             return NOT_THERE
-        return self.moved(index)
+        return self.find_moved(index)
 
-    def same(self, here: int, index: int) -> bool:
+    def is_same(self, here: int, index: int) -> bool:
         """Return whether a piece of the old document and one of the new are there and equal."""
         return here < len(self.old) and index < len(self.new) and bool(self.old[here] == self.new[index])
 
-    def moved(self, index: int) -> int:
+    def find_moved(self, index: int) -> int:
         """Look for a piece anywhere in the old document."""
         if self.places is None:
             self.places = {bytes(piece): place for place, piece in enumerate(self.old)}  # type: ignore[call-overload]

@@ -1,8 +1,8 @@
-"""From a document to the snapshot: everything the configuration decides is decided here, once.
+"""Compiles a document into a snapshot. Everything that the configuration alone decides is decided here, once.
 
-Equal constraints and segments become one predicate; what can only come out one way becomes a constant; strategies behind one that
-admits everyone are cut; every outcome of every toggle is encoded. A feature that did not change since the snapshot before is taken
-over from it. The work can be done some at a time, and both snapshots serve meanwhile.
+Equal constraints and segments become one predicate. A toggle with a single possible outcome becomes a constant. Strategies after
+one that admits everyone are removed. Every outcome of every toggle is encoded. A feature that did not change is reused from the
+previous snapshot. The work can be done in slices, while the previous snapshot still answers.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from flagsvc.core.errors import DocumentError
 from flagsvc.engine.changes import NOT_THERE, Matcher
 from flagsvc.engine.digest import canonical, combined
 from flagsvc.engine.features import Toggle
-from flagsvc.engine.large import LARGE, LargeFeature, LargeSegment, Making
-from flagsvc.engine.links import Links
+from flagsvc.engine.large import LARGE, LargeFeature, LargeSegment, StepwiseCompiler
+from flagsvc.engine.links import DependencyLinker
 from flagsvc.engine.model import DocumentProblem
 from flagsvc.engine.options import CompileOptions as CompileOptions
 from flagsvc.engine.parts import PLACE, Lineage, Maker, Part, Pool, SegmentPart, segment_part
@@ -27,22 +27,22 @@ from flagsvc.engine.run import Memory
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.engine.source import DocumentParts, Unusual, source_of, split
 
-EVERYTHING: Final = 1 << 60
-"""More work than any document makes."""
+UNLIMITED: Final = 1 << 60
+"""A budget larger than the cost of any document."""
 
-# what work costs, in the time that compiling one byte of a feature takes
-PASSING: Final = 12
-TYING: Final = 60
-LISTING: Final = 6
-GLUING: Final = 8
-USUAL: Final = 350
+# the costs of work, in the time that compiling one byte of a feature takes
+REUSE_COST: Final = 12
+LINK_COST: Final = 60
+LIST_COST: Final = 6
+JOIN_COST: Final = 8
+DECODED_COST: Final = 350
 
-SPARE: Final = 200
-"""Features that are compiled with a pool before its age is asked for."""
+POOL_ALLOWANCE: Final = 200
+"""Features that a pool may compile beyond twice the size of the document, before it is replaced."""
 
 
 class Compiled:
-    """A snapshot, and what of the document was malformed and left out."""
+    """A snapshot, and the malformed parts of the document that it does not contain."""
 
     def __init__(self, snapshot: Snapshot, problems: list[DocumentProblem]) -> None:
         self.snapshot = snapshot
@@ -55,13 +55,13 @@ def compile_document(document: object, options: CompileOptions, previous: Snapsh
     Raises DocumentError when the document as a whole is not of the right shape or nested too deeply. When `previous` is of the
     same revision it is returned as it is.
     """
-    building = Compilation(source_of(document), options, previous)
-    building.advance(EVERYTHING)
-    return building.compiled()
+    compilation = Compilation(source_of(document), options, previous)
+    compilation.advance(UNLIMITED)
+    return compilation.compiled()
 
 
 class Compiler:
-    """Compiles documents under one set of options; the ways of `compile_document`, and two that work some at a time."""
+    """Compiles documents under one set of options; whole like `compile_document`, or in slices with `begin` and `begin_text`."""
 
     def __init__(self, options: CompileOptions) -> None:
         self.options = options
@@ -84,23 +84,24 @@ class Compiler:
 
 
 class Compilation:
-    """The compiling of one document, some of the work at a time; used once.
+    """The compilation of one document in slices. It is used once.
 
-    `kept` are the features that the filters leave in, as they came, once everything is done; `left_out` is how many they do not.
+    Once everything is done, `included` holds the features that pass the filters, as they came. `excluded_count` is the number of
+    features that do not pass.
     """
 
     def __init__(self, source: DocumentParts, options: CompileOptions, previous: Snapshot | None = None) -> None:
         self.source = source
         self.options = options
         self.previous = previous
-        self.known = inherited(source, options, previous)
+        self.known = reusable_lineage(source, options, previous)
         self.lineage = Lineage(options, self.known.pool, source.raw)
         self.segments: dict[str, SegmentPart] = {}
         self.large_segments: list[SegmentPart] = []
         self.parts: dict[str, Part] = {}
         self.problems: list[DocumentProblem] = []
-        self.kept: list[object] = []
-        self.left_out = 0
+        self.included: list[object] = []
+        self.excluded_count = 0
         self.digests: list[bytes] = []
         self.by_host = False
         self.snapshot: Snapshot | None = None
@@ -129,22 +130,22 @@ class Compilation:
         return Compiled(self.snapshot, self.problems)
 
     def work(self) -> Iterator[int]:
-        """Do everything, and tell what each step has cost."""
+        """Compile the document and yield the cost of each step."""
         yield from self.take_segments()
         maker = Maker(self.options, self.known.pool, self.segments)
         for large in self.large_segments:
-            yield from Making(maker).segment_steps(large)
+            yield from StepwiseCompiler(maker).segment_steps(large)
         yield from self.take_features(maker)
-        if not self.unchanged():
+        if not self.reuse_previous():
             yield from self.assemble()
 
     def take_segments(self) -> Iterator[int]:
-        """Take each segment over, or parse it."""
+        """Reuse or parse each segment, and yield the costs."""
         segments = Matcher(self.known.segment_sources, self.source.segments)
         for index, item in enumerate(self.source.segments):
             place = segments.find(index)
             part = None if place == NOT_THERE else self.known.segment_parts[place]
-            cost = PASSING
+            cost = REUSE_COST
             if part is None and size_of(item) > LARGE:
                 large = LargeSegment(item)
                 yield from large.steps()
@@ -161,18 +162,18 @@ class Compilation:
         """Add a segment; of equal ids the last counts."""
         self.lineage.segment_sources.append(self.source.segments[index])
         self.lineage.segment_parts.append(part)
-        self.note(part.problem, f"segments[{index}]")
+        self.add_problem(part.problem, f"segments[{index}]")
         if part.spec is not None:
             self.segments[part.spec.identity] = part
 
     def take_features(self, maker: Maker) -> Iterator[int]:
-        """Take each feature over, or compile it."""
+        """Reuse or compile each feature, and yield the costs."""
         features = Matcher(self.known.sources, self.source.features)
         for index, item in enumerate(self.source.features):
             place = features.find(index)
             part = None if place == NOT_THERE else self.known.parts[place]
-            cost = PASSING
-            if part is None or not maker.holds_for(part):
+            cost = REUSE_COST
+            if part is None or not maker.is_current(part):
                 if size_of(item) > LARGE:
                     large = LargeFeature(maker, item)
                     yield from large.steps()
@@ -189,24 +190,24 @@ class Compilation:
         item = self.source.features[index]
         self.lineage.sources.append(item)
         self.lineage.parts.append(part)
-        self.note(part.problem, f"features[{index}]")
-        if part.wanted:
-            self.kept.append(item)
+        self.add_problem(part.problem, f"features[{index}]")
+        if part.included:
+            self.included.append(item)
             self.digests.append(part.digest)
             self.by_host = self.by_host or part.by_host
         else:
-            self.left_out += 1
+            self.excluded_count += 1
         if part.toggle is not None:
             self.parts[part.toggle.name] = part
 
-    def note(self, problem: DocumentProblem | None, place: str) -> None:
-        """Note what is wrong with a part, and where in this document it is."""
+    def add_problem(self, problem: DocumentProblem | None, place: str) -> None:
+        """Record the problem of a part, with its path in this document."""
         if problem is not None:
             path = place + problem.path.removeprefix(PLACE)
             self.problems.append(DocumentProblem(path, problem.toggle, problem.message))
 
-    def unchanged(self) -> bool:
-        """Return whether the snapshot before stays, because everything that can change an answer is the same."""
+    def reuse_previous(self) -> bool:
+        """Keep the previous snapshot if its revision is equal, and return whether it is."""
         previous = self.previous
         self.revision = self.digest()
         if previous is None or previous.revision != self.revision:
@@ -224,39 +225,39 @@ class Compilation:
         return combined([identity, b"".join(self.digests), b"".join(segments)])
 
     def assemble(self) -> Iterator[int]:
-        """Tie the parts to each other and make the snapshot of them."""
-        links = Links(self.parts, self.options.fold)
+        """Link the parts to each other, build the snapshot, and yield the costs."""
+        linker = DependencyLinker(self.parts, self.options.fold)
         parts = list(self.parts.values())
         for part in parts:
             if part.dependencies:
-                links.child(part)
-                yield TYING
+                linker.link_parents(part)
+                yield LINK_COST
         toggles: dict[str, Toggle] = {}
         names: dict[str, frozenset[str]] = {}
         reads = Reads()
         merged: set[int] = set()
         for part in parts:
-            toggle = links.toggle(part)
+            toggle = linker.toggle(part)
             toggles[toggle.name] = toggle
             names[toggle.name] = part.variants
-            # one that its dependencies have turned off is never asked, whatever its strategies read
+            # a toggle that its dependencies turned off never evaluates its strategies
             if part.reads is not None and toggle.constant < 0 and id(part.reads) not in merged:
                 merged.add(id(part.reads))
                 reads.merge(part.reads)
-            yield LISTING
+            yield LIST_COST
         before = self.previous
         listed = ListBuilder(False, [] if before is None else before.listed, toggles)
         for toggle in toggles.values():
             listed.add(toggle)
-            yield GLUING
+            yield JOIN_COST
         listed.finish()
         complete = ListBuilder(True, [] if before is None else before.complete, toggles)
         for toggle in toggles.values():
             complete.add(toggle)
-            yield GLUING
+            yield JOIN_COST
         complete.finish()
         pool = self.known.pool
-        memory = Memory(int(pool.slots), links.memos, self.options.hash_encoding == "utf8")
+        memory = Memory(int(pool.slots), linker.memo_count, self.options.hash_encoding == "utf8")
         self.snapshot = Snapshot(
             self.revision,
             toggles,
@@ -270,11 +271,11 @@ class Compilation:
         )
 
 
-def inherited(source: DocumentParts, options: CompileOptions, previous: Snapshot | None) -> Lineage:
-    """Return the lineage to take over from; an empty one where nothing can be, or where too much in it is out of use."""
+def reusable_lineage(source: DocumentParts, options: CompileOptions, previous: Snapshot | None) -> Lineage:
+    """Return the lineage to reuse. Return an empty one if none can be reused or too many of its entries are obsolete."""
     if previous is not None and source.raw:
         lineage = previous.lineage
-        young = lineage.pool.compiled <= 2 * len(source.features) + SPARE
+        young = lineage.pool.compiled <= 2 * len(source.features) + POOL_ALLOWANCE
         if young and lineage.raw and lineage.options is options:
             return lineage
     return Lineage(options, Pool(), source.raw)
@@ -282,4 +283,4 @@ def inherited(source: DocumentParts, options: CompileOptions, previous: Snapshot
 
 def size_of(item: object) -> int:
     """Return what decoding and compiling a piece costs: its bytes; where it is decoded already, as much as a usual one."""
-    return len(memoryview(item)) if isinstance(item, msgspec.Raw) else USUAL
+    return len(memoryview(item)) if isinstance(item, msgspec.Raw) else DECODED_COST

@@ -45,23 +45,23 @@ ORDERS: Final[dict[int, str]] = {
 MAX_LISTED: Final = 5
 
 
-def listed(values: list[str]) -> str:
+def format_values(values: list[str]) -> str:
     """Return the first few of the values, and how many there are more."""
-    shown = ", ".join([f"`{value}`" for value in values[:MAX_LISTED]])
+    quoted = ", ".join([f"`{value}`" for value in values[:MAX_LISTED]])
     more = len(values) - MAX_LISTED
-    return f"[{shown}{f', and {more} more' if more > 0 else ''}]"
+    return f"[{quoted}{f', and {more} more' if more > 0 else ''}]"
 
 
-def asked(predicate: Predicate) -> str:
+def describe_test(predicate: Predicate) -> str:
     """Return what a constraint asks of its field."""
     if isinstance(predicate, InList):
-        return f"in {listed(sorted(predicate.values))}"
+        return f"in {format_values(sorted(predicate.values))}"
     if isinstance(predicate, StartsWith):
-        return f"starts with one of {listed(list(predicate.values))}"
+        return f"starts with one of {format_values(list(predicate.values))}"
     if isinstance(predicate, EndsWith):
-        return f"ends with one of {listed(list(predicate.values))}"
+        return f"ends with one of {format_values(list(predicate.values))}"
     if isinstance(predicate, Contains):
-        return f"contains one of {listed(list(predicate.values))}"
+        return f"contains one of {format_values(list(predicate.values))}"
     if isinstance(predicate, NumberComparison):
         return f"{ORDERS[int(predicate.accepts)]} {jsnumber.to_text(predicate.value)}"
     if isinstance(predicate, SemverComparison):
@@ -70,7 +70,7 @@ def asked(predicate: Predicate) -> str:
         return f"{ORDERS[int(predicate.accepts)]} {jsdate.to_text(predicate.value)}"
     if isinstance(predicate, Matches):
         return f"matches `{predicate.text}`"
-    return f"in network {listed(list(predicate.values))}" if isinstance(predicate, InNetwork) else "holds"
+    return f"in network {format_values(list(predicate.values))}" if isinstance(predicate, InNetwork) else "holds"
 
 
 def describe(predicate: Predicate, run: Run) -> str:
@@ -84,7 +84,7 @@ def describe(predicate: Predicate, run: Run) -> str:
         given = run.context.current_time
         found = jsdate.to_text(run.context.now if given is None else given)
     has = "is absent" if found is None else f"is `{found}`"
-    return f"{predicate.name} {'not ' if predicate.negate else ''}{asked(predicate)}; it {has}"
+    return f"{predicate.name} {'not ' if predicate.negate else ''}{describe_test(predicate)}; it {has}"
 
 
 def describe_rule(strategy: CompiledStrategy, run: Run) -> tuple[bool, str]:
@@ -100,9 +100,12 @@ def describe_rule(strategy: CompiledStrategy, run: Run) -> tuple[bool, str]:
         return describe_rollout(strategy, run)
     admits = strategy.admits(run)
     if isinstance(strategy, UserIds):
-        return admits, f"userId {of(run.context.user_id)} in {listed(sorted(strategy.users))}"
+        return admits, f"userId {format_value(run.context.user_id)} in {format_values(sorted(strategy.users))}"
     if isinstance(strategy, Addresses):
-        return admits, f"remoteAddress {of(run.context.remote_address)} in {listed(sorted(strategy.addresses.texts))}"
+        return (
+            admits,
+            f"remoteAddress {format_value(run.context.remote_address)} in {format_values(sorted(strategy.addresses.texts))}",
+        )
     return admits, "custom strategy" if isinstance(strategy, Custom) else "rule of its own"
 
 
@@ -122,6 +125,6 @@ def describe_rollout(strategy: StickyRollout, run: Run) -> tuple[bool, str]:
     )
 
 
-def of(value: str | None) -> str:
+def format_value(value: str | None) -> str:
     """Return a context value in words."""
     return "(absent)" if value is None else f"`{value}`"

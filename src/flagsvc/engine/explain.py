@@ -156,7 +156,7 @@ def walk_condition(condition: Predicate, run: Run) -> ExplanationStep:
 
 
 def walk_variants(toggle: Toggle, strategy: CompiledStrategy, run: Run, steps: list[ExplanationStep]) -> int:
-    """Draw the variant as `Toggle.drawn` does, writing down what the draw stuck to."""
+    """Draw the variant as `Toggle.choose_outcome` does, writing down what the draw stuck to."""
     for owner, choice, first in (
         ("strategy", strategy.choice, int(strategy.first)),
         ("feature", toggle.choice, FIRST_VARIANT),
@@ -165,14 +165,16 @@ def walk_variants(toggle: Toggle, strategy: CompiledStrategy, run: Run, steps: l
             index = int(choice.pick(run))
             steps.append(
                 ExplanationStep(
-                    "variant", f"{toggle.outcomes[first + index].variant} of the {owner}, {stuck_to(choice, run)}", True
+                    "variant",
+                    f"{toggle.outcomes[first + index].variant} of the {owner}, {describe_draw(choice, run)}",
+                    True,
                 )
             )
             return first + index
     return ON
 
 
-def stuck_to(choice: VariantChoice, run: Run) -> str:
+def describe_draw(choice: VariantChoice, run: Run) -> str:
     """Return what a variant's draw stuck to, for a person to read."""
     if any([override.matches(run) for override in choice.overrides]):
         return "by an override"

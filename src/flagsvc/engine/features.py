@@ -40,7 +40,7 @@ class ParentToggle:
         self.accepts: vec[i64] = vec[i64]([1 if accepted else 0 for accepted in accepts])
 
     def satisfied(self, run: Run) -> bool:
-        """Return whether the parent comes out as it must."""
+        """Return whether the outcome of the parent satisfies the dependency."""
         return self.accepts[self.toggle.outcome(run)] == 1
 
 
@@ -73,14 +73,14 @@ class Toggle:
         self.choice: VariantChoice | None = None
 
     def copy(self) -> Toggle:
-        """Return a toggle that decides the same, for a snapshot to tie to others."""
-        tied = Toggle(self.name, self.outcomes)
-        tied.constant = self.constant
-        tied.reason = self.reason
-        tied.head = self.head
-        tied.backwards = self.backwards
-        tied.choice = self.choice
-        return tied
+        """Return a copy that decides the same; a snapshot links it to other toggles."""
+        copy = Toggle(self.name, self.outcomes)
+        copy.constant = self.constant
+        copy.reason = self.reason
+        copy.head = self.head
+        copy.backwards = self.backwards
+        copy.choice = self.choice
+        return copy
 
     @property
     def strategies(self) -> list[CompiledStrategy]:
@@ -109,7 +109,7 @@ class Toggle:
         self.backwards = strategies[::-1] if len(strategies) > LONG_CHAIN else NO_CHAIN
 
     def depend(self, parent: ParentToggle) -> None:
-        """Have the toggle depend on another as well."""
+        """Add a parent to the toggle."""
         self.parents.append(parent)
         self.dependent = True
 
@@ -132,7 +132,7 @@ class Toggle:
         return known
 
     def decide(self, run: Run) -> i64:
-        """Decide for this run. Whatever a node might still raise makes this toggle off, and no other."""
+        """Return the outcome for this run. An exception turns off this toggle only."""
         try:
             if self.dependent:
                 for parent in self.parents:
@@ -141,13 +141,13 @@ class Toggle:
             strategy = self.head
             while strategy is not None:
                 if strategy.active(run):
-                    return self.drawn(strategy, run)
+                    return self.choose_outcome(strategy, run)
                 strategy = strategy.following
         except Exception as error:
-            run.memory.fault(self.name, error)
+            run.memory.record_fault(self.name, error)
         return OFF
 
-    def drawn(self, strategy: CompiledStrategy, run: Run) -> i64:
+    def choose_outcome(self, strategy: CompiledStrategy, run: Run) -> i64:
         """Return the outcome once a strategy is on: its own variant, else the feature's, else none."""
         if strategy.choice is not None:
             return strategy.first + strategy.choice.pick(run)

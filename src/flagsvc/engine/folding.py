@@ -8,23 +8,23 @@ from flagsvc.engine.strategies import CompiledStrategy, Everyone, Nobody
 
 
 def fold(toggle: Toggle) -> None:
-    """Cut what can never decide, and make the toggle a constant where only one outcome is left."""
+    """Remove strategies that never decide, and make the toggle a constant if only one outcome remains."""
     reachable: list[CompiledStrategy] = []
     for strategy in toggle.strategies:
-        if hopeless(strategy):
+        if is_never_on(strategy):
             continue
         reachable.append(strategy)
-        if certain(strategy):
+        if is_always_on(strategy):
             break
     toggle.apply(reachable)
     if not reachable:
         toggle.constant = OFF
-    elif certain(reachable[0]):
-        toggle.constant = certain_outcome(toggle, reachable[0])
+    elif is_always_on(reachable[0]):
+        toggle.constant = constant_outcome(toggle, reachable[0])
 
 
-def hopeless(strategy: CompiledStrategy) -> bool:
-    """Return whether a strategy can be on for nobody."""
+def is_never_on(strategy: CompiledStrategy) -> bool:
+    """Return whether a strategy is off for every context."""
     if isinstance(strategy, Nobody):
         return True
     for condition in strategy.conditions:
@@ -33,17 +33,17 @@ def hopeless(strategy: CompiledStrategy) -> bool:
     return False
 
 
-def certain(strategy: CompiledStrategy) -> bool:
+def is_always_on(strategy: CompiledStrategy) -> bool:
     """Return whether a strategy is on for everyone."""
     return isinstance(strategy, Everyone) and strategy.condition is None
 
 
-def certain_outcome(toggle: Toggle, strategy: CompiledStrategy) -> int:
+def constant_outcome(toggle: Toggle, strategy: CompiledStrategy) -> int:
     """Return the number of the outcome of a strategy that is always on, DYNAMIC where a variant is drawn."""
     if strategy.choice is not None:
-        index = strategy.choice.certain()
+        index = strategy.choice.constant_index()
         return DYNAMIC if index < 0 else int(strategy.first) + index
     if toggle.choice is not None:
-        index = toggle.choice.certain()
+        index = toggle.choice.constant_index()
         return DYNAMIC if index < 0 else FIRST_VARIANT + index
     return ON

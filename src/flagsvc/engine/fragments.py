@@ -34,13 +34,18 @@ def fragment(
 
     With `feature_state` the variant repeats the feature's state, as the reference proxy writes it.
     """
-    drawn: dict[str, object] = {"name": "disabled" if variant is None else variant.name, "enabled": variant is not None}
+    variant_fields: dict[str, object] = {
+        "name": "disabled" if variant is None else variant.name,
+        "enabled": variant is not None,
+    }
     if variant is not None and variant.payload is not None:
-        drawn["payload"] = variant.payload
+        variant_fields["payload"] = variant.payload
     if feature_state:
-        drawn["feature_enabled"] = enabled
-        drawn["featureEnabled"] = enabled
-    return b"," + encode({"name": name, "enabled": enabled, "variant": drawn, "impressionData": impression_data})
+        variant_fields["feature_enabled"] = enabled
+        variant_fields["featureEnabled"] = enabled
+    return b"," + encode(
+        {"name": name, "enabled": enabled, "variant": variant_fields, "impressionData": impression_data}
+    )
 
 
 def joined(parts: list[bytes]) -> bytes:

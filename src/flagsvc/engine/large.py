@@ -1,7 +1,7 @@
-"""Features and segments so large that compiling one in one go would hold up requests: the same work, some at a time.
+"""Compiles large features and segments in slices, because compiling one at once would delay requests.
 
-What becomes of them is what `Maker.part` and `segment_part` make of them, with the same functions, called for a few constraints,
-values or variants at once. One that is malformed is left to those two, so that the same is told of it.
+The result equals that of `Maker.part` and `segment_part`. The same functions are called for a few constraints, values or variants
+at a time. Those two also compile a malformed one, so that its problem is reported in the same words.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from flagsvc.engine.strategies import CompiledStrategy
 from flagsvc.engine.values.cidr import CidrSet
 
 LARGE: Final = 12_288
-"""Bytes of a piece that is worth this."""
+"""A feature or segment of more bytes is compiled in slices."""
 
 # what work costs, in the measure of STEP
 CONSTRAINT: Final = 60
@@ -50,8 +50,8 @@ DONE: Final = -1
 FAILED: Final = -2
 
 
-class Parsing:
-    """Parses what was decoded, and gives it back meanwhile; `feature` or `segment` when its steps are done.
+class StepwiseParser:
+    """Parses a decoded value in steps and releases it meanwhile. After the last step `feature` or `segment` is set.
 
     The steps raise a DocumentError where something is malformed.
     """
@@ -81,9 +81,9 @@ class Parsing:
             feature.dependencies.append(parse_dependency(item, f"{PLACE}.dependencies[{at}]"))
             self.cost += VARIANT
             if self.cost >= STEP:
-                yield self.told()
+                yield self.take_cost()
         self.feature = feature
-        yield self.told()
+        yield self.take_cost()
 
     def segment_steps(self) -> Iterator[int]:
         """Parse a segment."""
@@ -93,10 +93,10 @@ class Parsing:
         segment = parse_segment({**raw, "constraints": nothing}, PLACE)
         yield from self.constraints(constraints, PLACE, segment.constraints)
         self.segment = segment
-        yield self.told()
+        yield self.take_cost()
 
-    def told(self) -> int:
-        """Return what was done since the last step."""
+    def take_cost(self) -> int:
+        """Return the cost since the last step, and reset it."""
         cost = self.cost
         self.cost = 0
         return cost
@@ -119,7 +119,7 @@ class Parsing:
             found += parse_variants({"variants": [item]}, path)
             self.cost += VARIANT
             if self.cost >= STEP:
-                yield self.told()
+                yield self.take_cost()
 
     def constraints(self, items: list[object], path: str, found: list[ConstraintSpec | None]) -> Iterator[int]:
         """Parse constraints, one by one."""
@@ -134,7 +134,7 @@ class Parsing:
             self.cost += CONSTRAINT
             items[at] = None
             if self.cost >= STEP:
-                yield self.told()
+                yield self.take_cost()
 
     def long_constraint(
         self, raw: dict[str, object], values: list[object], path: str, found: list[ConstraintSpec | None]
@@ -169,28 +169,28 @@ class LargeFeature:
         self.part: Part | None = None
 
     def steps(self) -> Iterator[int]:
-        """Do it, and tell what each step has cost. Raises a msgspec.MsgspecError or UnicodeDecodeError where decoding does."""
+        """Yield the cost of each step. Raises a msgspec.MsgspecError or UnicodeDecodeError where decoding does."""
         reading = PieceReading(self.item)
         yield from reading.steps()
-        self.part = self.maker.begun(reading.value, reading.content)
-        if self.part.wanted:
+        self.part = self.maker.start_part(reading.value, reading.content)
+        if self.part.included:
             yield from self.complete(self.part, reading.value)
 
     def complete(self, part: Part, raw: object) -> Iterator[int]:
         """Parse and compile the decoded feature, as `Maker.complete` does."""
-        parsing = Parsing(raw)
-        work = parsing.feature_steps()
+        parser = StepwiseParser(raw)
+        steps = parser.feature_steps()
         cost = 0
         while cost >= 0:
             yield cost
-            cost = step(work)
-        feature = parsing.feature
+            cost = step(steps)
+        feature = parser.feature
         if feature is None:
             self.maker.complete(part, msgspec.json.decode(self.item))  # type: ignore[call-overload]
             return
-        making = Making(self.maker)
-        yield from making.toggle_steps(feature)
-        self.maker.fill(part, feature, making.finished())
+        compiler = StepwiseCompiler(self.maker)
+        yield from compiler.toggle_steps(feature)
+        self.maker.fill(part, feature, compiler.compiled_toggle())
         yield STEP
 
 
@@ -202,19 +202,19 @@ class LargeSegment:
         self.part: SegmentPart | None = None
 
     def steps(self) -> Iterator[int]:
-        """Do it, and tell what each step has cost. Raises a msgspec.MsgspecError or UnicodeDecodeError where decoding does."""
+        """Yield the cost of each step. Raises a msgspec.MsgspecError or UnicodeDecodeError where decoding does."""
         reading = PieceReading(self.item)
         yield from reading.steps()
-        parsing = Parsing(reading.value)
-        work = parsing.segment_steps()
+        parser = StepwiseParser(reading.value)
+        steps = parser.segment_steps()
         cost = 0
         while cost >= 0:
             yield cost
-            cost = step(work)
-        if parsing.segment is None:
+            cost = step(steps)
+        if parser.segment is None:
             self.part = segment_part(msgspec.json.decode(self.item))  # type: ignore[call-overload]
         else:
-            self.part = SegmentPart(reading.content, parsing.segment, None)
+            self.part = SegmentPart(reading.content, parser.segment, None)
 
 
 def step(work: Iterator[int]) -> int:
@@ -225,15 +225,15 @@ def step(work: Iterator[int]) -> int:
         return FAILED
 
 
-class Making:
-    """Compiles what was parsed with the functions of a maker; `toggle` when its steps are done."""
+class StepwiseCompiler:
+    """Compiles a parsed feature in steps with the functions of a maker. After the last step `toggle` is set."""
 
     def __init__(self, maker: Maker) -> None:
         self.maker = maker
         self.toggle: Toggle | None = None
         self.cost = 0
 
-    def finished(self) -> Toggle:
+    def compiled_toggle(self) -> Toggle:
         """Return the toggle."""
         assert self.toggle is not None
         return self.toggle
@@ -261,20 +261,22 @@ class Making:
 
     def outcomes(self, feature: FeatureSpec, found: list[ToggleOutcome]) -> Iterator[int]:
         """Add the outcomes of the variants, as `Maker.outcomes` does."""
-        yield from self.drawn(feature, feature.variants, found)
+        yield from self.add_variant_outcomes(feature, feature.variants, found)
         for strategy in feature.strategies:
-            yield from self.drawn(feature, strategy.variants, found)
+            yield from self.add_variant_outcomes(feature, strategy.variants, found)
 
-    def drawn(self, feature: FeatureSpec, variants: list[VariantSpec], found: list[ToggleOutcome]) -> Iterator[int]:
+    def add_variant_outcomes(
+        self, feature: FeatureSpec, variants: list[VariantSpec], found: list[ToggleOutcome]
+    ) -> Iterator[int]:
         """Add the outcomes of some variants."""
         for variant in variants:
-            found.append(self.maker.drawn(feature, variant))
+            found.append(self.maker.variant_outcome(feature, variant))
             self.cost += VARIANT
             if self.cost >= STEP:
-                yield self.told()
+                yield self.take_cost()
 
-    def told(self) -> int:
-        """Return what was done since the last step."""
+    def take_cost(self) -> int:
+        """Return the cost since the last step, and reset it."""
         cost = self.cost
         self.cost = 0
         return cost
@@ -282,14 +284,14 @@ class Making:
     def conditions(self, spec: StrategySpec, strategy: CompiledStrategy) -> Iterator[int]:
         """Add the conditions of a strategy, as `Maker.strategy` does."""
         for at, constraint in enumerate(spec.constraints):
-            self.maker.condition(strategy, self.compiled(constraint))
-            spec.constraints[at] = None  # what is not needed any more is given back in as small steps
+            self.maker.condition(strategy, self.compile_constraint(constraint))
+            spec.constraints[at] = None  # releases memory in steps as small
             if self.cost >= STEP:
-                yield self.told()
+                yield self.take_cost()
         for identity in spec.segments:
             self.maker.condition(strategy, self.maker.segment(identity))
 
-    def compiled(self, spec: ConstraintSpec | None) -> Predicate:
+    def compile_constraint(self, spec: ConstraintSpec | None) -> Predicate:
         """Return the predicate of a constraint."""
         self.cost += CONSTRAINT + (0 if spec is None else len(spec.values))
         return self.maker.constraint(spec)
@@ -303,8 +305,8 @@ class Making:
             return
         parts: list[Predicate] = []
         for constraint in spec.constraints:
-            parts.append(self.compiled(constraint))
+            parts.append(self.compile_constraint(constraint))
             if self.cost >= STEP:
-                yield self.told()
+                yield self.take_cost()
         self.maker.ready[segment_key(part)] = self.maker.compiled_segment(spec, parts)
-        yield self.told()
+        yield self.take_cost()

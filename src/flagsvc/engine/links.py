@@ -10,31 +10,33 @@ from flagsvc.engine.model import DependencySpec
 from flagsvc.engine.parts import Part
 
 
-class Links:
-    """Ties the toggles of one snapshot; `parts` are its features by name, `tied` the copies by name.
+class DependencyLinker:
+    """Links the toggles of one snapshot. `parts` maps names to features, `copies` maps names to copied toggles.
 
-    `memos` is the number of toggles that others depend on.
+    `memo_count` is the number of toggles that others depend on.
     """
 
     def __init__(self, parts: dict[str, Part], folding: bool) -> None:
         self.parts = parts
         self.folding = folding
-        self.tied: dict[str, Toggle] = {}
-        self.memos = 0
+        self.copies: dict[str, Toggle] = {}
+        self.memo_count = 0
 
-    def child(self, part: Part) -> None:
-        """Tie a toggle to its parents: one that is missing or has parents itself makes the child off."""
+    def link_parents(self, part: Part) -> None:
+        """Link a toggle to its parents. A parent that is missing or has parents itself turns the toggle off."""
         shared = part.shared()
         if shared.constant == OFF and self.folding:
             return
-        toggle = self.copied(shared)
-        reason = self.reason_left_out(part)
+        toggle = self.own_copy(shared)
+        reason = self.broken_dependency_reason(part)
         for spec in part.dependencies:
             if reason:
                 break
             parent = self.toggle(self.parts[spec.feature])
             if not self.folding or parent.constant == DYNAMIC:
-                toggle.depend(ParentToggle(self.memoised(parent), [accepts(spec, each) for each in parent.outcomes]))
+                toggle.depend(
+                    ParentToggle(self.memoised_copy(parent), [accepts(spec, each) for each in parent.outcomes])
+                )
             elif not accepts(spec, parent.outcomes[parent.constant]):
                 reason = f"its parent `{parent.name}` never comes out as it must"
         if reason:
@@ -42,8 +44,8 @@ class Links:
         elif self.folding and toggle.parents:
             toggle.constant = DYNAMIC
 
-    def reason_left_out(self, part: Part) -> str:
-        """Return why the dependencies can hold for nobody, whatever the parents do; the empty text where they can."""
+    def broken_dependency_reason(self, part: Part) -> str:
+        """Return why no outcome of the parents can satisfy the dependencies, or an empty text if one can."""
         for spec in part.dependencies:
             parent = self.parts.get(spec.feature)
             if parent is None:
@@ -53,25 +55,25 @@ class Links:
         return ""
 
     def toggle(self, part: Part) -> Toggle:
-        """Return a part's toggle as this snapshot has it."""
+        """Return this snapshot's toggle of a part: its own copy, or the shared one."""
         shared = part.shared()
-        return self.tied.get(shared.name, shared)
+        return self.copies.get(shared.name, shared)
 
-    def memoised(self, toggle: Toggle) -> Toggle:
-        """Return a parent as this snapshot has it, with a place in the memory of runs."""
-        tied = self.copied(toggle)
-        if tied.memo < 0:
-            tied.memo = self.memos
-            self.memos += 1
-        return tied
+    def memoised_copy(self, toggle: Toggle) -> Toggle:
+        """Return this snapshot's copy of a parent, with a slot in the memory of runs."""
+        copy = self.own_copy(toggle)
+        if copy.memo < 0:
+            copy.memo = self.memo_count
+            self.memo_count += 1
+        return copy
 
-    def copied(self, shared: Toggle) -> Toggle:
-        """Return the snapshot's own copy of a toggle, made when it is asked for first."""
-        tied = self.tied.get(shared.name)
-        if tied is None:
-            tied = shared.copy()
-            self.tied[shared.name] = tied
-        return tied
+    def own_copy(self, shared: Toggle) -> Toggle:
+        """Return this snapshot's copy of a toggle. The first call makes it."""
+        copy = self.copies.get(shared.name)
+        if copy is None:
+            copy = shared.copy()
+            self.copies[shared.name] = copy
+        return copy
 
 
 def accepts(spec: DependencySpec, outcome: ToggleOutcome) -> bool:

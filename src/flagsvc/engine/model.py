@@ -50,7 +50,7 @@ class ConstraintSpec:
 
 @mypyc_attr(acyclic=True)
 class OverrideSpec:
-    """One override of a variant: the variant is given to whoever has one of the values in the field."""
+    """One override of a variant: a context that has one of the values in the field gets the variant."""
 
     def __init__(self, field: str, values: tuple[str, ...]) -> None:
         self.field = field
@@ -130,7 +130,7 @@ class FeatureSpec:
 
 @mypyc_attr(acyclic=True)
 class DocumentProblem:
-    """Something malformed that was left out: where it stands, of which toggle, and what was expected."""
+    """A malformed part that the snapshot does not contain: its path, its toggle, and what was expected."""
 
     def __init__(self, path: str, toggle: str | None, message: str) -> None:
         self.path = path

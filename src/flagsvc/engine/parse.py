@@ -34,8 +34,8 @@ KINDS: Final[dict[type, str]] = {
 MAX_WEIGHT: Final = 2**31
 
 
-def wanted(raw: object, project: str | None, name_prefix: str | None) -> bool:
-    """Return whether the filters leave this feature in; one that names no project belongs to whoever asked for it."""
+def is_included(raw: object, project: str | None, name_prefix: str | None) -> bool:
+    """Return whether the feature passes the filters. A feature without a project passes every project filter."""
     if not isinstance(raw, dict):
         return True
     name = raw.get("name")

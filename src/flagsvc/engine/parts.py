@@ -26,7 +26,7 @@ from flagsvc.engine.model import (
 )
 from flagsvc.engine.operators import compile_constraint
 from flagsvc.engine.options import CompileOptions
-from flagsvc.engine.parse import parse_feature, parse_segment, wanted
+from flagsvc.engine.parse import is_included, parse_feature, parse_segment
 from flagsvc.engine.predicates import NO_SLOT, Always, Never, Predicate, SegmentPredicate
 from flagsvc.engine.reads import Reads
 from flagsvc.engine.strategies import BY_HOST, CompiledStrategy, Everyone, StrategyOptions, compile_rule
@@ -60,7 +60,7 @@ class Part:
 
     def __init__(self, content: bytes) -> None:
         self.digest = content
-        self.wanted = True
+        self.included = True
         self.problem: DocumentProblem | None = None
         self.toggle: Toggle | None = None
         self.variants: frozenset[str] = frozenset()
@@ -128,21 +128,21 @@ class Maker:
         self.segments = segments
         self.utf8 = options.hash_encoding == "utf8"
         self.rules = StrategyOptions(self.utf8, options.hostname, options.custom_strategies)
-        # segments that were compiled before anybody asked for them, by their keys in the pool
+        # segments that were compiled before a feature used them, by their keys in the pool
         self.ready: dict[tuple[object, ...], Predicate] = {}
 
     def part(self, raw: object) -> Part:
         """Return the part of a decoded feature."""
-        part = self.begun(raw, digest(raw))
-        if part.wanted:
+        part = self.start_part(raw, digest(raw))
+        if part.included:
             self.complete(part, raw)
         return part
 
-    def begun(self, raw: object, content: bytes) -> Part:
-        """Return the part of a decoded feature with this digest, of which nothing is known yet but whether it is wanted."""
+    def start_part(self, raw: object, content: bytes) -> Part:
+        """Return a new part for a decoded feature with this digest. Only `included` is set."""
         part = Part(content)
         self.pool.compiled += 1
-        part.wanted = wanted(raw, self.options.project, self.options.name_prefix)
+        part.included = is_included(raw, self.options.project, self.options.name_prefix)
         return part
 
     def complete(self, part: Part, raw: object) -> None:
@@ -178,7 +178,7 @@ class Maker:
         segment = self.segments.get(identity)
         return MISSING if segment is None else segment.digest
 
-    def holds_for(self, part: Part) -> bool:
+    def is_current(self, part: Part) -> bool:
         """Return whether a part of another snapshot was compiled with the same segments."""
         for identity, content in part.segments:
             if self.content(identity) != content:
@@ -193,7 +193,7 @@ class Maker:
         for strategy in toggle.strategies:
             reads.strategy(strategy)
             for condition in strategy.conditions:
-                note(reads, condition)
+                add_condition_reads(reads, condition)
             if strategy.choice is not None:
                 reads.choice(strategy.choice)
         if toggle.choice is not None:
@@ -233,10 +233,10 @@ class Maker:
         """
         ways = self.plain_outcomes(feature)
         for variant in feature.variants:
-            ways.append(self.drawn(feature, variant))
+            ways.append(self.variant_outcome(feature, variant))
         for strategy in feature.strategies:
             for variant in strategy.variants:
-                ways.append(self.drawn(feature, variant))
+                ways.append(self.variant_outcome(feature, variant))
         return ways
 
     def plain_outcomes(self, feature: FeatureSpec) -> list[ToggleOutcome]:
@@ -248,7 +248,7 @@ class Maker:
             ToggleOutcome(True, None, fragment(feature.name, True, None, impression, state)),
         ]
 
-    def drawn(self, feature: FeatureSpec, variant: VariantSpec) -> ToggleOutcome:
+    def variant_outcome(self, feature: FeatureSpec, variant: VariantSpec) -> ToggleOutcome:
         """Return how the feature comes out with one of its variants."""
         state = self.options.variant_feature_state
         return ToggleOutcome(True, variant.name, fragment(feature.name, True, variant, feature.impression_data, state))
@@ -291,7 +291,7 @@ class Maker:
         return known
 
     def segment(self, identity: str) -> Predicate:
-        """Return the predicate of a segment: one for all strategies that name it; a missing one holds for nobody."""
+        """Return the predicate of a segment: one for all strategies that name it; a missing one never holds."""
         found = self.segments.get(identity)
         spec = None if found is None else found.spec
         if found is None or spec is None:
@@ -326,8 +326,8 @@ def segment_key(part: SegmentPart) -> tuple[object, ...]:
     return ("segment", part.spec.identity, part.digest)
 
 
-def note(reads: Reads, condition: Predicate) -> None:
-    """Note what a condition reads; a segment reads what its parts read."""
+def add_condition_reads(reads: Reads, condition: Predicate) -> None:
+    """Add what a condition reads to `reads`; a segment reads what its parts read."""
     if isinstance(condition, SegmentPredicate):
         for part in condition.parts:
             reads.predicate(part)

@@ -1,7 +1,7 @@
 """What a list answer is put together from: for each toggle to evaluate, the bytes of each way it can come out.
 
-A run of toggles that can only come out one way is glued to the front of the next one that is evaluated. What is the same as in the
-snapshot before is taken over from it.
+The bytes of constant toggles are joined to the front of the next toggle that is evaluated. Entries that did not change are reused
+from the previous snapshot.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from flagsvc.engine.features import FIRST_VARIANT, OFF, ON, Toggle, ToggleOutcom
 from flagsvc.engine.run import Run
 from flagsvc.engine.strategies import CompiledStrategy
 
-MAX_GLUED: Final = 65536
-"""Bytes of static toggles that are glued to a dynamic one, over all its outcomes; a longer run becomes a piece of its own."""
+MAX_JOINED_BYTES: Final = 65536
+"""Limit on the bytes of static toggles joined to a dynamic one, over all its outcomes. A longer run becomes its own entry."""
 
 
 @mypyc_attr(acyclic=True)
@@ -34,14 +34,14 @@ class ListEntry:
         self.variants = pieces[FIRST_VARIANT:]
         self.front = front
 
-    def decided(self, run: Run) -> bytes:
-        """Return what is appended for this run. Whatever a node might still raise makes this toggle off, and no other."""
+    def encode_outcome(self, run: Run) -> bytes:
+        """Return the bytes to append for this run. An exception turns off this toggle only."""
         rule = self.rule
         if rule is not None:
             try:
                 return self.on if rule.active(run) else self.off
             except Exception as error:
-                run.memory.fault(self.toggle.name, error)
+                run.memory.record_fault(self.toggle.name, error)
                 return self.off
         outcome = self.toggle.outcome(run)
         if outcome == OFF:
@@ -68,7 +68,7 @@ class ListBuilder:
         self.at = 0
 
     def add(self, toggle: Toggle) -> None:
-        """Take the next toggle."""
+        """Add the next toggle."""
         outcomes = toggle.outcomes
         if toggle.constant >= 0:
             piece = self.piece(outcomes[toggle.constant])
@@ -76,12 +76,12 @@ class ListBuilder:
                 self.static.append(piece)
                 self.size += len(piece)
             return
-        if self.size * len(outcomes) > MAX_GLUED:
+        if self.size * len(outcomes) > MAX_JOINED_BYTES:
             self.finish()
         front = b"".join(self.static) if self.static else b""
         self.static.clear()
         self.size = 0
-        same = self.taken_over(toggle, front)
+        same = self.reusable_entry(toggle, front)
         self.entries.append(ListEntry(toggle, front, self.pieces(toggle, front)) if same is None else same)
 
     def finish(self) -> None:
@@ -101,7 +101,7 @@ class ListBuilder:
         """Return what this list says of an outcome by itself."""
         return outcome.fragment if self.everything or outcome.enabled else b""
 
-    def taken_over(self, toggle: Toggle, front: bytes) -> ListEntry | None:
+    def reusable_entry(self, toggle: Toggle, front: bytes) -> ListEntry | None:
         """Return the entry of the snapshot before for the same toggle behind the same front, if there is one at this place."""
         while self.at < len(self.known):
             entry = self.known[self.at]
@@ -109,7 +109,7 @@ class ListBuilder:
                 self.at += 1
                 return entry if entry.front == front else None
             if self.toggles.get(entry.toggle.name) is entry.toggle:
-                # it still comes, so it is this one that is new here
+                # the old entry's toggle comes later, so this toggle is new
                 return None
             self.at += 1
         return None

@@ -65,7 +65,7 @@ class Always(Predicate):
 
 @mypyc_attr(acyclic=True)
 class Never(Predicate):
-    """Holds for nobody, inverted or not; `reason` says why (an unknown operator, a missing segment, …)."""
+    """Never holds, inverted or not; `reason` says why (an unknown operator, a missing segment, …)."""
 
     def __init__(self, reason: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""JSON of a feature or a segment so large that decoding it in one go would hold up requests: the same work, some at a time."""
+"""Decodes the JSON of a large feature or segment in slices, because decoding it at once would delay requests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PieceReading:
         self.hash: Any = hashlib.blake2b(digest_size=SIZE)
 
     def steps(self) -> Iterator[int]:
-        """Do it, and tell what each step has cost. Raises a msgspec.MsgspecError or UnicodeDecodeError where decoding does."""
+        """Yield the cost of each step. Raises a msgspec.MsgspecError or UnicodeDecodeError where decoding does."""
         box: dict[str, object] = {}
         yield from self.read(self.item, DEPTH, box, "")
         self.value = box[""]
@@ -44,7 +44,7 @@ class PieceReading:
 
     def read(self, item: object, depth: int, owner: dict[str, object], key: str) -> Iterator[int]:
         """Put what a piece is decoded to under a key of its owner."""
-        opening = beginning(item)
+        opening = opening_of(item)
         size = len(memoryview(item))  # type: ignore[arg-type]
         if size <= STEP * READING:
             owner[key] = self.decoded(item)
@@ -92,7 +92,7 @@ class PieceReading:
         at = 0
         while at < len(pieces):
             self.hash.update(mark)
-            end = together(pieces, at)
+            end = end_of_batch(pieces, at)
             if end == at:
                 yield from self.read(pieces[at], depth - 1, box, "")
                 found.append(box[""])
@@ -124,14 +124,14 @@ def encoded(value: object) -> bytes:
     return msgspec.json.encode(value, order="deterministic")
 
 
-def beginning(item: object) -> str:
+def opening_of(item: object) -> str:
     """Return how a piece of JSON begins: of a list also what its first item begins with."""
     head = memoryview(item)[:64].tobytes()  # type: ignore[arg-type]
     return (head[:1] + head[1:].lstrip()[:1]).decode("latin-1") if head[:1] == b"[" else head[:1].decode("latin-1")
 
 
-def together(pieces: list[object], at: int) -> int:
-    """Return the end of the small pieces from `at` on that are decoded at once; `at` where that is a large one."""
+def end_of_batch(pieces: list[object], at: int) -> int:
+    """Return the end of the small pieces from `at` on that are decoded in one call; `at` where that is a large one."""
     size = 0
     end = at
     while end < len(pieces):

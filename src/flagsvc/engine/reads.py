@@ -25,7 +25,7 @@ class Reads:
     `fields` are read by their wire names; each of `needed` is drawn at random where it is absent or empty. `moments` are what date
     constraints compare the time with (epoch milliseconds). `rollouts` and `draws` tell of default stickiness in a rollout and in
     the draw of a variant. `any_field`: a custom strategy does not declare what it reads; `custom`: there is a custom strategy.
-    `random`: something is drawn anew each time; `impure`: a custom strategy may change its mind.
+    `random`: each request draws a new random number; `impure`: a custom strategy may answer differently for equal input.
     """
 
     def __init__(self) -> None:
@@ -41,8 +41,8 @@ class Reads:
 
     def key(self) -> tuple[object, ...]:
         """Return what is equal for features that read the same, so that they can share one of these."""
-        told = (self.rollouts, self.draws, self.any_field, self.custom, self.random, self.impure)
-        return (frozenset(self.fields), frozenset(self.needed), frozenset(self.moments), told)
+        flags = (self.rollouts, self.draws, self.any_field, self.custom, self.random, self.impure)
+        return (frozenset(self.fields), frozenset(self.needed), frozenset(self.moments), flags)
 
     def merge(self, other: Reads) -> None:
         """Add what `other` reads."""
@@ -76,18 +76,18 @@ class Reads:
         elif isinstance(strategy, Addresses):
             self.fields.add("remoteAddress")
         elif isinstance(strategy, Custom):
-            self.declared(strategy)
+            self.add_declared_reads(strategy)
 
-    def declared(self, strategy: Custom) -> None:
+    def add_declared_reads(self, strategy: Custom) -> None:
         """Note what a custom strategy declares: `pure`, and the fields in `reads`."""
         self.custom = True
         reads = getattr(strategy.implementation, "reads", None)
         if reads is None or "properties" in reads:
-            # whoever names the object they are in looks at any of them
+            # `properties` is the object that holds them all, so any of them may be read
             self.any_field = True
         else:
             self.fields.update(reads)
-            # who names an attribute of the context means the field behind it
+            # the name of an attribute of the context means its field
             self.fields.update([WIRE_NAMES[name] for name in reads if name in WIRE_NAMES])
         if not getattr(strategy.implementation, "pure", False):
             self.impure = True

@@ -24,7 +24,7 @@ class Memory:
         self.utf8 = utf8
         self.faults: list[tuple[str, Exception]] = []
 
-    def fault(self, name: str, error: Exception) -> None:
+    def record_fault(self, name: str, error: Exception) -> None:
         """Note that something named `name` raised, without the values in its frames; beyond a bound the note is dropped."""
         if len(self.faults) < MAX_FAULTS:
             traceback.clear_frames(error.__traceback__)
@@ -73,9 +73,9 @@ class Run:
         if kind == SESSION_ID:
             self.session = Identifier(text, self.memory.utf8)
             return self.session
-        return self.other(name, text)
+        return self.other_identifier(name, text)
 
-    def other(self, name: str, text: str) -> Identifier:
+    def other_identifier(self, name: str, text: str) -> Identifier:
         """Return the identifier made of any other field."""
         if self.others is None:
             self.others = {}

@@ -44,7 +44,7 @@ class Snapshot:
         self.complete = complete
         self.memory = memory
         # what follows the name of a toggle that is not known
-        self.strange: bytes = fragment("", False, None, False, feature_state)[len(NAMED) + 2 :]
+        self.unknown_suffix: bytes = fragment("", False, None, False, feature_state)[len(NAMED) + 2 :]
         self.cache_keys = CacheKeys(reads, revision)
         self.lineage = lineage
 
@@ -53,7 +53,7 @@ class Snapshot:
         run = Run(context, self.memory)
         parts: list[bytes] = []
         for entry in self.listed:
-            piece = entry.decided(run)
+            piece = entry.encode_outcome(run)
             if len(piece) > 0:
                 parts.append(piece)
         return joined(parts)
@@ -63,7 +63,7 @@ class Snapshot:
         run = Run(context, self.memory)
         parts: list[bytes] = []
         for entry in self.complete:
-            parts.append(entry.decided(run))
+            parts.append(entry.encode_outcome(run))
         return joined(parts)
 
     def named(self, context: Context, names: list[str]) -> tuple[bytes, list[bool]]:
@@ -73,24 +73,24 @@ class Snapshot:
         takes must not tell the names of toggles. An answer of more than MAX_NAMED bytes is not made: it is the empty bytes.
         """
         run = Run(context, self.memory)
-        decided: dict[str, ToggleOutcome] = {}
+        outcomes: dict[str, ToggleOutcome] = {}
         parts: list[bytes] = []
         states: list[bool] = []
         for name in names:
-            outcome = decided.get(name)
+            outcome = outcomes.get(name)
             if outcome is None:
                 toggle = self.toggles.get(name)
-                outcome = self.stranger(name) if toggle is None else toggle.outcomes[toggle.outcome(run)]
-                decided[name] = outcome
+                outcome = self.unknown_outcome(name) if toggle is None else toggle.outcomes[toggle.outcome(run)]
+                outcomes[name] = outcome
             parts.append(outcome.fragment)
             states.append(outcome.enabled)
         if sum([len(part) for part in parts]) > MAX_NAMED:
             return b"", states
         return joined(parts), states
 
-    def stranger(self, name: str) -> ToggleOutcome:
-        """Return how a name that is no toggle comes out."""
-        return ToggleOutcome(False, None, NAMED + encode(name) + self.strange)
+    def unknown_outcome(self, name: str) -> ToggleOutcome:
+        """Return the outcome of a name that is no toggle."""
+        return ToggleOutcome(False, None, NAMED + encode(name) + self.unknown_suffix)
 
     def decide(self, context: Context, name: str) -> tuple[bool, str]:
         """Return whether one toggle is on, and the name of its variant (`disabled` where there is none)."""
@@ -107,10 +107,10 @@ class Snapshot:
             self.memory.faults = []
         return faults
 
-    def remains(self) -> list[list[object]]:
-        """Return what the snapshot holds most of, in lists of their own.
+    def list_contents(self) -> list[list[object]]:
+        """Return new lists of the objects that take most of the snapshot's memory.
 
-        Once nobody uses the snapshot, whoever empties these lists bit by bit decides when the memory is given back.
+        Once the snapshot is out of use, emptying these lists in slices releases the memory in slices.
         """
         lineage = self.lineage
         return [

@@ -95,7 +95,7 @@ class Everyone(CompiledStrategy):
 
 @mypyc_attr(acyclic=True)
 class Nobody(CompiledStrategy):
-    """A rule that admits nobody; `reason` says why."""
+    """A rule that admits no context; `reason` says why."""
 
     def __init__(self, reason: str) -> None:
         super().__init__()
@@ -132,7 +132,7 @@ class Addresses(CompiledStrategy):
 
 @mypyc_attr(acyclic=True)
 class RandomShare(CompiledStrategy):
-    """A rule that admits a share of the requests, drawn anew each time."""
+    """A rule that admits a share of the requests, by a new random draw for each request."""
 
     def __init__(self, share: i64) -> None:
         super().__init__()
@@ -166,7 +166,7 @@ class StickyRollout(CompiledStrategy):
         return run.identify(self.kind, self.field)
 
     def admits(self, run: Run) -> bool:
-        """Admit the identifiers in the first buckets; nobody where the field is absent."""
+        """Admit the identifiers in the first buckets; admit none if the field is absent."""
         identifier = self.identifier(run)
         if identifier is None:
             return False
@@ -213,7 +213,7 @@ class Custom(CompiledStrategy):
         try:
             return bool(self.implementation.is_enabled(self.parameters, run.context))
         except Exception as error:
-            run.memory.fault(self.name, error)
+            run.memory.record_fault(self.name, error)
             return False
 
 
@@ -317,7 +317,7 @@ STRATEGIES: Final[dict[str, Callable[[StrategySpec, StrategyOptions], CompiledSt
 
 
 def compile_rule(spec: StrategySpec, options: StrategyOptions) -> CompiledStrategy:
-    """Return the strategy without its conditions and variants; custom ones come first, an unknown name admits nobody."""
+    """Return the strategy without its conditions and variants; custom ones come first, an unknown name never admits."""
     built_in = STRATEGIES.get(spec.name)
     if spec.name in options.custom:
         strategy: CompiledStrategy = Custom(options.custom[spec.name], spec.parameters)

@@ -17,7 +17,7 @@ NONE: Final = -1
 
 @mypyc_attr(acyclic=True)
 class Override:
-    """Gives the variant at `index` to whoever has one of the values in the field."""
+    """Gives the variant at `index` to a context that has one of the values in the field."""
 
     def __init__(self, field: str, values: frozenset[str], index: int) -> None:
         self.kind: i64 = FIELDS.get(field, PROPERTY)
@@ -50,8 +50,8 @@ class VariantChoice:
         self.kind: i64 = FIELDS.get(stickiness, PROPERTY)
         self.field = stickiness
 
-    def certain(self) -> int:
-        """Return the index of the variant that everyone gets, or NONE where it is drawn."""
+    def constant_index(self) -> int:
+        """Return the index of the variant that every context gets, or NONE if it is drawn."""
         return int(self.indexes[0]) if len(self.indexes) == 1 and not self.overrides else NONE
 
     def identifier(self, run: Run) -> Identifier | None:

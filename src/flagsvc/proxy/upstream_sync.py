@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from flagsvc.core.log import Logger, locate_error
 from flagsvc.engine.compile import Compiler
-from flagsvc.engine.parse import wanted
+from flagsvc.engine.parse import is_included
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.client.addresses import shown
 from flagsvc.proxy.configuration import Holder, Poller, Preparer, Source, State, file_path, is_file_url
@@ -213,7 +213,7 @@ def make_preparer(setup: ProxySetup) -> Preparer[Snapshot]:
 def make_feature_filter(options: ProxyOptions) -> FeatureFilter | None:
     """Return a function that tells whether a feature belongs to this proxy's project and name prefix; None for all features."""
     project, prefix = options.project_name, options.name_prefix
-    return partial(wanted, project=project, name_prefix=prefix) if project or prefix else None
+    return partial(is_included, project=project, name_prefix=prefix) if project or prefix else None
 
 
 def make_upstream(setup: ProxySetup) -> Upstream:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagsvc.engine.canonical import ALL, ENABLED, NAMED, CacheKeys, measured
+from flagsvc.engine.canonical import ALL, ENABLED, NAMED, CacheKeys, join_with_lengths
 from flagsvc.engine.context import Context
 from flagsvc.engine.reads import Reads
 
@@ -206,7 +206,7 @@ texts = st.text(alphabet="\0,:1ab", max_size=3)
 @given(st.lists(texts, max_size=4), st.lists(texts, max_size=4))
 def test_measured_parts_are_unambiguous(first: list[str], second: list[str]) -> None:
     """Different parts have different forms."""
-    assert (measured(first) == measured(second)) == (first == second)
+    assert (join_with_lengths(first) == join_with_lengths(second)) == (first == second)
 
 
 contexts = st.fixed_dictionaries({name: st.none() | texts for name in ("user_id", "session_id", "remote_address")})

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from flagsvc.engine.changes import NOT_THERE, Matcher
-from flagsvc.engine.compile import SPARE, Compilation, Compiled, CompileOptions, Compiler
+from flagsvc.engine.compile import POOL_ALLOWANCE, Compilation, Compiled, CompileOptions, Compiler
 from flagsvc.engine.context import Context
 from flagsvc.engine.parts import Part
 from flagsvc.engine.snapshot import Snapshot
@@ -187,7 +187,7 @@ def test_what_is_out_of_use_does_not_pile_up() -> None:
     compiler = Compiler(CompileOptions())
     snapshot: Snapshot | None = None
     pools: list[object] = []
-    for at in range(SPARE + 20):
+    for at in range(POOL_ALLOWANCE + 20):
         share = feature("a", strategy("default", constraint("IN", values=[str(at)])))
         snapshot = compiled(compiler, text(share), snapshot).snapshot
         if not any(snapshot.lineage.pool is pool for pool in pools):
@@ -202,8 +202,8 @@ def test_filters_keep_what_they_want_as_it_came() -> None:
     compiler = Compiler(CompileOptions(name_prefix="a"))
     building = begun(compiler, text(feature("a1"), feature("b1"), feature("a2")))
     assert building.advance(10**9)
-    assert [json.loads(bytes(each))["name"] for each in building.kept] == ["a1", "a2"]  # type: ignore[call-overload]
-    assert building.left_out == 1
+    assert [json.loads(bytes(each))["name"] for each in building.included] == ["a1", "a2"]  # type: ignore[call-overload]
+    assert building.excluded_count == 1
     alone = compiled(compiler, text(feature("a1"), feature("a2"))).snapshot
     assert building.compiled().snapshot.revision == alone.revision
 
@@ -255,8 +255,8 @@ def test_what_a_snapshot_consists_of_can_be_given_back() -> None:
         Compiler(CompileOptions()), text(feature("a", rollout("100")), feature("b", strategy("default", EU)))
     ).snapshot
     before = snapshot.all(Context())
-    remains = snapshot.remains()
-    assert any(isinstance(each, Part) for group in remains for each in group)
-    for group in remains:
+    contents = snapshot.list_contents()
+    assert any(isinstance(each, Part) for group in contents for each in group)
+    for group in contents:
         group.clear()
     assert snapshot.all(Context()) == before

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.context import Context
 from flagsvc.engine.features import ON, Toggle, ToggleOutcome
-from flagsvc.engine.pieces import MAX_GLUED, ListBuilder
+from flagsvc.engine.pieces import MAX_JOINED_BYTES, ListBuilder
 from support.evaluating import constraint, feature, region, rollout, snapshot, strategy
 
 EU = constraint("IN", values=["eu"])
@@ -96,7 +96,7 @@ def test_a_long_run_of_static_toggles_is_not_copied_into_every_outcome() -> None
     """Beyond a bound the run is a piece of its own, and the answer is the same."""
     static = [feature(f"static-{at:05d}") for at in range(900)]
     made = snapshot(*static, feature("dynamic", rollout("50", stickiness="userId")))
-    assert len(static) * 80 > MAX_GLUED
+    assert len(static) * 80 > MAX_JOINED_BYTES
     assert len(made.listed) == 2
     assert len(names(made.all(Context()))) == 901
 

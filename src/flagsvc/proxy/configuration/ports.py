@@ -60,11 +60,11 @@ class CompilationLike(Protocol[S_co]):
     """The compilation of one document, which can be done in slices."""
 
     @property
-    def kept(self) -> Sequence[object]:
+    def included(self) -> Sequence[object]:
         """The features that pass the filters, as they were in the document. Complete when the compilation is done."""
 
     @property
-    def left_out(self) -> int:
+    def excluded_count(self) -> int:
         """The number of features that do not pass the filters."""
 
     def advance(self, budget: int) -> bool:

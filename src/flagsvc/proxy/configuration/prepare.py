@@ -154,7 +154,7 @@ def filter_features(body: bytes, document: object, wanted: FeatureFilter) -> byt
 
 def filter_compiled(body: bytes, compilation: CompilationLike[S]) -> bytes:
     """Return the document with only the features that the compilation kept, unchanged; the same bytes if it kept all."""
-    if not compilation.left_out:
+    if not compilation.excluded_count:
         return body
     top = msgspec.json.decode(body.removeprefix(BYTE_ORDER_MARK), type=dict[str, msgspec.Raw])
-    return encode({**top, "features": compilation.kept})
+    return encode({**top, "features": compilation.included})

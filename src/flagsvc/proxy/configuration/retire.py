@@ -13,14 +13,14 @@ SLICE_OBJECTS = 500
 class Retirable(Protocol):
     """A configuration that can list its largest parts."""
 
-    def remains(self) -> list[list[object]]:
+    def list_contents(self) -> list[list[object]]:
         """Return these parts, in new lists that nothing else refers to."""
 
 
 def retire(snapshot: object) -> None:
     """Release the parts of a configuration in slices. Without a running event loop, release all of them together."""
     if isinstance(snapshot, Retirable):
-        release_in_slices(snapshot.remains())
+        release_in_slices(snapshot.list_contents())
 
 
 def release_in_slices(lists: list[list[object]]) -> None:

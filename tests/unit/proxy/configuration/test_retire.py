@@ -25,7 +25,7 @@ class Heavy:
         self.names: dict[str, frozenset[str]] = {}
         self.things = [Thing() for _ in range(count)]
 
-    def remains(self) -> list[list[object]]:
+    def list_contents(self) -> list[list[object]]:
         """Return them in two lists."""
         return [list(self.things[:10]), list(self.things[10:])]
 
