@@ -1,4 +1,4 @@
-"""The extras: what pyproject.toml lists is what src/flagsvc/extras.py looks for, and the plain package runs without any of it."""
+"""The extras: what pyproject.toml lists is what src/flagsvc/core/extras.py looks for, and the plain package runs without any of it."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def ear(database_url: str) -> Iterator[Ear]:
 @pytest.fixture
 def no_probe(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a store never read the revision where nothing told it to."""
-    monkeypatch.setattr("flagsvc.server.store.changes.LOOKS_BETWEEN_PROBES", 10**9)
+    monkeypatch.setattr("flagsvc.server.store.revision_listener.POLLS_BETWEEN_READS", 10**9)
 
 
 @pytest.fixture

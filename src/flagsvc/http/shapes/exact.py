@@ -87,10 +87,16 @@ def problems(shape: Shape, value: object) -> Iterator[Fault]:
         for index, item in enumerate(value):
             yield from below(index, problems(shape.items, item))
     else:
-        try:
-            shape.take(value)
-        except Violation as violation:
-            yield from violation.faults
+        yield from faults_of(shape, value)
+
+
+def faults_of(shape: Shape, value: object) -> list[Fault]:
+    """Return the faults that end the check of a value. No generator: a compiled one that is left in an `except` leaks the error."""
+    try:
+        shape.take(value)
+    except Violation as violation:
+        return violation.faults
+    return []
 
 
 def problems_of_entry(shape: Entry, value: dict[Any, object]) -> Iterator[Fault]:

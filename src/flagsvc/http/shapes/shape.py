@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from types import NoneType
 from typing import Any, Final, TypeAlias
@@ -25,9 +24,10 @@ NO_TYPES: Final[frozenset[type]] = frozenset()
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Shape(ABC):
+class Shape:  # no ABC: mypyc gives such classes weak references that outlive what they refer to
     """One row: what a value must look like. Rows do not change once they are made, and any number of threads may read one.
 
+    `coerced` and `schema` are each row's own.
     `plain` are the Python types whose every value conforms as it is, so that a container need not look at it again.
     """
 
@@ -36,9 +36,9 @@ class Shape(ABC):
     description = ""
     example: object = None
 
-    @abstractmethod
     def coerced(self, value: object) -> object:
         """Return the value as one of this type, MISMATCH where that cannot be."""
+        raise NotImplementedError
 
     def examined(self, value: object) -> object:
         """Return a value of the type when it holds all other rules too, or raise Violation. Parts are coerced in place."""
@@ -51,9 +51,9 @@ class Shape(ABC):
             raise broken(self.rule, value)
         return self.examined(taken)
 
-    @abstractmethod
     def schema(self) -> Schema:
         """Return the JSON Schema of the row without its description; Named shapes below it are references."""
+        raise NotImplementedError
 
     def below(self) -> Iterable[Shape]:
         """Return the shapes directly below this one."""

@@ -1,4 +1,4 @@
-"""What SDKs report: the bodies of the metrics and register posts, as shapes.
+"""What SDKs report: the bodies of the metrics and register posts, as shapes. Compiled.
 
 Source: (behaviour: POST /proxy/client/metrics; POST /proxy/client/register).
 """
