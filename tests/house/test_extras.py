@@ -1,4 +1,4 @@
-"""The extras: what pyproject.toml lists is what src/flagsvc/core/extras.py looks for, and the plain package runs without any of it."""
+"""The extras: pyproject.toml lists what core/extras.py looks for, and the plain package runs without any of it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Every option is seen to do what it says, whichever way it is given: by variable, alias, file, flag and in code.
 
-Each row of the tables in `tests/support/option_rows_*.py` says what is seen from outside when an option has a value, and what when it is
-not given; the two differ, so an option that is ignored fails here.
+Each row of the tables in `tests/support/option_rows_*.py` says what is seen from outside when an option has a value, and what
+when it is not given; the two differ, so an option that is ignored fails here.
 """
 
 from __future__ import annotations

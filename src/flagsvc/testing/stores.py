@@ -1,4 +1,4 @@
-"""A storage provider and a shelf in memory."""
+"""A storage provider and a record store in memory."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """The HTTP contract, the same for every transport: request → checks → port call → response.
 
-    service.py      the one place: `admit` makes every check on the head, `answer` does the rest
+    service.py      the one place: `check_head` makes every check on the head, `answer` does the rest
     routes.py       the routes, one row each; openapi.py and build.py read them
-    asgi.py         a thin adapter for ASGI servers
 
-This room knows statuses, headers and bodies. It refuses to know sockets, the upstream server and how a toggle is decided.
+This package knows statuses, headers and bodies. It refuses to know sockets, the upstream server and how a toggle is decided.
 """

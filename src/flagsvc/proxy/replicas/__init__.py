@@ -1,17 +1,18 @@
 """Replicas that keep their configuration on one Redis or Valkey server, and have one of them ask the upstream for all.
 
     roles         alone, follower or leader: the table of what follows from each event
-    fleet         one replica's part: it takes and keeps the lease, listens, tells; with what it knows of the leader (leader),
-                  its own checks of the upstream (checks), what is due when (schedule), what it tells as the leader (publisher)
+    fleet         the loop of one replica: it takes the lease, renews it, receives messages and publishes them; with what it knows
+                  of the leader (leader), its own checks of the upstream (checks), times (schedule), publications (publisher)
     coordinator   the server's side: the lease with the last heartbeat in it, the stored configuration, the channel
-    heartbeat     what a leader tells
+    heartbeat     what a leader publishes
     configurations  what this replica has accepted, and what the fleet offers
     source        where the poller's documents come from: the upstream for a replica that leads or is alone, else the fleet
-    keeper        what the poller accepted, for the fleet to have
-    store, shelf  a storage provider on the server; usage metrics that wait there
+    document_storage  stores what the poller accepted, for the fleet
+    store         a storage provider on the server
+    record_store  unsent usage metrics on the server
     client        the client of the server: bounded in time, with errors of flagsvc
 
-Redis is imported with this room, so it is imported where the storage is such a server, and only there.
+Redis is imported with this package, so it is imported where the storage is such a server, and only there.
 """
 
 from flagsvc.proxy.replicas.client import Access, Client

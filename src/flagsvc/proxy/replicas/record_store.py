@@ -17,7 +17,7 @@ class ServerRecordStore:
     shared = True
 
     def __init__(self, client: Client, prefix: str, key: str) -> None:
-        """Take the client, what all names begin with, and the configuration's key (`storage_key`)."""
+        """Take the client, what all names begin with, and the key of the usage records (`make_usage_key`)."""
         self._client = client
         self._name = f"{prefix}:usage:{key}"
 

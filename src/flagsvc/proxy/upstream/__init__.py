@@ -1,9 +1,8 @@
-"""One authenticated HTTP session with the upstream flag server, and how to come back to it after a failure.
+"""The session with the upstream flag server, over the client of `http/client`.
 
-`outbound` decides about proxies, `answers` what an answer means, `session` speaks the client API, `transport` is HTTP;
-`sealing` keeps what was sent out of the tracebacks of errors;
-`pace`, `trouble` and `supervised` are what the loops of repository/ and usage/ share: how long to wait, when to speak up,
-and how not to die.
+session     the client API: features, registration, usage metrics
+identity    the names that this proxy sends: application, instance, connection
+tokens      which kind of token was refused
 """
 
 from flagsvc.http.client.answers import Answer, Fetched, Limits

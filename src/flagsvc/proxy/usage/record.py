@@ -1,4 +1,4 @@
-"""Counts as bytes, for another process on the same machine, or for a later run of this one. Pure."""
+"""Counts as bytes, for a later run or another process, or for a later run of this one. Pure."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def is_final(error: UpstreamError) -> bool:
 
 
 def first_batch(bucket: UsageBucket, most: int) -> UsageBucket:
-    """Return the first_batch toggles of a bucket, with at most `most` entries together, but at least one toggle.
+    """Return the first toggles of a bucket, with at most `most` entries together, but at least one toggle.
 
     A toggle is never split: some flag servers ignore a toggle that was neither on nor off, including its variants.
     """

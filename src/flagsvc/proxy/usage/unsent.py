@@ -142,7 +142,7 @@ class UnsentUsage:
         if not await self._run(partial(self._records.remove, name), CLAIM_S):
             return []
         buckets = record.buckets()
-        self._log.info("usage metrics are taken wait_done", entries=sum(bucket.entries() for bucket in buckets))
+        self._log.info("usage metrics are taken over", entries=sum(bucket.entries() for bucket in buckets))
         return buckets
 
     def _is_abandoned(self, name: str, digest: int, record: UnsentRecord) -> bool:

@@ -36,7 +36,7 @@ class FileRecordStore:
     shared = True
 
     def __init__(self, folder: Path, key: str) -> None:
-        """Take the folder, which is created when something is stored, and the configuration's key (`storage_key`)."""
+        """Take the folder, which is created when something is stored, and the key of the usage records (`make_usage_key`)."""
         self._folder = folder
         self._key = key
 
@@ -107,7 +107,7 @@ class SingleRecordStore:
     shared = False
 
     def __init__(self, provider: StorageProvider, key: str, instance_id: str) -> None:
-        """Take the provider, the configuration's key (`storage_key`) and flagsvcInstanceId."""
+        """Take the provider, the key of the usage records (`make_usage_key`) and flagsvcInstanceId."""
         self._provider = provider
         self._key = hashlib.sha256(f"{key} {instance_id}".encode()).hexdigest()[:40]
         self._is_replaced = False
