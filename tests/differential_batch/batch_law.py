@@ -23,7 +23,7 @@ def looked_at(url: str, token: str, body: Any) -> Findings | None:
 
     The real server remembers its list of projects for a while, so that it is not asked for those that a test just made.
     """
-    with AdminClient(Target(url.removesuffix("/api"), token)) as client, patch.object(session, "check_place"):
+    with AdminClient(Target(url.removesuffix("/api"), token)) as client, patch.object(session, "check_target_exists"):
         try:
             return check_import(client, FlagFile(body, bare=False), body)
         except SchemaError:

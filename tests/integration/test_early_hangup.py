@@ -16,7 +16,7 @@ import os, signal, sys
 
 class Hanging:
     def find_spec(self, name, path=None, target=None):
-        if name.startswith("flagsvc.") and name not in ("flagsvc.core.version", "flagsvc.__main__"):
+        if name.startswith("flagsvc.") and name not in ("flagsvc.core", "flagsvc.core.version", "flagsvc.__main__"):
             with open(os.environ["HANGUPS"], "a") as notes:
                 print(os.getpid(), name, file=notes)
             os.kill(os.getpid(), signal.SIGHUP)
