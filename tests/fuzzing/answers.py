@@ -1,4 +1,4 @@
-"""What must hold of every answer of the proxy, whatever was asked (behaviour: Order of checks; CORS; Evaluation endpoints)."""
+"""What must hold of every answer of the proxy to any request (behaviour: Order of checks; CORS; Evaluation endpoints)."""
 
 from __future__ import annotations
 

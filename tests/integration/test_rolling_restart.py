@@ -54,7 +54,7 @@ def test_a_rolling_restart(balancer: Balancer, workers: str, record_property: Ca
                 ready(running_now[number])
                 called(running_now[number])
                 others(callers)
-        for proxy in running_now * 2:  # nobody calls any more: a second signal cuts the grace short
+        for proxy in running_now * 2:  # no caller is left: a second signal ends the grace period
             proxy.program.process.send_signal(signal.SIGTERM)
         for proxy in running_now:
             assert proxy.program.process.wait(ENOUGH_S) == 0

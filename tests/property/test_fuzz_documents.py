@@ -1,4 +1,4 @@
-"""Whatever the upstream sends as a document, the proxy goes on (behaviour: Documents that are not accepted; Evaluation)."""
+"""The proxy goes on after any document that the upstream sends (behaviour: Documents that are not accepted; Evaluation)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of shapes, whatever JSON they are given (import validation 2.1; 3)."""
+"""Laws of shapes, for any JSON (import validation 2.1; 3)."""
 
 from __future__ import annotations
 

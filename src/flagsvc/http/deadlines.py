@@ -1,4 +1,4 @@
-"""Work with a time limit. When the time is over, the caller continues, whatever the work does.
+"""Work with a time limit. When the time is over, the caller continues, and the work may go on.
 
 Work that takes too long is cancelled. Python cannot end a task that catches its cancellation and continues. Such a task is counted,
 and when there are too many of them, no new work is started.

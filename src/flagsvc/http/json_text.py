@@ -1,4 +1,4 @@
-"""JSON as both programs read it, whatever is wrong with it. Compiled."""
+"""JSON as both programs read it, and what each kind of fault in it becomes. Compiled."""
 
 from __future__ import annotations
 

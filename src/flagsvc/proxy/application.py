@@ -134,7 +134,7 @@ class ProxyApp:
         self._runtime.renew(self._setup)
 
     def poll_now(self) -> None:
-        """Poll the upstream now, whatever pause it has asked for. Does nothing while the proxy does not run."""
+        """Poll the upstream now, also within a pause that it has asked for. Does nothing while the proxy does not run."""
         self._runtime.poll_now()
 
     def drain(self) -> None:

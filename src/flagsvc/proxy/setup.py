@@ -48,7 +48,7 @@ class RestartCounter(Protocol):
 class ProxySetup:
     """The lasting parts of one application. Nothing in it is bound to an event loop, and two setups share nothing.
 
-    `service_log` is the logger of the HTTP service. If there is an access log, it writes at level info too, whatever logLevel is.
+    `service_log` is the logger of the HTTP service. If there is an access log, it writes at level info too, at every logLevel.
     Both loggers mask `secrets`. `loops` are other loops of this process, by name, whose restarts are reported.
     """
 

@@ -151,7 +151,7 @@ class UpstreamSync:
             self.fleet.news.set()
 
     def poll_now(self) -> None:
-        """Poll the upstream now, whatever pause it has asked for. In a fleet, the replica that polls for all does so."""
+        """Poll the upstream now, also within a pause that it has asked for. In a fleet, the replica that polls for all does so."""
         if self.http is not None:
             self.http.poll_now()
             if self.fleet is not None:

@@ -26,7 +26,7 @@ def number_of_a_new_user(store: Store) -> int:
 
 
 def test_a_database_is_new_again(postgresql_pool: Pool) -> None:
-    """Whatever was written, deleted or counted on is as it was, in the same database; a connection left open is gone."""
+    """The rows and sequences of the database are as they were; a connection left open is gone."""
     with postgresql_pool.database() as url:
         store = open_store(url, SystemClock(), RecordingLog())
         new, number = rows(store), number_of_a_new_user(store)

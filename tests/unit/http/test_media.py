@@ -25,7 +25,7 @@ def test_what_was_packed_is_unpacked(body: bytes, coding: tuple[int, object]) ->
 
 @given(st.binary(max_size=60))
 def test_damage_is_refused(body: bytes) -> None:
-    """Whatever the bytes are, with zlib's word for what is wrong."""
+    """For any bytes, with zlib's word for what is wrong."""
     with pytest.raises(CodingError, match="incorrect header check"):
         unpack(b"\x00\x00" + body, 31, 1000)
 

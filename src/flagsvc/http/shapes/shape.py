@@ -27,7 +27,7 @@ NO_TYPES: Final[frozenset[type]] = frozenset()
 class Shape:  # no ABC: mypyc gives such classes weak references that outlive what they refer to
     """One row: what a value must look like. Rows do not change once they are made, and any number of threads may read one.
 
-    `coerced` and `schema` are each row's own.
+    Each subclass defines `coerced` and `schema`; calling those of this class is a mistake.
     `plain` are the Python types whose every value conforms as it is, so that a container need not look at it again.
     """
 

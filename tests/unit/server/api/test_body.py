@@ -1,4 +1,4 @@
-"""Bodies are read as the real server's parser reads them, whatever is wrong with them (import validation 1.1)."""
+"""Bodies, damaged ones too, are read as the real server's parser reads them (import validation 1.1)."""
 
 from __future__ import annotations
 

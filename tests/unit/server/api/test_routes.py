@@ -1,4 +1,4 @@
-"""Every route of the flag server, one by one: nobody gets in who may not (import validation 1).
+"""Every route of the flag server, one by one: a caller without the right is refused (import validation 1).
 
 The handlers are replaced by one that only notes that it was reached, so that what these tests see is decided before.
 """

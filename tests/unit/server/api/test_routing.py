@@ -1,4 +1,4 @@
-"""Paths find their routes whatever their letter case and slashes are (import validation 1)."""
+"""Paths find their routes in any letter case, with any slashes (import validation 1)."""
 
 from __future__ import annotations
 

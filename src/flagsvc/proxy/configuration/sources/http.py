@@ -33,7 +33,7 @@ class HttpSource:
         self._due.set()
 
     def poll_now(self) -> None:
-        """Poll now, whatever pause the upstream has asked for."""
+        """Poll now, also within a pause that the upstream has asked for."""
         self._due.set()
 
     async def news(self) -> None:

@@ -228,4 +228,4 @@ BUILT_IN = {
     "strategyTypes": ("default", "flexibleRollout", "remoteAddress", "applicationHostname"),
     "tagTypes": ("simple",),
 }
-"""Section → what every database holds without a seed file; a file may give it anew."""
+"""Section → what every database holds without a seed file; a file may replace it."""
