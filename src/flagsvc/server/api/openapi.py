@@ -45,7 +45,7 @@ MISSHAPEN = "The body or a parameter does not have its shape, or holds what cann
 ANSWERS: tuple[Documented[Route], ...] = (
     Documented(400, MISSHAPEN, lambda route: not is_bare(route)),
     Documented(400, MISSHAPEN, is_bare, ""),
-    Documented(401, "There is no token, or nobody knows it.", lambda route: route.auth is not Auth.NONE),
+    Documented(401, "There is no token, or it is not known.", lambda route: route.auth is not Auth.NONE),
     Documented(
         403, "The token is of the wrong type, or a permission is missing.", lambda route: route.auth is not Auth.NONE
     ),

@@ -16,7 +16,7 @@ ProjectOf: TypeAlias = Callable[[ApiCall], str | None]
 
 
 class Auth(Enum):
-    """Whose tokens open a route: users and admin tokens, backend tokens, or nobody's."""
+    """Whose tokens open a route: users and admin tokens, backend tokens, or none."""
 
     ADMIN = "admin"
     CLIENT = "client"
