@@ -15,6 +15,8 @@ from support.tiny_engine import TinyCompiled, TinySnapshot, document, tiny_compi
 
 ONE, TWO, EMPTY = document("one"), document("two"), document()
 DOWN = UpstreamError("network", "nobody there")
+PATIENT_S = 60.0
+"""A head start for storage that a busy machine does not use up. A test of a slow storage gives a shorter one."""
 REFUSED = UpstreamError("unauthorized", "no", status=401)
 
 
@@ -28,6 +30,7 @@ class World:
     clock: FakeClock = field(default_factory=FakeClock)
     log: RecordingLog = field(default_factory=RecordingLog)
     refresh_ms: int = 5000
+    head_start_s: float = PATIENT_S
     compile: Callable[[object, TinySnapshot | None], TinyCompiled] = tiny_compile
 
     def __post_init__(self) -> None:
@@ -43,6 +46,7 @@ class World:
             draw=lambda: 0.0,
             refresh_ms=self.refresh_ms,
             bootstrap=self.bootstrap,
+            head_start_s=self.head_start_s,
         )
 
     @property

@@ -66,10 +66,12 @@ class Poller(Generic[S]):
         draw: Callable[[], float],
         refresh_ms: int,
         bootstrap: Source | None = None,
+        head_start_s: float = HEAD_START_S,
     ) -> None:
         """Take the parts.
 
         `draw` returns random numbers in [0, 1). `refresh_ms` is refreshInterval; 0 polls until the first success.
+        `head_start_s` is how long storage may take before the first poll.
         """
         self._source = source
         self._holder = holder
@@ -80,6 +82,7 @@ class Poller(Generic[S]):
         self._draw = draw
         self._refresh_s = refresh_ms / 1000
         self._bootstrap = bootstrap
+        self._head_start_s = head_start_s
         self._status = LifecycleStatus()
         self._etag: str | None = None
         self._raw: bytes | None = None
@@ -128,7 +131,7 @@ class Poller(Generic[S]):
             self._status = LifecycleStatus(State.STALE)
             return self._holder.set_state(State.STALE)
         self._restoring = asyncio.create_task(self._restore())
-        await asyncio.wait([self._restoring], timeout=HEAD_START_S)
+        await asyncio.wait([self._restoring], timeout=self._head_start_s)
         if self._bootstrap is not None:
             self._bootstrapping = asyncio.create_task(self._load_bootstrap(self._bootstrap))
         return None

@@ -14,6 +14,7 @@ from flagsvc.proxy.configuration import Holder, Poller, Preparer
 from flagsvc.proxy.configuration.stores import DocumentStorage, StoredDocument
 from flagsvc.testing import FakeClock, FakeSource, MemoryStore, RecordingLog, turns
 from flagsvc.testing.sources import etag_of
+from support.polling import PATIENT_S
 from support.tiny_engine import TinySnapshot, document, tiny_compile
 
 INTERVAL_S = 5.0
@@ -71,6 +72,7 @@ class Outages(RuleBasedStateMachine):
             draw=lambda: 0.5,
             refresh_ms=int(INTERVAL_S * 1000),
             bootstrap=bootstrap,
+            head_start_s=PATIENT_S,
         )
         self.accepted, self.doubt, self.synchronised = self.stored, False, False
         self.poller.start()

@@ -201,7 +201,7 @@ class SlowStore(MemoryStore):
 async def test_a_storage_that_hangs_does_not_hold_the_upstream_up() -> None:
     """It is asked beside it, nothing is said of that, and what it gives in the end replaces nothing, here or in the storage."""
     store = SlowStore(ONE, '"old"')
-    async with running(TWO, document("three"), store=store) as world:
+    async with running(TWO, document("three"), store=store, head_start_s=0.01) as world:
         async with asyncio.timeout(5):
             await world.holder.wait_synchronised()
         assert (world.serves, world.source.etags) == (["two"], [None])
@@ -221,7 +221,7 @@ async def test_a_storage_that_hangs_does_not_hold_the_upstream_up() -> None:
 async def test_a_slow_storage_serves_where_the_upstream_fails() -> None:
     """As soon as it answers, however often the upstream has failed meanwhile; it is not asked again, and nothing is said of it."""
     store = SlowStore(ONE, '"old"')
-    async with running(DOWN, DOWN, DOWN, ONE, store=store) as world:
+    async with running(DOWN, DOWN, DOWN, ONE, store=store, head_start_s=0.01) as world:
         await world.round()
         await world.round()
         assert (world.serves, store.asked) == (None, 1)
@@ -238,7 +238,7 @@ async def test_a_slow_storage_serves_where_the_upstream_fails() -> None:
 async def test_an_empty_document_waits_for_the_storage() -> None:
     """A flag server that has lost its database must not turn off what is stored, should that take a moment to be read."""
     store = SlowStore(ONE, None)
-    async with running(EMPTY, EMPTY, store=store) as world:
+    async with running(EMPTY, EMPTY, store=store, head_start_s=0.01) as world:
         await until(lambda: world.source.etags)
         await turns()
         assert world.serves is None
@@ -251,7 +251,7 @@ async def test_an_empty_document_waits_for_the_storage() -> None:
 async def test_stopping_ends_a_storage_that_hangs() -> None:
     """Before the upstream is asked, and after."""
     for passing in (False, True):
-        async with running(DOWN, store=SlowStore(ONE, None)) as world:
+        async with running(DOWN, store=SlowStore(ONE, None), head_start_s=0.01) as world:
             if passing:
                 await world.clock.next_sleep()
             else:
