@@ -31,8 +31,8 @@ SUSPECT = re.compile(
     r"|\bdecisions? \d{4}\b|\bdecisions/\d{4}|\b0\d{3}-[a-z-]+\.md\b"
 )
 """What plainly is a citation, in any form."""
-MODULE = re.compile(rf"(?m)^\s*(?:from [\w.]+ )?{NUMBERED}\b.*$")
-"""An import of a module that happens to have this name."""
+CODE = re.compile(rf"(?m)^\s*(?:from [\w.]+ )?{NUMBERED}\b.*$|(?i:\bdialects): (?:Sequence|tuple)\[|\bin dialects:$")
+"""Code that happens to have a page's name: an import, a parameter, the head of a loop."""
 WORDS = re.compile(r"(?i)specification|behaviour|dialects|validation|house|decision|\b0\d{3}-")
 """One of these is in every citation; most files have none, and are passed over at once."""
 NUMBERS = re.compile(r"(?m)^(?:\s*(\d+)\. |\| (\d+) \|)")
@@ -50,8 +50,13 @@ class Citation(NamedTuple):
 
 
 def flat(text: str) -> str:
-    """Return the text in one line; every character keeps its place."""
-    return WRAP.sub(lambda found: " " * len(found[0]), text)
+    """Return the text in one line, without the code that looks like a citation. Every character keeps its place."""
+    return WRAP.sub(blank, CODE.sub(blank, text))
+
+
+def blank(found: re.Match[str]) -> str:
+    """Return as many blanks as a match has characters."""
+    return " " * len(found[0])
 
 
 def citations(text: str) -> Iterator[Citation]:
@@ -77,7 +82,7 @@ def split(words: str, page: str) -> tuple[str, str]:
 
 def malformed(text: str) -> Iterator[tuple[int, str]]:
     """Give line and beginning of each citation that is not in the form."""
-    whole = flat(MODULE.sub(lambda found: " " * len(found[0]), text))
+    whole = flat(text)
     groups = [range(group.start() - 1, group.end()) for group in GROUP.finditer(whole)]
     for found in SUSPECT.finditer(whole):
         if not any(found.start() in group for group in groups):

@@ -12,6 +12,9 @@ from flagsvc.engine.reads import Reads
 from flagsvc.engine.run import Memory
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Headers, Refused, Request, Response
+from flagsvc.proxy.api.dialects import DIALECTS
+from flagsvc.proxy.api.dialects.dialect import Dialect
+from flagsvc.proxy.api.routes import routes_of
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.extensions import ContextEnricher
@@ -98,12 +101,18 @@ class FakeUsage:
 
 
 class Serving:
-    """A service and everything it is connected to."""
+    """A service and everything it is connected to. `key` is the client key of its requests; empty for none."""
 
     def __init__(
-        self, snapshot: FakeSnapshot | None = None, enrichers: Sequence[ContextEnricher] = (), **settings: Any
+        self,
+        snapshot: FakeSnapshot | None = None,
+        enrichers: Sequence[ContextEnricher] = (),
+        dialects: Sequence[Dialect] = DIALECTS,
+        key: bytes = b"k",
+        **settings: Any,
     ) -> None:
         self.snapshot = FakeSnapshot() if snapshot is None else snapshot
+        self.key = key
         self.holder = FakeHolder(self.snapshot)
         self.usage = FakeUsage()
         self.log = RecordingLog()
@@ -116,13 +125,15 @@ class Serving:
             clock=self.clock,
             enrichers=enrichers,
             random=Random(7),
+            rows=routes_of(dialects),
+            dialects=dialects,
         )
 
     def ask(
         self, method: bytes, path: bytes, query: bytes = b"", headers: Headers | None = None, body: bytes = b""
     ) -> Response:
-        """Return the answer to a request with the client key, where it needs no awaiting."""
-        admitted = self.service.admit(request(method, path, query, headers))
+        """Return the answer to a request with the key of this object. The answer must need no awaiting."""
+        admitted = self.service.admit(request(method, path, query, headers, self.key))
         if isinstance(admitted, Call):
             answer = self.service.answer(admitted, body)
             assert isinstance(answer, Response)
@@ -130,6 +141,9 @@ class Serving:
         return admitted
 
 
-def request(method: bytes, path: bytes, query: bytes = b"", headers: Headers | None = None) -> Request:
-    """Return a request with the client key."""
-    return Request(method, path, query, [(b"authorization", b"k"), *(headers or [])], peer="192.0.2.1")
+def request(
+    method: bytes, path: bytes, query: bytes = b"", headers: Headers | None = None, key: bytes = b"k"
+) -> Request:
+    """Return a request with a client key; without one if the key is empty."""
+    keys: Headers = [(b"authorization", key)] if key else []
+    return Request(method, path, query, [*keys, *(headers or [])], peer="192.0.2.1")

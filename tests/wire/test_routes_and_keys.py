@@ -13,7 +13,8 @@ import pytest
 from flagsvc.http.server import ConnectionLimits
 from flagsvc.http.shapes import Shape
 from flagsvc.proxy.api.reports import METRICS, REGISTRATION
-from flagsvc.proxy.api.routes import ROUTES, Auth, Limit, ProxyRoute
+from flagsvc.proxy.api.route import Auth, Limit, ProxyRoute
+from flagsvc.proxy.api.routes import ROUTES
 from flagsvc.proxy.api.schemas import LOOKUP
 from support.aio import asynchronous
 from support.frontkit import dial, head

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from schemathesis.generation import GenerationMode
 from schemathesis.specs.openapi import checks
 
-from flagsvc.proxy.api.routes import ROUTES, Auth, ProxyRoute
+from flagsvc.proxy.api.route import Auth, ProxyRoute
+from flagsvc.proxy.api.routes import ROUTES
 from support.wirekit import KEY, TOKEN, in_process, open_wire
 
 LISTED = [row for row in ROUTES if row.listed]

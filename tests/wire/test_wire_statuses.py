@@ -8,7 +8,8 @@ import pytest
 
 from flagsvc.http.shapes import Shape
 from flagsvc.proxy.api.reports import METRICS, REGISTRATION
-from flagsvc.proxy.api.routes import ROUTES, Auth, ProxyRoute
+from flagsvc.proxy.api.route import Auth, ProxyRoute
+from flagsvc.proxy.api.routes import ROUTES
 from flagsvc.proxy.api.schemas import LOOKUP
 from support.wirekit import KEY, TOKEN, Opener
 

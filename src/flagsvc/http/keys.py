@@ -6,7 +6,10 @@ from collections.abc import Iterable
 from hashlib import sha256
 from hmac import compare_digest
 
+from mypy_extensions import mypyc_attr
 
+
+@mypyc_attr(allow_interpreted_subclasses=True)
 class KeySet:
     """The keys that open a route. Only digests are kept, and a check takes equally long for a wrong and a right key."""
 

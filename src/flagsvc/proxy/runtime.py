@@ -12,9 +12,9 @@ from functools import cached_property, partial
 from random import Random
 
 from flagsvc.engine.snapshot import Snapshot
+from flagsvc.proxy.api.operations import ADMIN
 from flagsvc.proxy.api.prometheus import FetchMetrics, exposition
 from flagsvc.proxy.api.readiness import Readiness
-from flagsvc.proxy.api.routes import ADMIN
 from flagsvc.proxy.api.samples import Loops, ReplicaStatus, Sources, no_loops, readings
 from flagsvc.proxy.api.service import Service
 from flagsvc.proxy.api.settings import ServiceSettings
@@ -135,5 +135,6 @@ def make_operators_service(
         clock=setup.clock,
         fetch_metrics=fetch_metrics or own_metrics,
         rows=ADMIN,
+        dialects=(),
         readiness=readiness,
     )

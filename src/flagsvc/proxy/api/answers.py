@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-import msgspec
-
 from flagsvc.http.call import Call
 from flagsvc.http.compression import Negotiator, gzip
 from flagsvc.http.etag import etag, matches
 from flagsvc.http.messages import HTML, JSON, POST, TEXT, Headers, Refused, Response
 from flagsvc.proxy.api.cache import CachedAnswer
 from flagsvc.proxy.api.cors import Cors
+from flagsvc.proxy.api.wire_format import WireFormat
 
-BRIEFLY: Final = b"public, max-age=2"
-BRIEFLY_PERSONAL: Final = b"private, max-age=2"
 NEVER: Final = b"no-store"
 KEPT_BY_ITS_OWNER: Final = b"private, no-cache"
 """For what belongs to one key: no shared cache keeps it, and a private one asks each time whether it still holds."""
 ASK_AGAIN: Final = b"no-cache"
-TEXT_STATUSES: Final = (401, 501, 503)
-"""Errors whose body is a text, as the reference has them; every other error is JSON."""
 
 
 class ResponseHeaders:
@@ -39,14 +34,15 @@ class ResponseHeaders:
 
 
 class Answers:
-    """Makes responses. `key_header` is the name of the header that an evaluation answer depends on."""
+    """Makes the responses of one dialect. `key_header` is the name of the header that an evaluation answer depends on."""
 
-    def __init__(self, cors: Cors, key_header: str) -> None:
+    def __init__(self, cors: Cors, key_header: str, wire_format: WireFormat) -> None:
         self.cors = cors
+        self.wire_format = wire_format
         self.negotiator = Negotiator()
         keyed = (b"Accept-Encoding", key_header.encode("latin-1"))
-        self.evaluation = ResponseHeaders(cors, JSON, BRIEFLY, keyed, [])
-        self.personal = ResponseHeaders(cors, JSON, BRIEFLY_PERSONAL, keyed, [])
+        self.evaluation = ResponseHeaders(cors, JSON, wire_format.cache_control, keyed, [])
+        self.personal = ResponseHeaders(cors, JSON, wire_format.personal_cache_control, keyed, [])
         self.configuration = ResponseHeaders(cors, JSON, KEPT_BY_ITS_OWNER, keyed, [])
         self.html = self.headers(HTML, b"")
         self.text = self.headers(TEXT, NEVER)
@@ -97,19 +93,11 @@ class Answers:
 
     def refusal(self, call: Call, refused: Refused, own: Headers) -> Response:
         """Return the error a refusal stands for: text or JSON, never to be kept."""
-        if refused.status in TEXT_STATUSES:
-            return self.pack(refused.status, self.text, call, refused.message.encode(), own)
-        return self.pack(refused.status, self.error, call, error_body(refused), own)
+        form = self.wire_format
+        headers = self.text if refused.status in form.text_statuses else self.error
+        return self.pack(refused.status, headers, call, form.error_body(refused), own)
 
 
 def own(tag: bytes, body: bytes) -> Headers:
     """Return the header fields of an answer that are its own."""
     return [(b"etag", tag), (b"content-length", str(len(body)).encode())]
-
-
-def error_body(refused: Refused) -> bytes:
-    """Return the JSON body of an error."""
-    content: dict[str, object] = {"error": refused.message}
-    if refused.problems:
-        content["validation"] = [{"instancePath": pointer, "message": message} for pointer, message in refused.problems]
-    return msgspec.json.encode(content)

@@ -14,18 +14,19 @@ from flagsvc.http.keys import Keys, KeySet
 from flagsvc.http.limits import Reached
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.cache import AnswerCache
-from flagsvc.proxy.api.client import Features, Metrics, Register
 from flagsvc.proxy.api.cors import Cors
+from flagsvc.proxy.api.dialects.dialect import Dialect, DialectParts
 from flagsvc.proxy.api.enrich import CONTEXT, Enrichment
-from flagsvc.proxy.api.evaluation import Evaluator, Listing, Lookup
+from flagsvc.proxy.api.evaluation import Evaluator
 from flagsvc.proxy.api.health import Health, Ready
 from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
 from flagsvc.proxy.api.prometheus import FetchMetrics, Prometheus
 from flagsvc.proxy.api.readiness import AgeField, Readiness
-from flagsvc.proxy.api.routes import ROUTES, Auth, Limit, ProxyRoute
+from flagsvc.proxy.api.route import Auth, Limit, ProxyRoute
 from flagsvc.proxy.api.samples import Loops, ReplicaStatus, Sources, no_loops
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.api.welcome import FirstPage
+from flagsvc.proxy.api.wire_format import WireFormat
 from flagsvc.proxy.extensions import ContextEnricher
 
 ENRICHER_SECONDS = 60.0
@@ -51,15 +52,25 @@ class Ports(NamedTuple):
     fleet: ReplicaStatus | None = None
 
 
+class HandledRoute(NamedTuple):
+    """A row, the handler that answers it, and the wire format of its callers."""
+
+    row: ProxyRoute
+    handler: Handler
+    wire_format: WireFormat
+
+
 class ServiceParts(NamedTuple):
     """The parts of a service. `headers` has the kind of each header by its name, and `rest` counts requests without an endpoint.
 
-    `keys` open routes, `reached` counts refusals by limit, and the metrics are read from `sources`. `readiness` tells whether
-    callers should be sent here. `age` is the age field of every answer, or None.
+    `answers` makes the answers of all routes without a dialect, and `dialect_answers` those of each dialect, with its path. `keys`
+    open routes, `reached` counts refusals by limit, and the metrics are read from `sources`. `readiness` tells whether callers
+    should be sent here. `age` is the age field of every answer, or None.
     """
 
     cors: Cors
     answers: Answers
+    dialect_answers: list[tuple[bytes, Answers]]
     headers: dict[bytes, int]
     resources: dict[bytes, Resource]
     preflights: StatusCounts
@@ -72,11 +83,14 @@ class ServiceParts(NamedTuple):
 
 
 def build(
-    settings: ServiceSettings, ports: Ports, enrichers: Sequence[ContextEnricher], rows: Sequence[ProxyRoute] = ROUTES
+    settings: ServiceSettings,
+    ports: Ports,
+    enrichers: Sequence[ContextEnricher],
+    rows: Sequence[ProxyRoute],
+    dialects: Sequence[Dialect],
 ) -> ServiceParts:
-    """Return the parts of a Service with these settings and routes."""
+    """Return the parts of a Service with these settings and routes. A row that is not a dialect's belongs to the operations."""
     cors = Cors(settings)
-    answers = Answers(cors, settings.client_keys_header_name)
     status_counts: list[StatusCounts] = [StatusCounts("OPTIONS", "any"), StatusCounts(OTHER, UNMATCHED)]
     cache = AnswerCache(settings.answer_cache_bytes)
     reached = Reached()
@@ -92,15 +106,21 @@ def build(
         fleet=ports.fleet,
     )
     readiness = ports.readiness or Readiness(ports.holder, ports.clock, settings.max_staleness)
-    handlers = make_handlers(settings, ports, answers, sources, make_enrichment(settings, ports, enrichers, reached))
-    handlers["ready"] = Ready(readiness, answers)
-    handlers["welcome"] = FirstPage(settings, rows, answers)
+    answers = Answers(cors, settings.client_keys_header_name, WireFormat())
+    operations = make_operations(settings, ports, answers, sources, rows)
+    operations["ready"] = Ready(readiness, answers)
+    enrichment = make_enrichment(settings, ports, enrichers, reached)
+    served = make_dialects(settings, ports, cors, cache, enrichment, dialects)
+    known = [row for row in rows if row.is_known(settings)]
     keys = Keys(settings.client_keys, settings.server_tokens)
     return ServiceParts(
         cors=cors,
         answers=answers,
+        dialect_answers=[
+            (f"{settings.base_path}{dialect.prefix}".lower().encode(), parts.answers) for dialect, parts in served
+        ],
         headers={**HEADERS, settings.client_keys_header_name.encode("latin-1"): KEY},
-        resources=make_resources(settings, rows, handlers, status_counts, keys),
+        resources=make_resources(settings, list_handled(known, operations, answers, served), status_counts, keys),
         preflights=status_counts[0],
         rest=status_counts[1],
         keys=keys,
@@ -127,25 +147,12 @@ def make_enrichment(
     )
 
 
-def make_handlers(
-    settings: ServiceSettings,
-    ports: Ports,
-    answers: Answers,
-    sources: Sources,
-    enrichment: Enrichment | None,
+def make_operations(
+    settings: ServiceSettings, ports: Ports, answers: Answers, sources: Sources, rows: Sequence[ProxyRoute]
 ) -> dict[str, Handler]:
-    """Return the handlers, by the names that the route rows use."""
-    faults = Throttle(ports.clock, None)
-    holder, usage, clock, log, random = ports[:5]
-    evaluator = Evaluator(settings, holder, usage, answers, sources.cache, enrichment, clock, random, log, faults)
+    """Return the handlers of the routes that belong to no dialect, by the names that the rows use."""
     handlers: dict[str, Handler] = {
-        "enabled": Listing(evaluator, False),
-        "all": Listing(evaluator, True),
-        "lookup": Lookup(evaluator, False),
-        "lookup-all": Lookup(evaluator, True),
-        "metrics": Metrics(ports.usage, answers),
-        "register": Register(answers),
-        "features": Features(ports.holder, answers),
+        "welcome": FirstPage(settings, rows, answers),
         "health": Health(answers),
         "prometheus": Prometheus(sources, answers, ports.fetch_metrics),
     }
@@ -156,25 +163,51 @@ def make_handlers(
     return handlers
 
 
-def make_resources(
+def make_dialects(
     settings: ServiceSettings,
-    rows: Sequence[ProxyRoute],
-    handlers: dict[str, Handler],
-    status_counts: list[StatusCounts],
-    keys: Keys,
-) -> dict[bytes, Resource]:
-    """Return the resources by path, also in lower case. Adds the counts of each endpoint to `status_counts`.
+    ports: Ports,
+    cors: Cors,
+    cache: AnswerCache,
+    enrichment: Enrichment | None,
+    dialects: Sequence[Dialect],
+) -> list[tuple[Dialect, DialectParts]]:
+    """Return each dialect with the parts of its handlers. All dialects share the cache and the enrichment."""
+    faults = Throttle(ports.clock, None)
+    holder, usage, clock, log, random = ports[:5]
+    served: list[tuple[Dialect, DialectParts]] = []
+    for dialect in dialects:
+        answers = Answers(cors, settings.client_keys_header_name, dialect.wire_format)
+        evaluator = Evaluator(settings, holder, usage, answers, cache, enrichment, clock, random, log, faults)
+        served.append((dialect, DialectParts(evaluator, answers, holder, usage)))
+    return served
 
-    Routes that are switched off and answer 404 are left out.
-    """
+
+def list_handled(
+    rows: Sequence[ProxyRoute],
+    operations: dict[str, Handler],
+    answers: Answers,
+    served: Sequence[tuple[Dialect, DialectParts]],
+) -> list[HandledRoute]:
+    """Return rows with their handlers, in their order."""
+    made = {
+        row: HandledRoute(row, dialect.handlers[row.handler](parts), dialect.wire_format)
+        for dialect, parts in served
+        for row in dialect.routes
+    }
+    return [made.get(row) or HandledRoute(row, operations[row.handler], answers.wire_format) for row in rows]
+
+
+def make_resources(
+    settings: ServiceSettings, handled: Sequence[HandledRoute], status_counts: list[StatusCounts], keys: Keys
+) -> dict[bytes, Resource]:
+    """Return the resources by path, also in lower case. Adds the counts of each endpoint to `status_counts`."""
     key_sets = key_sets_by_auth(keys)
     resources: dict[bytes, Resource] = {}
-    for row in rows:
-        if not row.on(settings) and row.condition is not None and row.condition.status == 404:
-            continue
+    for route in handled:
+        row = route.row
         for method in ("GET", "HEAD") if row.method == "GET" else (row.method,):
             status_counts.append(StatusCounts(method, row.template))
-            endpoint = make_endpoint(row, settings, handlers, key_sets, status_counts[-1])
+            endpoint = make_endpoint(route, settings, key_sets, status_counts[-1])
             for place in row.places(settings.base_path):
                 resource = resources.setdefault(place.encode(), Resource(row.always))
                 resource.endpoints[method.encode()] = endpoint
@@ -189,13 +222,13 @@ def key_sets_by_auth(keys: Keys) -> dict[Auth, KeySet | None]:
 
 
 def make_endpoint(
-    row: ProxyRoute,
-    settings: ServiceSettings,
-    handlers: dict[str, Handler],
-    key_sets: dict[Auth, KeySet | None],
-    counts: StatusCounts,
+    route: HandledRoute, settings: ServiceSettings, key_sets: dict[Auth, KeySet | None], counts: StatusCounts
 ) -> Endpoint:
     """Return the endpoint for one method of a row."""
+    row = route.row
+    key_set = key_sets[row.auth]
+    if key_set is not None:
+        key_set = route.wire_format.make_key_set(key_set)
     limit = 0 if row.limit is Limit.NONE else int(getattr(settings, row.limit.value))
     off = "" if row.condition is None or row.on(settings) else row.condition.hint
-    return Endpoint(handlers[row.handler], key_sets[row.auth], limit, off, counts)
+    return Endpoint(route.handler, key_set, limit, off, counts)

@@ -16,12 +16,11 @@ from flagsvc.http.messages import POST, Response
 from flagsvc.http.refusals import answer_too_large, not_ready
 from flagsvc.http.trust import TrustedProxies
 from flagsvc.proxy.api.answers import Answers
-from flagsvc.proxy.api.body import read_json, read_lookup
+from flagsvc.proxy.api.body import read_json
 from flagsvc.proxy.api.bounds import Bounds
 from flagsvc.proxy.api.cache import AnswerCache, CachedAnswer
 from flagsvc.proxy.api.enrich import Enrichment
 from flagsvc.proxy.api.ports import ConfigurationHolder, EvaluatedSnapshot, UsageCounting
-from flagsvc.proxy.api.query import read_query
 from flagsvc.proxy.api.settings import ServiceSettings
 
 DEFAULT_ENVIRONMENT: Final = "default"
@@ -30,7 +29,7 @@ SESSION_BITS: Final = 53
 
 
 class Evaluator:
-    """Completes a context and answers it from the current snapshot, or from `cache`.
+    """Completes a context of one dialect and answers it from the current snapshot, or from `cache`.
 
     `random` draws the sessions of callers who have none and the seeds of random stickiness.
     """
@@ -59,7 +58,8 @@ class Evaluator:
         self.trust = TrustedProxies(settings.trust_proxy)
         self.reads_forwarded = self.trust.reads_header
         self.bounds = Bounds(settings.context_properties_limit, settings.context_value_limit, settings.toggle_limit)
-        self.shape = answers.evaluation
+        self.wire_format = answers.wire_format
+        self.headers = answers.evaluation
         self.cache_keys: CacheKeys | None = None
         self.clock = clock
         self.random = random
@@ -113,7 +113,7 @@ class Evaluator:
         self.cache.use_snapshot(cache_keys)
         answers = self.answers
         addressed = self.reads_forwarded and (cache_keys.addressed or self.enrichment is not None)
-        self.shape = answers.personal if addressed else answers.evaluation
+        self.headers = answers.personal if addressed else answers.evaluation
 
     def evaluate(self, call: Call, context: Context, names: list[str], everything: bool) -> Response:
         """Complete a context and return its answer. It is not evaluated if the caller or the cache already has the answer."""
@@ -137,7 +137,7 @@ class Evaluator:
         if condition is not None and call.request.method != POST:
             tag = self.cache.tagger.tag(key)
             if matches(condition, tag):
-                return self.answers.unchanged(self.shape, tag)
+                return self.answers.unchanged(self.headers, tag)
         entry = self.cache.find(key)
         if entry is not None:
             return self.answer_cached(call, key, entry, names)
@@ -153,7 +153,7 @@ class Evaluator:
         if names:
             self.usage.count_all(names, entry.states)
         unpacked = not entry.packed
-        response = self.answers.known(self.shape, call, entry)
+        response = self.answers.known(self.headers, call, entry)
         if unpacked and entry.packed and entry.size > 0:
             self.cache.add_packed_size(key, entry)
         return response
@@ -175,7 +175,7 @@ class Evaluator:
             self.log_faults(snapshot)
         if names:
             self.usage.count_all(names, entry.states)
-        return self.answers.seal(self.shape, call, entry.body)
+        return self.answers.seal(self.headers, call, entry.body)
 
     def run_snapshot(
         self, snapshot: EvaluatedSnapshot, context: Context, names: list[str], everything: bool
@@ -203,7 +203,7 @@ class Evaluator:
 
 
 class Listing(Handler):
-    """GET /proxy and GET /proxy/all."""
+    """GET /proxy and GET /proxy/all, and the same in other dialects."""
 
     def __init__(self, evaluator: Evaluator, everything: bool) -> None:
         self.evaluator = evaluator
@@ -212,16 +212,13 @@ class Listing(Handler):
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return the toggles for the context in the query string. Raises Refused (400)."""
-        query = call.request.query
-        bounds = self.evaluator.bounds
-        context = read_query(query, bounds.time)
-        if len(query) > bounds.value or len(context.properties) > bounds.properties:
-            bounds.check(context, "/query", "/query")
-        return self.evaluator.answer_context(call, context, self.no_names, self.everything)
+        evaluator = self.evaluator
+        context = evaluator.wire_format.read_query(call.request.query, evaluator.bounds)
+        return evaluator.answer_context(call, context, self.no_names, self.everything)
 
 
 class Lookup(Handler):
-    """POST /proxy and POST /proxy/all."""
+    """POST /proxy and POST /proxy/all, and the same in other dialects."""
 
     def __init__(self, evaluator: Evaluator, everything: bool) -> None:
         self.evaluator = evaluator
@@ -229,7 +226,7 @@ class Lookup(Handler):
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return the toggles for the context in the body. Raises Refused (400, 413)."""
-        bounds = self.evaluator.bounds
-        asked = read_lookup(read_json(body, call.media, call.limit, call.depth), bounds.toggles, bounds.time)
-        bounds.check(asked.context, "/body/context", "/body/context/properties")
-        return self.evaluator.answer_context(call, asked.context, asked.toggles, self.everything)
+        evaluator = self.evaluator
+        value = read_json(body, call.media, call.limit, call.depth)
+        asked = evaluator.wire_format.read_body(value, evaluator.bounds)
+        return evaluator.answer_context(call, asked.context, asked.toggles, self.everything)

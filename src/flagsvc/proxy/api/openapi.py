@@ -6,10 +6,13 @@ from flagsvc.http import openapi
 from flagsvc.http.openapi import ApiDescription, Json, Operation, content_of, failure, headers_of
 from flagsvc.http.route import Documented
 from flagsvc.http.shapes import json_schema
-from flagsvc.proxy.api.routes import ROUTES, Auth, ProxyRoute, answers_of
-from flagsvc.proxy.api.schemas import ERROR, NAMED
+from flagsvc.proxy.api.dialects import DIALECTS
+from flagsvc.proxy.api.route import Auth, ProxyRoute
+from flagsvc.proxy.api.routes import ROUTES, answers_of
+from flagsvc.proxy.api.schemas import ERROR, OPERATION_SHAPES
 from flagsvc.proxy.api.settings import ServiceSettings
 
+SHAPES = (*(shape for dialect in DIALECTS for shape in dialect.shapes), *OPERATION_SHAPES)
 CLIENT_KEY = "clientKey"
 SERVER_TOKEN = "serverToken"  # noqa: S105  (the name of a scheme, not a secret)
 SCHEMES = {
@@ -29,7 +32,7 @@ def document(settings: ServiceSettings, root: str) -> Json:
     """Return the OpenAPI document of the routes that are on; `root` is where the application is mounted."""
     program = ApiDescription("flagsvc proxy", about(settings), settings.client_keys_header_name, ABOUT)
     rows = (row for row in ROUTES if row.listed and row.on(settings))
-    schemas = {shape.name: json_schema(shape.inner) for shape in NAMED}
+    schemas = {shape.name: json_schema(shape.inner) for shape in SHAPES}
     return openapi.document(program, (operation(row, settings) for row in rows), schemas, root)
 
 

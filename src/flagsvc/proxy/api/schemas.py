@@ -8,7 +8,7 @@ from flagsvc.http.shapes import Anything, Array, Boolean, Integer, Map, Named, O
 from flagsvc.http.shapes.scalars import PLAIN_TEXT
 from flagsvc.http.shapes.shape import MISMATCH, NO_TYPES
 from flagsvc.proxy.api.body import loose_text, read_time
-from flagsvc.proxy.api.reports import BUCKET, COUNTS, METRICS, REGISTRATION, TEXT
+from flagsvc.proxy.api.reports import TEXT
 
 FLAG = Boolean()
 NAMES = Array(TEXT)
@@ -126,11 +126,8 @@ PROBLEM = Named(
 )
 ERROR = Named("Error", Record({"error": TEXT, "validation": Array(PROBLEM)}, required=("error",), closed=True))
 
-NAMED: tuple[Named, ...] = (
-    *(PAYLOAD, VARIANT, TOGGLE, TOGGLES, CONTEXT, LOOKUP, COUNTS, BUCKET, METRICS, REGISTRATION),
-    *(FEATURES, ENDPOINT, FIRST_PAGE, DOCUMENT, PROBLEM, ERROR),
-)
-"""Every shape with a name, in the order of the OpenAPI document."""
+OPERATION_SHAPES: tuple[Named, ...] = (ENDPOINT, FIRST_PAGE, DOCUMENT, PROBLEM, ERROR)
+"""The named shapes that belong to no dialect, in the order of the OpenAPI document."""
 
 LOOKUP_EXAMPLE = {"context": {"userId": "7", "sessionId": "a1b2", "properties": {"region": "eu"}}}
 METRICS_EXAMPLE = {

@@ -19,14 +19,18 @@ from flagsvc.http.contract import Contract
 from flagsvc.http.messages import GET, HEAD, OPTIONS, Headers, Refused, Request, Response
 from flagsvc.http.networks import network_of
 from flagsvc.http.trust import TrustedProxies, parse_address, unmap_ipv4
+from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.build import Ports, build
+from flagsvc.proxy.api.dialects import DIALECTS
+from flagsvc.proxy.api.dialects.dialect import Dialect
 from flagsvc.proxy.api.encoding import media, too_large
 from flagsvc.proxy.api.enrich import EnricherError
 from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
 from flagsvc.proxy.api.prometheus import FetchMetrics
 from flagsvc.proxy.api.rate import make_rate_limits
 from flagsvc.proxy.api.readiness import Readiness
-from flagsvc.proxy.api.routes import ROUTES, ProxyRoute
+from flagsvc.proxy.api.route import ProxyRoute
+from flagsvc.proxy.api.routes import ROUTES
 from flagsvc.proxy.api.samples import Loops, ReplicaStatus, no_loops
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.proxy.extensions import ContextEnricher
@@ -42,7 +46,7 @@ class Service(Contract):
     `holder` is read once per request, and `usage` counts look-ups. `random` draws sessions and seeds; by default the system
     seeds it. `enrichers` change the context before it is evaluated. `fetch_metrics` returns the metrics of all processes, if
     there are several, and `loops` the restarts of loops by name. `readiness` tells whether callers should be sent here.
-    `rows` are the routes. `keys` may be replaced while the service runs.
+    `rows` are the routes, and those of `dialects` are answered by their dialect. `keys` may be replaced while the service runs.
     """
 
     def __init__(
@@ -58,18 +62,20 @@ class Service(Contract):
         fetch_metrics: FetchMetrics | None = None,
         loops: Loops = no_loops,
         rows: Sequence[ProxyRoute] = ROUTES,
+        dialects: Sequence[Dialect] = DIALECTS,
         readiness: Readiness | None = None,
         fleet: ReplicaStatus | None = None,
     ) -> None:
         drawn = Random() if random is None else random
         ports = Ports(holder, usage, clock, log, drawn, fetch_metrics, loops, readiness, fleet)
-        parts = build(settings, ports, enrichers, rows)
+        parts = build(settings, ports, enrichers, rows, dialects)
         super().__init__(parts.headers, settings.header_limit, settings.query_limit, parts.reached, log)
         self.settings = settings
         self.holder = holder
         self.clock = clock
         self.cors = parts.cors
         self.answers = parts.answers
+        self.dialect_answers = parts.dialect_answers
         self.resources = parts.resources
         self.preflights = parts.preflights
         self.rest = parts.rest
@@ -206,7 +212,15 @@ class Service(Contract):
         elif refused.status == 405:
             resource = self.find_resource(call.request.path)
             own.append((b"allow", b"" if resource is None else resource.allow))
-        return self.finish(call, self.answers.refusal(call, refused, own))
+        return self.finish(call, self.find_answers(call.request.path).refusal(call, refused, own))
+
+    def find_answers(self, path: bytes) -> Answers:
+        """Return what makes the errors at a path: those of the dialect that has the path, else those of no dialect."""
+        folded = path.lower()
+        for prefix, answers in self.dialect_answers:
+            if folded == prefix or folded.startswith(prefix + b"/"):
+                return answers
+        return self.answers
 
     def network(self, peer: str) -> bytes:
         """Return the network of a peer; empty for a peer whose X-Forwarded-For is trusted."""

@@ -14,7 +14,7 @@ from flagsvc.http.call import Answer, Call, Handler
 from flagsvc.http.first_page import Place, as_json, as_text, prefers_json
 from flagsvc.http.messages import JSON, TEXT
 from flagsvc.proxy.api.answers import ASK_AGAIN, Answers, ResponseHeaders
-from flagsvc.proxy.api.routes import Auth, ProxyRoute
+from flagsvc.proxy.api.route import Auth, ProxyRoute
 from flagsvc.proxy.api.settings import ServiceSettings
 
 NAME = "flagsvc proxy"

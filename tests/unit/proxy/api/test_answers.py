@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import gzip
-import json
 
 import pytest
 
 from flagsvc.http.call import Call
 from flagsvc.http.messages import Headers, Refused, Request
-from flagsvc.proxy.api.answers import Answers, error_body
+from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.cache import CachedAnswer
 from flagsvc.proxy.api.cors import Cors
 from flagsvc.proxy.api.settings import ServiceSettings
+from flagsvc.proxy.api.wire_format import WireFormat
 
 
 def answers() -> Answers:
     """Return answers under default options."""
-    return Answers(Cors(ServiceSettings(client_keys=("k",))), "x-key")
+    return Answers(Cors(ServiceSettings(client_keys=("k",))), "x-key", WireFormat())
 
 
 def call(method: bytes = b"GET", **attributes: bytes) -> Call:
@@ -59,15 +59,6 @@ def test_an_error_is_never_kept(status: int) -> None:
     kind = header(response.headers(), b"content-type") or b""
     assert kind.startswith(b"text/plain") == (status in (401, 501, 503))
     assert response.body == (b"message" if kind.startswith(b"text") else b'{"error":"message"}')
-
-
-def test_the_body_of_an_error() -> None:
-    """The message, and the problems where there are some."""
-    refused = Refused(400, "no", [("/body/a", "must be string")])
-    assert json.loads(error_body(refused)) == {
-        "error": "no",
-        "validation": [{"instancePath": "/body/a", "message": "must be string"}],
-    }
 
 
 @pytest.mark.parametrize(("size", "packed"), [(10, False), (5000, True)])

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from flagsvc.proxy.api.routes import PROBES
+from flagsvc.proxy.api.operations import PROBES
 from support.serving import Serving
 
 LIVE = ("/proxy/live", "/livez", "/internal-backstage/health")

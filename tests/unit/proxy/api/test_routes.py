@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from flagsvc.proxy.api.routes import ADMIN, ALL, DOCS, ROUTES, Auth, Limit, answers_of
+from flagsvc.proxy.api.dialects.proxy import ALL
+from flagsvc.proxy.api.operations import ADMIN, DOCS
+from flagsvc.proxy.api.route import Auth, Limit
+from flagsvc.proxy.api.routes import ROUTES, answers_of
 from flagsvc.proxy.api.settings import ServiceSettings
 
 SETTINGS = ServiceSettings(client_keys=("k",))

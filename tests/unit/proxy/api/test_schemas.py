@@ -16,7 +16,8 @@ from flagsvc.engine.context import FIELDS, Context
 from flagsvc.http.messages import Refused
 from flagsvc.http.shapes import ShapeError, check, components
 from flagsvc.proxy.api.body import TEXT_FIELDS, LookupBody, read_lookup
-from flagsvc.proxy.api.schemas import CONTEXT_FIELDS, CONTEXT_PARAMETERS, LOOKUP, NAMED
+from flagsvc.proxy.api.openapi import SHAPES
+from flagsvc.proxy.api.schemas import CONTEXT_FIELDS, CONTEXT_PARAMETERS, LOOKUP
 from support.serving import attempt
 
 FEATURES: list[dict[str, Any]] = [
@@ -31,7 +32,7 @@ FEATURES: list[dict[str, Any]] = [
 ]
 
 
-SCHEMAS = components(NAMED)
+SCHEMAS = components(SHAPES)
 
 
 def validator(name: str) -> Any:
@@ -63,7 +64,7 @@ def test_every_reader_of_contexts_knows_the_same_fields() -> None:
 
 def test_every_shape_with_a_name_is_listed_once() -> None:
     """The OpenAPI document tells of the listed ones alone."""
-    assert sorted(shape.name for shape in NAMED) == list(SCHEMAS)
+    assert sorted(shape.name for shape in SHAPES) == list(SCHEMAS)
 
 
 @pytest.mark.parametrize("name", list(SCHEMAS))

@@ -1,0 +1,65 @@
+"""How the requests of a dialect are read and how its answers look (specification: Endpoints; Errors). Compiled."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+from mypy_extensions import mypyc_attr
+
+from flagsvc.engine.context import Context
+from flagsvc.http.keys import KeySet
+from flagsvc.http.messages import Refused
+from flagsvc.proxy.api.body import LookupBody, read_lookup
+from flagsvc.proxy.api.bounds import Bounds
+from flagsvc.proxy.api.query import read_query
+
+TEXT_STATUSES: Final = (401, 501, 503)
+"""Errors whose body is a text, as the reference has them; every other error is JSON."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class WireFormat:
+    """The wire format of `/proxy`. Another dialect is a subclass that overrides what differs.
+
+    `cache_control` is the value of Cache-Control in evaluation answers; `personal_cache_control` in those that may depend on the
+    caller's address. `text_statuses` are the statuses of errors whose body is a text.
+    """
+
+    def __init__(
+        self,
+        cache_control: bytes = b"public, max-age=2",
+        personal_cache_control: bytes = b"private, max-age=2",
+        text_statuses: tuple[int, ...] = TEXT_STATUSES,
+    ) -> None:
+        self.cache_control = cache_control
+        self.personal_cache_control = personal_cache_control
+        self.text_statuses = text_statuses
+
+    def make_key_set(self, keys: KeySet) -> KeySet:
+        """Return the keys that open a route, for the form in which callers send them."""
+        return keys
+
+    def read_query(self, query: bytes, bounds: Bounds) -> Context:
+        """Return the context in a query string. Raises Refused (400)."""
+        context = read_query(query, bounds.time)
+        if len(query) > bounds.value or len(context.properties) > bounds.properties:
+            bounds.check(context, "/query", "/query")
+        return context
+
+    def read_body(self, value: object, bounds: Bounds) -> LookupBody:
+        """Return the context and the toggles in a JSON body. Raises Refused (400)."""
+        asked = read_lookup(value, bounds.toggles, bounds.time)
+        bounds.check(asked.context, "/body/context", "/body/context/properties")
+        return asked
+
+    def error_body(self, refused: Refused) -> bytes:
+        """Return the body of an error: a text for `text_statuses`, else JSON."""
+        if refused.status in self.text_statuses:
+            return refused.message.encode()
+        content: dict[str, object] = {"error": refused.message}
+        if refused.problems:
+            content["validation"] = [
+                {"instancePath": pointer, "message": message} for pointer, message in refused.problems
+            ]
+        return msgspec.json.encode(content)

@@ -1,0 +1,146 @@
+"""Another dialect is one module and its row: here it is a module of tests."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from flagsvc.engine.context import Context
+from flagsvc.http.keys import KeySet
+from flagsvc.http.messages import Headers, Refused
+from flagsvc.proxy.api.bounds import Bounds
+from flagsvc.proxy.api.client import Register
+from flagsvc.proxy.api.dialects import DIALECTS
+from flagsvc.proxy.api.dialects.dialect import Dialect
+from flagsvc.proxy.api.evaluation import Listing, Lookup
+from flagsvc.proxy.api.route import Auth, Limit, ProxyRoute
+from flagsvc.proxy.api.routes import routes_of
+from flagsvc.proxy.api.schemas import LOOKUP
+from flagsvc.proxy.api.wire_format import WireFormat
+from support.serving import Serving
+
+SCHEME = b"Bearer "
+
+
+class BearerKeys(KeySet):
+    """Keys that callers send behind a word."""
+
+    def __init__(self, keys: KeySet) -> None:
+        super().__init__(())
+        self.keys = keys
+
+    def contains(self, key: bytes) -> bool:
+        """Return whether a header has the word and one of the keys."""
+        return key.startswith(SCHEME) and self.keys.contains(key.removeprefix(SCHEME))
+
+
+class ShoutedFormat(WireFormat):
+    """Users are in capitals, and so are errors."""
+
+    def __init__(self) -> None:
+        super().__init__(b"no-cache", b"no-store", ())
+
+    def make_key_set(self, keys: KeySet) -> KeySet:
+        """Return the keys behind a word."""
+        return BearerKeys(keys)
+
+    def read_query(self, query: bytes, bounds: Bounds) -> Context:
+        """Return a context of one user."""
+        context = Context()
+        context.user_id = query.decode().upper()
+        return context
+
+    def error_body(self, refused: Refused) -> bytes:
+        """Return a message in capitals."""
+        return json.dumps({"MESSAGE": refused.message.upper()}).encode()
+
+
+SHOUTED = Dialect(
+    prefix="/shouted",
+    wire_format=ShoutedFormat(),
+    routes=(
+        ProxyRoute(path="/shouted", handler="list", summary="List", auth=Auth.CLIENT, tag="evaluation"),
+        ProxyRoute(
+            path="/shouted/one",
+            method="POST",
+            handler="one",
+            summary="One",
+            body=LOOKUP,
+            limit=Limit.BODY,
+            tag="clients",
+        ),
+        ProxyRoute(path="/shouted/register", method="POST", handler="register", summary="Register", tag="clients"),
+    ),
+    handlers={
+        "list": lambda parts: Listing(parts.evaluator, False),
+        "one": lambda parts: Lookup(parts.evaluator, False),
+        "register": lambda parts: Register(parts.answers),
+    },
+)
+BOTH = (*DIALECTS, SHOUTED)
+BEARER: Headers = [(b"authorization", b"Bearer k")]
+
+
+@pytest.fixture(name="serving")
+def _serving() -> Serving:
+    """Return a service that speaks the other dialect too."""
+    return Serving(dialects=BOTH, key=b"")
+
+
+def test_the_rows_of_a_dialect_stand_before_the_operations() -> None:
+    """The first page is the first row, then come the dialects in their order."""
+    paths = [row.path for row in routes_of(BOTH)]
+    assert paths[0] == "/"
+    assert paths.index("/proxy") < paths.index("/shouted") < paths.index("/proxy/health")
+
+
+def test_a_dialect_reads_keys_and_contexts_in_its_own_way(serving: Serving) -> None:
+    """The engine gets what the dialect read, and the answer has the dialect's headers."""
+    answer = serving.ask(b"GET", b"/shouted", b"anna", BEARER)
+    assert (answer.status, answer.body) == (200, b'{"toggles":[]}')
+    assert [context.user_id for context in serving.snapshot.contexts] == ["ANNA"]
+    assert dict(answer.headers())[b"cache-control"] == b"no-cache"
+    assert serving.ask(b"GET", b"/shouted", b"anna", [(b"authorization", b"k")]).status == 401
+
+
+def test_the_other_dialects_stay_as_they_are(serving: Serving) -> None:
+    """Keys, headers and errors of `/proxy` do not change with another dialect beside it."""
+    assert serving.ask(b"GET", b"/proxy", b"userId=anna", BEARER).body == b"Unauthorized"
+    answer = serving.ask(b"GET", b"/proxy", b"userId=anna", [(b"authorization", b"k")])
+    assert dict(answer.headers())[b"cache-control"] == b"public, max-age=2"
+    assert serving.ask(b"GET", b"/shoutedx").body == b'{"error":"there is nothing at `/shoutedx`"}'
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        (b"GET", b"/shouted", 401),
+        (b"GET", b"/Shouted/nothing", 404),
+        (b"DELETE", b"/shouted", 405),
+        (b"POST", b"/shouted/register", 400),
+    ],
+)
+def test_errors_of_a_dialect_have_its_form(serving: Serving, method: bytes, path: bytes, status: int) -> None:
+    """Every path below the prefix has it, also one without a route."""
+    answer = serving.ask(method, path)
+    assert answer.status == status
+    (message,) = json.loads(answer.body).values()
+    assert json.loads(answer.body) == {"MESSAGE": message.upper()}
+
+
+def test_a_form_inherits_what_it_does_not_override(serving: Serving) -> None:
+    """A POST is read as at `/proxy`."""
+    body = json.dumps({"context": {"userId": "anna"}}).encode()
+    answer = serving.ask(b"POST", b"/shouted/one", headers=[(b"content-length", b"1")], body=body)
+    assert answer.status == 200
+    assert [context.user_id for context in serving.snapshot.contexts] == ["anna"]
+
+
+def test_all_dialects_share_the_cache(serving: Serving) -> None:
+    """An answer that one dialect kept is found by another, for it has the same canonical bytes."""
+    for _ in range(2):
+        serving.ask(b"GET", b"/proxy", b"userId=ANNA", [(b"authorization", b"k")])
+    asked = len(serving.snapshot.contexts)
+    serving.ask(b"GET", b"/shouted", b"anna", BEARER)
+    assert len(serving.snapshot.contexts) == asked

@@ -1,0 +1,63 @@
+"""The wire format of `/proxy`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from flagsvc.http.keys import KeySet
+from flagsvc.http.messages import Refused
+from flagsvc.proxy.api.bounds import Bounds
+from flagsvc.proxy.api.wire_format import WireFormat
+
+BOUNDS = Bounds(properties=2, value=5, toggles=2)
+
+
+def test_the_body_of_an_error() -> None:
+    """An error is a message, with its problems if there are some; some statuses have a text instead."""
+    problems = [("/body/a", "must be string")]
+    form = WireFormat(text_statuses=(401,))
+    assert json.loads(form.error_body(Refused(400, "no", problems))) == {
+        "error": "no",
+        "validation": [{"instancePath": "/body/a", "message": "must be string"}],
+    }
+    assert json.loads(form.error_body(Refused(404, "no", []))) == {"error": "no"}
+    assert form.error_body(Refused(401, "no", [])) == b"no"
+
+
+@pytest.mark.parametrize("query", [b"userId=123456", b"a=1&b=2&c=3", b"abcdef=1"])
+def test_a_query_beyond_the_bounds_is_refused(query: bytes) -> None:
+    """Values, names and the number of properties have limits."""
+    with pytest.raises(Refused) as refused:
+        WireFormat().read_query(query, BOUNDS)
+    assert refused.value.status == 400
+
+
+def test_a_query_within_the_bounds_is_a_context() -> None:
+    """Fields and properties are in the context."""
+    context = WireFormat().read_query(b"userId=12345&b=2", BOUNDS)
+    assert (context.user_id, context.properties) == ("12345", {"b": "2"})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"context": {"userId": "123456"}}, {"context": {"a": "1", "b": "2", "c": "3"}}, {"toggles": ["a", "b", "c"]}],
+)
+def test_a_body_beyond_the_bounds_is_refused(body: object) -> None:
+    """Values, properties and toggles have limits."""
+    with pytest.raises(Refused) as refused:
+        WireFormat().read_body(body, BOUNDS)
+    assert refused.value.status == 400
+
+
+def test_a_body_within_the_bounds_is_read() -> None:
+    """The toggles and the context are in what is returned."""
+    asked = WireFormat().read_body({"toggles": ["a"], "context": {"userId": "1"}}, BOUNDS)
+    assert (asked.context.user_id, asked.toggles) == ("1", ["a"])
+
+
+def test_keys_are_sent_as_they_are() -> None:
+    """The key set of a route is the one of the options."""
+    keys = KeySet(("k",))
+    assert WireFormat().make_key_set(keys) is keys
