@@ -10,8 +10,8 @@ export PYTHONDONTWRITEBYTECODE =
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
-# An environment is whole when .created is there, or when its pip runs. Where `python -m venv` breaks off (Debian without python3-venv,
-# Ctrl-C), it leaves a python without pip: such a one is made again from nothing.
+# An environment is complete when .created exists, or when its pip runs. If `python -m venv` is interrupted (Debian without python3-venv,
+# Ctrl-C), it leaves a python without pip. This target then creates the environment again.
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit("flagsvc needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	@if ! $(BIN)/python -m pip --version > /dev/null 2>&1; then \
@@ -26,9 +26,9 @@ $(VENV)/.installed: requirements/dev.txt pyproject.toml $(VENV)/.created
 	@FLAGSVC_PURE=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# The compiled engine is rebuilt whenever a source it is made from is newer. Whether anything is compiled, setup.py decides;
-# where nothing was, the next call of make tries again. A build that fails is no obstacle but where nothing may be left out.
-# The lines of setup.py itself are shown as they come, all else is in the log.
+# make rebuilds the compiled engine when one of its sources is newer. setup.py decides whether it compiles at all. If it does not,
+# the next call of make tries again. A failed build ends make only under CI=true or REQUIRE_ALL=1; otherwise the engine stays
+# interpreted. Lines that setup.py itself prints are shown at once, all other output is in the log.
 COMPILED := $(addprefix src/flagsvc/,$(shell sed -e 's/\#.*//' src/flagsvc/compiled.txt))
 LOG := $(VENV)/compile.log
 $(VENV)/.compiled: $(VENV)/.installed setup.py src/flagsvc/compiled.txt $(COMPILED)
@@ -44,45 +44,46 @@ $(VENV)/.compiled: $(VENV)/.installed setup.py src/flagsvc/compiled.txt $(COMPIL
 	  echo "the build failed ($(LOG)): the engine stays interpreted (about ten times slower)"; \
 	fi
 
-# All tests together wait as often as they compute: so there are twice as many processes as cores, and no more than have ports of their
-# own (tests/support/processes.py). Those of `make check` do not wait.
+# Half of the time of the whole suite is waiting, so it runs in twice as many processes as cores. The limit is the number of processes
+# that have ports of their own (tests/support/processes.py). The tests of `make check` do not wait, so it uses one process per core.
 CORES := $(shell nproc 2> /dev/null || echo 2)
 WORKERS ?= $(shell n=$$(( 2 * $(CORES) )); echo $$(( n < 8 ? n : 8 )))
 PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
-# The tests of single modules of the flag server on its databases; and the tests of rooms that see nothing compiled: they run once.
+# DATABASES: tests of single modules of the flag server on its databases. PLAIN: tests of packages that use no compiled module; they
+# run once, interpreted.
 DATABASES := tests/integration/store tests/integration/server
 PLAIN := tests/unit/settings tests/unit/server/store tests/unit/server/shapes tests/unit/http/client tests/unit/benchmarks
 
-install: $(VENV)/.compiled ## create .venv, install what is pinned, compile the engine where a C compiler can
+install: $(VENV)/.compiled ## create .venv, install the pinned packages, compile the engine if there is a C compiler
 
 compile: $(VENV)/.compiled ## compile the engine again if a source of it changed
 
 demo: install ## start a flag server with example flags and a proxy on it, show a first answer
 	@$(BIN)/python examples/demo.py
 
-check: $(VENV)/.installed ## a quick verdict on a change, in two minutes: lint, types, what needs no program beside Python, interpreted
+check: $(VENV)/.installed ## check a change in two minutes: lint, types, and the tests that need no program beside Python, interpreted
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy
 	FLAGSVC_INTERPRETED=1 $(PYTEST) -n $(CORES) -m 'not long and not programs' tests/house tests/unit tests/contracts tests/conformance $(DATABASES) $(ARGS)
 
-# Each test runs in one of the two halves, and in both where it may make a difference whether modules are compiled.
-test: test-interpreted ## run the whole test suite, what is missing is skipped (REQUIRE_ALL=1: nothing may skip)
+# Each test runs in one of the two halves. A test whose result may depend on compiled modules runs in both.
+test: test-interpreted ## run all tests except the long ones; a test whose program is missing is skipped (REQUIRE_ALL=1: it fails)
 	$(PYTEST) -n $(WORKERS) -rsfE --half compiled $(addprefix --ignore=,$(PLAIN)) $(ARGS)
 
-test-interpreted: install ## the tests of single rooms on the Python sources, with the coverage of each room beside its floor
+test-interpreted: install ## run the tests of single packages on the Python sources; print the coverage of each package beside its floor
 	@mkdir -p .cache
 	FLAGSVC_INTERPRETED=1 $(PYTEST) -n $(WORKERS) -rsfE --half sources --cov=flagsvc --cov-branch --cov-report=json:.cache/coverage.json \
 	  tests/unit tests/contracts tests/conformance $(DATABASES)
 	$(BIN)/python tests/support/coverage_floors.py .cache/coverage.json
 	FLAGSVC_INTERPRETED=1 $(PYTEST) -n $(WORKERS) -rsfE tests/property/test_property_front.py tests/property/test_property_tags.py tests/property/test_query_twin.py
 
-test-long: install ## the long runs: differential, fuzzing (FUZZ_SECONDS=60: so long with each target), faults, kills
+test-long: install ## run the long tests: differential, fuzzing (FUZZ_SECONDS=60: seconds for each target), faults, kills
 	$(BIN)/python -m pytest -m long $(ARGS)
 
-lint: install ## ruff: style and formatting
+lint: install ## run ruff: style and formatting
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 
-types: install ## mypy, strict
+types: install ## run mypy, strict
 	$(BIN)/mypy
 
 docs: install ## write the generated reference pages
@@ -93,18 +94,18 @@ lock: $(VENV)/.created ## pin the requirements again, with hashes
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -c requirements/runtime.txt -o requirements/dev.txt requirements/dev.in
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate -c requirements/dev.txt -o requirements/build.txt requirements/build.in
 
-bench: install ## measure the proxy beside the reference and Unleash Edge (QUICK=1: two minutes; EDGE=BINARY: another Edge)
+bench: install ## measure the proxy, the reference and Unleash Edge (QUICK=1: two minutes; EDGE=BINARY: another Edge)
 	@$(BIN)/python benchmarks/proxy.py $(if $(QUICK),--quick) $(if $(EDGE),--edge "$(EDGE)") $(ARGS)
 
-soak: install ## one worker under load and failures (MINUTES=30)
+soak: install ## run one worker under load and failures (MINUTES=30)
 	@$(BIN)/python benchmarks/soak.py --minutes $(or $(MINUTES),30) $(ARGS)
 
 wheel: install ## build the wheel with the compiled engine into dist/
 	$(BIN)/python -m build --wheel --no-isolation
 
-instructions: install ## record how many instructions the engine takes (valgrind), for the test that guards them
+instructions: install ## record how many instructions the engine takes (valgrind); a test compares them
 	$(BIN)/python benchmarks/instructions.py --record
 
-clean: ## remove what was built
+clean: ## remove everything that make built or downloaded
 	rm -rf $(VENV) build dist .cache src/*.egg-info
 	find . -name '*.so' -delete -o -name __pycache__ -type d -prune -exec rm -rf {} +
