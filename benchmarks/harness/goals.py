@@ -15,7 +15,7 @@ MET, MUST, MISSED, UNKNOWN = "met", "must met", "**not met**", "not measured"
 NEWER = "Newer versions of Edge are faster: 20.4.1 needs about half as much at 350 flags and above."
 NOT_BY_CARGO = (
     f"{edge.VERSION} is the newest that `cargo install` gave when this was written; "
-    "`make bench EDGE=BINARY` measures a newer one where somebody has it"
+    "`make bench EDGE=BINARY` measures a newer one if you have its binary"
 )
 OLD, NEW = "Edge 20.1.0, one worker thread", "Edge 20.4, one worker thread"
 

@@ -85,7 +85,7 @@ def test_from_ours_to_ours(tmp_path: Path) -> None:
         moving.filled(source, 12)
 
         code, _, err = moving.move(source, target, folder=tmp_path)
-        assert code == 2 and f"`{target.root}` has no project `small` and makes none over its API" in err
+        assert code == 2 and f"`{target.root}` has no project `small` and cannot create projects over its API" in err
         chosen = ("--project", "default,shop")
         code, out, _ = moving.move(
             source, target, *chosen, "--environment", "development", "--dry-run", folder=tmp_path

@@ -111,9 +111,9 @@ def project_step(target: AdminClient, row: Mapping[str, Any]) -> MoveStep:
     """Return the step that creates a project; raises ConfigurationError where the server cannot create projects."""
     name = str(row["id"])
     if not target.has_operation("POST", f"{PROJECTS}/validate", {"id": name}):
-        text = f"`{target.target.shown}` has no project `{printable(name)}` and makes none over its API"
+        text = f"`{target.target.shown}` has no project `{printable(name)}` and cannot create projects over its API"
         raise ConfigurationError(
-            [f"{text}: make it there, or choose projects with --project, or name one with --to-project"]
+            [f"{text}: create it there, or choose projects with --project, or name one with --to-project"]
         )
     body = {"id": name, "name": row.get("name") or name} | (
         {"description": row["description"]} if row.get("description") else {}

@@ -200,7 +200,7 @@ KEPT: tuple[Row, ...] = (
     Row(
         "flagsvc_loop_restarts",
         "counter",
-        "Failures that nobody thought of, and that a loop has survived.",
+        "Unexpected failures after which a background loop went on.",
         lambda of: by_name(of.loops()),
         ("loop",),
     ),

@@ -39,7 +39,7 @@ class CallerOptions(Options):
         reads=("TRUST_PROXY",),
         kind=net.TRUST,
         default=False,
-        help="which senders of X-Forwarded-For are believed: all (true), none (false), or the networks listed",
+        help="which senders of X-Forwarded-For are trusted: all (true), none (false), or the networks listed",
     )
     client_keys_header_name: str = option(
         "clientKeysHeaderName",
@@ -84,7 +84,7 @@ class CallerOptions(Options):
         kind=of.SIZE,
         default=16 * 1024,
         help="largest header block of a request",
-        stops="large heads: memory, and framing headers that hide at their end",
+        stops="large heads: memory, and framing headers hidden at their end",
     )
     query_limit: Size = option(
         "queryLimit",
@@ -156,7 +156,7 @@ class CallerOptions(Options):
         kind=of.integer(0, 1_000_000),
         default=0,
         help="requests per second that each worker answers for one key; 0 is no limit",
-        stops="asking too much with one key",
+        stops="too many requests with one key",
     )
     rate_limit_address: int = option(
         "rateLimitAddress",
@@ -164,7 +164,7 @@ class CallerOptions(Options):
         kind=of.integer(0, 1_000_000),
         default=0,
         help="requests per second that each worker answers for one address (IPv6: one /64 network); 0 is no limit",
-        stops="asking too much from one address; guessing keys",
+        stops="too many requests from one address; guessing keys",
     )
     rate_limit_burst: int = option(
         "rateLimitBurst",

@@ -55,7 +55,7 @@ class EvaluationOptions(Options):
         kind=of.integer(1, 3_600_000, metavar="MS"),
         default=1000,
         help="milliseconds that all context enrichers together may take for one request; then they have failed",
-        stops="requests that wait for custom code for ever",
+        stops="requests that wait for custom code without end",
     )
     enricher_failure: str = option(
         "enricherFailure",

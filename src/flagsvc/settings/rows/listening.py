@@ -92,7 +92,7 @@ class ListeningOptions(Options):
         kind=of.SECONDS,
         default=20,
         help="seconds until the whole head of a request must be there",
-        stops="beginning a request and not going on, or a byte now and then",
+        stops="unfinished requests, or single bytes at long intervals",
     )
     body_timeout: int = option(
         "bodyTimeout",
@@ -156,7 +156,7 @@ class ListeningOptions(Options):
         kind=of.SECONDS,
         default=10,
         help="seconds after which a connection is closed whose TLS handshake is not done",
-        stops="opening connections and not shaking hands",
+        stops="connections without a TLS handshake",
     )
     socket_mode: str = option(
         "socketMode",
