@@ -51,8 +51,8 @@ def delay_while_cold(
 ) -> float:
     """Return the seconds to wait while there is no configuration to serve: a few at most.
 
-    The delay is short because proxy and upstream may start in either order. A refused token is treated alike: somebody may create
-    it a moment later. The arguments are those of `delay_after_failure`.
+    The delay is short because proxy and upstream may start in either order. A refused token gets the same delay, because the token
+    may be created a moment later. The arguments are those of `delay_after_failure`.
     """
     lower_ceiling = min(longest_delay(interval) if ceiling is None else ceiling, COLD_CEILING_S)
     wish = None if retry_after is None else min(retry_after, COLD_RETRY_AFTER_S)

@@ -7,7 +7,7 @@ from flagsvc.core.log import Logger, describe_error
 
 
 class OutageLog:
-    """The present outage of one task. It makes an outage of a day two lines in the log, and not one for each attempt.
+    """The present outage of one task. A long outage gives two lines in the log, not one line for each attempt.
 
     A failure of the same kind and status as the last one is written at level debug. A different failure, and the recovery, are
     written at level warn. A refused token is written at level error, because only a person can fix it.

@@ -1,4 +1,4 @@
-"""Digests of what a document says: equal values have the same one in every process, whatever their spelling was."""
+"""Digests of the values in a document. Equal values have the same digest in every process, however they are spelled in JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def canonical(value: object) -> bytes:
         encoded = msgspec.json.encode(value, order="deterministic")
     except (UnicodeEncodeError, OverflowError):
         return json.dumps(value, sort_keys=True).encode()
-    # the fast encoder has null for an infinity, which a document may hold as 1e999
+    # the fast encoder writes null for an infinity, which a document may hold as 1e999
     if b"null" in encoded and infinite(value):
         return json.dumps(value, sort_keys=True).encode()
     return encoded

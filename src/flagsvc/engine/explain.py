@@ -1,7 +1,7 @@
-"""Why a toggle came out as it did: the same nodes, walked one by one with every answer written down.
+"""Explains the outcome of a toggle: walks the same nodes one by one and records every answer.
 
-The plain path never pays for it: nothing here is called by `Snapshot`. Compile with `CompileOptions(fold=False)` for an explanation
-that also shows what the configuration alone decides.
+`Snapshot` calls nothing here, so normal evaluation costs no more. Compile with `CompileOptions(fold=False)` for an explanation
+that also shows the nodes that the configuration alone decides.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def explain_one(toggle: Toggle | None, name: str, run: Run, known: dict[str, Exp
 
 
 def walk(toggle: Toggle, run: Run, steps: list[ExplanationStep], known: dict[str, Explanation]) -> tuple[int, str]:
-    """Decide a toggle as `Toggle.decide` does, writing down every step; return the outcome and what decided it."""
+    """Decide a toggle as `Toggle.decide` does, and record every step. Return the outcome and the reason for it."""
     if toggle.constant >= 0:
         return int(toggle.constant), constant_reason(toggle)
     number, decided = walk_all(toggle, run, steps, known)
@@ -156,7 +156,7 @@ def walk_condition(condition: Predicate, run: Run) -> ExplanationStep:
 
 
 def walk_variants(toggle: Toggle, strategy: CompiledStrategy, run: Run, steps: list[ExplanationStep]) -> int:
-    """Draw the variant as `Toggle.choose_outcome` does, writing down what the draw stuck to."""
+    """Draw the variant as `Toggle.choose_outcome` does, and record a description of the draw."""
     for owner, choice, first in (
         ("strategy", strategy.choice, int(strategy.first)),
         ("feature", toggle.choice, FIRST_VARIANT),
@@ -175,7 +175,7 @@ def walk_variants(toggle: Toggle, strategy: CompiledStrategy, run: Run, steps: l
 
 
 def describe_draw(choice: VariantChoice, run: Run) -> str:
-    """Return what a variant's draw stuck to, for a person to read."""
+    """Return a description of the draw of a variant, for a person to read."""
     if any([override.matches(run) for override in choice.overrides]):
         return "by an override"
     identifier = choice.identifier(run)

@@ -1,4 +1,4 @@
-"""What the configuration alone decides about a toggle: unreachable strategies are cut, a single outcome becomes a constant."""
+"""Simplifies a toggle as far as no context is needed: removes unreachable strategies, and makes a single outcome a constant."""
 
 from __future__ import annotations
 

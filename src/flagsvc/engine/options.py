@@ -1,4 +1,4 @@
-"""What compiling needs beside the document."""
+"""The input of the compiler beside the document."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from flagsvc.engine.strategies import CustomStrategy
 
 
 class CompileOptions:
-    """What compiling needs beside the document.
+    """The input of the compiler beside the document.
 
     `hash_encoding` is `low-byte` or `utf8`; `hostname` this machine's name (strategy applicationHostname); `project` and
     `name_prefix` leave other features out; `fold` False keeps the nodes that the configuration decides, for explanations;
@@ -37,7 +37,7 @@ class CompileOptions:
         self.code_digest = code_digest
 
     def identity(self, by_host: bool) -> list[object]:
-        """Return what of the options can change an answer; the host's name only where it counts, for replicas differ in it."""
+        """Return the options that can change an answer. The hostname counts only if `by_host`, because replicas differ in it."""
         names = sorted(self.custom_strategies)
         hostname = self.hostname if by_host else ""
         state = [self.hash_encoding, hostname, self.variant_feature_state, self.project, self.name_prefix]

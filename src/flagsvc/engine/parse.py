@@ -138,7 +138,7 @@ def parse_variant(raw: object, path: str) -> VariantSpec:
 
 
 def whole_number(raw: object) -> int | None:
-    """Return a weight; None for what is no whole number, or an absurd one."""
+    """Return a weight, or None for a value that is not a whole number or is beyond MAX_WEIGHT."""
     if isinstance(raw, int) and not isinstance(raw, bool):
         return raw if -MAX_WEIGHT <= raw <= MAX_WEIGHT else None
     if isinstance(raw, float) and -MAX_WEIGHT <= raw <= MAX_WEIGHT and raw == raw // 1:

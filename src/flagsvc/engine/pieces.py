@@ -1,4 +1,4 @@
-"""What a list answer is put together from: for each toggle to evaluate, the bytes of each way it can come out.
+"""The entries of a list answer: for each toggle to evaluate, the bytes of each possible outcome.
 
 The bytes of constant toggles are joined to the front of the next toggle that is evaluated. Entries that did not change are reused
 from the previous snapshot.
@@ -85,20 +85,20 @@ class ListBuilder:
         self.entries.append(ListEntry(toggle, front, self.pieces(toggle, front)) if same is None else same)
 
     def finish(self) -> None:
-        """Make what is left of a run of static toggles a piece of its own."""
+        """Add an entry for the static toggles that are left over."""
         if self.static:
             self.entries.append(constant(b"".join(self.static)))
         self.static.clear()
         self.size = 0
 
     def pieces(self, toggle: Toggle, front: bytes) -> list[bytes]:
-        """Return what is appended for each outcome."""
+        """Return the bytes to append for each outcome."""
         if front:
             return [front + self.piece(outcome) for outcome in toggle.outcomes]
         return [self.piece(outcome) for outcome in toggle.outcomes]
 
     def piece(self, outcome: ToggleOutcome) -> bytes:
-        """Return what this list says of an outcome by itself."""
+        """Return the bytes of one outcome in this list, without the static toggles before it."""
         return outcome.fragment if self.everything or outcome.enabled else b""
 
     def reusable_entry(self, toggle: Toggle, front: bytes) -> ListEntry | None:

@@ -211,7 +211,7 @@ class Comparison(FieldPredicate):
 
 @mypyc_attr(acyclic=True)
 class NumberComparison(Comparison):
-    """NUM_*: both sides as JavaScript's Number reads them; what is no number satisfies nothing."""
+    """NUM_*: compares numbers as JavaScript's Number reads them. A text that is not a number fails, before `negate` is applied."""
 
     def __init__(self, kind: i64, name: str, negate: bool, accepts: i64, value: float) -> None:
         super().__init__(kind, name, negate, accepts)
@@ -227,7 +227,7 @@ class NumberComparison(Comparison):
 
 @mypyc_attr(acyclic=True)
 class SemverComparison(Comparison):
-    """SEMVER_*: the field is a strict semantic version; what is none satisfies nothing."""
+    """SEMVER_*: compares strict semantic versions. A field that is none fails, before `negate` is applied."""
 
     def __init__(self, kind: i64, name: str, negate: bool, accepts: i64, value: SemVer, text: str) -> None:
         super().__init__(kind, name, negate, accepts)

@@ -1,6 +1,6 @@
-"""What a configuration reads of a context: which fields, which moments in time, whether random draws.
+"""The parts of a context that a configuration reads: fields, moments in time, random draws.
 
-Gathered for each feature while compiling, and merged; `canonical.py` makes of it what must be equal for two answers to be equal.
+The compiler collects them for each feature and merges them. `canonical.py` derives the cache key of an answer from them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from flagsvc.engine.variants import VariantChoice
 
 
 class Reads:
-    """What is read by a feature, or by all of them.
+    """The parts of a context that one feature, or all features, read.
 
     `fields` are read by their wire names; each of `needed` is drawn at random where it is absent or empty. `moments` are what date
     constraints compare the time with (epoch milliseconds). `rollouts` and `draws` tell of default stickiness in a rollout and in
@@ -40,7 +40,7 @@ class Reads:
         self.impure = False
 
     def key(self) -> tuple[object, ...]:
-        """Return what is equal for features that read the same, so that they can share one of these."""
+        """Return a key that is equal for features that read the same, so that they can share one `Reads`."""
         flags = (self.rollouts, self.draws, self.any_field, self.custom, self.random, self.impure)
         return (frozenset(self.fields), frozenset(self.needed), frozenset(self.moments), flags)
 
@@ -93,7 +93,7 @@ class Reads:
             self.impure = True
 
     def choice(self, choice: VariantChoice) -> None:
-        """Note what drawing a variant reads; where one alone has a weight the draw has no say."""
+        """Note the fields that the choice of a variant reads. If only one variant has a weight, nothing is drawn."""
         for override in choice.overrides:
             self.fields.add(override.field)
         if len(choice.indexes) == 1:

@@ -1,4 +1,4 @@
-"""What one evaluation remembers while it runs: memoised predicates, parents' outcomes, identifiers, random draws."""
+"""The memory of one evaluation: memoised predicates, parents' outcomes, identifiers, random draws."""
 
 from __future__ import annotations
 

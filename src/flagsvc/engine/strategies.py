@@ -219,7 +219,7 @@ class Custom(CompiledStrategy):
 
 @mypyc_attr(acyclic=True)
 class StrategyOptions:
-    """What compiling a strategy needs beside the document."""
+    """The input of the compilers of strategies beside the document."""
 
     def __init__(self, utf8: bool, hostname: str, custom: Mapping[str, CustomStrategy]) -> None:
         self.utf8 = utf8
@@ -228,7 +228,7 @@ class StrategyOptions:
 
 
 def percentage(text: str | None) -> int:
-    """Return the last bucket, 0 to 100, that a percentage lets in; what is no number lets in none."""
+    """Return the last bucket, 0 to 100, that a percentage includes. A text that is not a number gives 0, which includes none."""
     number = math.nan if text is None else jsnumber.parse(text)
     if not number > 0:
         return 0

@@ -55,7 +55,7 @@ class VariantChoice:
         return int(self.indexes[0]) if len(self.indexes) == 1 and not self.overrides else NONE
 
     def identifier(self, run: Run) -> Identifier | None:
-        """Return what the draw sticks to: by default userId, sessionId, remoteAddress; None for a random draw."""
+        """Return the identifier for the draw, by default userId, sessionId or remoteAddress. None means a random draw."""
         if not self.by_default:
             return run.identify(self.kind, self.field)
         found = run.user_or_session()
@@ -89,7 +89,7 @@ def running_sums(weights: list[int]) -> list[int]:
 
 
 def compile_choice(variants: list[VariantSpec], group: str, stickiness: str | None, utf8: bool) -> VariantChoice | None:
-    """Return how one of the variants is drawn, None where no weight is left to draw from; no stickiness is the default one."""
+    """Return the compiled choice of a variant, or None if the weights add up to nothing. Stickiness None means `default`."""
     if sum([variant.weight for variant in variants]) <= 0:
         return None
     return VariantChoice(variants, Prefix(group, VARIANT_SEED, utf8), "default" if stickiness is None else stickiness)

@@ -10,6 +10,6 @@
     advice.py    values that are valid but probably a mistake
     foreign.py   variables of other programs, and what they are called here
 
-A new option is a row, and the code that reads it. This room reads the files that it is told of (configuration, secrets), and of
-the machine what defaults depend on (defaults.py, processors.py): no network, no global state.
+A new option needs a row, and the code that reads it. This package reads the files that options name (configuration, secrets). It
+also reads what defaults depend on (defaults.py, processors.py). It uses no network and no global state.
 """

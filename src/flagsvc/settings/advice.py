@@ -34,16 +34,16 @@ ADVICE: tuple[tuple[Callable[[Mapping[str, Any]], bool], str], ...] = (
 )
 
 HASTY = {"refreshInterval": 1000, "metricsInterval": 1000, "upstreamTimeout": 100, "storageTimeout": 100}
-"""Option in milliseconds → the shortest plausible value; a smaller number probably means seconds."""
+"""Option in milliseconds → the shortest plausible value. A smaller number was probably meant as seconds."""
 
 LIKELY_SECONDS = 300
-"""A number of milliseconds up to this may be one of seconds."""
+"""A too short number of milliseconds up to this was probably meant as seconds."""
 
 APIS = ("api", "proxy")
-"""What the path of a flag server's API, or of another proxy, ends in."""
+"""The last path segments of the API of a flag server or of another proxy."""
 
 BELOW = ("client", "admin", "frontend")
-"""What comes behind that in the path of a single endpoint."""
+"""The path segments that follow one of APIS in the path of a single endpoint."""
 
 
 def advice_on(values: Mapping[str, Any]) -> list[str]:
@@ -52,7 +52,7 @@ def advice_on(values: Mapping[str, Any]) -> list[str]:
 
 
 def _hasty(values: Mapping[str, Any]) -> Iterator[str]:
-    """Give a warning for each time that is so short that seconds were meant."""
+    """Give a warning for each number of milliseconds that is so short that the user probably meant seconds."""
     for name, least in HASTY.items():
         number = values[name]
         if 0 < number < least:
@@ -69,7 +69,7 @@ def _address(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def api_url(url: str) -> str:
-    """Return the address of the API that a URL most likely means: that of an endpoint is cut, to another `/api` is added."""
+    """Return the address of the API that a URL most likely means: an endpoint is cut off, to any other path `/api` is added."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https"):
         return url
@@ -82,7 +82,7 @@ def api_url(url: str) -> str:
 
 
 def quotation(rows: Mapping[str, Option], given: Mapping[str, Given], problems: Mapping[str, str]) -> Iterator[str]:
-    """Give a warning for each value that was taken with the quotes around it; the value is shown where it is no secret."""
+    """Give a warning for each accepted value that has quotes around it. The value is shown unless it is secret."""
     for name, entry in given.items():
         if name not in problems and in_quotes(entry.value):
             shown = rows[name].kind.echo(str(entry.value).strip())

@@ -1,4 +1,4 @@
-"""What the options of both programs inherit: from the rows in a class to a frozen object, every problem at once."""
+"""The base class of the options of both programs. It makes a frozen object from rows, and reports every problem at once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Options:
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     def __init_subclass__(cls) -> None:
-        """Make the class a dataclass, so that `dataclasses.replace` and `fields` work; all else of it stands here."""
+        """Make the class a dataclass, so that `dataclasses.replace` and `fields` work. This class defines the other methods."""
         super().__init_subclass__()
         dataclass(init=False, repr=False, eq=False, match_args=False)(cls)
 
@@ -48,7 +48,7 @@ class Options:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
-        """Return the options of values by option name that are valid and normalised."""
+        """Return the options with these values, by option name. The values must be valid and normalised."""
         made = cls.__new__(cls)
         made._keep(values)
         return made
@@ -69,7 +69,7 @@ class Options:
         return entries, problems
 
     def _keep(self, values: Mapping[str, Any]) -> None:
-        """Take over normalised values by option name."""
+        """Store normalised values, given by option name."""
         vars(self).update({row.field: values[row.name] for row in rows_of(type(self))})
 
     def __setattr__(self, name: str, value: object) -> NoReturn:

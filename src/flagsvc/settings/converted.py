@@ -1,4 +1,4 @@
-"""The types of options that take more in code than they hold: a list of texts is given as one text, too.
+"""The types of options that accept more types in code than they hold. For example, a list of texts may be given as one text.
 
 Type checkers and editors read them; the kind of the option converts the value.
 """
@@ -16,7 +16,7 @@ Given_contra = TypeVar("Given_contra", contravariant=True)
 
 
 class Converted(Generic[Held_co, Given_contra]):
-    """The type of an option that takes the second type in code and holds the first; no value is of it."""
+    """The type of an option that accepts the second type in code and holds the first. No value is an instance of it."""
 
     if TYPE_CHECKING:
 

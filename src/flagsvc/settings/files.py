@@ -11,18 +11,18 @@ LARGEST = 16 * 1024 * 1024
 """The most bytes that are read of a file."""
 
 Files: TypeAlias = dict[str, bytes | None]
-"""By path the fingerprint of what was read; NOTHING, or None for what can be read only once, such as a pipe."""
+"""Path → the fingerprint of the content. NOTHING: it could not be read. None: it can be read only once, such as a pipe."""
 
 NOTHING = b""
 
 
 def fingerprint(data: bytes) -> bytes:
-    """Return what tells the content of a file from another, and says nothing of it."""
+    """Return a digest of the content of a file. The digest does not reveal the content."""
     return sha256(data).digest()
 
 
 def read_file(path: str, files: Files) -> bytes:
-    """Return what is in a file, and note it in `files`. Raises OSError, and ValueError for what is no path."""
+    """Return the content of a file, and note its fingerprint in `files`. Raises OSError, or ValueError if `path` is no path."""
     files[path] = NOTHING
     with open(path, "rb") as file:
         data = file.read(LARGEST)
@@ -31,7 +31,7 @@ def read_file(path: str, files: Files) -> bytes:
 
 
 def look(path: str) -> bytes:
-    """Return the fingerprint of what is in a file now. Nothing but a regular file is opened."""
+    """Return the fingerprint of the present content of a file. Only a regular file is opened."""
     try:
         if not os.path.isfile(path):
             return NOTHING
@@ -42,5 +42,5 @@ def look(path: str) -> bytes:
 
 
 def special(path: str) -> bool:
-    """Return whether there is something that is neither a file nor a folder, such as a pipe: to open it may take for ever."""
+    """Return whether the path names neither a file nor a folder but, for example, a pipe. Opening it could block for ever."""
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)

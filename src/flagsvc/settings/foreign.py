@@ -1,6 +1,6 @@
-"""Variables that flagsvc does not read and a newcomer sets: those of Unleash Edge and of Node.js, and what they are called here.
+"""Variables of Unleash Edge and Node.js that a new user may set, and the names of the options that replace them.
 
-The table of docs/how-to/move-over-from-edge.md tells the same of Edge's flags.
+The table in docs/how-to/move-over-from-edge.md lists the same for Edge's flags.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from flagsvc.settings.option import is_injected
 
 
 class Foreign(NamedTuple):
-    """What stands for a variable of another program `here`; it is no mistake where one of `instead` has the same value.
+    """What replaces a variable of another program (`here`). There is no warning if a variable of `instead` has the same value.
 
-    A `common` name is used by many programs: it counts only beside one that is Edge's alone.
+    Many programs use a `common` name. It gives a warning only if a variable that only Edge uses is set, too.
     """
 
     here: str
@@ -102,5 +102,5 @@ def foreign(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def link(row: Foreign) -> str:
-    """Return what a warning says of a row: our name, or that there is none."""
+    """Return the hint of a warning: the name to use, or that there is none."""
     return row.here if row.here.startswith(NOTHING) else f"use {row.here}"

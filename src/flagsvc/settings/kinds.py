@@ -166,7 +166,7 @@ MOST_WORKERS = 256
 
 
 def parse_workers(value: object) -> int:
-    """Return a number of processes; `auto` is as many as there are processors for this one."""
+    """Return a number of processes. `auto` means one for each processor that this process may use."""
     if isinstance(value, str) and value.strip().lower() == AUTO:
         from flagsvc.settings.processors import processors
 
@@ -189,7 +189,7 @@ def parse_size(value: object) -> int:
 
 
 def parse_size_or_none(value: object) -> int:
-    """Return the same, or 0."""
+    """Return a number of bytes as `parse_size` does, or 0."""
     if not isinstance(value, str):
         number = whole_number(value)
     else:
@@ -228,9 +228,9 @@ def choice(words: tuple[str, ...], aliases: Mapping[str, str]) -> Kind:
 
 
 def nearest(name: str, known: Iterable[str] | Mapping[str, str]) -> str:
-    """Return the question `did you mean …?` with the nearest known name, or nothing where none is near.
+    """Return the question `did you mean …?` with the nearest known name, or the empty text if no name is near.
 
-    Of a mapping the keys are compared and the value is named.
+    If `known` is a mapping, the keys are compared and the question names the value.
     """
     from difflib import get_close_matches
 
@@ -243,7 +243,7 @@ def nearest(name: str, known: Iterable[str] | Mapping[str, str]) -> str:
 
 
 def split(value: object) -> list[object]:
-    """Return the items of a list, or of a text: cut at commas and line ends, without the blanks and what is empty."""
+    """Return the items of a list. A text is cut at commas and line ends; blanks around items and empty items are dropped."""
     if isinstance(value, str):
         return [item.strip() for item in re.split(r"[,\r\n]", value) if item.strip()]
     if isinstance(value, bytes | Mapping) or not isinstance(value, Iterable):
@@ -252,7 +252,7 @@ def split(value: object) -> list[object]:
 
 
 def several(parse: Callable[[object], str], expects: str, metavar: str = "LIST") -> Kind:
-    """Return the kind of a list of texts, each read by `parse`; what comes twice is kept once."""
+    """Return the kind of a list of texts. `parse` reads each text, and duplicates are dropped."""
 
     def parse_all(value: object) -> tuple[str, ...]:
         items = split(value)
@@ -269,7 +269,7 @@ def secret(kind: Kind) -> Kind:
 
 
 def mask(value: str | tuple[str, ...] | None) -> object:
-    """Return what stands for a secret: how many there are may be seen, nothing else."""
+    """Return the text that replaces a secret. Only the number of secrets in a list remains visible."""
     return tuple("***" for _ in value) if isinstance(value, tuple) else value and "***"
 
 
@@ -322,7 +322,7 @@ def extension_files(exported: str, guide: str) -> Kind:
 
 
 def name_types(items: tuple[object, ...]) -> tuple[str, ...]:
-    """Return paths as they are and objects by their type: their own repr might say anything."""
+    """Return paths as they are, and objects by their type, because their repr might contain secrets."""
     return tuple(item if isinstance(item, str) else str(name_type(item)) for item in items)
 
 
@@ -332,7 +332,7 @@ def name_type(value: object) -> object:
 
 
 def parse_logger(value: object) -> object:
-    """Return a logger of the standard library's or structlog's shape: it can at least info, warn and error."""
+    """Return a logger like the standard library's or structlog's. Raises RefusedError if it lacks a method for a level."""
     methods = (("debug",), ("info",), ("warning", "warn"), ("error",))
     for names in methods:
         if not any(callable(getattr(value, name, None)) for name in names):
@@ -341,7 +341,7 @@ def parse_logger(value: object) -> object:
 
 
 def parse_object(value: object) -> object:
-    """Return an object given in code as it is; a text is none."""
+    """Return an object given in code as it is. Raises RefusedError for a text or a number."""
     if isinstance(value, str | bytes | int | float):
         raise RefusedError
     return value

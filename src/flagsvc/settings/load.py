@@ -29,13 +29,13 @@ CONFIG_VARIABLES = (f"{PREFIX}CONFIG", f"{ALIAS}CONFIG")
 """The variables that name the configuration file where no --config does."""
 
 COMMAND_VARIABLES = tuple(f"{PREFIX}{side}_TOKEN{end}" for side in ("ADMIN", "FROM", "TO") for end in ("", "_FILE"))
-"""Variables that only commands read which ask a flag server: no option's, and no mistake."""
+"""Variables that no option reads. Commands that send requests to a flag server read them, so they give no warning."""
 
 UNREADABLE = "<file>"
-"""The name under which the problem of a configuration file that cannot be read stands."""
+"""The key in `Resolved.problems` for a configuration file that cannot be read."""
 
 LONGEST_PATH = 4096
-"""Characters of a path that a message shows: its end tells most of it, so that it is not cut like a value."""
+"""The most characters of a path that a message shows. The end of a path says most, so the limit is higher than for a value."""
 
 LARGEST_SECRET = 65_536
 """The most bytes that a file may have that holds a secret."""
@@ -53,8 +53,8 @@ class Loaded(NamedTuple):
 class Resolved(NamedTuple):
     """What was found, valid or not: values and sources by option name, each problem under the name it is about.
 
-    A refused value stands at its default. Problems about no option (UNREADABLE, an unknown key or flag) stand under a
-    name in angle brackets. `files` are those that were read, or should have been.
+    A refused value is replaced by its default. A problem that is about no option (UNREADABLE, an unknown key or flag) has a
+    name in angle brackets. `files` holds the files that were read, and those that could not be read.
     """
 
     values: dict[str, Any]
@@ -164,7 +164,7 @@ def candidates(
 
 
 def choose(option: Option, places: Iterable[Candidate], resolved: Resolved) -> Given | None:
-    """Return the value of the first place that has one; warn of a file of the same layer that is passed over."""
+    """Return the first value that is given. Warn if a file of the same layer is ignored."""
     filled = [place for place in places if not is_blank(place.value)]
     if not filled:
         return None
@@ -182,7 +182,7 @@ def choose(option: Option, places: Iterable[Candidate], resolved: Resolved) -> G
 
 
 def _read_secret(path: object, files: Files) -> str:
-    """Return what a file holds that a secret is given by; raise ValueError with what is wrong with it."""
+    """Return the secret that a file holds. Raises ValueError with the reason if the file cannot be used."""
     if not isinstance(path, str):
         raise ValueError("expected the path of a file that holds the value")
     path = path.strip()
@@ -199,7 +199,7 @@ def _read_secret(path: object, files: Files) -> str:
 
 
 def _is_surely_a_path(text: str) -> bool:
-    """Return whether `text` lies in a folder that exists, other than the root: a secret put there by mistake does not."""
+    """Return whether `text` is a path in an existing folder other than the root. A secret given by mistake is not."""
     folder = os.path.dirname(text)
     return os.path.isabs(text) and os.path.isdir(folder) and os.path.realpath(folder).strip("/") != ""
 
@@ -214,7 +214,7 @@ def _reason(error: Exception) -> str:
 def _tables(
     environment: Mapping[str, str], file: PathLike[str] | str | None, resolved: Resolved, program: ProgramOptions
 ) -> Tables:
-    """Return what the configuration file holds for a program."""
+    """Return the content of the configuration file for a program."""
     named = (environment.get(variable, "").strip() for variable in CONFIG_VARIABLES)
     path = str(file or next((name for name in named if name), ""))
     if not path:
@@ -234,7 +234,7 @@ def _tables(
 
 
 def _servers(tree: dict[str, object], *, needed: bool) -> dict[str, object]:
-    """Return the table of the flag server's options; a file that both programs are told of need not have one."""
+    """Return the table of the flag server's options, which may be missing unless `needed`. Raises ValueError if there is none."""
     table = tree.get(SERVER_TABLE)
     if table is None and not needed:
         return {}
@@ -244,7 +244,7 @@ def _servers(tree: dict[str, object], *, needed: bool) -> dict[str, object]:
 
 
 def _folder(path: str) -> str:
-    """Return the folder that relative paths in a configuration file go by: its own, or none for a pipe."""
+    """Return the folder that relative paths in a configuration file start from: the folder of the file, or "" for a pipe."""
     return os.path.dirname(os.path.abspath(path)) if os.path.isfile(path) else ""
 
 
@@ -277,7 +277,7 @@ def _unknown_flags(flags: Mapping[str, str], rows: Iterable[Option]) -> dict[str
 def unread(environment: Mapping[str, str]) -> Iterator[str]:
     """Give a warning for each variable with one of our prefixes that no option reads (behaviour: Names of variables).
 
-    A variable of the flag server's, or of another command, is none of them: all may share a file of variables.
+    Variables of the flag server and of other commands give no warning, because all programs may share a file of variables.
     """
     rows = (*OPTIONS, *SERVER_OPTIONS)
     known = {variable.name for option in rows for variable in option.variables} | {

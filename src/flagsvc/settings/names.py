@@ -9,11 +9,11 @@ from flagsvc.settings.option import ALIAS, FILE_NAME, PREFIX, Option
 from flagsvc.settings.table import BY_NAME, OPTIONS, SERVER_OPTIONS
 
 SERVER_TABLE = "server"
-"""The table of a file that holds the flag server's options: all else is the proxy's."""
+"""The table of a configuration file that holds the flag server's options. All other keys are options of the proxy."""
 
 
 def settable(rows: Iterable[Option]) -> Iterator[str]:
-    """Give the names a table may hold: those of the options that are not for code only, and of files of secrets."""
+    """Give the names that a table may hold: the options that are not for code only, and the names for files of secrets."""
     for option in rows:
         if not option.in_code_only:
             yield option.name
@@ -22,7 +22,7 @@ def settable(rows: Iterable[Option]) -> Iterator[str]:
 
 
 def _tables() -> Iterator[str]:
-    """Give the names of the tables that dotted option names lie in."""
+    """Give the names of the tables that dotted option names need."""
     for option in OPTIONS:
         parts = option.name.split(".")
         yield from (".".join(parts[:depth]) for depth in range(1, len(parts)))
@@ -70,7 +70,7 @@ def _wrong_key(name: str, source: str, names: Collection[str]) -> str:
 
 
 def _unknown(name: str, source: str, hint: str) -> str:
-    """Return that a key is no option, and what helps."""
+    """Return the message for a key that is no option, with a hint."""
     return f"unknown option {quoted(name)} ({source}); {hint}".removesuffix("; ")
 
 

@@ -38,7 +38,7 @@ ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(\[[0-9a-f:.]+\]|[^\s/?#@:\[\]]+)(:([0
 def hide_credentials(text: str) -> str:
     """Return a URL without its user name, password and query, where a signature may stand.
 
-    All up to the last `@` goes: in a password with a slash the parts of the URL cannot be told apart.
+    Everything up to the last `@` is masked, because the parts of a URL are ambiguous if its password contains a slash.
     """
     text = re.sub(r"^([A-Za-z][A-Za-z0-9+.-]*://)?.*@", r"\1***@", text, count=1, flags=re.DOTALL)
     return re.sub(r"\?.*", "?***", text, count=1, flags=re.DOTALL)
@@ -50,7 +50,7 @@ def safe_url(url: str | None) -> str | None:
 
 
 def echo_url(text: str) -> str | None:
-    """Return a refused URL without what may be secret; None for a text that is no URL at all: it may be a token."""
+    """Return a refused URL with its secrets masked. Return None for a text that is no URL, because it may be a token."""
     return quoted(hide_credentials(text)) if re.match(r"[A-Za-z][A-Za-z0-9+.-]{1,9}://", text) else None
 
 
@@ -179,7 +179,7 @@ def split_address(address: str) -> tuple[str | None, int]:
 
 
 def socket_path(host: str | None) -> str | None:
-    """Return the path of the Unix socket that a normalised host is, None for any other host."""
+    """Return the path if a normalised host is a Unix socket, else None."""
     return host.removeprefix(UNIX) if host is not None and host.startswith(UNIX) else None
 
 

@@ -1,4 +1,4 @@
-"""From what was given to normalised values and problems: the core of the loader, and of options made in code."""
+"""Turns given values into normalised values and problems. The loader and options made in code both use it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def normalise(
 
 
 def take(option: Option, entry: Given, environment: Mapping[str, str], found: Normalised) -> None:
-    """Read one given value; where it is refused, note the problem and go on with the default."""
+    """Read one given value. If it is refused, note the problem and use the default."""
     try:
         found.values[option.name] = option.parse(entry.value)
     except RefusedError as refusal:
@@ -74,7 +74,7 @@ def take(option: Option, entry: Given, environment: Mapping[str, str], found: No
 
 
 def _replace_deprecated(rows: Mapping[str, Option], given: Mapping[str, Given], found: Normalised) -> None:
-    """Let proxySecrets stand for clientKeys where those are not given (behaviour: Drop-in)."""
+    """Use proxySecrets as clientKeys if clientKeys is not given (behaviour: Drop-in)."""
     secrets = found.values.get("proxySecrets")
     if not secrets:
         return
@@ -88,7 +88,7 @@ def _replace_deprecated(rows: Mapping[str, Option], given: Mapping[str, Given], 
 
 
 def _is_missing(option: Option, values: Mapping[str, Any]) -> bool:
-    """Return whether a required value is not there; a document in a file needs no token."""
+    """Return whether a required value is missing. A `file:` URL of a document needs no token."""
     if not option.required or values[option.name] not in (None, "", ()):
         return False
     return option.name != "flagsvcApiToken" or not str(values["flagsvcUrl"]).startswith("file:")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from flagsvc.settings.kinds import Kind, Parser
 
 PREFIX, ALIAS = "FLAGSVC_", "UNLEASH_"
-"""Every variable that starts with the first also answers with the second in its place (behaviour: Drop-in)."""
+"""A variable whose name starts with PREFIX may also be given with ALIAS in its place (behaviour: Drop-in)."""
 
 FILE_NAME, FILE_VARIABLE, FILE_FLAG = "File", "_FILE", "-file"
 """What follows a secret's name, variable and flag to give a file that holds it instead."""

@@ -50,7 +50,7 @@ def differing(one: ProxyOptions, other: ProxyOptions) -> list[Option]:
 
 
 def secrets_of(options: ProxyOptions) -> list[str]:
-    """Return everything in the options that must be written nowhere."""
+    """Return every secret in the options."""
     found: list[str] = []
     for option in OPTIONS:
         value = getattr(options, option.field) if option.secret else None

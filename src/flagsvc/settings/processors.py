@@ -11,7 +11,7 @@ GROUPS, OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
 def processors(groups: Path = GROUPS, own: Path = OWN) -> int:
-    """Return the number of processors, a part of one counted as a whole; 1 at least."""
+    """Return the number of processors, rounded up, at least 1."""
     usable = getattr(os, "sched_getaffinity", None)
     there = len(usable(0)) if usable else os.cpu_count() or 1
     return max(1, min([there, *(ceil(quota) for quota in quotas(groups, own))]))
@@ -30,7 +30,7 @@ def quotas(groups: Path, own: Path) -> Iterator[float]:
 
 
 def quota_in(folder: Path, *, old: bool) -> Iterator[float]:
-    """Give the quota of one group, if it has one: microseconds of work in a period of so many."""
+    """Give the quota of one group in processors, if it has one: microseconds of work divided by those of the period."""
     names = ("cpu.cfs_quota_us", "cpu.cfs_period_us") if old else ("cpu.max",)
     words = [word for name in names for word in _read(folder / name).split()]
     if len(words) == 2 and all(word.isdigit() and word != "0" for word in words):

@@ -48,7 +48,7 @@ SCHEMES = {
 
 @dataclass(frozen=True)
 class Server:
-    """A Redis or Valkey server: at `host` and `port`, or at the Unix socket `path`; and the user that we are there."""
+    """A Redis or Valkey server at `host` and `port`, or at the Unix socket `path`, with the user name and password for it."""
 
     host: str = ""
     port: int = PORT
@@ -135,7 +135,7 @@ def echo_storage(text: str) -> str | None:
 
 
 def parse_prefix(value: object) -> str:
-    """Return what names begin with on a server that others use as well."""
+    """Return the prefix of keys and channels on a storage server that other programs may share."""
     text = parse_text(value)
     if not re.fullmatch(r"[A-Za-z0-9._:/{}-]{1,100}", text):
         raise RefusedError

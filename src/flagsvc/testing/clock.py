@@ -1,4 +1,4 @@
-"""A clock that stands still until it is told to go on."""
+"""A clock that stands still until a test advances it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import asyncio
 from dataclasses import dataclass
 
 TURNS = 50
-"""How many turns of the event loop `advance` gives to what it woke."""
+"""How many turns of the event loop `advance` runs after it wakes a sleeper."""
 
 
 @dataclass
 class Sleeper:
-    """Somebody who waits for a moment."""
+    """A task that sleeps until a moment of the clock."""
 
     until: float
     seconds: float
@@ -21,11 +21,11 @@ class Sleeper:
 class FakeClock:
     """A `flagsvc.core.clock.Clock` for tests: nothing waits for real, and time passes only in `advance`.
 
-    What waits for a thread or a socket is not woken by it; wait for that by a condition of your own, then go on.
+    The clock does not wake code that waits for a thread or a socket. A test must wait for such code itself.
     """
 
     def __init__(self, now: float = 1_750_000_000.0) -> None:
-        """Take the seconds since the epoch that it shows at first."""
+        """Take the first time of the clock, in seconds since the epoch."""
         self._began = now
         self._elapsed = 0.0
         self._sleepers: list[Sleeper] = []
@@ -41,7 +41,7 @@ class FakeClock:
         return self._began + self._elapsed
 
     def monotonic(self) -> float:
-        """Return the seconds it was advanced by."""
+        """Return the seconds by which the clock was advanced."""
         return self._elapsed
 
     async def sleep(self, seconds: float) -> None:
@@ -55,11 +55,11 @@ class FakeClock:
             self._sleepers.remove(sleeper)
 
     async def next_sleep(self) -> float:
-        """Wait until somebody falls asleep and return for how many seconds; each sleep is returned once."""
+        """Wait for the next call of `sleep` and return its seconds. Each call is returned once."""
         return await self._asked.get()
 
     async def advance(self, seconds: float) -> None:
-        """Let `seconds` pass; those whose time has come wake up one after the other, at their time."""
+        """Let `seconds` pass. Sleepers whose time has come wake up one after the other, each at its own time."""
         end = self._elapsed + seconds
         while due := [sleeper for sleeper in self._sleepers if sleeper.until <= end and not sleeper.woken.done()]:
             first = min(due, key=lambda sleeper: sleeper.until)
@@ -71,6 +71,6 @@ class FakeClock:
 
 
 async def turns() -> None:
-    """Let everything run that can run without waiting for a thread, a socket or a clock."""
+    """Run the event loop for some turns, so that tasks run as far as they can without a thread, a socket or a clock."""
     for _ in range(TURNS):
         await asyncio.sleep(0)

@@ -15,7 +15,7 @@ class Line:
 
 
 class RecordingLog:
-    """A logger of the shape flagsvc writes to; every event is in `lines`."""
+    """A `flagsvc.core.log.Logger` that keeps every event in `lines`."""
 
     def __init__(self) -> None:
         self.lines: list[Line] = []

@@ -1,4 +1,4 @@
-"""A source of configuration documents that does as it is told."""
+"""A source of configuration documents that gives the answers of a script."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ Answer = bytes | Fetched | Exception
 
 
 class FakeSource:
-    """A `flagsvc.proxy.configuration.Source` that gives one answer of a script after the other, the last one for ever.
+    """A `flagsvc.proxy.configuration.Source` that gives the answers of a script in order. The last answer is repeated.
 
-    Bytes are a document: they get an ETag of their own, and asking with that gives "not modified". A `Fetched` is given as it is,
-    an exception is raised. `etags` is what was asked with so far; while `gate` is set to an event that has not happened, an answer
-    waits for it.
+    Bytes are a document: they get their own ETag, and a request with that ETag gives "not modified". A `Fetched` is returned as it
+    is, and an exception is raised. `etags` lists the ETags of all requests so far. If `gate` is an event, each answer waits for it.
     """
 
     def __init__(self, *script: Answer, pace: float | None = None) -> None:
-        """Take the script, at least one answer, and the pace it wishes to be asked at."""
+        """Take the script, which has at least one answer, and the value of `pace`."""
         self.etags: list[str | None] = []
         self.gate: asyncio.Event | None = None
         self.pace = pace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class MemoryStore:
-    """A storage provider (`flagsvc.StorageProvider`) that keeps what it is given in `data`; raises `fault` when that is set."""
+    """A storage provider (`flagsvc.StorageProvider`) that keeps its values in `data`. It raises `fault` if that is set."""
 
     def __init__(self) -> None:
         self.data: dict[str, bytes] = {}
@@ -26,7 +26,7 @@ class MemoryStore:
 
 
 class MemoryRecordStore:
-    """A `flagsvc.proxy.usage.RecordStore` that keeps what it is given in `data`; raises `fault` when that is set."""
+    """A `flagsvc.proxy.usage.RecordStore` that keeps its records in `data`. It raises `fault` if that is set."""
 
     def __init__(self, *, shared: bool = True) -> None:
         self.shared = shared

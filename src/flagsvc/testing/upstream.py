@@ -1,4 +1,4 @@
-"""An upstream session that writes down what it is sent."""
+"""An upstream session that records what it is sent."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ EMPTY = b'{"version":2,"features":[]}'
 
 
 class RecordingUpstream:
-    """Stands where `flagsvc.proxy.upstream.Upstream` does: documents come from `source`, posts go to `registrations` and `metrics`.
+    """Replaces `flagsvc.proxy.upstream.Upstream`. Documents come from `source`; `registrations` and `metrics` record the posts.
 
-    `faults` are raised by the next posts, one each; what such a post carried is in `attempts` only, where all posts are.
+    Each of the next posts raises one of `faults`. `attempts` records every post, also those that failed.
     """
 
     def __init__(self, source: FakeSource | None = None) -> None:
-        """Take where documents come from; without it there is an empty one."""
+        """Take the source of documents. The default is a source of one empty document."""
         self.source = source or FakeSource(EMPTY)
         self.registrations: list[dict[str, object]] = []
         self.metrics: list[dict[str, object]] = []
@@ -30,17 +30,17 @@ class RecordingUpstream:
         return await self.source.fetch(etag)
 
     async def register(self, payload: Mapping[str, object]) -> None:
-        """Write a registration down."""
+        """Record a registration."""
         self._take(payload)
         self.registrations.append(dict(payload))
 
     async def send_metrics(self, payload: Mapping[str, object]) -> None:
-        """Write usage metrics down."""
+        """Record usage metrics."""
         self._take(payload)
         self.metrics.append(dict(payload))
 
     async def aclose(self) -> None:
-        """Write down that it was closed."""
+        """Record that the session was closed."""
         self.closed = True
 
     def _take(self, payload: Mapping[str, object]) -> None:

@@ -1,7 +1,7 @@
-"""What a written date has said so far: up to three numbers of the day, up to four of the time, a month's name, a zone.
+"""The fields of a date that were read so far: up to three numbers of the day, up to four of the time, a month's name, a zone.
 
-Which number is the year and which the month is decided at the end, when all of them are known. A number that is missing then
-is 1; for a year that means 2001.
+The order of year, month and day is decided at the end, when all numbers are known. A number that is missing then is 1; for a
+year that means 2001.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class DateFields:
         return len(self.time) <= 4
 
     def end_time(self) -> None:
-        """Let nothing more be added to the time: what is missing is zero."""
+        """Fill the missing numbers of the time with zero, so that no more can be added."""
         self.time += [0] * (4 - len(self.time))
 
     def expects_time(self, number: int) -> bool:
