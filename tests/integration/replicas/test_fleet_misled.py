@@ -30,8 +30,8 @@ LEFT_MS = 3_000
 """The lease of a leader that is killed: it still exists when the test changes it, also on a slow machine."""
 LONG_MS = 10_000
 KEPT_MS = LONG_MS * 65 // 100
-"""Of a lease of LONG_MS this is left while a program keeps it: a machine that stalls for seconds does not end it.
-With more than 68 % left a replica would take that for a heartbeat that it has not heard, and itself for deaf.
+"""What remains of a lease of LONG_MS while a program keeps it: a machine that stalls for seconds does not end the lease.
+With more than 68 % left, a replica would think that it missed a heartbeat, and that its subscription is broken.
 """
 
 
@@ -89,7 +89,7 @@ async def test_a_lease_that_lasts_too_long(server: RedisServer, upstream: Counte
 
 @asynchronous
 async def test_a_follower_of_nobody_asks_by_itself(server: RedisServer, upstream: CountedUpstream) -> None:
-    """A program keeps the lease and says nothing that makes sense, for the time of some leases."""
+    """A program keeps the lease and sends nothing that makes sense: after some lease times the follower polls the upstream."""
 
     async def somebody() -> None:
         while True:
@@ -114,7 +114,7 @@ async def test_a_follower_of_nobody_asks_by_itself(server: RedisServer, upstream
 
 @asynchronous
 async def test_a_newcomer_that_cannot_read_what_is_stored(server: RedisServer, upstream: CountedUpstream) -> None:
-    """Damaged behind its head, so that the leader does not see it: a newcomer asks the upstream, and belongs to the fleet then."""
+    """The leader does not notice that the stored document is damaged behind its head; a new replica polls the upstream first."""
     async with replicas(1, server.port, upstream, lease_ms=LEFT_MS) as [leader]:
         await until(lambda: leader.serves == ["one"] and leader.fleet.published)
         server.ask("SETRANGE", STORED, BEHIND_THE_HEAD, "damaged")

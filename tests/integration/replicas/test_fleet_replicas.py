@@ -72,7 +72,7 @@ async def test_a_leader_that_dies_is_followed_when_its_lease_is_over(
 
 @asynchronous
 async def test_without_a_server_everybody_asks(server: RedisServer, upstream: CountedUpstream) -> None:
-    """When it goes away each polls by itself and serves on; when another is there, empty, it is filled, and one asks for all."""
+    """Without the server each replica polls for itself. A new, empty server is filled, and one replica polls for all."""
     port = free_port()
     with redis_server(port=port) as first:
         async with replicas(3, port, upstream, refresh_ms=300) as fleet:
