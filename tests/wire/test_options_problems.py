@@ -23,7 +23,7 @@ WRONG_OBJECTS: dict[str, Any] = {"logger": print, "storage_provider": "a folder"
 
 def spread(shift: int, folder: Path) -> tuple[dict[str, str], list[str], dict[str, str]]:
     """Return an environment, arguments and the source of each wrong value; the values are spread over all ways to set an option."""
-    environment: dict[str, str] = {"UNLEASH_SHUTDOWN_GRACE": ""}  # the option that tests set for programs by default
+    environment: dict[str, str] = {"UNLEASH_SHUTDOWN_GRACE": ""}  # what the programs of tests are given otherwise
     arguments, sources, lines = list[str](), dict[str, str](), list[str]()
     path = folder / "wrong.toml"
     for number, (name, text) in enumerate(WRONG.items()):

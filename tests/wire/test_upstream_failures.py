@@ -79,7 +79,7 @@ async def test_retry_after_is_obeyed(status: int, tmp_path: Path) -> None:
 
 @asynchronous
 async def test_a_page_for_maintenance_does_not_stop_updates_for_an_hour(tmp_path: Path) -> None:
-    """The proxy obeys at most five minutes of Retry-After. Readiness by maxStaleness still counts, and a SIGHUP polls at once."""
+    """The proxy obeys at most five minutes of Retry-After. Readiness by maxStaleness still counts, and `poll_now` polls at once."""
     async with scene(tmp_path) as around, around.proxy(around.options(metrics_interval=0, max_staleness=120)) as proxy:
         around.replies["features"] = reply(503, retry_after="3600")
         [pause] = await around.waits(1)

@@ -116,7 +116,7 @@ class Custom(Strategy):
 
 @asynchronous
 async def test_registration_says_who_and_what(tmp_path: Path) -> None:
-    """Names, versions, the eight built-in strategies and the custom ones, when it started and the interval; nothing else."""
+    """A registration has names, versions, built-in and custom strategies, start time and interval, and nothing else."""
     async with scene(tmp_path) as around:
         options = around.options(flagsvc_app_name="app", flagsvc_instance_id="one", custom_strategies=[Custom()])
         async with around.proxy(options):

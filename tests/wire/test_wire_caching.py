@@ -99,7 +99,7 @@ def test_errors_have_no_tag(opened: Opener) -> None:
 
 
 def test_the_same_answer_has_the_same_tag_and_another_another(opened: Opener) -> None:
-    """Equal over replicas, and callers who differ only in what the configuration does not read; every difference shows."""
+    """The tag is equal over replicas and for callers who differ only in unread fields; every other difference changes it."""
     first, second = opened(), opened()
     assert tag_of(first.get("/proxy?userId=1")) == tag_of(second.get("/proxy?userId=2"))
     assert tag_of(first.get("/proxy")) == tag_of(first.post("/proxy", {}))
