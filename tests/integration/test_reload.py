@@ -85,7 +85,7 @@ def test_sighup(upstream: FakeUpstream, tmp_path: Path, number: str) -> None:
 
 @pytest.mark.parametrize("number", ["1", "2"])
 def test_a_wrong_configuration(upstream: FakeUpstream, tmp_path: Path, number: str) -> None:
-    """It is refused with one line, without a secret, and everything stays as it is; an option that needs a restart is named."""
+    """It is refused with one line, without a secret, and nothing changes. The line names an option that needs a restart."""
     file = tmp_path / "flagsvc.toml"
     good = 'clientKeys = ["first-client-key"]\nmetricsInterval = {}\n'
     file.write_text(good.format(0))
