@@ -31,7 +31,7 @@ SIZES = (10, 100, 350, 1_000, 5_000)
 
 
 def best(work: Callable[[], object], seconds: float) -> float:
-    """Return the fewest processor seconds that one call took, over runs that last about so long."""
+    """Return the least processor time of one call in seconds, over runs of about this length."""
     least = float("inf")
     end = time.process_time() + seconds
     while time.process_time() < end:

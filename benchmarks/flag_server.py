@@ -35,7 +35,7 @@ from support.processes import (
 USER = "user:bench-secret"
 BACKEND = "*:development.bench-secret"
 LIMIT = 500 * 1024
-"""Bytes of a body that the real server takes."""
+"""The real server's limit for a body, in bytes."""
 OURS_LIMIT = 64_000_000
 READS = 30
 SEED = {

@@ -87,7 +87,7 @@ def everywhere(port: int) -> socket.socket:
 
 
 def clean_environment() -> dict[str, str]:
-    """Return this environment without options meant for another proxy or server; at the end nobody is waited for."""
+    """Return this environment without options for another proxy or server, and without a grace period at the end."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
     return own | {"FLAGSVC_SHUTDOWN_GRACE": "0"}
 
@@ -158,7 +158,7 @@ def watch(processes: Mapping[str, subprocess.Popen[bytes]]) -> None:
 def get(url: str) -> bytes:
     """Return the body of the answer to a GET with the demo's client key."""
     request = urllib.request.Request(url, headers={"Authorization": KEY})
-    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # whatever HTTP_PROXY says
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # ignores HTTP_PROXY
     with direct.open(request, timeout=5) as response:
         return bytes(response.read())
 
@@ -216,7 +216,7 @@ def of_proxy(url: str) -> dict[str, str]:
 
 
 def switching(url: str, server_url: str) -> dict[str, str]:
-    """Return how to switch a flag and how to see it, title → command line."""
+    """Return how to switch a flag and see the change, title → command line."""
     flag = f"{server_url}/api/admin/projects/default/features/{FLAG}/environments/development"
     asking = (
         f"""curl -H 'Authorization: {KEY}' -H 'Content-Type: application/json' {url} -d '{{"toggles": ["{FLAG}"]}}'"""

@@ -20,7 +20,7 @@ COUNTED = {
 """Test → what its cases are called."""
 LINES_OF_A_FAILURE = 25
 PASSED_A_LINE = 1000
-"""Where the output is a log, a line stands for so many tests that passed: whoever keeps little of a log keeps what failed."""
+"""If the output is a log, one line stands for so many passed tests, so that a shortened log keeps the failures."""
 
 LONGEST_FIRST = (
     "tests/integration/test_container.py",
@@ -41,7 +41,7 @@ LONGEST_FIRST = (
     "tests/unit/settings/test_properties.py",
     "tests/property/",
 )
-"""Files that wait or compute for long, with their beginnings: they start first, so that no process ends long after the others."""
+"""Paths, or beginnings of paths, of slow test files: they start first, so that no process ends long after the others."""
 
 DATABASES = ("tests/integration/store/", "tests/integration/server/")
 """The tests of single modules on databases. A whole run has them once: on SQLite interpreted, on PostgreSQL compiled."""
@@ -60,7 +60,7 @@ if settings.default is not None and settings.default.derandomize:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Take which half of a whole run this is."""
+    """Add the option for the half of a whole run."""
     parser.addoption("--half", choices=("sources", "compiled"), help="of tests on databases: SQLite, or PostgreSQL")
 
 
@@ -120,7 +120,7 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 
 def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
-    """Draw no dot for a test that passed where nobody watches."""
+    """Print no dot for a passed test if the output is not a terminal."""
     return ("passed", "", "") if _passed_unseen(report) else None
 
 
@@ -130,7 +130,7 @@ def _passed_unseen(report: pytest.TestReport) -> bool:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Tell of a failure when it happens: the end of a long run's log may never be seen."""
+    """Report a failure when it happens: a reader may never see the end of a long log."""
     if os.environ.get("PYTEST_XDIST_WORKER"):
         return
     if report.failed:

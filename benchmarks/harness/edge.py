@@ -28,7 +28,7 @@ def find(given: str, build: bool, say: Callable[[str], None], folder: Path = FOL
 
 
 def install(binary: Path, say: Callable[[str], None]) -> Path | str:
-    """Have cargo build and keep it; return the binary or the reason."""
+    """Build Edge with cargo and keep it; return the binary or the reason why there is none."""
     cargo = shutil.which("cargo")
     if cargo is None:
         return "Rust (cargo) is not installed"

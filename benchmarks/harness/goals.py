@@ -151,7 +151,7 @@ def gets_within(mixed: float, metrics: float, health: float) -> float:
 
 
 def mixture_of(results: Results, server: str, flags: int) -> list[float]:
-    """Return in each round how many times its cost alone a GET costs in mixed traffic; nothing where a round is not whole.
+    """Return each round's cost of a GET in mixed traffic as a multiple of its cost alone; empty if a round is incomplete.
 
     The four figures of a round are of the same few seconds, so that what disturbs them all leaves their ratio as it is.
     """

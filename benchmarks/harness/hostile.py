@@ -1,4 +1,4 @@
-"""Requests of somebody who wants to fill memory, labels or logs, or to get in: none may do harm, none costs a connection."""
+"""Requests of an attacker who wants to fill memory, labels or logs, or to get in: none may do harm or cost a connection."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Build = Callable[[Routes, Headers, random.Random], bytes]
 
 
 def word(rng: random.Random) -> str:
-    """Return a word that was never there before."""
+    """Return a word that was never used before."""
     return rng.choice(ODD) + f"{rng.getrandbits(64):x}" + rng.choice(ODD)
 
 
@@ -67,12 +67,12 @@ def strange_sdk(routes: Routes, headers: Headers, rng: random.Random) -> bytes:
 
 
 def stranger(routes: Routes, headers: Headers, rng: random.Random) -> bytes:
-    """Ask with a key that was guessed."""
+    """Send a guessed key."""
     return raw("GET", routes.enabled, headers | {"Authorization": f"{rng.getrandbits(256):x}"})
 
 
 def spoofed(routes: Routes, headers: Headers, rng: random.Random) -> bytes:
-    """Claim to be somebody else, from somewhere else."""
+    """Send forged identity and address headers."""
     claims = {
         "X-Forwarded-For": ", ".join(str(rng.getrandbits(32)) for _ in range(20)),
         "Origin": f"https://{rng.getrandbits(64):x}.example",
@@ -84,7 +84,7 @@ def spoofed(routes: Routes, headers: Headers, rng: random.Random) -> bytes:
 
 
 def broken(routes: Routes, headers: Headers, rng: random.Random) -> bytes:
-    """Send a body that is not what it should be."""
+    """Send a malformed body."""
     body = rng.choice([b"{", b"[1]", b'{"toggles":7}', b"\xff\xfe", b'{"context":{"userId":[]}}', b"[" * 500])
     return raw("POST", rng.choice([routes.enabled, routes.metrics]), headers, body)
 

@@ -37,7 +37,7 @@ def build(source: Path = SOURCE, binary: Path = BINARY) -> Path | str:
 
 
 class DisagreementError(BenchError):
-    """Servers that do not say the same of the same users: nothing about them can be compared."""
+    """Servers that give different answers for the same users cannot be compared."""
 
 
 @dataclass(frozen=True)

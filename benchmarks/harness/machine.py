@@ -1,4 +1,4 @@
-"""Where and with what it was measured; nothing that names this machine or a folder of it."""
+"""The machine and the versions of a measurement, without names of this machine or its folders."""
 
 from __future__ import annotations
 

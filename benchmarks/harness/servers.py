@@ -228,7 +228,7 @@ class Flapping:
         return told
 
     def settled(self, at_least: int, seconds: float) -> int:
-        """Return the usage it took, as soon as that is enough, after so many seconds at the latest."""
+        """Return the usage that the server accepted, as soon as it is enough, or after so many seconds."""
         end = time.monotonic() + seconds
         while (taken := int(self.seen()["usage"])) < at_least and time.monotonic() < end:
             time.sleep(0.5)

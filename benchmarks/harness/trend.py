@@ -1,4 +1,4 @@
-"""A line through measurements by least squares: does memory grow, and how sure is that."""
+"""A least-squares line through measurements: whether memory grows, and how certain that is."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Trend:
-    """A line through points: how much it rises for each unit of x, and the standard error of that."""
+    """A line through points: its slope, and the slope's standard error."""
 
     slope: float
     error: float
 
 
 def trend(points: Sequence[tuple[float, float]]) -> Trend:
-    """Return the line through points (x, y); with fewer than three of them, or all at one x, it rises by nothing."""
+    """Return the line through points (x, y); with fewer than three points, or a single x, the slope is 0."""
     count = len(points)
     mean_x = sum(x for x, _ in points) / count if count else 0.0
     mean_y = sum(y for _, y in points) / count if count else 0.0

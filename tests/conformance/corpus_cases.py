@@ -49,7 +49,7 @@ class Case:
 
     @property
     def outcomes(self) -> list[list[Json]]:
-        """The answers that are right: one, or all those that a random draw can give."""
+        """The correct answers: one, or every result that a random draw can give."""
         if "on" in self.content:
             return [
                 [
@@ -114,7 +114,7 @@ class Cell:
         """Take a report."""
 
     def finish_report(self) -> None:
-        """Take that it was all of it."""
+        """Accept that the report is complete."""
 
 
 class Ours:

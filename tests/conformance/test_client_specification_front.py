@@ -44,7 +44,7 @@ def answer(line: Line, request: bytes) -> tuple[int, dict[str, str], bytes]:
 
 
 def looked_up(line: Line, context: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    """Return a toggle as often as it is asked for by name; whole answers are equal where they do not hang on chance."""
+    """Return a toggle from each of several look-ups by name; whole answers are equal unless they are random."""
     body = json.dumps({"context": context, "toggles": [name]}).encode()
     request = head("POST /proxy HTTP/1.1", KEYED, f"Content-Length: {len(body)}") + body
     answers = [answer(line, request) for _ in range(ASKED)]
@@ -55,7 +55,7 @@ def looked_up(line: Line, context: dict[str, Any], name: str) -> list[dict[str, 
 
 
 def by_chance(fields: dict[str, str], body: bytes) -> bool:
-    """Return whether an answer hangs on chance, as with a session drawn for a caller without one: its tag is its body's."""
+    """Return whether an answer is random, as with a session drawn for a caller without one: its tag is its body's."""
     return fields["etag"].encode() == etag(body)
 
 

@@ -7,12 +7,12 @@ import pytest
 from corpus_cases import Case, Ours
 
 DRAWS = 400
-"""So often is asked what is random: an outcome of one in four then fails to occur about once in 10**50 runs."""
+"""The number of requests for a random case: an outcome of one in four then fails to occur about once in 10**50 runs."""
 
 
 @pytest.mark.parametrize("case", corpus_cases.cases(), ids=str)
 def test_case(case: Case) -> None:
-    """The answer is the expected one; where it is random, all the expected ones occur and no other."""
+    """The answer is the expected one; if it is random, every expected answer occurs and no other."""
     service = Ours(case.document, case.content.get("options", {}))
     expected = case.outcomes
     if len(expected) == 1:
@@ -26,7 +26,7 @@ def test_case(case: Case) -> None:
 
 
 def test_every_rule_has_a_case() -> None:
-    """No row of the table of rules is without a case, and no case names a rule that is not in the table."""
+    """Each row of the table of rules has a case, and each case names a rule of the table."""
     listed = [rule["id"] for rule in corpus_cases.rules()]
     assert len(listed) == len(set(listed))
     assert set(listed) == {case.content["rule"] for case in corpus_cases.cases()}

@@ -14,7 +14,7 @@ from support import processes
 from support.fake_upstream import FakeUpstream, fake_upstream
 
 DRAWS = 80
-"""So often is asked what is random: an outcome of one in four then fails to occur about once in 10**10 runs."""
+"""The number of requests for a random case: an outcome of one in four then fails to occur about once in 10**10 runs."""
 
 SETTINGS = {"UNLEASH_FETCH_INTERVAL": "20", "UNLEASH_METRICS_INTERVAL": "0", "LOG_LEVEL": "fatal"}
 
@@ -72,7 +72,7 @@ def agrees(reference: Reference, case: Case) -> bool:
 
 @pytest.mark.programs
 def test_the_reference_agrees_but_for_our_rules(reference: Reference) -> None:
-    """Every case comes out the same there. A rule of ours has a case that does not, or it need not be one of ours."""
+    """Every case has the same answer there. A rule of ours has a case that differs, or it is not one of ours."""
     ours = {rule["id"] for rule in corpus_cases.rules() if rule["ours"]}
     wrong, different = [], set()
     for group in corpus_cases.groups():

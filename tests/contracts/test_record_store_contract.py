@@ -1,4 +1,4 @@
-"""What every shelf must do on which usage metrics wait."""
+"""The contract of every record store for waiting usage metrics."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def test_a_record_comes_back_whole(make: Make, tmp_path: Path) -> None:
 @every_shared_shelf
 @asynchronous
 async def test_everybody_sees_every_record(make: Make, tmp_path: Path) -> None:
-    """By its name, whoever put it."""
+    """Every process can read a record by its name, whoever stored it."""
     one, other = make(tmp_path), make(tmp_path)
     assert one.shared and other.shared
     await one.put("0a", b"a")
@@ -62,7 +62,7 @@ async def test_everybody_sees_every_record(make: Make, tmp_path: Path) -> None:
 @every_shared_shelf
 @asynchronous
 async def test_one_alone_removes_a_record(make: Make, tmp_path: Path) -> None:
-    """Of several at once one is told that it was there; afterwards nobody is."""
+    """Of several removals at once, one succeeds; later ones do not."""
     record_stores = [make(tmp_path) for _ in range(8)]
     for number in range(10):
         await record_stores[0].put(str(number), b"data")

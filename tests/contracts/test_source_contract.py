@@ -1,4 +1,4 @@
-"""What every source of configuration documents must do."""
+"""The contract of every source of configuration documents."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ with_etags = pytest.mark.parametrize("source_of", WITH_ETAGS.values(), ids=WITH_
 @every_source
 @asynchronous
 async def test_the_document_comes_byte_for_byte(source_of: Open, tmp_path: Path) -> None:
-    """The newest one, whatever it holds."""
+    """The source gives the newest document, with any content."""
     async with source_of(tmp_path) as (source, put):
         for body in (document("one"), document("two", odd="ü\n\u0000"), b"not even JSON"):
             put(body)
@@ -114,7 +114,7 @@ async def test_the_document_comes_byte_for_byte(source_of: Open, tmp_path: Path)
 @every_source
 @asynchronous
 async def test_a_failure_is_an_upstream_error_and_passes(source_of: Open, tmp_path: Path) -> None:
-    """Nothing else is raised, and the next fetch may succeed."""
+    """A failure raises only UpstreamError, and the next fetch may succeed."""
     async with source_of(tmp_path) as (source, put):
         put(None)
         with pytest.raises(UpstreamError):
@@ -126,7 +126,7 @@ async def test_a_failure_is_an_upstream_error_and_passes(source_of: Open, tmp_pa
 @every_source
 @asynchronous
 async def test_an_unknown_etag_gives_the_document(source_of: Open, tmp_path: Path) -> None:
-    """It may be one of a stored configuration from long ago."""
+    """The ETag may come from a configuration that was stored long ago."""
     async with source_of(tmp_path) as (source, put):
         put(document("one"))
         assert (await source.fetch('"unknown"')).body == document("one")
@@ -135,7 +135,7 @@ async def test_an_unknown_etag_gives_the_document(source_of: Open, tmp_path: Pat
 @with_etags
 @asynchronous
 async def test_the_current_etag_gives_not_modified_and_an_old_one_the_document(source_of: Open, tmp_path: Path) -> None:
-    """Not modified carries the ETag that was asked with; going back to an old document is a change too."""
+    """Not modified carries the ETag of the request; a return to an old document is a change too."""
     async with source_of(tmp_path) as (source, put):
         put(document("one"))
         one = await source.fetch(None)
@@ -151,14 +151,14 @@ async def test_the_current_etag_gives_not_modified_and_an_old_one_the_document(s
 @every_source
 @asynchronous
 async def test_the_pace_is_seconds_or_none(source_of: Open, tmp_path: Path) -> None:
-    """None leaves it to the refresh interval."""
+    """None means the refresh interval."""
     async with source_of(tmp_path) as (source, _):
         assert source.pace is None or source.pace > 0
 
 
 @asynchronous
 async def test_a_bootstrap_address_that_is_none_is_an_upstream_error() -> None:
-    """It is a warning like any other failure to bootstrap, not the end of the start."""
+    """It is a warning like any other failure to bootstrap, and the start continues."""
     for url in ("ftp://x/flags", "file://other.example/x", "nonsense"):
         with pytest.raises(UpstreamError):
             await BootstrapSource(url, clock=SystemClock()).fetch(None)

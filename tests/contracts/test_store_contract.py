@@ -1,4 +1,4 @@
-"""What every storage provider must do, ours and the examples of a user's."""
+"""The contract of every storage provider: ours, and examples of a user's."""
 
 from __future__ import annotations
 
@@ -100,13 +100,13 @@ def make(request: pytest.FixtureRequest) -> Make:
 
 @asynchronous
 async def test_nothing_stored_is_none(make: Make, tmp_path: Path) -> None:
-    """At the first start."""
+    """A get returns None before the first set."""
     assert await read_record(make(tmp_path), "key") is None
 
 
 @asynchronous
 async def test_the_last_data_come_back_whole(make: Make, tmp_path: Path) -> None:
-    """Any bytes, any size; what is set later replaces what was set before."""
+    """A get returns any bytes of any size; a later set replaces them."""
     store = make(tmp_path)
     for data in (b"one", b"", bytes(range(256)) * 4096, b"\n\n{}"):
         await write_record(store, "key", data)
@@ -115,7 +115,7 @@ async def test_the_last_data_come_back_whole(make: Make, tmp_path: Path) -> None
 
 @asynchronous
 async def test_keys_are_apart(make: Make, tmp_path: Path) -> None:
-    """One configuration never shows under the name of another."""
+    """A configuration is never returned under another key."""
     store = make(tmp_path)
     await write_record(store, "a" * 40, b"a")
     await write_record(store, "b" * 40, b"b")

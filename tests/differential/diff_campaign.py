@@ -1,4 +1,4 @@
-"""A run of the differential test: random documents and questions, then the targeted cases, and the figures of it all."""
+"""A run of the differential test: random documents and questions, then the targeted cases, and the figures."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Figures:
 
 @dataclass
 class Campaign:
-    """Asks both proxies the same things and adds up what comes of it."""
+    """Asks both proxies the same questions and adds up the results."""
 
     pair: Pair
     seed: str

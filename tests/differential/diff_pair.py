@@ -160,7 +160,7 @@ class Pair:
         return [(self.reference_connection, self.reference.program), (self.our_connection, self.ours.program)]
 
     def ask(self, question: Question) -> tuple[Reply, Reply]:
-        """Return the reference's answer and ours; the reference is started again where it ended over the question."""
+        """Return the reference's answer and ours; the reference is started again if the question ended it."""
         replies = self.reference_connection.ask(question), self.our_connection.ask(question)
         if replies[0].status == 0:
             self._after_a_crash()

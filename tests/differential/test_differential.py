@@ -28,7 +28,7 @@ def both() -> Iterator[Pair]:
 
 @pytest.fixture(scope="module")
 def campaign(both: Pair) -> Campaign:
-    """Give what came of random questions, of those that every run asks, and of those that exclusions are about."""
+    """Give the results of random questions, of the fixed ones, and of those for exclusions."""
     done = Campaign(both, "continuous")
     done.random(ANSWERS, PER_DOCUMENT)
     done.fixed()
@@ -51,7 +51,7 @@ def expect_none(done: Campaign) -> None:
 
 @pytest.mark.parametrize("row", EXCLUSIONS, ids=lambda row: row.name.replace(" ", "-"))
 def test_each_exclusion_still_occurs(campaign: Campaign, row: Exclusion) -> None:
-    """A deliberate difference that is no longer one must be taken out of the table."""
+    """An exclusion that does not occur any more must be removed from the table."""
     assert campaign.figures.excluded[row.name] or not row.possible()
 
 

@@ -1,4 +1,4 @@
-"""The same requests to both servers, from random states on, and what became of them."""
+"""Sends the same requests to both servers from random states, and compares the results."""
 
 from __future__ import annotations
 

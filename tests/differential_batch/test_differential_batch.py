@@ -26,7 +26,7 @@ def real() -> Iterator[RealServer]:
 def tally(
     request: pytest.FixtureRequest, real: RealServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Tally]:
-    """Give what came of random states and requests, with ours on either database."""
+    """Give the results of random states and requests, with ours on either database."""
     if request.param == "sqlite":
         database = f"sqlite:///{tmp_path_factory.mktemp('ours') / 'flags.db'}"
     else:
@@ -58,5 +58,5 @@ def test_what_the_commands_say_is_what_an_import_does(
 
 @pytest.mark.parametrize("row", [row for row in EXCLUSIONS if row.sure], ids=lambda row: row.name.replace(" ", "-"))
 def test_each_exclusion_still_occurs(tally: Tally, row: Exclusion) -> None:
-    """A deliberate difference that is no longer one must be taken out of the table."""
+    """An exclusion that does not occur any more must be removed from the table."""
     assert tally.excluded[row.name]

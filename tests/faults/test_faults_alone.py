@@ -18,7 +18,7 @@ from support.upstream_faults import FAULTS, WORSE, Fault
 
 TOKEN = "server-side-token"
 SHORT_MS, USUAL_MS = 300, 10_000
-"""Milliseconds that the proxy waits for the upstream, where the fault is that it waits in vain, and elsewhere."""
+"""Milliseconds that the proxy waits for the upstream: where the fault is a timeout, and elsewhere."""
 TIMES = 2
 """How often each fault is met before the first configuration, and again after it."""
 ASKED: tuple[tuple[str, str, dict[str, str], Any], ...] = (
@@ -36,7 +36,7 @@ Seen = list[tuple[int, str | None, bytes]]
 
 
 async def seen(proxy: Proxy) -> Seen:
-    """Return status, entity tag and body of the answer to each question."""
+    """Return status, entity tag and body of the answer to each request."""
     answers = [await proxy.ask(*question) for question in ASKED]
     return [(answer.status_code, answer.headers.get("etag"), answer.content) for answer in answers]
 
@@ -62,7 +62,7 @@ async def recovers(around: Scene, proxy: Proxy, name: str) -> None:
 @pytest.mark.parametrize("fault", FAULTS, ids=repr)
 @asynchronous
 async def test_a_fault_alone(fault: Fault, tmp_path: Path) -> None:
-    """Nobody is served from it, nothing is served but what was, and the first good document counts, before it and after it."""
+    """A fault changes no answer, before and after the first configuration, and the next good document is served."""
     begun.add(fault.name)
     async with scene(tmp_path) as around:
         options = around.options(
@@ -89,7 +89,7 @@ async def test_a_fault_alone(fault: Fault, tmp_path: Path) -> None:
 
 @asynchronous
 async def test_nobody_listens(tmp_path: Path) -> None:
-    """A connection that is refused is a fault like any other; when somebody listens at last, the proxy is served."""
+    """A refused connection is a fault like any other; when the server starts, the proxy gets its configuration."""
     async with scene(tmp_path) as around:
         around.upstream.leave()
         async with around.proxy(around.options(metrics_interval=0), ready=False) as proxy:
@@ -112,8 +112,9 @@ async def test_nobody_listens(tmp_path: Path) -> None:
 @pytest.mark.parametrize("otherwise", [FAULTS[0], None], ids=repr)
 @asynchronous
 async def test_an_empty_document(otherwise: Fault | None, tmp_path: Path) -> None:
-    """A document without toggles where there were some changes nothing by itself, however often it comes between good ones, nor
-    with a failure behind it; one that comes twice is what the upstream means.
+    """A single empty document changes nothing, however often it comes between good ones or before a failure.
+
+    An empty document that comes twice is accepted.
     """
     async with scene(tmp_path) as around, around.proxy(around.options(metrics_interval=0), ready=False) as proxy:
         await recovers(around, proxy, "first")
@@ -135,7 +136,7 @@ async def test_an_empty_document(otherwise: Fault | None, tmp_path: Path) -> Non
 
 @asynchronous
 async def test_a_worse_document_is_seen_where_it_is_let_through(tmp_path: Path) -> None:
-    """What the faults carry would be served if it came as it should: its absence says something."""
+    """Without its fault, the document that a fault carries would be served: the test above can fail."""
     async with scene(tmp_path) as around:
         around.served = WORSE
         async with around.proxy(around.options(metrics_interval=0)) as proxy:
@@ -143,7 +144,7 @@ async def test_a_worse_document_is_seen_where_it_is_let_through(tmp_path: Path) 
 
 
 def test_how_many_there_were(record_property: Callable[[str, object], None]) -> None:
-    """Each fault has a name of its own; where the tests of all were run, every one was met each time."""
+    """Each fault has a unique name; if all tests ran, every fault was met each time."""
     names = {fault.name for fault in FAULTS}
     assert len(names) == len(FAULTS)
     assert begun != names or all(injected[name] >= 2 * TIMES for name in names)

@@ -1,4 +1,4 @@
-"""Random lives of a proxy whose upstream, storage and clock fail in any order: what is asked always has a good answer.
+"""Random lives of a proxy whose upstream, storage and clock fail in any order: every request has a valid answer.
 
 The faults are those of `upstream_faults`, over sockets; the whole application runs, on a clock that stands still.
 """
@@ -35,10 +35,10 @@ TOKEN = "server-side-token"
 UPSTREAM_MS = 400
 TRIES = 20
 FEW = 5
-"""Tasks more than after a start that there may be, such as what the storage holds up; most lives have one at most."""
+"""The allowed number of extra tasks after a start, such as those that the storage blocks; most lives have one at most."""
 EXAMPLES, LONG_EXAMPLES = 30, 1500
 HOURS = (-20.0, -1.0, 0.5, 30.0)
-"""By how much a machine's clock may be set to another time, in hours."""
+"""Hours by which the machine's clock may be changed."""
 ODD: tuple[tuple[str, str, object], ...] = (
     ("GET", "/proxy?userId=7&properties[plan]=team", None),
     ("POST", "/proxy", {"toggles": ["one", "nowhere"], "context": {"userId": 7}}),
@@ -50,11 +50,11 @@ ODD: tuple[tuple[str, str, object], ...] = (
     ("DELETE", "/proxy", None),
     ("GET", "/proxy?a=" + "b" * 20_000, None),
 )
-"""What callers ask meanwhile."""
+"""The requests that callers send meanwhile."""
 
 
 class FaultyStore(MemoryStore):
-    """A storage provider that does as `mode` says: works, raises, hangs, forgets or rots."""
+    """A storage provider that behaves as `mode` says: works, raises, hangs, forgets or damages its data."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class FaultyStore(MemoryStore):
         self._goes_on = asyncio.Event()
 
     def turn(self, mode: str) -> None:
-        """Behave like this from now on; what hung goes on."""
+        """Set the behaviour; a call that hangs continues."""
         self._mode = mode
         self._goes_on.set()
         self._goes_on = asyncio.Event()
@@ -158,7 +158,7 @@ class Lives(RuleBasedStateMachine):
         return names
 
     async def _offer(self, names: Names) -> None:
-        """Let the upstream serve a document: it is served with the first answer that comes in time, and nothing else is before."""
+        """Let the upstream serve a document: the first answer in time replaces the configuration, and nothing does before."""
         before = self.current
         self.around.replies.clear()
         self.around.served = document(*map(toggle, names))
@@ -175,7 +175,7 @@ class Lives(RuleBasedStateMachine):
         raise AssertionError(f"the proxy does not recover: {self.around.log[-10:]}")
 
     async def _empty(self) -> None:
-        """Let the upstream lose its toggles for one poll: it counts only where there was nothing, or with the second time."""
+        """Let the upstream lose its toggles for one poll: this counts only without a configuration, or at the second time."""
         self.around.replies.clear()
         self.around.served = document()
         await self.around.next_poll()
@@ -188,12 +188,12 @@ class Lives(RuleBasedStateMachine):
         self.current = found
 
     def _looks_again(self) -> None:
-        """Whoever has nothing to serve looks into the storage again with each poll that fails."""
+        """A proxy without a configuration reads the storage again after each failed poll."""
         if self.current is None:
             self.current = self.store.names
 
     async def _gone(self, times: int) -> None:
-        """Let the proxy poll so often in vain."""
+        """Let so many polls fail."""
         self.around.upstream.leave()
         for _ in range(times):
             await self.around.next_try()
@@ -212,7 +212,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(fault=st.sampled_from(FAULTS), times=st.integers(1, 2))
     def the_upstream_fails(self, fault: Fault, times: int) -> None:
-        """In any way there is."""
+        """The upstream fails in one of the ways."""
         self.around.replies["features"] = fault.answer
         for _ in range(times):
             self.run(self.around.next_poll())
@@ -221,7 +221,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(times=st.integers(1, 2))
     def the_upstream_is_gone(self, times: int) -> None:
-        """For some time nobody listens at its address."""
+        """For some time nothing listens at the upstream's address."""
         self.run(self._gone(times))
         self.injected["nobody listens"] += times
 
@@ -257,7 +257,7 @@ class Lives(RuleBasedStateMachine):
 
     @rule(asked=st.sampled_from(ODD))
     def somebody_asks(self, asked: tuple[str, str, object]) -> None:
-        """Anything; no fault of what is behind the proxy is the caller's."""
+        """A caller asks anything; no fault behind the proxy is the caller's error."""
         method, target, body = asked
         answer = self.run(self.proxy.ask(method, target, body=body))
         status = answer.status_code
@@ -268,18 +268,18 @@ class Lives(RuleBasedStateMachine):
 
     @invariant()
     def what_is_served_changes_only_by_a_document_that_counts(self) -> None:
-        """Before the first one there is 503, and never again after it."""
+        """Before the first document every answer is a 503, after it never."""
         if hasattr(self, "proxy"):
             assert self.run(self._served()) == self.current
 
     @invariant()
     def nothing_is_left_running(self) -> None:
-        """Faults leave neither tasks nor connections behind: soon there are hardly more than after the start."""
+        """Faults leave no tasks or connections behind: soon there are no more than after the start, apart from a few."""
         if hasattr(self, "proxy"):
             self.run(until(lambda: len(asyncio.all_tasks()) <= self.running + FEW))
 
     def teardown(self) -> None:
-        """Stop everything; nothing that went wrong inside was hidden in the log."""
+        """Stop everything, and check that the log shows no hidden error."""
         if hasattr(self, "around"):
             self.run(self._stop())
             told = self.around.stderr.getvalue()
@@ -290,7 +290,7 @@ class Lives(RuleBasedStateMachine):
 
 @pytest.mark.parametrize("examples", [EXAMPLES, pytest.param(LONG_EXAMPLES, marks=pytest.mark.long)])
 def test_any_sequence_of_faults(examples: int, record_property: Callable[[str, object], None]) -> None:
-    """Answers never change but by a valid revision, and after the first configuration no caller gets a 5xx."""
+    """Only a valid revision changes answers, and after the first configuration no caller gets a 5xx."""
     Lives.injected.clear()
     Lives.answered.clear()
     run_state_machine_as_test(
@@ -310,7 +310,7 @@ GROWTH_KB = 128
 
 @pytest.mark.parametrize("rounds", [ROUNDS, pytest.param(LONG_ROUNDS, marks=pytest.mark.long)])
 def test_memory_stays_bounded(rounds: int, record_property: Callable[[str, object], None]) -> None:
-    """However many faults there were: after the first quarter what they leave in memory does not grow from quarter to quarter."""
+    """After the first quarter of the faults, memory does not grow from quarter to quarter."""
     grown = asyncio.run(grows(rounds))
     record_property("summary", f"{rounds} faults in a row: memory grows by {grown / 1024:.0f} kB in a quarter of them")
     assert grown < GROWTH_KB * 1024
@@ -341,7 +341,7 @@ async def grows(rounds: int) -> int:
 
 
 async def one_round(around: Scene, proxy: Proxy, random: Random, at: int) -> None:
-    """Let the upstream fail once, and every tenth time serve another document; forget what the test itself keeps of it."""
+    """Let the upstream fail once, and every tenth time serve another document; drop what the test itself recorded."""
     if at % 10:
         around.replies["features"] = random.choice(QUICK).answer
     else:
@@ -358,6 +358,6 @@ async def one_round(around: Scene, proxy: Proxy, random: Random, at: int) -> Non
 
 
 def traced() -> int:
-    """Return the bytes that Python holds, rubbish not counted."""
+    """Return the bytes that Python objects take, after a garbage collection."""
     gc.collect()
     return tracemalloc.get_traced_memory()[0]

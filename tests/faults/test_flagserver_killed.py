@@ -1,4 +1,4 @@
-"""An import is whole or not there: the server killed at many points of it, its disk full, two imports at once, many writers."""
+"""An import is complete or absent: after kills at many points, with a full disk, with two imports at once and many writers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Server:
         return answer.json()["features"]
 
     def export(self) -> Any:
-        """Return what the project holds, without what is made anew at each import."""
+        """Return the export of the project, without ids and times that each import changes."""
         answer = self.batch("export", {"environment": "development", "project": "default"})
         assert answer.status == 200, answer.body
         content = answer.json()
@@ -125,7 +125,7 @@ def killed_at(folder: Path, database: str, delay: float, version: int) -> bool:
 
 
 def attempt(running_server: Server, body: object, answered: list[bool]) -> None:
-    """Import; whether an answer arrives is open."""
+    """Import; the call may end without an answer."""
     try:
         answered.append(running_server.batch("import", body).status == 200)
     except (OSError, HTTPException):
@@ -140,7 +140,7 @@ def ended(thread: threading.Thread) -> None:
 
 @pytest.mark.parametrize("kills", [KILLS, pytest.param(LONG_KILLS, marks=pytest.mark.long)])
 def test_killed_while_importing(database_url: str, kills: int) -> None:
-    """Whenever the server is killed, the state is that before the import or that after it, and the server starts again."""
+    """After a kill at any moment the state is that before the import or that after it, and the server starts again."""
     random = Random(kills)
     with scratch() as folder:
         with server(folder, database_url, seeded=True) as first:
@@ -164,7 +164,7 @@ def test_killed_while_importing(database_url: str, kills: int) -> None:
 
 
 def test_two_imports_at_once(database_url: str) -> None:
-    """One comes after the other: both are answered, and the state is that of one of them whole."""
+    """Two imports run one after the other: both are answered, and the state is exactly that of one of them."""
     with scratch() as folder, server(folder, database_url, seeded=True) as one:
         states = []
         for version in (1, 2):
@@ -189,7 +189,7 @@ def test_many_writers(database_url: str) -> None:
 
 
 def test_a_full_disk(sqlite_url: str, tmp_path: Path) -> None:
-    """An import that the disk does not hold is refused whole, what was there stays, and reading goes on."""
+    """An import that does not fit on the disk is refused as a whole, old data stays, and reads succeed."""
     with scratch() as folder:
         with server(folder, sqlite_url, seeded=True) as one:
             assert one.batch("import", request(1, 5)).status == 200
@@ -205,7 +205,7 @@ def test_a_full_disk(sqlite_url: str, tmp_path: Path) -> None:
 
 
 def test_the_database_gone_and_back(postgresql_url: str, outage: Callable[[bool], None]) -> None:
-    """While it is away clients are answered from memory, admin calls with a clear 503; when it is back, all goes on by itself."""
+    """Without the database clients are answered from memory, admin calls with a 503; later everything continues by itself."""
     with scratch() as folder, server(folder, postgresql_url, seeded=True) as one:
         assert one.batch("import", request(1, 5)).status == 200
         before, document = one.export(), one.document()

@@ -1,4 +1,4 @@
-"""Six replicas on one Redis server over one upstream that counts who asks; leaders and servers are killed."""
+"""Six replicas on one Redis server and one upstream that records its callers; leaders and servers are killed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REPLICAS = 6
 REFRESH_MS = 500
 LEASE_MS = 2000
 LASTING = {"FLAGSVC_LEASE_TIME": "10000", "FLAGSVC_STORAGE_TIMEOUT": "10000"}
-"""Where one must lead to the end: no machine is so busy that this lease runs out, or a question to the server is given up."""
+"""For tests in which one replica must stay the leader: on a busy machine this lease does not expire and no command times out."""
 REVISIONS = 20
 SECONDS = 60.0
 
@@ -55,19 +55,19 @@ def within(condition: Callable[[], object], what: str, seconds: float = SECONDS)
 
 
 def role(replica: Proxy) -> str:
-    """Return who a replica is."""
+    """Return the role of a replica."""
     scraped = samples(replica)
     [found] = [name for name in ("alone", "follower", "leader") if scraped[f'flagsvc_fleet_role{{role="{name}"}}']]
     return found
 
 
 def settled(replicas: Sequence[Proxy]) -> bool:
-    """Return whether one leads and all others follow."""
+    """Return whether one replica leads and all others follow."""
     return sorted(map(role, replicas)) == ["follower"] * (len(replicas) - 1) + ["leader"]
 
 
 def leader(replicas: Sequence[Proxy]) -> Proxy:
-    """Return who leads."""
+    """Return the leader."""
     [found] = [each for each in replicas if role(each) == "leader"]
     return found
 
@@ -78,7 +78,7 @@ def served(replicas: Sequence[Proxy], *names: str) -> bool:
 
 
 def askers(upstream: FakeUpstream) -> list[str]:
-    """Return the names of those who asked for the configuration, one for each time."""
+    """Return the names of the replicas that polled, one for each poll."""
     return [seen.headers["unleash-instanceid"] for seen in upstream.received(FEATURES)]
 
 
@@ -121,7 +121,7 @@ def test_six_replicas_are_one_caller(upstream: FakeUpstream, record_property: Ca
 
 
 def test_the_leader_is_killed(upstream: FakeUpstream, record_property: Callable[[str, object], None]) -> None:
-    """Another takes over when its lease is over, and the one that is started again follows."""
+    """Another replica takes over when the lease expires, and the restarted one follows."""
     with redis_server() as server, fleet(upstream, server.port, 3) as replicas:
         killed = leader(replicas)
         rest = [each for each in replicas if each is not killed]
@@ -135,7 +135,7 @@ def test_the_leader_is_killed(upstream: FakeUpstream, record_property: Callable[
 
 
 def test_the_leader_ends(upstream: FakeUpstream, record_property: Callable[[str, object], None]) -> None:
-    """Another takes over at once: the lease is given back."""
+    """Another replica takes over at once, because the leader releases the lease."""
     with redis_server() as server, fleet(upstream, server.port, 3, FLAGSVC_LEASE_TIME="600000") as replicas:
         ended = leader(replicas)
         rest = [each for each in replicas if each is not ended]
@@ -146,7 +146,7 @@ def test_the_leader_ends(upstream: FakeUpstream, record_property: Callable[[str,
 
 
 def test_the_server_is_killed(upstream: FakeUpstream, record_property: Callable[[str, object], None]) -> None:
-    """Everybody goes on by itself, and when there is a server again, an empty one, it is filled, and one asks for all."""
+    """Each replica polls for itself; a new, empty server is filled, and one replica polls for all."""
     port = free_port()
     with ExitStack() as servers:
         first = servers.enter_context(redis_server(port=port))
@@ -165,7 +165,7 @@ def test_the_server_is_killed(upstream: FakeUpstream, record_property: Callable[
 
 
 def back(upstream: FakeUpstream, replicas: Sequence[Proxy], server: RedisServer) -> None:
-    """See that all are one fleet again on a server that was empty."""
+    """Check that all replicas are one fleet again on a server that was empty."""
     within(lambda: settled(replicas), "one leads")
     within(lambda: any(":store:" in name for name in server.names()), "the configuration is stored")
     upstream.forget()
@@ -175,7 +175,7 @@ def back(upstream: FakeUpstream, replicas: Sequence[Proxy], server: RedisServer)
 
 
 def test_the_server_hangs(upstream: FakeUpstream) -> None:
-    """Every request is answered meanwhile, at once; each polls by itself, and then one again for all."""
+    """Every request is answered at once. Each replica polls for itself, and later one polls for all."""
     given = LASTING | {"FLAGSVC_STORAGE_TIMEOUT": "2000"}
     with redis_server() as server, fleet(upstream, server.port, 3, **given) as replicas:
         with frozen(server):
@@ -203,7 +203,7 @@ def test_workers_are_one_replica(upstream: FakeUpstream) -> None:
 
 
 def test_a_server_that_was_emptied(upstream: FakeUpstream) -> None:
-    """It is filled again within a beat, although nothing is new."""
+    """The leader fills it again within a heartbeat, although nothing is new."""
     with redis_server() as server, fleet(upstream, server.port, 2) as replicas:
         server.ask("FLUSHALL")
         within(lambda: any(":store:" in name for name in server.names()), "the configuration is stored again")

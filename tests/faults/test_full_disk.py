@@ -1,4 +1,4 @@
-"""A disk that is full while the configuration is stored: a real one, small enough to fill, else a limit on the size of files."""
+"""A disk that gets full while the configuration is stored: a small real one, or a limit on the size of files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def mounted(folder: Path) -> bool:
 
 @pytest.fixture(params=["disk", "limit"])
 def small(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
-    """A folder that does not hold much: on a disk of its own where that can be had, and under a limit on the size of files."""
+    """A folder with little room: on its own disk where possible, and under a limit on the size of files."""
     folder = tmp_path / "small"
     folder.mkdir()
     if request.param == "limit":
@@ -62,7 +62,7 @@ def limited() -> Iterator[None]:
 
 
 def test_a_generation_that_does_not_fit(small: Path) -> None:
-    """The one before stays, nothing half written is left behind, and the next one that fits is stored."""
+    """The previous generation stays, no partial file is left, and the next generation that fits is stored."""
     store = FileStore(small)
     store.set(KEY, SMALL)
     for _ in range(20):
@@ -81,7 +81,7 @@ LONG = [f"toggle-{number:05d}" for number in range(2_000)]
 
 @asynchronous
 async def test_a_proxy_goes_on(small: Path) -> None:
-    """It serves what cannot be stored and says so once, a restart finds the last that could be, later ones are stored."""
+    """It serves what cannot be stored and logs this once. A restart finds the last stored one, and later ones are stored."""
     async with scene(small) as around:
         options = around.options(metrics_interval=0, storage=small.as_uri())
         around.served = document(toggle("fits"))

@@ -1,4 +1,4 @@
-"""A process killed while it stores: whatever the moment, the old or the new generation is there, whole."""
+"""A process is killed while it stores: at any moment the storage holds the old or the new generation, complete."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from support.worker_pools import document
 
 KILLS, LONG_KILLS = 50, 1000
 HOW = ("moment", "byte", "step")
-"""When a process is killed: at any moment, when so many bytes are written, before one of the steps on files."""
+"""When a process is killed: at any moment, after so many bytes, before one of the file operations."""
 MOST_STEPS = 12
 PROXY_KILLS, LONG_PROXY_KILLS = 3, 60
 TOGGLES = 300
@@ -43,7 +43,7 @@ class Writer:
         self.last = -1
 
     def killed(self, first: int, how: str, step: int, random: Random) -> None:
-        """Have generations stored from this one on, in a child that ends in the middle of a later one; `step` is for `how` step."""
+        """Store generations from this one on in a child that is killed in a later one; `step` is for `how` step."""
         assert self._process.stdin
         size = len(frame(generation(first + 1)))
         at = {"byte": random.randint(0, size), "step": step, "moment": 0}[how]
@@ -96,7 +96,7 @@ def writer(folder: Path) -> Iterator[Writer]:
 
 @pytest.mark.parametrize("kills", [KILLS, pytest.param(LONG_KILLS, marks=pytest.mark.long)])
 def test_killed_while_storing(kills: int, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
-    """The last generation that was told to be stored is there, or the next one, whole, whatever moment it was."""
+    """Storage holds the last generation that was reported as stored, or the next one, complete, at any moment of the kill."""
     random, store = Random(kills), FileStore(tmp_path / "state")
     found = Counter[str]()
     begin = 0
@@ -130,14 +130,14 @@ class Hurry:
         self.version = 0
 
     def run(self) -> None:
-        """Go on until told to stop."""
+        """Replace documents until told to stop."""
         while not self._over.wait(0.005):
             self._upstream.replace(toggles(self.version + 1))
             self.version += 1
 
     @contextmanager
     def going(self) -> Iterator[None]:
-        """Do it until the block ends."""
+        """Replace documents until the block ends."""
         self._over.clear()
         thread = threading.Thread(target=self.run)
         thread.start()
@@ -167,7 +167,7 @@ def stored(folder: Path) -> int:
 
 @pytest.mark.parametrize("kills", [PROXY_KILLS, pytest.param(LONG_PROXY_KILLS, marks=pytest.mark.long)])
 def test_a_proxy_killed_while_it_stores(kills: int, tmp_path: Path) -> None:
-    """It starts again without its upstream, with one whole configuration that it had, newer than the first it stored."""
+    """The proxy starts without its upstream, with one complete configuration that it had, newer than the first one it stored."""
     random, folder, before = Random(kills), tmp_path / "state", -1
     env = {"FLAGSVC_STORAGE": folder.as_uri(), "FLAGSVC_METRICS_INTERVAL": "0"}
     with fake_upstream(toggles(0)) as upstream:

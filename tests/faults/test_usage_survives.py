@@ -1,4 +1,4 @@
-"""Usage counts survive what befalls a proxy and its upstream: outages, restarts, kill -9, other processes on the same storage."""
+"""Usage counts survive outages, restarts, kill -9 and other processes on the same storage."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def kill(proxy: Proxy) -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_outage_over_a_restart(upstream: FakeUpstream, tmp_path: Path, workers: int) -> None:
-    """Counts that no post could take before the end are sent after the next start, once, with those of that life."""
+    """Counts that could not be sent before the end are sent after the next start, once, with those of the new process."""
     cut_off(upstream)
     with reporting(upstream, tmp_path.as_uri(), workers) as proxy:
         ask(proxy, 20)
@@ -88,7 +88,7 @@ def test_an_outage_over_a_restart(upstream: FakeUpstream, tmp_path: Path, worker
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_kill_in_an_outage(upstream: FakeUpstream, tmp_path: Path, workers: int) -> None:
-    """What was in storage by then is sent by the next process, once; nothing stays behind."""
+    """Counts in storage at the kill are sent by the next process, once; nothing stays behind."""
     cut_off(upstream)
     with reporting(upstream, tmp_path.as_uri(), workers) as proxy:
         ask(proxy, 20)
@@ -113,7 +113,7 @@ def has(yes: int, record: bytes) -> bool:
 
 
 def test_several_who_start_at_once(upstream: FakeUpstream, tmp_path: Path) -> None:
-    """Of three processes on one storage one sends what was left there."""
+    """Of three processes on one storage, exactly one sends the counts left there."""
     cut_off(upstream)
     with reporting(upstream, tmp_path.as_uri()) as proxy:
         ask(proxy, 20)
@@ -135,7 +135,7 @@ def test_several_who_start_at_once(upstream: FakeUpstream, tmp_path: Path) -> No
 def test_kill_after_kill(
     upstream: FakeUpstream, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    """However often processes are killed while the upstream comes and goes: every count that was in storage arrives, none twice."""
+    """However often processes are killed while the upstream comes and goes, every count in storage arrives, none twice."""
     asked = 0
     for number in range(KILLS):
         cut_off(upstream)
@@ -155,7 +155,7 @@ def test_kill_after_kill(
 
 
 def test_an_upstream_that_comes_later(tmp_path: Path) -> None:
-    """Counts of a configuration from storage, before the upstream was ever there, arrive too, and none twice."""
+    """Counts made with a stored configuration, before the upstream was available, arrive too, and none twice."""
     port = free_port()
     with fake_upstream(document("first"), port) as before, reporting(before, tmp_path.as_uri()) as proxy:
         proxy.program.wait(lambda: list(tmp_path.glob("*.flags")), "storing the configuration")
@@ -171,7 +171,7 @@ def test_an_upstream_that_comes_later(tmp_path: Path) -> None:
 
 
 def test_usage_on_a_server(upstream: FakeUpstream) -> None:
-    """With the storage on a Redis server a process anywhere sends what another has left, or was killed with."""
+    """With Redis storage, a process on any machine sends the counts that another process left, also after a kill."""
     with redis_server(port=free_port()) as server:
         for end in (lambda proxy: proxy.program.stop(), kill):
             cut_off(upstream)

@@ -1,4 +1,4 @@
-"""Workers that hang: who is replaced and how soon, what probes are told, and who is left alone."""
+"""Workers that hang: which are replaced and how soon, what probes get, and which are left alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.outages import Outage, outage, trapped
 from support.worker_pools import document, samples, worker_pool, workers
 
 ENOUGH_S = 5.0
-"""Within so many seconds everybody is answered again."""
+"""Within so many seconds every request is answered again."""
 SLOW_START = """
 import sys, time
 if 'flagsvc.process.worker' in ' '.join(sys.orig_argv):
@@ -24,7 +24,7 @@ if 'flagsvc.process.worker' in ' '.join(sys.orig_argv):
 strategies = []
 """
 SUSPENDED_S = 2.5
-"""Longer than a worker may be silent."""
+"""Longer than a worker may send no heartbeat."""
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def hung(around: Outage) -> tuple[float, float]:
 
 
 def test_workers_that_hang(upstream: FakeUpstream, tmp_path: Path) -> None:
-    """Within five seconds each is ended and replaced, and everybody is answered; probes hear of it when it is all of them."""
+    """Within five seconds each is ended and replaced, and every request is answered; probes fail only if all workers hang."""
     with outage(upstream, tmp_path, FLAGSVC_WORKER_TIMEOUT="1000") as around:
         stopped, moment = around.workers()[0], time.monotonic()
         os.kill(stopped, signal.SIGSTOP)
@@ -69,7 +69,7 @@ def test_workers_that_hang(upstream: FakeUpstream, tmp_path: Path) -> None:
 
 
 def test_who_lives_is_left_alone(upstream: FakeUpstream, tmp_path: Path) -> None:
-    """Neither a slow start nor a large configuration nor a machine that was suspended makes anybody end a worker."""
+    """A slow start, a large configuration or a suspended machine makes the parent end no worker."""
     (tmp_path / "code.py").write_text(SLOW_START)
     short = {"FLAGSVC_WORKER_TIMEOUT": "2000", "FLAGSVC_CUSTOM_STRATEGIES_FILE": str(tmp_path / "code.py")}
     with worker_pool(upstream, **short) as proxy:
@@ -80,6 +80,6 @@ def test_who_lives_is_left_alone(upstream: FakeUpstream, tmp_path: Path) -> None
         os.killpg(proxy.program.process.pid, signal.SIGSTOP)
         time.sleep(SUSPENDED_S)
         os.killpg(proxy.program.process.pid, signal.SIGCONT)
-        time.sleep(SUSPENDED_S)  # in which somebody would be ended
+        time.sleep(SUSPENDED_S)  # during this time the parent could wrongly end a worker
         assert samples(proxy)["flagsvc_worker_restarts_total"] == 0
         assert sorted(workers(proxy)) == before

@@ -1,4 +1,4 @@
-"""Workers and their parent killed at any moment: who is replaced, what is not lost, who does not stay behind."""
+"""Workers and their parent killed at any moment: which are replaced, what is not lost, and which end."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_worker_ends_under_load(upstream: FakeUpstream, number: int) -> None:
 
 
 def test_a_report_that_was_answered_is_not_lost(upstream: FakeUpstream) -> None:
-    """An SDK forgets what it has reported once it has the answer: a worker killed right behind it takes nothing of it along."""
+    """An SDK deletes a report after the answer: a worker that is killed right then loses nothing of it."""
     with worker_pool(upstream, **ONCE) as proxy:
         for number in range(1, 4):
             assert proxy.post("/client/metrics", report(number, 0)).status == 200
@@ -83,7 +83,7 @@ def test_a_report_that_was_answered_is_not_lost(upstream: FakeUpstream) -> None:
 
 
 def test_connections_wait_for_nobody(upstream: FakeUpstream, tmp_path: Path) -> None:
-    """While a worker cannot be replaced, the others take the connections that the kernel keeps for it."""
+    """While a worker cannot be replaced, the others accept the connections that the kernel queued for it."""
     flag = tmp_path / "crash"
     (tmp_path / "code.py").write_text(
         f"import os, pathlib\nif pathlib.Path({str(flag)!r}).exists():\n    os._exit(3)\nstrategies = []\n"
@@ -102,7 +102,7 @@ def test_connections_wait_for_nobody(upstream: FakeUpstream, tmp_path: Path) -> 
 
 
 def test_a_replacement_is_warm(upstream: FakeUpstream) -> None:
-    """It takes no connection before it has the configuration, and has the one that all others have."""
+    """It accepts no connection before it has the configuration, which is the same as in the other workers."""
     with worker_pool(upstream) as proxy:
         for number in range(3):
             upstream.replace(document("first", f"toggle-{number}"))
@@ -116,7 +116,7 @@ def test_a_replacement_is_warm(upstream: FakeUpstream) -> None:
 
 
 def test_workers_that_cannot_start(upstream: FakeUpstream, tmp_path: Path) -> None:
-    """Workers that end at once are tried again, ever more slowly, and told of; the proxy can be ended all the same."""
+    """Workers that end at once are restarted with growing pauses and logged; a signal still ends the proxy."""
     (tmp_path / "code.py").write_text(
         "import os, sys\nif 'flagsvc.process.worker' in ' '.join(sys.orig_argv):\n    os._exit(3)\nstrategies = []\n"
     )
@@ -128,7 +128,7 @@ def test_workers_that_cannot_start(upstream: FakeUpstream, tmp_path: Path) -> No
 
 
 def test_the_parent_is_killed(upstream: FakeUpstream) -> None:
-    """The workers finish by themselves: nobody is left behind, and the port is free."""
+    """The workers end by themselves: no process is left, and the port is free."""
     with worker_pool(upstream) as proxy, load(proxy) as callers:
         left = workers(proxy)
         assert len(left) == 2
@@ -149,7 +149,7 @@ def test_the_parent_is_killed_at_the_start(upstream: FakeUpstream) -> None:
 
 
 def test_a_worker_that_stops_does_not_hold_the_others(upstream: FakeUpstream) -> None:
-    """One that is stopped half-way does not keep the others from a new configuration, and has it when it goes on."""
+    """A worker that is stopped half-way does not keep the others from a new configuration, and gets it when it continues."""
     with worker_pool(upstream, FLAGSVC_WORKER_TIMEOUT="0") as proxy:
         stopped, other = workers(proxy)
         os.kill(stopped, signal.SIGSTOP)

@@ -17,9 +17,9 @@ from hypothesis.strategies import SearchStrategy
 W = TypeVar("W")
 
 HANG_S = 20.0
-"""Nothing that is put in takes this long, on however busy a machine."""
+"""No input may take this long, even on a busy machine."""
 TIMES_LONGER = 25
-"""How many more inputs a long run makes of each row."""
+"""A long run uses this many times more inputs for each row."""
 SECONDS = "FUZZ_SECONDS"
 """The variable that tells for how many seconds a long run goes on with each row; without it, it is done after one pass."""
 

@@ -117,7 +117,7 @@ class Target:
         return len(list(self._descriptors.iterdir()))
 
     def check(self) -> None:
-        """Check that the process lives and answers a good request; let go of connections left open when there are many."""
+        """Check that the process lives and answers a good request; close old connections when there are many."""
         if len(self.open) > 20:
             self.release()
         assert self.proxy.program.process.poll() is None, self.proxy.program.output()

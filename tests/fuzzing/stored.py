@@ -77,7 +77,7 @@ events = st.one_of(
 
 
 def delta_row(world: object, given: list[Any]) -> None:
-    """An event is applied or refused, never half; what comes of them is a document like any other, and evaluates."""
+    """An event is applied or refused as a whole, and the resulting document evaluates like any other."""
     assert set(KINDS) == set(EVENTS)
     builder = DocumentBuilder(copy.deepcopy(VALID))
     for event in given:

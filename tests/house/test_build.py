@@ -66,7 +66,7 @@ def build(tree: Path, **env: str) -> subprocess.CompletedProcess[str]:
     ],
 )
 def test_where_nothing_can_be_compiled_the_reason_is_told(tree: Path, env: dict[str, str], reason: str) -> None:
-    """The installation goes on with the Python sources."""
+    """The installation continues with the Python sources."""
     built = build(tree, **env)
     assert built.returncode == 0, built.stderr
     assert f"flagsvc: {reason}: the engine stays interpreted" in built.stderr
@@ -82,7 +82,7 @@ def test_missing_headers_are_a_reason(tree: Path) -> None:
 
 @pytest.mark.parametrize("strict", ["CI=true", "REQUIRE_ALL=1"])
 def test_a_broken_compiler_fails_where_nothing_may_be_left_out(tree: Path, strict: str) -> None:
-    """A run that is there to notice must not be content with the slow form."""
+    """A build that must compile everything fails, so that nobody gets the slow form unnoticed."""
     built = build(tree, CC="/bin/false", **dict([strict.split("=")]))
     assert built.returncode == 1
     assert "flagsvc: the C compiler `/bin/false` cannot build" in built.stderr
@@ -106,7 +106,7 @@ def make(tree: Path, python: str, **env: str) -> subprocess.CompletedProcess[str
 
 
 def test_make_goes_on_without_a_compiler(tree: Path) -> None:
-    """It says why, leaves nothing compiled behind, and looks again the next time."""
+    """It prints the reason, leaves nothing compiled, and tries again next time."""
     made = make(tree, f'exec {sys.executable} "$@"', CC="/bin/false")
     assert made.returncode == 0, made.stderr
     assert "the C compiler `/bin/false` cannot build: the engine stays interpreted" in made.stdout
@@ -117,7 +117,7 @@ BREAKS = "seq 100; touch src/flagsvc/engine/half.so; exit 3"
 
 
 def test_make_goes_on_after_a_build_that_failed(tree: Path) -> None:
-    """The end of the log is shown, and nothing of half a build stays."""
+    """It prints the end of the log, and nothing of a partial build stays."""
     made = make(tree, BREAKS)
     assert made.returncode == 0, made.stderr
     assert "\n99\n100\n" in made.stdout and "\n50\n" not in made.stdout
@@ -127,7 +127,7 @@ def test_make_goes_on_after_a_build_that_failed(tree: Path) -> None:
 
 @pytest.mark.parametrize("strict", ["CI=true", "REQUIRE_ALL=1"])
 def test_make_fails_after_such_a_build_where_nothing_may_be_left_out(tree: Path, strict: str) -> None:
-    """With the end of the log all the same."""
+    """The end of the log is shown here too."""
     made = make(tree, BREAKS, **dict([strict.split("=")]))
     assert made.returncode == 2
     assert "\n100\n" in made.stdout and "stays interpreted" not in made.stdout
@@ -155,7 +155,7 @@ esac
 
 
 def test_make_recovers_once_python_can_make_environments(tree: Path) -> None:
-    """Without python3-venv it ends with what Python says; after that is installed the same command goes on."""
+    """Without python3-venv it ends with Python's message; once that is installed the same command continues."""
     (tree / "python").write_text(VENV)
     (tree / "python").chmod(0o755)
     failed = call(tree, program("make"), "compile", "PYTHON=./python")
@@ -167,7 +167,7 @@ def test_make_recovers_once_python_can_make_environments(tree: Path) -> None:
 
 
 def test_make_keeps_an_environment_that_works(tree: Path) -> None:
-    """One whose pip runs is used as it is."""
+    """An environment whose pip runs is reused."""
     folder = whole_environment(tree, 'echo "python $*" >> calls')
     for mark in (".created", ".installed"):
         (folder / mark).unlink()

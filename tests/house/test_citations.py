@@ -30,13 +30,13 @@ SUSPECT = re.compile(
     rf"|(?<!\w)\((?:{'|'.join(NAMED)}|house)\b(?!')"
     r"|\bdecisions? \d{4}\b|\bdecisions/\d{4}|\b0\d{3}-[a-z-]+\.md\b"
 )
-"""What plainly is a citation, in any form."""
+"""A citation in any form, right or wrong."""
 CODE = re.compile(rf"(?m)^\s*(?:from [\w.]+ )?{NUMBERED}\b.*$|(?i:\bdialects): (?:Sequence|tuple)\[|\bin dialects:$")
 """Code that happens to have a page's name: an import, a parameter, the head of a loop."""
 WORDS = re.compile(r"(?i)specification|behaviour|dialects|validation|house|decision|\b0\d{3}-")
 """One of these is in every citation; most files have none, and are passed over at once."""
 NUMBERS = re.compile(r"(?m)^(?:\s*(\d+)\. |\| (\d+) \|)")
-"""The items of a section: the numbers of a list, or of the first column of a table."""
+"""The items of a section: the numbers of a list, or the first column of a table."""
 HEADING = re.compile(r"(?m)^##+ (.+)$")
 REFERENCE = re.compile(r"(.+?)(?:, (?:point|step|rule|row)s? (\d+)(?: (and|to) (\d+))?)?$")
 
@@ -159,7 +159,7 @@ def test_citations_in_pages_resolve(page: Path) -> None:
 
 
 def test_headings_are_unique() -> None:
-    """A heading that stands twice on a page would be cited by nothing but luck, and one with these signs not at all."""
+    """A heading that occurs twice on a page cannot be cited uniquely, and one with these signs cannot be cited at all."""
     for name in KNOWN.keys() - {"decision"}:
         text = (CONTRACT / f"{name.replace(' ', '-')}.md").read_text(encoding="utf-8")
         found = HEADING.findall(text)
@@ -168,7 +168,7 @@ def test_headings_are_unique() -> None:
 
 
 def test_there_are_citations() -> None:
-    """The finder finds them: should the form change, these tests must not pass with nothing to do."""
+    """The finder finds citations: if the form changes, these tests must not pass with nothing to check."""
     cited = [each.page for path in sources() for each in citations(path.read_text(encoding="utf-8"))]
     assert {*NAMED, NUMBERED, "decision"} <= set(cited)
     assert len(cited) > 300

@@ -1,4 +1,4 @@
-"""What is compiled rests on what is compiled."""
+"""Compiled classes have only compiled bases."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def interpreted_bases(text: str, compiled: list[str]) -> Iterator[str]:
 
 @pytest.mark.parametrize("name", COMPILED)
 def test_a_compiled_class_has_no_base_that_is_not(name: str) -> None:
-    """Their memory is laid out differently: the process would end in the garbage collector, some time later."""
+    """Their memory layouts differ: the process would crash later, in the garbage collector."""
     assert not list(interpreted_bases((PACKAGE / name).read_text(), COMPILED))
 
 

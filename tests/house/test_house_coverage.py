@@ -1,4 +1,4 @@
-"""The floors of coverage: which room a module counts for, and what is too little."""
+"""The minimum coverage: which package a module counts for, and which coverage is too low."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def report(folder: Path, **files: dict[str, Any]) -> str:
 
 
 def test_every_floor_is_of_a_room() -> None:
-    """A room that is renamed takes its floor along."""
+    """Each minimum names an existing package, so that renaming a package must rename its minimum."""
     rooms = coverage_floors.floors()
     assert all((PACKAGE / room).is_dir() or (PACKAGE / f"{room}.py").is_file() for room in rooms)
     assert all(0 <= floor <= 100 for floor in rooms.values())
@@ -50,7 +50,7 @@ def test_the_innermost_room_counts(path: str, room: str) -> None:
 
 
 def test_a_room_below_its_floor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The exit code tells, and the lines and branches that did not run are named."""
+    """The exit code is an error, and the output names the lines and branches that did not run."""
     assert coverage_floors.main([report(tmp_path, engine_run=file(10, 4), engine_parse=file(9, 4))]) == 1
     printed = capsys.readouterr().out
     assert " 96.43%   100%  below its floor\n" in printed
@@ -58,7 +58,7 @@ def test_a_room_below_its_floor(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_rooms_at_their_floors(tmp_path: Path) -> None:
-    """A room that is not named has to be covered completely; only rooms that are asked for count."""
+    """A package without a minimum must be covered completely; only requested packages count."""
     path = report(tmp_path, engine_run=file(10, 4), process_serve=file(10, 3), new_room=file(9, 4))
     assert coverage_floors.main([path]) == 1
     assert coverage_floors.main([path, "engine", "process"]) == 0

@@ -1,4 +1,4 @@
-"""What the pages show works: Python blocks run, commands are understood, printed output is the real one."""
+"""The examples of the pages work: Python blocks run, commands are accepted, printed output is the real one."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_curl_takes_the_addresses_as_they_are(page: Path) -> None:
 
 
 def test_the_pages_have_examples() -> None:
-    """Should a page be written differently one day, these tests must not pass with nothing to do."""
+    """If the pages change their form, these tests must not pass with nothing to check."""
     found = {(page.name, shown.words[0], bool(shown.output)) for page, shown in SHOWN}
     assert {("README.md", "evaluate", True), ("README.md", "proxy", False)} <= found
     assert {("custom-strategies.md", "evaluate", False), ("context-enrichers.md", "proxy", False)} <= found

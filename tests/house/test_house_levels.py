@@ -1,4 +1,4 @@
-"""The house's own rules: arrows go one way, files and functions stay small, what is pinned is what is declared."""
+"""The rules of this repository: imports go one way, files and functions stay small, pinned packages are the declared ones."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def modules_of(path: Path) -> set[str]:
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
-    """There is no cycle among the modules, late imports and imports for types included."""
+    """The modules have no import cycle, late imports and imports for types included."""
     arrows = {name: modules_of(path) - {name} for name, path in NAMES.items()}
     TopologicalSorter(arrows).prepare()  # raises CycleError, which names the modules
 

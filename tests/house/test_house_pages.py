@@ -1,4 +1,4 @@
-"""The pages that are generated are as the tables have them now."""
+"""The generated pages match the present tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The harness whole: a small run of ours alone, what is left out and why, and servers that disagree."""
+"""The whole harness: a small run of our proxy alone, what is left out and why, and servers that disagree."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_what_is_compared_with_workers_is_in_one_session() -> None:
 
 
 def test_an_engine_that_cannot_be_measured_does_not_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its processes' failure is one of the run's."""
+    """A failure in the engine's processes is one failure of the run."""
 
     def broken(sizes: object, seconds: float) -> None:
         raise subprocess.CalledProcessError(1, "engine.py")
@@ -93,7 +93,7 @@ def test_pages_are_written_again_without_measuring(tmp_path: Path) -> None:
 
 
 def test_parts_of_it_do_not_overwrite_the_published_pages() -> None:
-    """Only the whole goes to docs/benchmarks."""
+    """Only a whole run writes to docs/benchmarks."""
     assert proxy.arguments([]).output.parts[-2:] == ("docs", "benchmarks")
     for given in (["--quick"], ["--only-ours"], ["--sizes", "10"], ["--parts", "matrix"]):
         assert proxy.arguments(given).output.parts[-2:] == (".cache", "bench")
@@ -104,7 +104,7 @@ def silent(line: str) -> None:
 
 
 def test_edge_is_what_is_given(tmp_path: Path) -> None:
-    """`EDGE=BINARY` is taken where it can be run, and is no reason to build anything."""
+    """`EDGE=BINARY` is used if it is executable, and then nothing is built."""
     binary = tmp_path / "edge"
     assert edge.find(str(binary), True, silent) == f"EDGE=`{binary}` is no program"
     binary.touch()
@@ -125,7 +125,7 @@ def test_edge_is_left_out_where_rust_is_missing(tmp_path: Path, monkeypatch: pyt
 def test_edge_is_left_out_where_cargo_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, told: str
 ) -> None:
-    """What cargo says last is the reason."""
+    """The last output of cargo is the reason."""
     cargo = tmp_path / "cargo"
     cargo.write_text(f"#!/bin/sh\n{script}\n")
     cargo.chmod(stat.S_IRWXU)
@@ -181,7 +181,7 @@ def test_a_part_that_breaks_does_not_take_the_others_along(tmp_path: Path, monke
 
 
 def test_cpu_of_a_process_tree_is_counted() -> None:
-    """What a child of a child burns belongs to the whole, and what sleeps burns nothing."""
+    """The CPU time of a grandchild counts for the tree, and a sleeping process uses none."""
     burn = "import time\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\ninput()"
     parent = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {burn!r}])"
     with subprocess.Popen([sys.executable, "-c", parent], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -195,7 +195,7 @@ def test_cpu_of_a_process_tree_is_counted() -> None:
 
 
 def test_what_a_server_cannot_sustain_is_left_out(tmp_path: Path) -> None:
-    """A rate over six tenths of what it can answer is not asked for, and the reason is kept."""
+    """A rate over six tenths of the server's maximum is left out, and the reason is kept."""
     stand = Stand(tmp_path, tmp_path, TINY, silent)
     with loopback(lambda request: b"") as server:
         subject = servers.Server(OURS, servers.FAMILY, server.port, None, 0.0)  # type: ignore[arg-type]
@@ -205,7 +205,7 @@ def test_what_a_server_cannot_sustain_is_left_out(tmp_path: Path) -> None:
 
 
 def test_a_cell_that_fails_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
-    """Broken answers make no figure, but a line of what failed."""
+    """Wrong answers give no figure, but a line in the list of failures."""
     stand = Stand(generator(), tmp_path, TINY, silent)
     with loopback(lambda request: b"HTTP/1.1 500 x\r\nContent-Length: 0\r\n\r\n") as server:
         program = type("Running", (), {"process": type("Process", (), {"pid": os.getpid()})})
@@ -216,7 +216,7 @@ def test_a_cell_that_fails_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
 
 
 def test_no_user_comes_again(tmp_path: Path) -> None:
-    """Run after run, every request on a server is for another user; a task with users of its own repeats just these."""
+    """In all runs every request on a server is for another user; a task with its own users repeats only these."""
     stand = Stand(generator(), tmp_path, TINY, silent)
     with loopback(lambda request: PLAIN) as server:
         program = type("Running", (), {"process": type("Process", (), {"pid": os.getpid()})})

@@ -1,4 +1,4 @@
-"""The load generator: what it sends, what it takes for an answer, what it counts and times."""
+"""The load generator: what it sends, which answers it accepts, what it counts and times."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_whole_answers(tmp_path: Path, answer: bytes, encoded: int) -> None:
 
 
 def test_answers_may_come_in_pieces(tmp_path: Path) -> None:
-    """Wherever an answer is cut, it is understood: here it comes byte by byte."""
+    """An answer that arrives byte by byte is understood."""
     with loopback(lambda request: CHUNKED, piece=1) as server:
         shot = fire(server, requests_file(tmp_path, 0), Plan(count=2, connections=1, warm=0.0))
     assert (shot.requests, shot.encoded) == (2, 2)
@@ -117,13 +117,13 @@ def test_answers_may_come_in_pieces(tmp_path: Path) -> None:
     ],
 )
 def test_broken_answers_are_no_measurement(tmp_path: Path, answer: bytes) -> None:
-    """An answer that is cut off, of no length, or followed by something else fails the run."""
+    """An answer that is cut off, without a length, or followed by other bytes fails the run."""
     with loopback(lambda request: answer) as server, pytest.raises(BenchError, match=r"broken|closed"):
         fire(server, requests_file(tmp_path, 0), Plan(count=3, connections=1, warm=0.0))
 
 
 def test_a_server_may_close_what_is_idle(tmp_path: Path) -> None:
-    """A connection that a slow rate leaves idle is opened again when the server closes it, and is no failure."""
+    """If the server closes a connection that a slow rate leaves idle, it is opened again, which is no failure."""
     with loopback(lambda request: PLAIN, idle=1.0) as server:
         plan = Plan(seconds=3.0, connections=4, warm=0.0, rate=50)
         shot = fire(server, requests_file(tmp_path, 0), plan)
@@ -132,7 +132,7 @@ def test_a_server_may_close_what_is_idle(tmp_path: Path) -> None:
 
 
 def test_other_statuses_are_no_measurement(tmp_path: Path) -> None:
-    """A status that the cell does not have fails the run, and is named."""
+    """A status that the cell does not expect fails the run, and the error names it."""
     answer = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"
     with loopback(lambda request: answer) as server, pytest.raises(BenchError, match="'503': 40"):
         fire(server, requests_file(tmp_path, 0), COUNT)
@@ -167,7 +167,7 @@ def test_fresh_users(plain: Loopback, tmp_path: Path, form: prepared.Form) -> No
 
 
 def test_nothing_to_learn_is_an_error(plain: Loopback, tmp_path: Path) -> None:
-    """Where no answer has a tag there is no 304 to measure."""
+    """If no answer has a tag, a 304 cannot be measured."""
     with pytest.raises(BenchError, match="no answer has an entity tag"):
         fire(plain, requests_file(tmp_path, 0), Plan(count=1, connections=1, warm=0.0, learn=5.0))
 
@@ -214,7 +214,7 @@ class Gate:
     ],
 )
 def test_malformed_files_are_refused(plain: Loopback, tmp_path: Path, content: bytes, told: str) -> None:
-    """What is no file of requests is told, and nothing is sent."""
+    """A malformed file of requests is an error, and nothing is sent."""
     path = tmp_path / "requests"
     path.write_bytes(content)
     with pytest.raises(BenchError, match=told):
@@ -231,7 +231,7 @@ def test_a_port_without_a_server_is_told(tmp_path: Path) -> None:
 
 
 def test_what_does_not_compile_is_a_reason(tmp_path: Path) -> None:
-    """A missing or failing compiler makes no traceback but a reason."""
+    """If the compiler is missing or fails, the result is a reason, not a traceback."""
     source = tmp_path / "load.c"
     source.write_text("this is no C")
     found = load.build(source, tmp_path / "build" / "load")
@@ -240,7 +240,7 @@ def test_what_does_not_compile_is_a_reason(tmp_path: Path) -> None:
 
 
 def test_a_missing_compiler_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without cc there is a reason to leave everything out."""
+    """Without cc the harness gets a reason to leave everything out."""
     monkeypatch.setenv("PATH", str(tmp_path))
     assert (
         load.build(load.SOURCE, tmp_path / "load") == "no C compiler (cc) is installed, which the load generator needs"

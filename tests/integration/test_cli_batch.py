@@ -1,4 +1,4 @@
-"""`flagsvc validate`, `import` and `export` as processes, on the real flag server and on ours: the same commands, the same ends."""
+"""`flagsvc validate`, `import` and `export` as processes, on the real flag server and on ours: same commands, same results."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def without_ids(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_round_trip(peer: Peer, tmp_path: Path) -> None:
-    """Export, change, validate, import: what was changed is there, what was shown is what was done, nothing else moved."""
+    """After export, change, validation and import the change is there, matches the preview, and nothing else changed."""
     saved(tmp_path, DATA)
     assert peer.run(tmp_path, "validate", "flags.json", *PLACE).code == 0
     first = peer.run(tmp_path, "import", "flags.json", *PLACE, "--yes")
@@ -182,7 +182,7 @@ def test_round_trip(peer: Peer, tmp_path: Path) -> None:
 
 
 def test_a_data_set_that_is_refused(peer: Peer, tmp_path: Path) -> None:
-    """Errors, missing permissions and violations of the schema keep an import from being tried; each names its item."""
+    """After errors, missing permissions or violations of the schema no import is tried; each message names its item."""
     wrong = DATA | {
         "segments": [{"id": 77, "name": "nobody"}],
         "featureStrategies": [{"name": "own", "featureName": "x"}],
@@ -205,7 +205,7 @@ def test_a_data_set_that_is_refused(peer: Peer, tmp_path: Path) -> None:
 
 
 def test_who_asks(peer: Peer, tmp_path: Path) -> None:
-    """A wrong token, one of the wrong kind, and the admin token that may not import are told apart."""
+    """A wrong token, one of the wrong type, and the admin token that may not import have different errors."""
     saved(tmp_path, DATA)
     for token, code, text in (
         ("", 2, "the server wants a token"),
@@ -222,7 +222,7 @@ def test_who_asks(peer: Peer, tmp_path: Path) -> None:
 
 
 def test_what_is_not_there(peer: Peer, tmp_path: Path) -> None:
-    """A project or environment that does not exist, and an address that is no flag server's, are exit code 2."""
+    """A missing project or environment, and an address that is no flag server's, are exit code 2."""
     saved(tmp_path, DATA)
     for arguments, text in (
         (("--project", "defalt"), "`defalt`; did you mean `default`?"),
@@ -234,7 +234,7 @@ def test_what_is_not_there(peer: Peer, tmp_path: Path) -> None:
 
 
 def test_too_large(peer: Peer, tmp_path: Path) -> None:
-    """A data set over the limit of the server is told with its size."""
+    """The error for a data set over the server's limit shows its size."""
     saved(
         tmp_path, DATA | {"features": [{"name": f"flag-{number}", "description": "x" * 90} for number in range(5000)]}
     )
@@ -252,7 +252,7 @@ def typed(words: list[str], answer: bytes, **given: Any) -> tuple[int, str]:
         while select.select([screen], [], [], 60)[0]:
             try:
                 shown += os.read(screen, 65_536)
-            except OSError:  # the terminal has no other end any more
+            except OSError:  # the other end of the terminal is closed
                 break
             if not asked and b"[y/N] " in shown:
                 asked = bool(os.write(screen, answer))
@@ -265,7 +265,7 @@ def typed(words: list[str], answer: bytes, **given: Any) -> tuple[int, str]:
 
 
 def test_at_a_terminal(peer: Peer, tmp_path: Path) -> None:
-    """There is a table, progress and a question; only after a yes is anything imported."""
+    """A terminal shows a table, progress and a question; the import starts only after a yes."""
     saved(tmp_path, {"features": [{"name": "typed"}], "featureStrategies": [], "tagTypes": []})
     words = [str(word) for word in (*processes.flagsvc(), "import", "flags.json", *PLACE)]
     env = peer.environment(tmp_path) | {"TERM": "xterm", "COLUMNS": "100"}

@@ -50,7 +50,7 @@ def here(text: str, proxy: processes.Proxy) -> str:
 
 @pytest.mark.parametrize("package", ["unleash-proxy-client", "unleash-client"])
 def test_javascript(package: str, proxy: processes.Proxy) -> None:
-    """A page's SDK and a service's tell that the flag is on for the context of the page."""
+    """The SDKs for browsers and for services print that the flag is on for the page's context."""
     modules = Path(peers.package(package)).parent
     with processes.scratch() as folder:
         (folder / "node_modules").symlink_to(modules)
@@ -62,7 +62,7 @@ def test_javascript(package: str, proxy: processes.Proxy) -> None:
 
 
 def test_python(proxy: processes.Proxy) -> None:
-    """The Python SDK tells the same, and ends."""
+    """The Python SDK prints the same, and the program ends."""
     with processes.scratch() as folder:
         (folder / "program.py").write_text(here(programs("python", "UnleashClient"), proxy))
         with processes.running("sdk", [sys.executable, "program.py"], env={}, folder=folder) as program:

@@ -1,4 +1,4 @@
-"""More connections than there is room for: those that are there are served, and afterwards everybody is again."""
+"""More connections than the limit: existing ones are served, and afterwards new ones are accepted again."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def connected(port: int) -> socket.socket:
 
 def status(caller: socket.socket) -> int:
     """Return the status of the answer to one request."""
-    with contextlib.suppress(OSError):  # who is turned away may be gone already
+    with contextlib.suppress(OSError):  # a refused caller may be gone already
         caller.sendall(LIVE)
     with contextlib.suppress(OSError):
         first = caller.recv(65_536)
@@ -43,7 +43,7 @@ def status(caller: socket.socket) -> int:
 
 
 def test_one_more_than_there_is_room_for(tmp_path: Path) -> None:
-    """It is told 503; those before it are served on; when they go there is room again, and all of it is counted."""
+    """The extra connection gets a 503, and the others are served. When they close there is room again, and all of it is counted."""
     with our_proxy(document(tmp_path), FLAGSVC_MAX_CONNECTIONS="20") as proxy, contextlib.ExitStack() as stack:
         wait_until(lambda: samples(proxy)[TURNED_AWAY] == 0, SECONDS, lambda: "turned away")
         held = [stack.enter_context(connected(proxy.port)) for _ in range(20)]
@@ -58,7 +58,7 @@ def test_one_more_than_there_is_room_for(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("files", [150, 60], ids=["enough for those it takes", "not even for those"])
 def test_more_than_the_system_allows(tmp_path: Path, files: int) -> None:
-    """With few open files the proxy takes fewer connections and says so; a flood neither ends it nor leaves it deaf."""
+    """With few open files the proxy accepts fewer connections and logs this; after a flood it still runs and answers."""
     port = free_port()
     environment = proxy_environment(document(tmp_path), port, {})
     command = ["sh", "-c", f'ulimit -n {files} && exec "$@"', "sh", *flagsvc(), "proxy"]
@@ -75,7 +75,7 @@ def test_more_than_the_system_allows(tmp_path: Path, files: int) -> None:
 
 
 def test_a_slow_head_is_cut_off(tmp_path: Path) -> None:
-    """The options of the command reach the connections: a head that does not come in a second ends its connection."""
+    """The command's options apply to connections: a head that takes longer than a second ends its connection."""
     with our_proxy(document(tmp_path), FLAGSVC_HEADER_TIMEOUT="1") as proxy, connected(proxy.port) as caller:
         caller.sendall(LIVE[:20])
         assert caller.recv(10) == b""
@@ -94,7 +94,7 @@ def asked(port: int, context: ssl.SSLContext) -> int:
 
 
 def limited(folder: Path, authority: Authority, seconds: int) -> dict[str, str]:
-    """Return the options of a proxy over TLS that holds ten connections and waits so long for a handshake."""
+    """Return the options of a proxy over TLS with ten connections and this time limit for a handshake."""
     return {
         "FLAGSVC_MAX_CONNECTIONS": "10",
         "FLAGSVC_TLS_CERT": written(folder, "own.pem", authority.issue().both),
@@ -103,7 +103,7 @@ def limited(folder: Path, authority: Authority, seconds: int) -> dict[str, str]:
 
 
 def test_those_that_never_shake_hands_count(tmp_path: Path) -> None:
-    """Over TLS a silent connection takes up room: one more than there is room for is told 503, far too many are cut off."""
+    """Over TLS a silent connection takes up room: one over the limit gets a 503, far more are cut off."""
     authority = Authority()
     context = authority.client()
     with (
@@ -129,7 +129,7 @@ def test_those_that_never_shake_hands_count(tmp_path: Path) -> None:
 
 
 def test_there_is_room_again_after_the_time_for_a_handshake(tmp_path: Path) -> None:
-    """Those that stay silent are ended by then."""
+    """The proxy closes silent connections after the time limit."""
     authority = Authority()
     context = authority.client()
     with (

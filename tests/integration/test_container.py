@@ -28,13 +28,13 @@ from support.fake_upstream import fake_upstream
 from support.processes import ROOT, answers, clean_environment, free_port, proxy_environment, running, scratch
 
 SECONDS = 900
-"""For a step: compiling takes a minute and a half by itself, and five where the machine is busy."""
+"""For one step: compiling takes a minute and a half, and five on a busy machine."""
 NOT_HERE = {
     "apt-get": "the C compiler is here",
     "python -m venv /tools": "the environment of the tests has the tools",
     "/tools/bin/python -m pip install": "the environment of the tests has the tools",
 }
-"""How a RUN step begins that is not run → why not."""
+"""The beginning of each RUN step that is not run → the reason."""
 
 
 class Step(NamedTuple):
@@ -143,7 +143,7 @@ class TestTheImage:
     """What the build stage leaves is what the final stage needs."""
 
     def test_every_step_was_run_or_is_excused(self, image: Machine) -> None:
-        """No RUN step of the Dockerfile was left out but those with a reason, and every reason has a step."""
+        """Each RUN step of the Dockerfile was run or has a reason, and each reason has a step."""
         excused = [text for text in of(BUILD, "RUN") if text not in image.ran]
         assert len(image.ran) >= 5
         for text in excused:
@@ -165,7 +165,7 @@ class TestTheImage:
         assert_answers_the_client_specification(installed(image).parent)
 
     def test_only_what_runs_is_installed(self, image: Machine) -> None:
-        """The environment has the pinned requirements and this package, and no tools: no pip, no compiler, no tests."""
+        """The environment has the pinned requirements and this package, and no pip, compiler or tests."""
         packages = {path.name.partition("-")[0].lower() for path in installed(image).parent.glob("*.dist-info")}
         lines = re.findall(r"^([\w-]+)==\S+(.*)", (ROOT / "requirements/runtime.txt").read_text(), re.MULTILINE)
         wanted = [(name, marker.strip(" ;\\")) for name, marker in lines]
@@ -204,7 +204,7 @@ class TestTheImage:
 
 
 def other_user() -> list[str]:
-    """What to put before a command so that it runs as the image's user; nothing where this is not root."""
+    """Return the command that runs a program as the image's user; empty if this process is not root."""
     if os.geteuid() != 0:
         return []
     uid, gid = of(FINAL, "USER")[0].split(":")
@@ -225,7 +225,7 @@ def test_the_final_stage() -> None:
     uid, gid = of(FINAL, "USER")[0].split(":")
     assert uid.isdigit() and gid.isdigit() and "0" not in (uid, gid)
     assert of(FINAL, "EXPOSE") == ["3000"]
-    assert "PORT=" not in of(FINAL, "ENV")[0]  # it would come before a PROXY_PORT of whoever runs the image
+    assert "PORT=" not in of(FINAL, "ENV")[0]  # this would override the PROXY_PORT of the image's user
     assert json.loads(of(FINAL, "ENTRYPOINT")[0]) == ["flagsvc"]
     assert json.loads(of(FINAL, "CMD")[0]) == ["proxy"]
     assert json.loads(of(FINAL, "HEALTHCHECK")[0].partition("CMD ")[2]) == ["flagsvc", "health"]
@@ -234,14 +234,14 @@ def test_the_final_stage() -> None:
 
 
 def test_what_goes_to_the_builder() -> None:
-    """.dockerignore lets through what the Dockerfile copies, and nothing else."""
+    """.dockerignore allows exactly the files that the Dockerfile copies."""
     let_through = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     copied = {source for text in of(BUILD, "COPY") for source in text.split()[:-1]}
     assert {name.partition("/")[0] for name in let_through} == copied
 
 
 def test_the_build_requirements_are_pinned_as_in_development() -> None:
-    """What builds the wheel in the container is what builds it here, version by version."""
+    """The container builds the wheel with the same versions as development."""
     pins = {name: pinned(f"requirements/{name}.txt") for name in ("build", "dev", "runtime")}
     assert pins["build"].items() <= pins["dev"].items()
     assert pins["runtime"].items() <= pins["dev"].items()
@@ -255,7 +255,7 @@ def pinned(path: str) -> dict[str, str]:
 
 
 def composed(environment: dict[str, str]) -> dict[str, Any]:
-    """Return what the flag server of the compose file begins with, in an environment; it is a seed that the server takes."""
+    """Return the compose file's seed in an environment; our server accepts it."""
     content = yaml.safe_load((ROOT / "compose.yaml").read_text())["configs"]["seed"]["content"]
     seed = yaml.safe_load(interpolated(content, environment))
     parse_seed(seed)
@@ -268,7 +268,7 @@ def interpolated(text: str, environment: dict[str, str]) -> str:
 
 
 def test_no_server_with_a_token_that_everybody_knows() -> None:
-    """Without secrets from the environment nothing starts; none stands in the file; the port is open on this machine alone."""
+    """Without secrets in the environment nothing starts, the file has no secret, and the port is open on this machine only."""
     with pytest.raises(KeyError, match="FLAG_ADMIN_SECRET"):
         composed({})
     text = (ROOT / "compose.yaml").read_text()
@@ -279,7 +279,7 @@ def test_no_server_with_a_token_that_everybody_knows() -> None:
 
 
 def test_the_base_image_is_named_by_its_digest() -> None:
-    """What the name stands for changes from day to day; both stages begin with the same."""
+    """A name can mean another image tomorrow; both stages begin with the same digest."""
     images = re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
     assert len(images) == 2 and len(set(images)) == 1
     assert re.fullmatch(r"python:3\.13-slim@sha256:[0-9a-f]{64}", images[0])

@@ -1,4 +1,4 @@
-"""Every example runs: the demo with each line it tells a newcomer to try, the configuration file, the strategies, the enrichers."""
+"""Every example runs: the demo with each line that it prints, the configuration file, the strategies, the enrichers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def refused(port: int) -> bool:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_demo(number: int) -> None:
-    """It shows a first answer and keeps running; a signal ends it, its proxy and its flag server, exit code 0, nothing left."""
+    """The demo shows a first answer and runs on. A signal ends it with its proxy and flag server: exit code 0, nothing is left."""
     with scratch() as folder, demo(folder) as program:
         text = program.output()
         for line in (
@@ -94,7 +94,7 @@ def steps(text: str) -> dict[str, str]:
 
 
 def test_what_the_demo_tells_to_try() -> None:
-    """Each command line it prints works as it stands, typed into a shell in the folder of the repository."""
+    """Each command line that the demo prints works in a shell in the folder of the repository."""
     needs.program("curl")
     with scratch() as folder, demo(folder) as program:
         told = steps(program.output())

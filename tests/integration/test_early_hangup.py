@@ -1,4 +1,4 @@
-"""A SIGHUP that comes before the program can read anything again: it begins as if nothing had been."""
+"""A SIGHUP that comes before the program can read its files again does not disturb the start."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def hooked(folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_proxy_that_is_just_starting(tmp_path: Path, workers: str) -> None:
-    """It starts, answers and ends as ever, its workers too."""
+    """The proxy starts, answers and ends as usual, and so do its workers."""
     (tmp_path / "document.json").write_text(json.dumps(DOCUMENT))
     port = free_port()
     env = proxy_environment((tmp_path / "document.json").as_uri(), port, {"FLAGSVC_WORKERS": workers}) | hooked(
@@ -49,7 +49,7 @@ def test_a_proxy_that_is_just_starting(tmp_path: Path, workers: str) -> None:
 
 
 def test_a_flag_server_that_is_just_starting(tmp_path: Path) -> None:
-    """It starts as ever."""
+    """The flag server starts as usual."""
     command = [
         sys.executable,
         "-m",
@@ -66,7 +66,7 @@ def test_a_flag_server_that_is_just_starting(tmp_path: Path) -> None:
 
 
 def test_other_commands_end(tmp_path: Path) -> None:
-    """Whoever loses the terminal of an import does not want it to go on."""
+    """SIGHUP ends other commands: a user whose terminal is gone does not want an import to continue."""
     env = clean_environment(tmp_path) | hooked(tmp_path)
     done = subprocess.run([sys.executable, "-m", "flagsvc", "config"], env=env, cwd=tmp_path, timeout=60, check=False)
     assert done.returncode == -1

@@ -1,4 +1,4 @@
-"""The engine takes as many instructions as it did: a guard against getting slower that does not hang on the machine's load."""
+"""The engine needs as many instructions as recorded: a guard against slower code that is independent of the machine's load."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_compiled_engine_takes_as_many_instructions_as_recorded() -> None:
 
 
 def test_with_the_same_tools_each_count_has_to_be_the_recorded_one(script: ModuleType) -> None:
-    """Within the tolerance, up and down: what got faster is recorded, so that it cannot get lost again."""
+    """A count must be within the tolerance in both directions: an improvement is recorded, so that it cannot get lost."""
     recorded = {"these": SAME}
     assert script.verdict(SAME, recorded, "these") == []
     within = {name: int(count * (1 + script.TOLERANCE / 2)) for name, count in SAME.items()}
@@ -60,7 +60,7 @@ def test_with_other_tools_all_counts_have_to_differ_alike(script: ModuleType) ->
 
 
 def test_what_is_not_recorded_is_told(script: ModuleType) -> None:
-    """Nothing passes because there is nothing to compare with."""
+    """A count without a recorded one is an error."""
     assert script.verdict(SAME, {}, "these") == ["nothing is recorded"]
     assert script.verdict(SAME | {"new": 5}, {"these": SAME}, "these") == ["other operations are recorded: new"]
     with pytest.raises(SystemExit, match="not understood"):

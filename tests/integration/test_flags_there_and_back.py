@@ -1,4 +1,4 @@
-"""Flags that go from the real flag server to ours and back evaluate the same in every SDK, before and after."""
+"""Flags that are moved from the real flag server to ours and back evaluate the same in every SDK."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The odd heads and bodies that the front takes apart, over both programs, each as a process and mounted in a plain ASGI server."""
+"""Odd heads and bodies, sent to both programs, each as a process and mounted in a plain ASGI server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from support.smuggling import mounted
 SECONDS = 10.0
 STATUS = re.compile(rb"HTTP/1\.1 (\d{3})")
 HIDDEN = get("/nowhere")
-"""What is answered 404 where it is taken for a request."""
+"""A path that is a 404 if the bytes are read as a request."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ in_pieces = pytest.mark.parametrize("size", [100_000, 1], ids=["in one piece", "
 
 @in_pieces
 def test_what_is_odd_is_the_last_of_its_connection(program: Program, size: int) -> None:
-    """At most two answers come (one may be out before a bad end is seen), and none to what is hidden behind the request."""
+    """At most two answers come (one may be out before the bad end is seen), and none for the hidden request."""
     for name, stream in (REFUSED | LAST).items():
         if name in BAD_HOSTS and not program.own:
             continue  # a server that is not ours takes them, and they end where they should

@@ -1,4 +1,4 @@
-"""The proxy inside other applications: flags arrive, the last usage metrics leave, two of them share nothing."""
+"""The proxy inside other applications: flags arrive, the last usage metrics are sent, two proxies share nothing."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_mounted(upstream: FakeUpstream, mounted: Callable[..., Any], lifespan: 
 
 
 def test_with_a_lifespan_it_starts_before_the_first_request(upstream: FakeUpstream) -> None:
-    """A parent that passes the lifespan on has its flags before anybody asks; without it nothing runs until then."""
+    """With the lifespan the flags are there before the first request; without it nothing runs until then."""
     with served(in_starlette(create_app(options(upstream)), lifespan=True)):
         upstream.wait(lambda: upstream.received(FEATURES))
     upstream.requests.clear()
@@ -136,7 +136,7 @@ def test_served_alone(upstream: FakeUpstream) -> None:
 
 
 def test_the_path_is_answered_below_the_prefix_only(upstream: FakeUpstream) -> None:
-    """The prefix is the parent's: keys are checked below it, and its own paths stay its own."""
+    """Keys are checked only below the prefix; the parent's own paths do not change."""
     with served(in_fastapi(create_app(options(upstream)), lifespan=True)) as url:
         wait_until(lambda: answers(f"{url}/flags/proxy/health"))
         assert ask(f"{url}/flags/proxy").status == 401
@@ -145,7 +145,7 @@ def test_the_path_is_answered_below_the_prefix_only(upstream: FakeUpstream) -> N
 
 
 def test_not_ready(upstream: FakeUpstream, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While there is no configuration a mounted proxy says so, and the request that starts it does not wait for ever."""
+    """Without a configuration a mounted proxy says so, and the request that starts it waits only for a limited time."""
     monkeypatch.undo()
     upstream.replace(b"no document")
     with served(in_starlette(create_app(options(upstream)), lifespan=False)) as url:
@@ -242,7 +242,7 @@ def collect(messages: list[Any]) -> Callable[[Any], Any]:
 
 
 def test_another_loop(upstream: FakeUpstream) -> None:
-    """In a new loop, as test clients make one for each request, it begins anew, warm, and its counts are not lost."""
+    """In a new loop, as test clients make for each request, the proxy starts again with its configuration, and no count is lost."""
     app = in_starlette(create_app(options(upstream)), lifespan=False)
     for _ in range(3):
         assert in_a_loop_of_its_own(app, "POST", {"toggles": ["first"]}) == 200
@@ -286,7 +286,7 @@ def test_a_loop_that_ends_while_metrics_are_on_their_way(upstream: FakeUpstream)
 
 
 def test_stopping_when_the_upstream_does_not_answer(upstream: FakeUpstream) -> None:
-    """An upstream that takes the last metrics and never answers delays the end by a few seconds, not for ever."""
+    """An upstream that accepts the last metrics and never answers delays the end by a few seconds at most."""
     proxy = create_app(options(upstream))
     silent = threading.Event()
     answered: list[bytes] = []

@@ -1,4 +1,4 @@
-"""`flagsvc move`: a whole server goes to another, and every SDK answers there as it does here."""
+"""`flagsvc move`: a whole server is moved to another, and every SDK gets the same answers there."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ GIVEN: dict[str, Any] = {
 
 
 def test_from_ours_to_ours(tmp_path: Path) -> None:
-    """All projects; a part of it first; what only the target has stays; what changes here changes there by the next run."""
+    """All projects are moved, first a part. Objects of the target only stay, and the next run repeats changes of the source."""
     own = [{"name": "only-there", "project": "default"}]
     there = {"projects": GIVEN["projects"][:1], "features": own, "segments": [{"name": "own", "constraints": []}]}
     with flagservers.our_flag_server(given=GIVEN) as first, flagservers.our_flag_server(given=there) as second:
@@ -137,7 +137,7 @@ def test_archived_and_revived(tmp_path: Path) -> None:
 
 
 def moved_again(source: Server, target: Server, folder: Path, archived: set[str]) -> str:
-    """Move twice and return what the first run said: these flags are archived then, and the second has nothing to do."""
+    """Move twice and return the output of the first run: these flags are archived then, and the second has nothing to do."""
     code, out, err = moving.move(source, target, folder=folder)
     assert code == 0, (out, err)
     code, again, _ = moving.move(source, target, folder=folder)

@@ -64,7 +64,7 @@ def test_every_route_is_there(document: dict[str, Any]) -> None:
 
 
 def test_every_status_is_there(document: dict[str, Any]) -> None:
-    """Every status that the proxy gives is told: at an operation, or in words where it belongs to none."""
+    """The document has every status of the proxy, at an operation or in a description."""
     operations = [operation for methods in document["paths"].values() for operation in methods.values()]
     at_operations = {int(status) for operation in operations for status in operation["responses"]}
     in_words = {int(status) for status in re.findall(r"\b\d{3}\b", document["info"]["description"])}
@@ -74,13 +74,13 @@ def test_every_status_is_there(document: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("path", [b"/docs/openapi.json", b"/docs/openapi", b"/docs/openapi/init.js"])
 def test_it_exists_only_when_it_is_switched_on(path: bytes) -> None:
-    """Without enableOAS there is nothing at its paths."""
+    """Without enableOAS its paths are 404."""
     with fuzzed() as proxy:
         assert proxy.ask(Sent(path=path)).status == 404
 
 
 def test_the_shape_of_a_toggle(document: dict[str, Any]) -> None:
-    """The shape of a toggle in the document is the specification's: nothing is missing, and a payload is optional."""
+    """A toggle's schema is the specification's: no member is missing, and a payload is optional."""
     schemas = document["components"]["schemas"]
     assert set(schemas["Toggle"]["required"]) == {"name", "enabled", "impressionData", "variant"}
     assert set(schemas["Variant"]["required"]) == {"name", "enabled"}

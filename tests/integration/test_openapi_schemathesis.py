@@ -1,4 +1,4 @@
-"""schemathesis against our own OpenAPI document: what it says is what the proxy does (specification: Endpoints)."""
+"""schemathesis tests the proxy against our own OpenAPI document (specification: Endpoints)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_document_is_true(world: str) -> None:
 
 
 def test_without_a_key_nothing_is_told() -> None:
-    """Whoever has no key gets nothing but a documented 401 from what needs one."""
+    """Without a key, a route that needs one answers only with a documented 401."""
     seen = found(configured(EXAMPLES, keys=False))
     for label, counts in seen.statuses.items():
         path = label.split(" ")[1]
@@ -79,7 +79,7 @@ def test_the_document_is_true_for_long(world: str) -> None:
 
 
 def test_an_untrue_document_is_found() -> None:
-    """A status, a media type and a shape that are not as the document says are found."""
+    """The campaign finds a status, a media type and a shape that differ from the document."""
     with contract(configured(2)) as schema:
         paths = schema.raw_schema["paths"]
         del paths["/proxy/client/register"]["post"]["responses"]["400"]

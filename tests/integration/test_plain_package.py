@@ -1,4 +1,4 @@
-"""`pip install flagsvc` alone, in an environment of its own: a proxy runs, and what needs an extra says which."""
+"""`pip install flagsvc` alone, in its own environment: a proxy runs, and a feature that needs an extra names it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from support.processes import (
 
 SECONDS = 300
 EXTRA_PACKAGES = {"alembic", "can_ada", "httpx", "psycopg", "redis", "rich", "sqlalchemy", "yaml"}
-"""What the plain package does not bring."""
+"""Packages that the plain package does not install."""
 DOCUMENT = {
     "version": 2,
     "features": [
@@ -98,7 +98,7 @@ def flagsvc(environment: Path, *arguments: str, **env: str) -> subprocess.Comple
 
 
 def test_it_brings_no_package_of_an_extra(environment: Path) -> None:
-    """Neither its own dependencies nor theirs."""
+    """The plain package installs no package of an extra, directly or indirectly."""
     code = f"import importlib.util as u; print([n for n in {sorted(EXTRA_PACKAGES)} if u.find_spec(n)])"
     done = subprocess.run([environment / "python", "-c", code], capture_output=True, text=True, timeout=60, env={})
     assert (done.stdout, done.stderr) == ("[]\n", "")
@@ -123,7 +123,7 @@ def test_it_tells_what_there_is(environment: Path, arguments: tuple[str, ...], s
 
 
 def test_it_runs_a_proxy(environment: Path) -> None:
-    """With an upstream, a scrape and the page of the documentation; nothing is missing on the way."""
+    """The proxy runs with an upstream, a scrape and the page of the documentation; no module is missing."""
     port = free_port()
     with fake_upstream(DOCUMENT) as upstream, scratch() as folder:
         env = proxy_environment(upstream.url, port, {"ENABLE_OAS": "true", "PYTHONPATH": ""})
@@ -162,7 +162,7 @@ def test_what_needs_an_extra_says_which(environment: Path, arguments: tuple[str,
 
 
 def test_a_storage_on_redis_is_refused(environment: Path) -> None:
-    """As a wrong option, with exit code 2, before anything listens."""
+    """The option is refused with exit code 2, before the proxy listens."""
     env = proxy_environment(f"{OFFLINE}/api", 0, {"FLAGSVC_STORAGE": "redis://storage:6379/0"})
     done = flagsvc(environment, "proxy", **env)
     assert done.returncode == 2 and "Traceback" not in done.stderr

@@ -1,4 +1,4 @@
-"""`flagsvc proxy` as a process: what it prints, how it starts and ends, and what it does about what is wrong."""
+"""`flagsvc proxy` as a process: its output, its start and end, and its reaction to errors."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_mistakes_are_json_too(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_last_metrics_leave(upstream: FakeUpstream, number: int) -> None:
-    """A signal to end lets the last usage metrics leave once, and the exit code is 0, also with idle connections open."""
+    """After a signal the last usage metrics are sent once, and the exit code is 0, also with idle connections open."""
     with our_proxy(upstream.url) as proxy:
         assert proxy.post("", {"toggles": ["first", "second", "unknown"]}).status == 200
         with socket.create_connection(("127.0.0.1", proxy.port)) as idle:
@@ -176,7 +176,7 @@ def test_a_restart_while_the_upstream_is_down(upstream: FakeUpstream, tmp_path: 
 
 
 def test_storage_that_cannot_be_written(upstream: FakeUpstream, tmp_path: Path) -> None:
-    """A storage folder that cannot be had is a warning, and the proxy starts."""
+    """A storage folder that cannot be created is a warning, and the proxy starts."""
     (tmp_path / "file").write_text("")
     with our_proxy(upstream.url, FLAGSVC_STORAGE=(tmp_path / "file" / "folder").as_uri()) as proxy:
         proxy.program.wait(lambda: "could not be stored" in proxy.program.output(), "warning")
@@ -191,7 +191,7 @@ def start(folder: Path, *arguments: str, **env: str) -> tuple[int, list[str]]:
 
 
 def test_a_port_in_use(upstream: FakeUpstream, tmp_path: Path) -> None:
-    """A port that somebody else has is one clear line and exit code 1."""
+    """A port in use is one clear line and exit code 1."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         code, printed = start(tmp_path, **proxy_environment(upstream.url, port, {}))
@@ -200,7 +200,7 @@ def test_a_port_in_use(upstream: FakeUpstream, tmp_path: Path) -> None:
 
 
 def test_wrong_options(tmp_path: Path) -> None:
-    """Every problem is told at once, none with a trace or a secret, and the exit code is 2."""
+    """All problems are reported at once, without a traceback or a secret, and the exit code is 2."""
     secret = "abc\x01def-some-secret"
     env = {"LOG_LEVEL": "loud", "PORT": "no", "FLAGSVC_API_TOKEN": secret, "CORS_MAX_AGE": "soon"}
     code, printed = start(tmp_path, "--refresh-interval", "-1", **env)
@@ -226,7 +226,7 @@ def test_wrong_extensions(upstream: FakeUpstream, tmp_path: Path) -> None:
 
 
 def test_one_address(upstream: FakeUpstream) -> None:
-    """FLAGSVC_HOST is the only address that is listened on."""
+    """The proxy listens only on FLAGSVC_HOST."""
     with our_proxy(upstream.url, FLAGSVC_HOST="127.0.0.1") as proxy:
         assert lines(proxy)[0] == f"{LISTENING} http://127.0.0.1:{proxy.port}/proxy"
         with (
@@ -247,7 +247,7 @@ def test_the_access_log(upstream: FakeUpstream) -> None:
 
 
 def test_without_an_access_log(upstream: FakeUpstream) -> None:
-    """Without it requests leave no trace."""
+    """Without the option requests are not logged."""
     with our_proxy(upstream.url, LOG_LEVEL="debug") as proxy:
         assert proxy.get("?userId=some-person").status == 200
         assert ask(proxy.url).status == 401
@@ -278,7 +278,7 @@ def test_custom_code_in_files(upstream: FakeUpstream, tmp_path: Path) -> None:
 
 
 def test_nobody_reads_the_output(upstream: FakeUpstream, tmp_path: Path) -> None:
-    """A standard output that nobody reads any more is no reason to end, nor to fail at the end."""
+    """If the reader of standard output is gone, the proxy goes on, and its end is no failure."""
     port = free_port()
     env = clean_environment(tmp_path) | proxy_environment(upstream.url, port, QUICK)
     command = [str(part) for part in (*flagsvc(), "proxy")]

@@ -1,4 +1,4 @@
-"""Keys and tokens that change while `flagsvc proxy` runs: from files, at SIGHUP, in one process and in several."""
+"""Keys and tokens that change while `flagsvc proxy` runs: from files, at SIGHUP, with one process and with several."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_sighup(upstream: FakeUpstream, tmp_path: Path, number: str) -> None:
 
 @pytest.mark.parametrize("number", ["1", "2"])
 def test_a_wrong_configuration(upstream: FakeUpstream, tmp_path: Path, number: str) -> None:
-    """It is refused with one line, without a secret, and everything stays as it is; an option that needs a restart is named."""
+    """It is refused with one line, without a secret, and nothing changes. The line names an option that needs a restart."""
     file = tmp_path / "flagsvc.toml"
     good = 'clientKeys = ["first-client-key"]\nmetricsInterval = {}\n'
     file.write_text(good.format(0))
@@ -105,7 +105,7 @@ def test_a_wrong_configuration(upstream: FakeUpstream, tmp_path: Path, number: s
 
 
 def test_a_worker_that_comes_later(upstream: FakeUpstream, tmp_path: Path) -> None:
-    """A worker that takes the place of another has the keys of today."""
+    """A worker that replaces another has the present keys."""
     keys = tmp_path / "keys"
     env = {"UNLEASH_PROXY_CLIENT_KEYS": "", "FLAGSVC_PROXY_CLIENT_KEYS_FILE": put(keys, "former-client-key")}
     with our_proxy(upstream.url, FLAGSVC_WORKERS="2", FLAGSVC_KEY_OVERLAP="0", **env, **QUICK) as proxy:
@@ -149,7 +149,7 @@ def test_another_token_for_the_upstream(upstream: FakeUpstream, tmp_path: Path, 
 
 @pytest.mark.parametrize("number", ["1", "2"])
 def test_sighup_asks_the_upstream(upstream: FakeUpstream, number: str) -> None:
-    """At once, although it has asked to be left alone for an hour, or is not due for ten minutes."""
+    """SIGHUP polls at once, even if the upstream asked for an hour's pause, or the next poll is in ten minutes."""
     env = {"FLAGSVC_WORKERS": number, "FLAGSVC_FETCH_INTERVAL": "600000"}
     upstream.replies[FEATURES] = Reply(503, headers={"Retry-After": "3600"})
     with our_proxy(upstream.url, wait_ready=False, **env) as proxy:

@@ -147,7 +147,7 @@ def test_callers_with_certificates(upstream: FakeUpstream, tmp_path: Path, numbe
 
 @PROCESSES
 def test_a_unix_socket(upstream: FakeUpstream, tmp_path: Path, number: int) -> None:
-    """It is there for all workers, taken over from one that was killed, and gone in the end."""
+    """The socket works for all workers, replaces one that a killed process left, and is removed at the end."""
     host = f"unix:{tmp_path}/p.sock"
     env = {"FLAGSVC_HOST": host, "TRUST_PROXY": "true"}
     place = ProbeTarget(host, 0, "/proxy/health")
@@ -202,7 +202,7 @@ def test_operators_have_their_own_address(upstream: FakeUpstream, tmp_path: Path
         for _ in range(5):
             assert answers(f"{here}/proxy", 401)
         refused = b'flagsvc_http_requests_total{method="GET",route="/proxy",status="401"} 5.0'
-        # a worker that gets no processor for a quarter of a second is not waited for
+        # the test does not wait for a worker that gets no processor for a quarter of a second
         program.wait(lambda: refused in ask(f"{there}/metrics").body, "telling of all")
         assert b"flagsvc_workers %d.0" % number in ask(f"{there}/metrics").body
         program.process.send_signal(signal.SIGTERM)
@@ -213,7 +213,7 @@ def test_operators_have_their_own_address(upstream: FakeUpstream, tmp_path: Path
 
 @pytest.mark.parametrize("command", ["proxy", "server"])
 def test_certificates_that_cannot_be_used_stop_the_start(tmp_path: Path, command: str) -> None:
-    """Exit code 2, one line with option and path, nothing listens."""
+    """The exit code is 2, one line has option and path, and nothing listens."""
     cert = written(tmp_path, "cert.pem", AUTHORITY.issue().cert)
     env = proxy_environment("http://127.0.0.1:1", free_port(), {"FLAGSVC_TLS_CERT": cert})
     with running(command, [*flagsvc(), command], env=env, folder=tmp_path) as program:
@@ -248,7 +248,7 @@ def test_the_flag_server_speaks_tls_and_listens_on_unix_sockets(tmp_path: Path) 
 def test_reading_anew_disturbs_nobody(
     upstream: FakeUpstream, tmp_path: Path, number: int, record_property: Callable[[str, object], None]
 ) -> None:
-    """While certificates change again and again, every handshake succeeds and every request is answered."""
+    """While certificates change repeatedly, every handshake succeeds and every request is answered."""
     pair, port, caller = written(tmp_path, "pair.pem", AUTHORITY.issue().both), free_port(), AUTHORITY.client()
     over, seen, failed = threading.Event(), list[str](), list[str]()
 
@@ -281,5 +281,5 @@ def test_reading_anew_disturbs_nobody(
 
 
 def anew(program: Program, times: int) -> bool:
-    """Return whether files were read anew so often, in all processes together."""
+    """Return whether all processes together have read the files again so often."""
     return program.output().count("TLS files read anew") >= times

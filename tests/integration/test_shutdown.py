@@ -1,4 +1,4 @@
-"""The end of a process that callers are still sent to: readiness fails first, everybody is answered, and nothing is lost."""
+"""The end of a process that still gets requests: readiness fails first, every request is answered, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from support.worker_pools import HEADERS, counted, document
 
 LONG = {"FLAGSVC_SHUTDOWN_GRACE": "600"}
 ENOUGH_S = 300.0
-"""Far less than that, and more than anything else may take."""
+"""Much shorter than that, and longer than every other step takes."""
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def upstream() -> Iterator[FakeUpstream]:
 
 
 def readiness(proxy: Proxy) -> str:
-    """Return what a probe is told, by a connection of its own; nothing where none is taken."""
+    """Return a probe's answer on a new connection; nothing if it is refused."""
     try:
         return ask(f"http://127.0.0.1:{proxy.port}/readyz", seconds=5).body.decode()
     except OSError:
@@ -77,7 +77,7 @@ def test_readiness_fails_first(upstream: FakeUpstream, workers: str) -> None:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_the_grace_passes(upstream: FakeUpstream, workers: str) -> None:
-    """Without a second signal it ends by itself when the time is over, not before, and the exit code is 0."""
+    """Without a second signal it ends when the grace period is over, not before, and the exit code is 0."""
     with our_proxy(upstream.url, FLAGSVC_WORKERS=workers, FLAGSVC_SHUTDOWN_GRACE="2") as proxy:
         began = time.monotonic()
         assert proxy.program.stop(signal.SIGTERM, ENOUGH_S) == 0
@@ -87,14 +87,14 @@ def test_the_grace_passes(upstream: FakeUpstream, workers: str) -> None:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_from_the_keyboard(upstream: FakeUpstream, workers: str) -> None:
-    """Ctrl-C, which goes to all processes, has no time of grace."""
+    """Ctrl-C, which all processes get, has no grace period."""
     with our_proxy(upstream.url, FLAGSVC_WORKERS=workers, **LONG) as proxy:
         os.killpg(proxy.program.process.pid, signal.SIGINT)
         assert proxy.program.process.wait(ENOUGH_S) == 0
 
 
 def test_a_signal_to_all_processes(upstream: FakeUpstream) -> None:
-    """SIGTERM to parent and workers together, as service managers send it, is one end with one time of grace."""
+    """SIGTERM to parent and workers together, as service managers send it, is one end with one grace period."""
     env = {"FLAGSVC_WORKERS": "2", "FLAGSVC_SHUTDOWN_GRACE": "6"}
     with our_proxy(upstream.url, **env) as proxy:
         os.killpg(proxy.program.process.pid, signal.SIGTERM)
@@ -106,7 +106,7 @@ def test_a_signal_to_all_processes(upstream: FakeUpstream) -> None:
 
 
 def test_sighup_is_no_end(upstream: FakeUpstream) -> None:
-    """SIGHUP to all processes leaves them at work."""
+    """SIGHUP to all processes ends none."""
     with our_proxy(upstream.url, FLAGSVC_WORKERS="2", LOG_LEVEL="info") as proxy:
         os.killpg(proxy.program.process.pid, signal.SIGHUP)
         said = "the configuration was read again, nothing has changed"

@@ -1,4 +1,4 @@
-"""Behind a load balancer that shares one connection among callers, nobody's bytes become the beginning of another's request."""
+"""Behind a load balancer that shares one connection among callers, one caller's bytes never begin another's request."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def labels_are_sorted(proxy: Proxy) -> bool:
 
 @pytest.mark.parametrize("name", [*REFUSED, *TAKEN, *LAST])
 def test_nobody_is_given_the_rest_of_another(both: tuple[int, Proxy], name: str) -> None:
-    """What is hidden behind an odd request is answered to nobody but its sender, and who asks next gets its own answer."""
+    """Only its sender gets the answer to a hidden request, and the next caller gets its own answer."""
     port, proxy = both
     assert labels_are_sorted(proxy)
     before = hidden_requests(proxy)

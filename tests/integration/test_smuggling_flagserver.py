@@ -1,4 +1,4 @@
-"""Behind a balancer that shares one connection among callers, nobody without a token acts with an administrator's."""
+"""Behind a balancer that shares one connection among callers, a caller without a token cannot use an administrator's."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ ATTACKS = {
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_nobody_acts_with_another_ones_token(front: int, server: OurFlagServer, name: str) -> None:
-    """The caller without a token is refused; the administrator's requests are answered as what they are, and nothing is deleted."""
+    """The caller without a token is refused; the administrator's requests are answered correctly, and nothing is deleted."""
     for _ in range(TURNS):
         refused = sent(front, ATTACKS[name])
         assert refused.startswith((b"HTTP/1.1 401", b"HTTP/1.1 400")), refused[:200]

@@ -1,4 +1,4 @@
-"""Who may read how many counts were left out because the configuration does not know the name."""
+"""Who may read how many counts were dropped because their toggle is unknown."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def test_operators_see_it_on_their_own_address(upstream: FakeUpstream, workers: 
         look_up(proxy)
         scrape = f"http://127.0.0.1:{port}/proxy/internal-backstage/prometheus"
         assert ask(scrape).status == 200
-        # a worker that gets no processor for a quarter of a second is not waited for
+        # the test does not wait for a worker that gets no processor for a quarter of a second
         wait_until(lambda: b"\nflagsvc_usage_unknown_total 20.0\n" in ask(scrape).body)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_callers_do_not(upstream: FakeUpstream, workers: int) -> None:
-    """Whoever has a client key could ask for a name, and see by it whether there is a toggle of that name."""
+    """With it a holder of a client key could find out whether a toggle of some name exists."""
     with worker_pool(upstream, workers) as proxy:
         look_up(proxy)
         page = proxy.get("/internal-backstage/prometheus")

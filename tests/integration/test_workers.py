@@ -1,4 +1,4 @@
-"""`flagsvc proxy --workers N` as processes: one upstream side, one set of counts, one revision, however many answer."""
+"""`flagsvc proxy --workers N`: the workers have one upstream client, one set of counts and one revision."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from support.worker_pools import (
 
 SCRAPES = 'flagsvc_http_requests_total{method="GET",route="/proxy/internal-backstage/prometheus",status="200"}'
 TRIES = 5
-"""Scrapes until one has it all: a worker that gets no processor for a quarter of a second is not waited for."""
+"""Scrapes until one has every count: a scrape does not wait for a worker that gets no processor for a quarter of a second."""
 ONCE = {"FLAGSVC_FETCH_INTERVAL": "60000"}
 SWITCHED = re.compile(r"^(\S+) debug configuration switched worker=(\d+) revision=(\w+)$", re.MULTILINE)
 
@@ -57,7 +57,7 @@ def test_one_of_each_towards_the_upstream(upstream: FakeUpstream) -> None:
 
 
 def test_two_lines(upstream: FakeUpstream) -> None:
-    """What is printed is what one process prints; when it says that it is ready every worker is."""
+    """The output is that of one process; when it says ready, every worker is ready."""
     with worker_pool(upstream, FLAGSVC_FETCH_INTERVAL="1000") as proxy:
         said = [
             f"{LISTENING} http://localhost:{proxy.port}/proxy (all addresses, IPv6 and IPv4)",
@@ -71,7 +71,7 @@ def test_two_lines(upstream: FakeUpstream) -> None:
 
 
 def test_every_worker_answers(upstream: FakeUpstream) -> None:
-    """Connections are spread: of many each worker has some."""
+    """Connections are distributed: of many, each worker gets some."""
     with worker_pool(upstream) as proxy, contextlib.ExitStack() as stack:
         before = [descriptors(pid) for pid in workers(proxy)]
         for _ in range(24):
@@ -186,7 +186,7 @@ def test_an_end_under_load(upstream: FakeUpstream, number: int) -> None:
 
 
 def test_control_c(upstream: FakeUpstream) -> None:
-    """A signal to the whole group, as a terminal sends it, ends all in order, without a trace of anybody being surprised."""
+    """A signal to the whole group, as a terminal sends it, ends all processes in order, without a traceback."""
     with worker_pool(upstream, **ONCE) as proxy:
         assert proxy.post("", {"toggles": ["first"]}).status == 200
         os.killpg(proxy.program.process.pid, signal.SIGINT)
@@ -196,7 +196,7 @@ def test_control_c(upstream: FakeUpstream) -> None:
 
 
 def test_an_end_at_the_start(upstream: FakeUpstream) -> None:
-    """A signal while the workers are still starting ends all as well."""
+    """A signal while the workers are still starting ends all processes as well."""
     env = {"FLAGSVC_WORKERS": "2", **ONCE}
     with our_proxy(upstream.url, wait_ready=False, **env) as proxy:
         upstream.wait(lambda: upstream.received(FEATURES))
@@ -274,7 +274,7 @@ def test_logs_of_workers(upstream: FakeUpstream) -> None:
 
 @pytest.mark.parametrize("number", ["0", "x", "1000", "-1", "1.5"])
 def test_a_number_of_workers_that_is_none(tmp_path: Path, number: str) -> None:
-    """It is told by its name, and the exit code is that of a wrong configuration."""
+    """The error names the option, and the exit code is that of a wrong configuration."""
     env = proxy_environment("http://127.0.0.1:1/api", free_port(), {"FLAGSVC_WORKERS": number})
     with running("proxy", [*flagsvc(), "proxy"], env=env, folder=tmp_path) as program:
         assert program.process.wait(20) == 2

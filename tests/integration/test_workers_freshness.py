@@ -1,4 +1,4 @@
-"""Several workers and one upstream side: each knows how fresh the configuration is, and says whether it is ready."""
+"""Several workers and one upstream client: each worker knows the configuration's freshness and answers readiness."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ LONG_AGO_S = 3
 
 
 def readiness(proxy: Proxy) -> set[tuple[int, bytes]]:
-    """Return what the workers say of themselves."""
+    """Return the readiness answers of the workers."""
     answers = [proxy.get("/ready") for _ in range(MANY)]
     return {(answer.status, answer.body) for answer in answers}
 
 
 def test_every_worker_knows_how_fresh_it_is() -> None:
-    """With the upstream in trouble all become unready and go on answering; one poll that goes well makes all of them ready."""
+    """If the upstream fails, all workers become unready and still answer; one successful poll makes all of them ready."""
     options = {"FLAGSVC_MAX_STALENESS": "2", "FLAGSVC_AGE_HEADER": AGE}
     with fake_upstream(document("first")) as upstream, worker_pool(upstream, 2, **options) as proxy:
         proxy.program.wait(lambda: readiness(proxy) == {(200, b"ready")}, "ready")
@@ -42,7 +42,7 @@ def test_every_worker_knows_how_fresh_it_is() -> None:
 
 
 def test_a_worker_that_is_replaced_is_as_fresh_as_the_others() -> None:
-    """It hears when the last check was before it takes connections, however long ago that is."""
+    """It learns the time of the last check before it accepts connections, however long ago that was."""
     options = {"FLAGSVC_FETCH_INTERVAL": "60000", "FLAGSVC_AGE_HEADER": AGE}
     with fake_upstream(document("first")) as upstream, worker_pool(upstream, 2, **options) as proxy:
         proxy.program.wait(lambda: samples(proxy)["flagsvc_config_age_seconds"] >= LONG_AGO_S, "without a check")

@@ -167,7 +167,7 @@ class Count:
 
 
 def ask_on(port: int, name: str, target: Target, count: Count, wanted: int) -> None:
-    """Be a victim, until all victims together have so many answers."""
+    """Send requests as a victim until all victims together have so many answers."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
     while count.answers < wanted and not count.foreign:
         try:
@@ -189,7 +189,7 @@ def ask_on(port: int, name: str, target: Target, count: Count, wanted: int) -> N
 
 
 def attack_on(port: int, streams: list[bytes], count: Count, draw: random.Random) -> None:
-    """Be an attacker until the victims have had enough."""
+    """Attack until the victims have enough answers."""
     while not count.over.is_set():
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=0.3) as caller:
             caller.sendall(draw.choice(streams))

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.long
 NUMBER = 3
 ENOUGH_S = 5.0
 LOOP_S = 20.0
-"""So long workers crash again and again: enough for the pauses between two starts to have grown."""
+"""Workers crash repeatedly for so long that the pauses between two starts grow."""
 
 Strike = Callable[[Outage, Sequence[int]], float]
 """Does something to workers, and returns from when on they could answer again."""
@@ -107,7 +107,7 @@ def upstream() -> Iterator[FakeUpstream]:
 
 @pytest.mark.parametrize("row", ROWS)
 def test_everybody_is_answered_again(upstream: FakeUpstream, tmp_path: Path, row: str) -> None:
-    """Within five seconds of what was done to workers, or of its end; readiness says so exactly while none is left."""
+    """Every request is answered within five seconds; readiness fails exactly while no worker is left."""
     strike, together, none_left = ROWS[row]
     worst, told = 0.0, list[str]()
     with outage(upstream, tmp_path, NUMBER) as around:

@@ -1,4 +1,4 @@
-"""Whatever the command line is given, it ends with an exit code that means something, and without a trace."""
+"""For any command line the program ends with a defined exit code and without a traceback."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ WRONG = {
     "a number of thousands of digits": (["evaluate", "-"], b"[" + b"7" * 5000 + b"]", "a number has too many digits"),
     "lists in lists": (["evaluate", "-"], b"[" * 100_000, "nested too deeply"),
 }
-"""What once ended in a trace → what is said now."""
+"""Calls that once ended in a traceback → the present message."""
 
 
 @pytest.mark.parametrize("name", list(WRONG))
 def test_what_was_found_once(operators_server: Desk, name: str) -> None:
-    """What a fuzz test has found stays found: one line that says what is wrong, exit code 2."""
+    """An error that a fuzz test found does not come back: one line says what is wrong, and the exit code is 2."""
     arguments, given, words = WRONG[name]
     called = operators_server.call(
         [str(operators_server.folder / each) if each.endswith(".py") else each for each in arguments], {}, given=given
@@ -95,7 +95,7 @@ def test_what_was_found_once(operators_server: Desk, name: str) -> None:
     ("payload", "shown"), [('{"value": "x"}', "a x"), ('{"type": "string"}', "a (string)"), ("{}", "a")]
 )
 def test_a_payload_without_all_its_parts(operators_server: Desk, payload: str, shown: str) -> None:
-    """A payload that lacks its type or its value is shown as far as it goes."""
+    """A payload without type or value is shown as far as possible."""
     variants = '[{"name": "a", "weight": 1, "payload": %s}]' % payload  # noqa: UP031 - braces are JSON's
     document = '{"features": [{"name": "f", "enabled": true, "strategies": [], "variants": %s}]}' % variants  # noqa: UP031
     called = operators_server.call(["evaluate", "-", "--toggle", "f"], {}, given=document.encode())

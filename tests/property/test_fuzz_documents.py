@@ -48,14 +48,14 @@ def test_any_document_is_survived(runner: asyncio.Runner, row: Row[asyncio.Runne
 
 @pytest.mark.parametrize("row", UPSTREAM_ROWS, ids=str)
 def test_any_answer_and_any_record_is_survived(row: Row[Exchange]) -> None:
-    """What comes from the upstream or from storage is a document, or an error that the poller knows."""
+    """An answer of the upstream or a stored record becomes a document, or an error that the poller handles."""
     with exchange() as running:
         run(row, running)
 
 
 @pytest.mark.parametrize("kind", list(KINDS), ids=".".join)
 def test_every_edge_at_every_kind_of_place(kind: tuple[str, ...]) -> None:
-    """Nothing that a part of a document can be makes compiling, evaluating or explaining raise, or changes another toggle."""
+    """No value in any part of a document makes compiling, evaluating or explaining raise, or changes another toggle."""
     for edge in EDGES:
         document = with_edge(kind, edge)
         if not isinstance(document["features"], list) or not isinstance(document["segments"], list | None):
@@ -83,7 +83,7 @@ def test_nesting_of_any_depth(runner: asyncio.Runner, place: str) -> None:
 
 
 def test_a_document_is_refused_or_used() -> None:
-    """What the tests take for the shape of a document is what compiling takes for it."""
+    """The tests and the compiler agree on the valid shapes of a document."""
     assert acceptable(GOOD)
     assert acceptable(b'\xef\xbb\xbf{"features":[]}')
     for bad in (b"", b"[]", b"{}", b'{"features":{}}', b'{"features":[]', b'{"features":"\xff"}'):

@@ -1,4 +1,4 @@
-"""Whatever is asked gets an answer of the right shape, and never a 5xx (behaviour: Order of checks; Evaluation endpoints)."""
+"""Every request gets an answer of the right shape, and never a 5xx (behaviour: Order of checks; Evaluation endpoints)."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ KEPT: dict[str, tuple[Sent, int]] = {
     "a time in a year that no date has": (Sent(query=b"currentTime=%2B275760-09-13T00:00:00Z"), 200),
     "one before all dates": (Sent(query=b"currentTime=-271821-04-20T00:00:00Z"), 200),
 }
-"""What once was answered with a 500, or not at all."""
+"""Requests that once got a 500, or no answer."""
 
 
 @pytest.mark.parametrize("name", list(KEPT))
 def test_what_was_found_once(proxy: Fuzzed, name: str) -> None:
-    """What a fuzz test has found stays found."""
+    """An error that a fuzz test found does not come back."""
     sent, status = KEPT[name]
     assert proxy.ask(proxy.keyed(sent)).status == status
 
@@ -84,7 +84,7 @@ SECONDS, MEGABYTES = 1.0, 24.0
 
 @pytest.mark.parametrize("name", list(COSTLY))
 def test_no_request_costs_much(proxy: Fuzzed, name: str) -> None:
-    """The largest requests that are read cost no more time than a moment, and no more memory than their limits explain."""
+    """The largest accepted requests take little time, and no more memory than their limits explain."""
     sent, status = COSTLY[name]
     proxy.ask(proxy.keyed(sent))
     began = time.process_time()

@@ -1,4 +1,4 @@
-"""Whatever bytes come over a connection, the process goes on serving the others."""
+"""The process serves its other callers, whatever bytes a connection sends."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def attacked() -> Iterator[Target]:
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_any_bytes_are_survived(attacked: Target, row: Row[Target]) -> None:
-    """The process lives, answers in order what it can read, and a good request after each stream."""
+    """The process lives, answers in order the requests that it can read, and answers a good request after each stream."""
     run(row, attacked)

@@ -1,4 +1,4 @@
-"""Whatever lies in storage, and whatever a delta or another process of ours says, is used whole or passed over."""
+"""Stored data, delta events and messages of other processes are used whole or ignored, whatever they contain."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from fuzzing.stored import DELTAS, FILES
 
 @pytest.mark.parametrize("row", FILES, ids=str)
 def test_any_files_are_survived(row: Row[Path], tmp_path: Path) -> None:
-    """Torn, foreign and damaged files are never served, and never in the way of the next generation."""
+    """Cut, foreign and damaged files are never served, and never prevent the next generation."""
     run(row, tmp_path)
 
 
 @pytest.mark.parametrize("row", DELTAS, ids=str)
 def test_any_events_are_survived(row: Row[object]) -> None:
-    """An event that is malformed changes nothing, and what the others make of a document evaluates."""
+    """A malformed event changes nothing, and the document that the other events make can be evaluated."""
     run(row, None)
 
 
@@ -41,6 +41,6 @@ KEPT = (
 
 @pytest.mark.parametrize("data", KEPT)
 def test_what_was_found_once(data: bytes) -> None:
-    """What a fuzz test has found stays found."""
+    """An error that a fuzz test found does not come back."""
     with pytest.raises(StoreError):
         unpack(data)

@@ -1,4 +1,4 @@
-"""Import and export undo each other, for every data set that can be imported (import validation 6.3; 7)."""
+"""An export of an import can be imported again, for every valid data set (import validation 6.3; 7)."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_an_export_is_what_its_import_exports(servers: tuple[Scene, Scene], requ
 @settings(max_examples=EXAMPLES)
 @given(request=requests())
 def test_a_second_import_changes_nothing(servers: tuple[Scene, Scene], request: Json) -> None:
-    """The same import again gives the same state, and tells of its strategies alone."""
+    """The same import again gives the same state, and writes events only for its strategies."""
     here = begin(servers[0])
     here.load(request)
     first, told = named(here.export()), len(here.events())
@@ -174,7 +174,7 @@ def test_a_second_import_changes_nothing(servers: tuple[Scene, Scene], request: 
 @settings(max_examples=EXAMPLES)
 @given(request=requests())
 def test_another_environment_gets_the_same(servers: tuple[Scene, Scene], request: Json) -> None:
-    """What one environment exports, the other imports; the first stays as it was."""
+    """Another environment can import the export of the first, which does not change."""
     here = begin(servers[0])
     here.load(request)
     first = named(here.export())

@@ -60,7 +60,7 @@ def as_uvicorn(service: Service, given: tuple[bytes, list[int]]) -> None:
 
 
 def as_one(service: Service, given: tuple[bytes, list[int]]) -> None:
-    """Where bytes are cut changes nothing."""
+    """The same bytes give the same answers, wherever they are cut."""
     asyncio.run(cut_as_whole(service, *given))
 
 
@@ -111,6 +111,6 @@ WITNESSES: dict[str, tuple[bytes, list[int]]] = {
 
 @pytest.mark.parametrize("row", DIFFERENCES, ids=lambda row: row.__name__)
 def test_every_difference_is_one(row: object) -> None:
-    """A row that is none any more must go."""
+    """A row that describes no difference any more must be removed."""
     name = getattr(row, "__name__", "")
     assert asyncio.run(as_with_uvicorn(serving().service, *WITNESSES[name])) == name

@@ -157,7 +157,7 @@ def test_compiling_what_changed_is_compiling_everything(
 @given(course=courses(), turns=st.lists(st.integers(0, 2), max_size=60))
 @settings(max_examples=60)
 def test_two_documents_can_be_compiled_at_the_same_time(course: list[Document], turns: list[int]) -> None:
-    """As when the bootstrap document comes while the upstream answers: each becomes what it would be alone."""
+    """A bootstrap document may arrive while the upstream answers: each document compiles as it would alone."""
     compiler = Compiler(CompileOptions())
     base = built(compiler, course[0], None, 10**9).snapshot
     texts = [json.dumps(document).encode() for document in (course[-1], course[len(course) // 2])]
@@ -216,7 +216,7 @@ def outcome(prepare: Callable[[], PreparedDocument[Snapshot]]) -> object:
 def test_any_bytes_come_out_the_same_in_slices_and_as_a_whole(
     text: bytes, cuts: list[tuple[float, int, bytes]]
 ) -> None:
-    """Documents damaged in any way are refused for the same reason, or read in the same way."""
+    """A damaged document is refused for the same reason, or read in the same way."""
     for share, gone, put in cuts:
         at = int(share * len(text))
         text = text[:at] + put + text[at + gone :]

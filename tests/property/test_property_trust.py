@@ -32,7 +32,7 @@ def forwarded(lines: list[str]) -> bytes | None:
 def test_the_caller_is_who_the_first_trusted_proxy_saw(
     forged: list[str], caller: str, proxies: list[str], in_one_line: bool
 ) -> None:
-    """Each trusted proxy adds whom it saw at the end; what stands before that is the caller's own and changes nothing."""
+    """Each trusted proxy appends the address that it saw; entries before that are the caller's own and change nothing."""
     seen = [caller, *proxies]
     *added, peer = seen
     lines = [", ".join([*forged[-1:], *added])] if in_one_line else [*forged, *added]
@@ -46,7 +46,7 @@ def test_the_caller_is_who_the_first_trusted_proxy_saw(
 
 @given(st.lists(FORGED, max_size=4), CALLERS | PROXIES)
 def test_nobody_is_believed_where_nobody_is_trusted(forged: list[str], peer: str) -> None:
-    """Without trust the caller is the peer, and a peer outside the trusted set is not asked either."""
+    """Without trust the peer is the caller, and the header of a peer outside the trusted set is ignored."""
     expected = parse_address(peer)
     assert parse_address(TrustedProxies(False).address(peer, forwarded(forged)) or "") == expected
     if not TrustedProxies(TRUSTED).trusts(expected):
@@ -55,7 +55,7 @@ def test_nobody_is_believed_where_nobody_is_trusted(forged: list[str], peer: str
 
 @given(FORGED, st.integers(0, 4000), CALLERS)
 def test_a_long_header_hides_nobody(forged: str, commas: int, caller: str) -> None:
-    """However much a caller writes, the end is what is looked at first, and no more than a bounded part of it."""
+    """The end of a long header is read first, and only a bounded part of it."""
     header = forged + "," * commas + ", " + caller
     assert parse_address(TrustedProxies(TRUSTED).address("10.0.0.1", header.encode("latin-1")) or "") == parse_address(
         caller

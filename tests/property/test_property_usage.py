@@ -1,4 +1,4 @@
-"""Usage counts over any sequence of counting, sending, failing, ending, being killed and starting: none is made up, none lost."""
+"""Usage counts over any sequence of counting, sending, failing, ending, kills and starts: none is invented, none is lost."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ STEPS = st.one_of(
 @settings(deadline=None, max_examples=150)
 @given(st.lists(STEPS, max_size=40))
 def test_every_count_is_somewhere(steps: list[tuple[str, int, object]]) -> None:
-    """What was counted is taken, or waits in memory or storage; only a kill takes what one process had in memory alone."""
+    """A count is sent, or waits in memory or storage; a kill loses only counts in the memory of one process."""
     asyncio.run(asyncio.wait_for(play(steps), 30))
 
 

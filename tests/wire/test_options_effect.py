@@ -1,4 +1,4 @@
-"""Every option is seen to do what it says, whichever way it is given: by variable, alias, file, flag and in code.
+"""Each option does what it says, however it is given: by variable, alias, file, flag and in code.
 
 Each row of the tables in `tests/support/option_rows_*.py` says what is seen from outside when an option has a value, and what
 when it is not given; the two differ, so an option that is ignored fails here.
@@ -59,11 +59,11 @@ ROWS: tuple[Row, ...] = (
 )
 FIRST = {row.name: row for row in reversed(ROWS)}
 SERVING = ("port", "host", "keepAliveTimeout", "shutdownGrace", "workers", "workerTimeout")
-"""The options of a server: they mean nothing to an application that another server runs."""
+"""The options of a server: they mean nothing to an application under another server."""
 
 
 def cases() -> Iterator[Any]:
-    """Give each row with each way it is tried in."""
+    """Give each row with each way to set its option."""
     for number, row in enumerate(ROWS):
         ways = list(row.ways()) if row is FIRST[row.name] else list(dict.fromkeys((next(row.ways()), CODE)))
         for way in ways:
@@ -92,7 +92,7 @@ async def seen(row: Row, way: str, folder: Path) -> object:
 
 
 def self_signed() -> ssl.SSLContext:
-    """Return the TLS settings of a server whose certificate nobody vouches for."""
+    """Return the TLS settings of a server whose certificate no trusted authority signed."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
     return context
@@ -112,18 +112,18 @@ def test_the_default_is_seen(row: Row, way: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.name}={row.text or 'object'}")
 def test_every_row_has_teeth(row: Row) -> None:
-    """What is seen with the option differs from what is seen without it: no row passes when its option is ignored."""
+    """The effect with the option differs from the one without it, so that no row passes when its option is ignored."""
     assert row.seen != row.unset
     assert (row.code is not None) or not BY_NAME[row.name].in_code_only
 
 
 def test_every_option_has_a_row() -> None:
-    """No option of the table is without one, those for code only included, and no row is about anything else."""
+    """Every option of the table has a row, those for code only included, and no row is about anything else."""
     assert {option.name for option in OPTIONS} == set(FIRST)
 
 
 def test_an_option_is_tried_in_every_way() -> None:
-    """A secret has the most: by variable, alias and file, each by the value or by the name of a file that holds it, and in code."""
+    """A secret has the most ways: variable, alias and file, each with the value or the name of a file that holds it, and code."""
     prefixes = ("FLAGSVC_PROXY_CLIENT_KEYS", "UNLEASH_PROXY_CLIENT_KEYS")
     variables = [f"{prefix}{end}" for prefix in prefixes for end in ("", "_FILE")]
     assert list(FIRST["clientKeys"].ways()) == [*variables, FILE, FLAG, SECRET_FILE, SECRET_FLAG, CODE]

@@ -1,4 +1,4 @@
-"""A configuration in which everything is wrong: every problem is told at once, with option and source, and no secret."""
+"""A configuration in which everything is wrong: all problems are reported at once, with option and source and no secret."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ WRONG_OBJECTS: dict[str, Any] = {"logger": print, "storage_provider": "a folder"
 
 
 def spread(shift: int, folder: Path) -> tuple[dict[str, str], list[str], dict[str, str]]:
-    """Return an environment, arguments and the source of each wrong value, when they are spread over all ways to give them."""
-    environment: dict[str, str] = {"UNLEASH_SHUTDOWN_GRACE": ""}  # what programs of tests are given otherwise
+    """Return an environment, arguments and the source of each wrong value; the values are spread over all ways to set an option."""
+    environment: dict[str, str] = {"UNLEASH_SHUTDOWN_GRACE": ""}  # what the programs of tests are given otherwise
     arguments, sources, lines = list[str](), dict[str, str](), list[str]()
     path = folder / "wrong.toml"
     for number, (name, text) in enumerate(WRONG.items()):
@@ -46,7 +46,7 @@ def spread(shift: int, folder: Path) -> tuple[dict[str, str], list[str], dict[st
 @pytest.mark.parametrize("command", ["config", "proxy"])
 @pytest.mark.parametrize("shift", range(len(WAYS)))
 def test_all_problems_come_at_once(shift: int, command: str, tmp_path: Path) -> None:
-    """Exit code 2, one message with a line for each option and its source, no trace, nothing of a secret."""
+    """The exit code is 2. One message has a line for each option and its source, no traceback, and nothing of a secret."""
     environment, arguments, sources = spread(shift, tmp_path)
     with running("flagsvc", [*flagsvc(), command, *arguments], env=environment, folder=tmp_path) as program:
         assert program.process.wait(20) == 2

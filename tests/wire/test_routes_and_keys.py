@@ -48,7 +48,7 @@ WRONG: dict[str, str | None] = {
     "a key of another alphabet": "cliënt-key",
     "a long key": "k" * 10_000,
 }
-"""What opens no route that needs a key."""
+"""Keys that open no route that needs a key."""
 BODIES: dict[Shape | None, bytes] = {
     None: b"",
     LOOKUP: b'{"context":{"userId":"7"},"toggles":["on","nowhere"]}',
@@ -73,7 +73,7 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE")
 
 
 def of(rows: Sequence[ProxyRoute]) -> pytest.MarkDecorator:
-    """Have a test run for each of these rows."""
+    """Run a test for each of these rows."""
     return pytest.mark.parametrize("row", rows, ids=lambda row: f"{row.method} {row.path}")
 
 
@@ -96,7 +96,7 @@ def asked(wire: Wire, row: ProxyRoute, key: str | None, body: bytes | None = Non
 
 @every
 def test_the_right_key_opens_and_no_other(opened: Opener, row: ProxyRoute) -> None:
-    """Each route opens to the keys of its kind alone; one that needs none does not care which is sent."""
+    """Each route opens only to the keys of its kind; a route without a key ignores what is sent."""
     wire = opened(**EVERYTHING_ON)
     for key in (KEY, TOKEN):
         assert asked(wire, row, key).status == (200 if key in OPENS[row.auth] else 401), key
@@ -106,7 +106,7 @@ def test_the_right_key_opens_and_no_other(opened: Opener, row: ProxyRoute) -> No
 
 @keyed
 def test_all_refusals_are_one(opened: Opener, row: ProxyRoute) -> None:
-    """A missing key, a wrong one and one of the other kind get the same answer to the byte; nothing may keep it."""
+    """A missing key, a wrong one and one of the other kind get the same answer to the byte, which no cache may store."""
     wire = opened(**EVERYTHING_ON)
     keys = [*WRONG.values(), *({KEY, TOKEN} - OPENS[row.auth])]
     answers = [asked(wire, row, key) for key in keys]
@@ -117,7 +117,7 @@ def test_all_refusals_are_one(opened: Opener, row: ProxyRoute) -> None:
 
 @keyed
 def test_a_key_counts_in_its_header_alone(opened: Opener, row: ProxyRoute) -> None:
-    """Not in the query, not in a cookie, not in another header, not by another header's name."""
+    """A key in the query, in a cookie or in another header does not count."""
     wire, right = opened(**EVERYTHING_ON), with_key(row) or ""
     elsewhere = {"cookie": f"authorization={right}", "x-authorization": right, "proxy-authorization": right}
     assert asked(wire, row, None, headers=elsewhere).status == 401
@@ -133,7 +133,10 @@ def test_a_key_counts_in_its_header_alone(opened: Opener, row: ProxyRoute) -> No
 
 @every
 def test_two_lines_with_keys(opened: Opener, row: ProxyRoute) -> None:
-    """Whoever reads the other one would let in somebody else: 400, whichever is right; where no key is needed nobody looks."""
+    """Two servers could read different lines and admit different callers: 400, whichever is right.
+
+    A route without a key ignores them.
+    """
     for name in ("authorization", "x-key"):
         wire, right = opened(**EVERYTHING_ON, client_keys_header_name=name), with_key(row) or KEY
         for keys in ((right, right), (right, "wrong"), ("wrong", right), ("", right), ("wrong", "")):
@@ -147,7 +150,7 @@ def test_two_lines_with_keys(opened: Opener, row: ProxyRoute) -> None:
 
 @every
 def test_other_methods(opened: Opener, row: ProxyRoute) -> None:
-    """A method that no row has for a path is 405 with the list of those there are, whatever the key."""
+    """A method that the path does not have is a 405 with the list of its methods, whatever the key."""
     wire = opened(**EVERYTHING_ON)
     there = {each.method for each in ROUTES if each.path == row.path}
     there |= {"HEAD"} if "GET" in there else set()
@@ -161,7 +164,7 @@ def test_other_methods(opened: Opener, row: ProxyRoute) -> None:
 @every
 @pytest.mark.parametrize("key", [None, KEY, TOKEN, "wrong"], ids=["no key", "client key", "token", "wrong key"])
 def test_what_is_too_large(opened: Opener, row: ProxyRoute, key: str | None) -> None:
-    """Head and query are refused whoever sends them; a body only from whom the route opens to: of others none is read."""
+    """Head and query are refused for any caller. A body is refused only for a caller with the right key: no other body is read."""
     wire = opened(**EVERYTHING_ON)
     allowed = row.auth is Auth.NONE or key in OPENS[row.auth]
     assert asked(wire, row, key, headers={"x-large": "x" * 17_000}).status == 431
@@ -177,7 +180,7 @@ def test_what_is_too_large(opened: Opener, row: ProxyRoute, key: str | None) -> 
 
 @posted
 def test_what_is_malformed(opened: Opener, row: ProxyRoute) -> None:
-    """A body that does not fit is 400 to whom the route opens to, and 401 to everybody else; the text quotes nothing of it."""
+    """A wrong body is a 400 for a caller with the right key, and a 401 for others; the text quotes nothing of it."""
     wire = opened(**EVERYTHING_ON)
     for body in MALFORMED:
         answer = asked(wire, row, with_key(row), body)
@@ -191,7 +194,7 @@ def test_what_is_malformed(opened: Opener, row: ProxyRoute) -> None:
 
 @posted
 def test_what_is_slow(opened: Opener, row: ProxyRoute) -> None:
-    """A body that comes byte by byte is read like any other; of a caller without a key nothing is waited for."""
+    """A body that comes byte by byte is read like any other. The proxy does not wait for the body of a caller without a key."""
     wire = opened(**EVERYTHING_ON)
     drops = [bytes([each]) for each in BODIES[row.body]]
     assert asked(wire, row, with_key(row), chunks=drops).status == 200
@@ -211,7 +214,7 @@ DAWDLING = ConnectionLimits(head_s=10, body_s=10)
 @every
 @asynchronous
 async def test_who_dawdles(row: ProxyRoute) -> None:
-    """Half a head, and half a body of who may send one, are cut off without a word in the end; who may not is told at once."""
+    """Half a head, and half a body with a right key, end in a closed connection; without the right key the answer comes at once."""
     wire = open_wire(TRANSPORTS["front"], **EVERYTHING_ON)
     first = f"{row.method} {row.path} HTTP/1.1"
     for key in (with_key(row), "wrong"):
@@ -229,7 +232,7 @@ async def test_who_dawdles(row: ProxyRoute) -> None:
 
 @every
 def test_before_the_first_configuration(opened: Opener, row: ProxyRoute) -> None:
-    """503 whatever the key, but for what tells that the process lives."""
+    """Every key gets a 503, except at the liveness route."""
     wire = opened(**EVERYTHING_ON, document=None)
     for key in (None, KEY, TOKEN, "wrong"):
         assert asked(wire, row, key).status == (200 if row.always and row.handler != "ready" else 503)
@@ -237,7 +240,7 @@ def test_before_the_first_configuration(opened: Opener, row: ProxyRoute) -> None
 
 @every
 def test_preflights_need_no_key_and_give_nothing_away(opened: Opener, row: ProxyRoute) -> None:
-    """OPTIONS is the same for a route, for one that does not exist, and for any key."""
+    """The answer to OPTIONS is the same for a route, for an unknown path, and for any key."""
     wire = opened(**EVERYTHING_ON)
     answers = [wire.ask("OPTIONS", path, key=key) for path in (row.path, "/nowhere") for key in (None, KEY, "wrong")]
     assert len({(each.status, each.body, tuple(each.fields)) for each in answers}) == 1
@@ -246,7 +249,7 @@ def test_preflights_need_no_key_and_give_nothing_away(opened: Opener, row: Proxy
 
 @every
 def test_a_caller_without_a_key_learns_nothing_of_the_configuration(opened: Opener, row: ProxyRoute) -> None:
-    """No answer that needs no key, and no refusal, has a toggle's name in it, before and after somebody asked for it."""
+    """No answer without a key and no refusal holds a toggle's name, before and after a caller asked for it."""
     wire = opened(**EVERYTHING_ON)
     assert wire.post("/proxy", {"toggles": ["varied"]}).status == 200
     for key in (None, "wrong"):

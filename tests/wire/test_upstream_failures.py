@@ -20,7 +20,7 @@ INTERVAL_S = 5.0
 
 
 def polling(around: Scene) -> ProxyOptions:
-    """Return options with which a proxy does nothing by itself but poll."""
+    """Return options with which a proxy only polls."""
     return around.options(metrics_interval=0)
 
 
@@ -46,7 +46,7 @@ FAILURES: dict[str, Answer] = {
 @pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
 @asynchronous
 async def test_a_failure_backs_off_and_changes_nothing(failure: Answer, tmp_path: Path) -> None:
-    """The last good configuration is served and its ETag sent; the pauses grow to a ceiling, until the first success."""
+    """The last good configuration is served and its ETag sent; the pauses grow up to a maximum, until the first success."""
     async with scene(tmp_path) as around:
         around.served = FULL
         async with around.proxy(polling(around)) as proxy:
@@ -69,7 +69,7 @@ async def test_a_failure_backs_off_and_changes_nothing(failure: Answer, tmp_path
 @pytest.mark.parametrize("status", [429, 503])
 @asynchronous
 async def test_retry_after_is_obeyed(status: int, tmp_path: Path) -> None:
-    """The next poll is not before, and not much later."""
+    """The next poll comes after the given time, and soon after it."""
     async with scene(tmp_path) as around, around.proxy(polling(around)):
         around.replies["features"] = reply(status, retry_after="120")
         assert 120 <= await around.next_poll() <= 120 + INTERVAL_S
@@ -79,7 +79,7 @@ async def test_retry_after_is_obeyed(status: int, tmp_path: Path) -> None:
 
 @asynchronous
 async def test_a_page_for_maintenance_does_not_stop_updates_for_an_hour(tmp_path: Path) -> None:
-    """Five minutes of a Retry-After are obeyed, readiness by maxStaleness counts on meanwhile, and it can be asked at once."""
+    """The proxy obeys at most five minutes of Retry-After. Readiness by maxStaleness still counts, and `poll_now` polls at once."""
     async with scene(tmp_path) as around, around.proxy(around.options(metrics_interval=0, max_staleness=120)) as proxy:
         around.replies["features"] = reply(503, retry_after="3600")
         [pause] = await around.waits(1)
@@ -103,7 +103,10 @@ async def test_a_page_for_maintenance_does_not_stop_updates_for_an_hour(tmp_path
 
 @asynchronous
 async def test_a_refused_token_is_told_once_per_change_and_tried_for_ever(tmp_path: Path) -> None:
-    """Slowly from the first time on; what is served stays, and a token that works again is noticed without a restart."""
+    """The polls are slow from the first refusal on.
+
+    The configuration stays, and a token that works again is noticed without a restart.
+    """
     async with scene(tmp_path) as around, around.proxy(polling(around)) as proxy:
         for status in (401, 401, 403, 403, 403, 401, *(401,) * 20):
             around.replies["features"] = reply(status)
@@ -121,7 +124,7 @@ async def test_a_refused_token_is_told_once_per_change_and_tried_for_ever(tmp_pa
 
 @asynchronous
 async def test_one_malformed_toggle_is_left_out(tmp_path: Path) -> None:
-    """It is named in the log and counted, and the rest is used."""
+    """The log names it, a metric counts it, and the rest of the document is used."""
     bad = {"name": "bad", "enabled": "perhaps", "strategies": []}
     async with scene(tmp_path) as around:
         around.served = document(toggle("on"), bad, toggle("too"))
@@ -133,7 +136,7 @@ async def test_one_malformed_toggle_is_left_out(tmp_path: Path) -> None:
 
 @asynchronous
 async def test_an_empty_document_must_be_confirmed(tmp_path: Path) -> None:
-    """It counts when the next poll is empty too; until then everything stays, and its ETag is not sent."""
+    """An empty document is accepted when the next poll is empty too. Until then nothing changes, and its ETag is not sent."""
     async with scene(tmp_path) as around:
         around.served = FULL
         async with around.proxy(polling(around)) as proxy:

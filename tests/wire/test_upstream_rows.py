@@ -36,12 +36,12 @@ BUILT_IN = [
 
 
 def reporting(around: Scene, **more: Any) -> ProxyOptions:
-    """Return options with which a proxy does nothing by itself, once it is ready, but register and send metrics."""
+    """Return options with which a ready proxy only registers and sends metrics."""
     return around.options(refresh_interval=0, **more)
 
 
 async def next_metrics(around: Scene) -> float:
-    """Let the proxy send metrics once more, and return for how long it had slept."""
+    """Let the proxy send metrics once more, and return how long it had slept."""
     before = len(around.received("metrics"))
     [pause] = await around.waits(1)
     await around.clock.advance(pause)
@@ -75,7 +75,7 @@ async def test_one_connection_id_for_each_proxy(tmp_path: Path) -> None:
 @pytest.mark.parametrize("source", ["upstream", "file", "bootstrap", "storage"])
 @asynchronous
 async def test_project_and_prefix_hold_whatever_the_source(source: str, tmp_path: Path) -> None:
-    """A source that does not filter gives no toggle of another project, or of another name; nor is one handed on to SDKs."""
+    """If a source does not filter, toggles of other projects or names are dropped, also from the document for SDKs."""
     flags = document(
         toggle("shop.cart", project="shop"), toggle("shop.bag", project="other"), toggle("cart", project="shop")
     )
@@ -116,7 +116,7 @@ class Custom(Strategy):
 
 @asynchronous
 async def test_registration_says_who_and_what(tmp_path: Path) -> None:
-    """Names, versions, the eight built-in strategies and the custom ones, when it started and the interval; nothing else."""
+    """A registration has names, versions, built-in and custom strategies, start time and interval, and nothing else."""
     async with scene(tmp_path) as around:
         options = around.options(flagsvc_app_name="app", flagsvc_instance_id="one", custom_strategies=[Custom()])
         async with around.proxy(options):
@@ -139,7 +139,7 @@ async def test_registration_says_who_and_what(tmp_path: Path) -> None:
 
 @asynchronous
 async def test_registration_follows_the_first_synchronisation_and_is_retried(tmp_path: Path) -> None:
-    """Not before there is a configuration from the upstream; then until it is taken, and never again."""
+    """The proxy registers after the first configuration from the upstream, retries until it succeeds, and never registers again."""
     async with scene(tmp_path) as around:
         around.replies |= {"features": reply(503), "register": reply(500)}
         async with around.proxy(around.options(), ready=False) as proxy:
@@ -173,7 +173,7 @@ async def test_registration_follows_the_first_synchronisation_and_is_retried(tmp
 
 @asynchronous
 async def test_metrics_say_what_was_asked_by_name(tmp_path: Path) -> None:
-    """Yes and no for each name the configuration knows, from when to when; what a list answers is not counted."""
+    """A post counts yes and no for each known name, with start and end time; list answers are not counted."""
     async with scene(tmp_path) as around:
         around.served = FULL
         async with around.proxy(reporting(around, flagsvc_app_name="app", flagsvc_instance_id="one")) as proxy:
@@ -201,7 +201,7 @@ async def test_metrics_say_what_was_asked_by_name(tmp_path: Path) -> None:
 
 @asynchronous
 async def test_nothing_to_tell_is_not_told(tmp_path: Path) -> None:
-    """An hour of list answers and unknown names causes no post, neither does the end."""
+    """List answers and unknown names cause no post within an hour, and none at the end."""
     async with scene(tmp_path) as around:
         async with around.proxy(reporting(around)) as proxy:
             await until(lambda: around.received("register"))
@@ -231,7 +231,7 @@ PASSING: dict[str, Answer] = {str(status): reply(status) for status in (401, 404
 @pytest.mark.parametrize("failure", [*PASSING.values(), then_reset()], ids=[*PASSING, "connection reset"])
 @asynchronous
 async def test_metrics_that_could_not_be_sent_are_kept(failure: Answer, tmp_path: Path) -> None:
-    """They are merged with what comes later, from the first moment on, and the pace is the normal one after a success."""
+    """They are merged with later counts, from the first start time on; after a success the interval is the normal one."""
     async with scene(tmp_path) as around:
         around.replies["metrics"] = failure
         async with around.proxy(reporting(around)) as proxy:
@@ -253,7 +253,7 @@ async def test_metrics_that_could_not_be_sent_are_kept(failure: Answer, tmp_path
 
 @asynchronous
 async def test_what_the_bound_drops_is_counted(tmp_path: Path) -> None:
-    """While nothing can be sent no more than metricsBuffer counters are kept; Prometheus tells how many were not."""
+    """While posts fail, at most metricsBuffer counters are kept; a Prometheus metric counts the dropped ones."""
     async with scene(tmp_path) as around:
         around.served = document(*(toggle(f"t{number}") for number in range(10)))
         around.replies["metrics"] = reply(500)

@@ -17,7 +17,7 @@ MUST_BE_ARRAY = "must be array"
 
 
 def window(opened: Opener, *features: dict[str, Any]) -> Wire:
-    """Return a proxy whose toggles show what the context became."""
+    """Return a proxy whose toggles show the context that it read."""
     return opened(document={"version": 2, "features": list(features)})
 
 
@@ -65,7 +65,7 @@ def test_a_standard_field_that_is_null_or_empty_is_absent(opened: Opener, value:
 
 
 def test_an_empty_property_and_a_null_one(opened: Opener) -> None:
-    """A property that is null is the empty text; a further field that is null is not there."""
+    """A property that is null is the empty text; an unknown field that is null is absent."""
     wire = window(opened, asking("a", "NUM_EQ", "0"))
     for context in (
         {"properties": {"a": None}},
@@ -91,20 +91,20 @@ def test_an_empty_property_and_a_null_one(opened: Opener) -> None:
     ],
 )
 def test_current_time(opened: Opener, time: object, after: bool) -> None:
-    """A text that JavaScript's Date reads, or epoch milliseconds."""
+    """currentTime is a text that JavaScript's Date reads, or epoch milliseconds."""
     wire = window(opened, asking("currentTime", "DATE_AFTER", "2021-12-20T11:33:19.999Z"))
     assert wire.post("/proxy", {"context": {"currentTime": time}}).names == (["asked"] if after else [])
 
 
 @pytest.mark.parametrize("time", [None, "", 0, False, "x", "1640000000000", 1e300, 8.65e15])
 def test_a_current_time_that_is_no_date_is_ignored(opened: Opener, time: object) -> None:
-    """The clock is asked instead."""
+    """The proxy uses its clock instead."""
     wire = window(opened, asking("currentTime", "DATE_AFTER", "2025-01-01T00:00:00.000Z"))
     assert wire.post("/proxy", {"context": {"currentTime": time}}).names == ["asked"]
 
 
 def test_a_context_that_is_not_wrapped_is_ignored(opened: Opener) -> None:
-    """Only `context` is looked at."""
+    """Only the member `context` is read."""
     wire = window(opened, asking("userId", "IN", "7"))
     assert wire.post("/proxy", {"userId": "7", "properties": {"userId": "7"}}).names == []
     assert wire.post("/proxy", {"userId": "8", "context": {"userId": "7"}}).names == ["asked"]
@@ -147,7 +147,7 @@ def test_names_are_texts(opened: Opener, toggles: object, names: list[str]) -> N
     ],
 )
 def test_what_a_body_may_not_say(opened: Opener, body: object, pointer: str, message: str) -> None:
-    """400 with the place and the rule."""
+    """The answer is a 400 with the place and the rule."""
     answer = opened().post("/proxy", body)
     assert answer.status == 400
     assert answer.json()["validation"] == [{"instancePath": pointer, "message": message}]
@@ -166,7 +166,7 @@ def test_what_a_body_may_not_say(opened: Opener, body: object, pointer: str, mes
     ],
 )
 def test_where_a_body_is_not_json(opened: Opener, body: bytes, position: str) -> None:
-    """400 with the parser's position and no trace of the parser."""
+    """The answer is a 400 with the parser's position and no name of the parser."""
     answer = opened().post("/proxy", body)
     assert answer.status == 400
     assert position in answer.json()["error"]
@@ -194,7 +194,7 @@ def test_where_a_body_is_not_json(opened: Opener, body: bytes, position: str) ->
     ],
 )
 def test_other_bodies_that_are_refused(opened: Opener, body: bytes) -> None:
-    """Blanks, constants JSON does not have, and what is nested beyond all measure: 400, never 500."""
+    """Blanks, constants that JSON does not have, and very deep nesting are a 400, never a 500."""
     wire = opened()
     assert wire.post("/proxy", body).status == 400
     assert wire.log.lines == []
@@ -215,12 +215,12 @@ def test_other_bodies_that_are_refused(opened: Opener, body: bytes) -> None:
     ],
 )
 def test_bodies_a_strict_parser_would_refuse(opened: Opener, body: bytes, value: str) -> None:
-    """What JavaScript's parser takes is taken: half surrogate pairs and bytes that are no UTF-8 as U+FFFD."""
+    """What JavaScript's parser accepts is accepted: half surrogate pairs, and bytes that are not UTF-8 as U+FFFD."""
     assert window(opened, asking("a", "IN", value)).post("/proxy", body).names == ["asked"]
 
 
 def test_half_a_surrogate_pair_in_a_name(opened: Opener) -> None:
-    """A name that is no text comes back as one, and does not break the answer."""
+    """A name with half a surrogate pair comes back as text, and does not break the answer."""
     answer = opened().post("/proxy", b'{"toggles":["\\udc00x", {"\\ud800":1}]}')
     assert answer.status == 400
     assert opened().post("/proxy", b'{"toggles":["\\udc00x"]}').names == ["\ufffdx"]
@@ -273,7 +273,7 @@ def test_media_types_that_are_read(opened: Opener, content_type: str | None, enc
     ],
 )
 def test_media_types_that_are_not(opened: Opener, content_type: str) -> None:
-    """415 for another media type or charset, sized or chunked; a POST without a body is not asked what it is."""
+    """Another media type or charset is a 415, sized or chunked; the media type of a POST without a body is ignored."""
     wire = opened()
     headers = {"content-type": content_type}
     for answer in (
@@ -309,7 +309,7 @@ def test_content_codings_that_are_read(opened: Opener, coding: str, pack: Any) -
 
 @pytest.mark.parametrize("coding", ["br", "zstd", "gzip, gzip", "compress", "foo"])
 def test_content_codings_that_are_not(opened: Opener, coding: str) -> None:
-    """415 for any other."""
+    """Any other content coding is a 415."""
     assert opened().ask("POST", "/proxy", {"content-encoding": coding}, body=b"{}").status == 415
 
 
@@ -324,14 +324,14 @@ def test_content_codings_that_are_not(opened: Opener, coding: str) -> None:
     ],
 )
 def test_a_damaged_coding(opened: Opener, coding: str, body: bytes) -> None:
-    """400 where the body is not what it claims to be."""
+    """The answer is a 400 if the body cannot be decoded."""
     wire = opened()
     assert wire.ask("POST", "/proxy", {"content-encoding": coding}, body=body).status == 400
     assert wire.log.lines == []
 
 
 def test_get_ignores_a_body(opened: Opener) -> None:
-    """What comes along with a GET is neither read nor judged."""
+    """The body of a GET is neither read nor checked."""
     wire = opened()
     headers = {"content-type": "text/plain"}
     assert wire.ask("GET", "/proxy", headers, body=b"x" * 500_000, key=KEY).status == 200

@@ -1,4 +1,4 @@
-"""How much a context, a look-up and a body may hold (decision 0032)."""
+"""Limits on the content of a context, a look-up and a body (decision 0032)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ SMALL: dict[str, Any] = {
     "json_depth_limit": 8,
 }
 BODY_BYTES = 100_000
-"""As many a body may have."""
+"""The largest number of names in a body."""
 
 
 def reached(wire: Wire) -> dict[str, int]:
-    """Return the limits that were reached, by their words in the metrics."""
+    """Return the limits that were reached, by their labels in the metrics."""
     page = wire.get("/proxy/internal-backstage/prometheus", key=None).body.decode().splitlines()
     lines = [line.partition("{")[2] for line in page if line.startswith("flagsvc_limits_reached_total{")]
     counts = {line.split('"')[1]: int(float(line.split()[1])) for line in lines}
@@ -53,7 +53,7 @@ def problem(answer: Answer) -> tuple[str, str]:
     ],
 )
 def test_a_context_in_a_query(opened: Opener, query: str, pointer: str | None, rule: str | None) -> None:
-    """At the limit it is answered, one more of anything is a 400 that says which limit it is."""
+    """A context at the limit is answered; one more of anything is a 400 that names the limit."""
     for method in ("GET", "HEAD"):
         answer = opened(**SMALL).ask(method, f"/proxy?{query}")
         assert answer.status == (200 if rule is None else 400)
@@ -82,7 +82,7 @@ def test_a_context_in_a_query(opened: Opener, query: str, pointer: str | None, r
     ],
 )
 def test_a_context_in_a_body(opened: Opener, context: dict[str, Any], pointer: str | None, rule: str | None) -> None:
-    """The same holds there, for the text that a value becomes."""
+    """The same limits hold in a body, for each value as text."""
     answer = opened(**SMALL).post("/proxy", {"context": context})
     if rule is None:
         assert answer.status == 200
@@ -91,7 +91,7 @@ def test_a_context_in_a_body(opened: Opener, context: dict[str, Any], pointer: s
 
 
 def test_toggles_of_a_look_up(opened: Opener) -> None:
-    """Two are answered, three are not, and nothing of them is counted as used."""
+    """Two toggles are answered. Three are refused, and none of them is counted as used."""
     wire = opened(**SMALL)
     assert wire.post("/proxy", {"toggles": ["on", "on"]}).status == 200
     wire.counted()
@@ -104,7 +104,7 @@ def test_toggles_of_a_look_up(opened: Opener) -> None:
 @pytest.mark.parametrize("charset", ["utf-8", "utf-16"])
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
 def test_depth_of_a_body(opened: Opener, path: str, charset: str, opening: str, closing: str) -> None:
-    """Eight levels are read, nine and as many as fit in are a 400, in every charset, on every route with a body."""
+    """Eight levels are read; nine or more are a 400, in every charset, on every route with a body."""
     wire = opened(**SMALL)
     media = {"content-type": f"application/json; charset={charset}"}
     fit = (BODY_BYTES - 50) // (len(opening + closing) * (2 if charset == "utf-16" else 1))
@@ -123,13 +123,13 @@ def test_depth_of_a_body(opened: Opener, path: str, charset: str, opening: str, 
 
 
 def test_many_shallow_lists_are_not_deep(opened: Opener) -> None:
-    """It is the nesting that counts, not the number of lists and objects."""
+    """Only the nesting counts, not the number of lists and objects."""
     body = {"x": [[{}]] * 500, "context": {"a": [1]}}
     assert opened(**SMALL).post("/proxy", body).status == 200
 
 
 def test_limits_are_counted(opened: Opener) -> None:
-    """Each limit by its word, whatever the caller sent."""
+    """Each limit is counted under its own label, whatever the caller sent."""
     wire = opened(**SMALL, body_limit=1000, query_limit=100, header_limit=3000)
     wire.get("/proxy?a=1&b=2&c=3&d=4")
     wire.get("/proxy?userId=abcdef")
@@ -151,7 +151,7 @@ def test_limits_are_counted(opened: Opener) -> None:
 
 
 def test_a_huge_answer_is_counted(opened: Opener) -> None:
-    """A look-up whose answer would be huge is at a limit too."""
+    """The refusal of a look-up with a huge answer is counted as a limit too."""
     name = "x" * 40_000
     wire = opened(document={"version": 2, "features": [{"name": name, "enabled": True}]}, body_limit=10**8)
     assert wire.post("/proxy", {"toggles": [name] * 500}).status == 413

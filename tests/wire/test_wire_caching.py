@@ -33,7 +33,7 @@ def everything(opened: Opener, **more: Any) -> Wire:
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_not_modified(opened: Opener, target: str, method: str) -> None:
-    """304 without a body, with the tag and everything a cache needs to refresh what it keeps."""
+    """A 304 has no body, and has the tag and every header that a cache needs to refresh its copy."""
     wire = everything(opened)
     first = wire.get(f"{target}?sessionId=1", key=TOKEN)
     tag = tag_of(first)
@@ -69,7 +69,7 @@ def test_not_modified(opened: Opener, target: str, method: str) -> None:
     ],
 )
 def test_if_none_match(opened: Opener, condition: str, status: int) -> None:
-    """Lists and `*`, compared weakly; anything else does not match."""
+    """Lists and `*` match, with weak comparison; anything else does not."""
     wire = opened()
     tag = tag_of(wire.get("/proxy"))
     given = condition.format(tag=tag, strong=tag.removeprefix("W/"), bare=tag.removeprefix("W/").strip('"'))
@@ -77,7 +77,7 @@ def test_if_none_match(opened: Opener, condition: str, status: int) -> None:
 
 
 def test_if_none_match_in_several_lines(opened: Opener) -> None:
-    """Two headers are one list."""
+    """Two If-None-Match headers are one list."""
     wire = opened()
     tag = tag_of(wire.get("/proxy"))
     headers = [("if-none-match", '"a"'), ("if-none-match", tag)]
@@ -93,13 +93,13 @@ def test_post_is_never_not_modified(opened: Opener) -> None:
 
 
 def test_errors_have_no_tag(opened: Opener) -> None:
-    """An error is not to be kept, `*` does not match it."""
+    """No cache stores an error, and `*` does not match it."""
     answer = opened().get("/nowhere", {"if-none-match": "*"})
     assert (answer.status, answer.header("etag")) == (404, None)
 
 
 def test_the_same_answer_has_the_same_tag_and_another_another(opened: Opener) -> None:
-    """Equal over replicas, and callers who differ only in what the configuration does not read; every difference shows."""
+    """The tag is equal over replicas and for callers who differ only in unread fields; every other difference changes it."""
     first, second = opened(), opened()
     assert tag_of(first.get("/proxy?userId=1")) == tag_of(second.get("/proxy?userId=2"))
     assert tag_of(first.get("/proxy")) == tag_of(first.post("/proxy", {}))
@@ -108,7 +108,7 @@ def test_the_same_answer_has_the_same_tag_and_another_another(opened: Opener) ->
 
 
 def test_a_tag_is_that_of_what_is_read(opened: Opener) -> None:
-    """What a toggle looks at is in the tag, what it does not is not; a random draw makes the tag that of the answer."""
+    """The tag covers the fields that a toggle reads and no others; with a random draw it is the digest of the answer."""
     wire = opened(document={"version": 2, "features": [asking("region", "IN", "eu")]})
     base = tag_of(wire.get("/proxy?region=us&userId=1"))
     assert tag_of(wire.get("/proxy?region=us&userId=2")) == base
@@ -131,7 +131,7 @@ def test_kept_answers_are_counted(opened: Opener) -> None:
 
 
 def test_a_change_is_seen(opened: Opener) -> None:
-    """A new configuration ends the 304."""
+    """After a new configuration the answer is no 304."""
     wire = opened()
     tag = tag_of(wire.get("/proxy"))
     wire.serve(MANY)
@@ -169,7 +169,7 @@ def test_a_change_is_seen(opened: Opener) -> None:
     ],
 )
 def test_compression_is_agreed(opened: Opener, accept: str | None, packed: bool) -> None:
-    """gzip where the caller takes it and does not like the plain form better."""
+    """The answer uses gzip if the caller accepts it and does not prefer the plain form."""
     wire = opened(document=MANY)
     headers = {} if accept is None else {"accept-encoding": accept}
     answer = wire.get("/proxy", headers)
@@ -181,7 +181,7 @@ def test_compression_is_agreed(opened: Opener, accept: str | None, packed: bool)
 
 
 def test_a_compressed_answer_has_the_same_tag(opened: Opener) -> None:
-    """The tag is weak: it stands for the answer, not for its bytes."""
+    """The tag is weak: it identifies the answer, not its bytes."""
     wire = opened(document=MANY)
     packed = wire.get("/proxy", {"accept-encoding": "gzip"})
     assert tag_of(packed) == tag_of(wire.get("/proxy"))
@@ -190,7 +190,7 @@ def test_a_compressed_answer_has_the_same_tag(opened: Opener) -> None:
 
 
 def test_head_of_a_compressed_answer(opened: Opener) -> None:
-    """HEAD tells what GET would send."""
+    """HEAD has the headers that GET would have."""
     wire = opened(document=MANY)
     got, head = (wire.ask(method, "/proxy", {"accept-encoding": "gzip"}) for method in ("GET", "HEAD"))
     assert head.fields == got.fields
@@ -198,7 +198,7 @@ def test_head_of_a_compressed_answer(opened: Opener) -> None:
 
 
 def test_small_answers_stay_plain(opened: Opener) -> None:
-    """Below about a kilobyte compression does not pay, unless the caller refuses the plain form."""
+    """Below about a kilobyte the answer is not compressed, unless the caller refuses the plain form."""
     wire = opened()
     assert wire.get("/proxy", {"accept-encoding": "gzip"}).header("content-encoding") is None
     assert wire.get("/proxy/health", {"accept-encoding": "gzip"}).body == b"ok"
@@ -215,7 +215,7 @@ def test_post_is_compressed_too(opened: Opener) -> None:
 
 
 def test_more_kinds_of_accept_encoding_than_are_remembered(opened: Opener) -> None:
-    """What a header means does not depend on how many others came before."""
+    """The meaning of a header does not depend on the headers before it."""
     wire = opened(document=MANY)
     for number in range(300):
         wire.get("/proxy", {"accept-encoding": f"x{number}"})

@@ -1,4 +1,4 @@
-"""What real clients call beside evaluation (behaviour: Other endpoints)."""
+"""Endpoints that real clients call besides evaluation (behaviour: Other endpoints)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_metrics_are_counted(opened: Opener, target: str, key: str) -> None:
 
 
 def test_unknown_names_are_dropped_and_counted(opened: Opener) -> None:
-    """A caller cannot send a user's address upstream as the name of a toggle or of a variant."""
+    """Unknown names are dropped: a caller could send a user's address to the upstream as the name of a toggle or variant."""
     wire = opened()
     wire.post(METRICS[0], report({"jane@example.com": {"yes": 1}, "on": {"yes": 1, "variants": {"10.0.0.1": 5}}}))
     assert wire.counted() == {"on": (1, 0, {})}
@@ -44,7 +44,7 @@ def test_unknown_names_are_dropped_and_counted(opened: Opener) -> None:
 
 
 def test_which_names_there_are_is_not_told(opened: Opener) -> None:
-    """A page of metrics that needs no key says the same whether a caller asked for a toggle that there is, or for none."""
+    """The public page of metrics is the same, whether a caller asked for an existing toggle or an unknown one."""
 
     def page_after(name: str) -> list[bytes]:
         wire = opened()
@@ -68,7 +68,7 @@ def test_which_names_there_are_is_not_told(opened: Opener) -> None:
     ],
 )
 def test_counts_that_are_taken(opened: Opener, counts: object, counted: tuple[int, int, dict[str, int]]) -> None:
-    """Whole numbers in bounds; what is missing is 0."""
+    """Whole numbers in bounds are accepted; a missing count is 0."""
     wire = opened()
     assert wire.post(METRICS[0], report({"on": counts})).status == 200
     assert wire.counted() == {"on": counted}
@@ -99,7 +99,7 @@ ON = "/body/bucket/toggles/on"
     ],
 )
 def test_absurd_counts(opened: Opener, counts: object, pointer: str) -> None:
-    """400, and nothing of the report is counted."""
+    """The answer is a 400, and nothing of the report is counted."""
     wire = opened()
     answer = wire.post(METRICS[0], report({"varied": {"yes": 1}, "on": counts}))
     assert answer.status == 400
@@ -128,7 +128,7 @@ def test_absurd_counts(opened: Opener, counts: object, pointer: str) -> None:
     ],
 )
 def test_reports_that_lack_something(opened: Opener, body: object, pointer: str, message: str) -> None:
-    """400 with the place and the rule."""
+    """The answer is a 400 with the place and the rule."""
     answer = opened().post(METRICS[0], body)
     assert answer.status == 400
     assert answer.json()["validation"] == [{"instancePath": pointer, "message": message}]
@@ -153,7 +153,7 @@ def test_reports_that_lack_something(opened: Opener, body: object, pointer: str,
     ],
 )
 def test_times_of_a_bucket(opened: Opener, moment: object, status: int) -> None:
-    """A date and time, as a text."""
+    """The times are texts with date and time."""
     body = report({})
     for name in ("start", "stop"):
         bucket: dict[str, Any] = {**TIMES, "toggles": {}, name: moment}
@@ -186,7 +186,7 @@ def test_register(opened: Opener, key: str) -> None:
     ],
 )
 def test_registrations_that_are_wrong(opened: Opener, change: dict[str, object], pointer: str) -> None:
-    """400 with the place."""
+    """The answer is a 400 with the place."""
     answer = opened().post("/proxy/client/register", {**REGISTRATION, **change})
     assert answer.status == 400
     assert answer.json()["validation"][0]["instancePath"] == pointer
@@ -194,20 +194,20 @@ def test_registrations_that_are_wrong(opened: Opener, change: dict[str, object],
 
 @pytest.mark.parametrize("change", [{"interval": "5"}, {"interval": None}, {"interval": 5.5}, {"started": 1640000000}])
 def test_registrations_that_are_loose(opened: Opener, change: dict[str, object]) -> None:
-    """What the reference takes is taken."""
+    """The proxy accepts what the reference proxy accepts."""
     assert opened().post("/proxy/client/register", {**REGISTRATION, **change}).status == 200
 
 
 @pytest.mark.parametrize("missing", list(REGISTRATION))
 def test_registrations_that_lack_something(opened: Opener, missing: str) -> None:
-    """appName, interval, started and strategies are needed."""
+    """appName, interval, started and strategies are required."""
     body = {name: value for name, value in REGISTRATION.items() if name != missing}
     answer = opened().post("/proxy/client/register", body)
     assert answer.json()["validation"][0]["message"] == f"must have required property '{missing}'"
 
 
 def test_features(opened: Opener) -> None:
-    """The document, for a server-side token only, with a tag and 304."""
+    """A server-side token gets the document, with a tag and 304; other keys do not."""
     wire = opened()
     answer = wire.get("/proxy/client/features", key=TOKEN)
     assert answer.json() == DOCUMENT
@@ -221,14 +221,14 @@ def test_features(opened: Opener) -> None:
 
 
 def test_features_belong_to_their_token(opened: Opener) -> None:
-    """No shared cache keeps the configuration, and none hands it to a caller with another key."""
+    """A shared cache may not store the configuration, or give it to a caller with another key."""
     answer = opened().get("/proxy/client/features", key=TOKEN)
     assert answer.header("cache-control") == "private, no-cache"
     assert {each.strip() for each in (answer.header("vary") or "").split(",")} == {"Accept-Encoding", "authorization"}
 
 
 def test_features_without_tokens(opened: Opener) -> None:
-    """Where no token is configured nobody reads the configuration."""
+    """If no token is configured, nobody can read the configuration."""
     wire = opened(server_tokens=())
     for key in (None, "", KEY, TOKEN):
         assert wire.get("/proxy/client/features", key=key).status == 401

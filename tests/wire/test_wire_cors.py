@@ -17,7 +17,7 @@ ASKS = {
 
 
 def test_preflight_as_it_comes(opened: Opener) -> None:
-    """204, what is asked for is allowed, kept for two days; no key, any path."""
+    """A preflight is a 204 that allows what it asks for and may be cached for two days; it needs no key, on any path."""
     for path in ("/proxy", "/proxy/all", "/nowhere", "/proxy/health", "/docs/openapi.json"):
         answer = opened().ask("OPTIONS", path, ASKS, key=None)
         assert (answer.status, answer.body) == (204, b"")
@@ -33,7 +33,7 @@ def test_preflight_as_it_comes(opened: Opener) -> None:
 
 
 def test_preflight_that_asks_for_no_headers(opened: Opener) -> None:
-    """Nothing to repeat; also an OPTIONS that is no preflight is answered as one."""
+    """Without requested headers none are allowed; an OPTIONS that is no preflight is answered as one."""
     answer = opened().ask("OPTIONS", "/proxy", key=None)
     assert answer.status == 204
     assert answer.header("access-control-allow-headers") is None
@@ -58,7 +58,7 @@ def test_preflight_that_asks_for_no_headers(opened: Opener) -> None:
     ],
 )
 def test_preflight_options(opened: Opener, settings: dict[str, Any], header: str, value: str | None) -> None:
-    """Each option shows in its header."""
+    """Each option sets its header."""
     assert opened(**settings).ask("OPTIONS", "/proxy", ASKS).header(header) == value
 
 
@@ -69,7 +69,7 @@ def test_options_success_status(opened: Opener) -> None:
 
 
 def test_preflight_continue(opened: Opener) -> None:
-    """200 with Allow, the CORS headers as before; an unknown path is then 404."""
+    """With the option, the answer is a 200 with Allow and the CORS headers; an unknown path is a 404."""
     wire = opened(cors_preflight_continue=True)
     answer = wire.ask("OPTIONS", "/proxy", ASKS, key=None)
     assert (answer.status, answer.header("allow")) == (200, "GET, HEAD, POST, OPTIONS")
@@ -82,7 +82,7 @@ def test_preflight_continue(opened: Opener) -> None:
 @pytest.mark.parametrize("method", ["GET", "OPTIONS"])
 @pytest.mark.parametrize("origin", [None, A, EVIL])
 def test_one_origin_is_always_sent(opened: Opener, method: str, origin: str | None) -> None:
-    """Whoever asks; with Vary: Origin."""
+    """A single origin is sent to every caller, with Vary: Origin."""
     headers = {} if origin is None else {"origin": origin}
     answer = opened(cors_origin=B).ask(method, "/proxy", headers)
     assert answer.header("access-control-allow-origin") == B
@@ -146,7 +146,7 @@ def test_patterns(opened: Opener, origin: str, allowed: bool) -> None:
 def test_every_answer_carries_cors_headers(
     opened: Opener, method: str, target: str, headers: dict[str, str], key: str | None, status: int
 ) -> None:
-    """Errors included, or a script could not read what went wrong."""
+    """Errors have CORS headers too: without them a script cannot read the error."""
     for settings in ({"cors_origin": (A,)}, {"cors_origin": A}):
         answer = opened(**settings).ask(method, target, {**headers, "origin": A}, key=key)
         assert answer.status == status
@@ -156,6 +156,6 @@ def test_every_answer_carries_cors_headers(
 
 
 def test_not_ready_carries_cors_headers(opened: Opener) -> None:
-    """A 503 too."""
+    """A 503 has CORS headers too."""
     answer = opened(document=None, cors_origin=(A,)).get("/proxy", {"origin": A})
     assert (answer.status, answer.header("access-control-allow-origin")) == (503, A)

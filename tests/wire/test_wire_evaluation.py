@@ -28,12 +28,12 @@ def sees(wire: Wire, target: str, **more: Any) -> bool:
 
 
 def test_get_lists_what_is_on(opened: Opener) -> None:
-    """The toggles that are on, in the document's order."""
+    """The answer has the toggles that are on, in the document's order."""
     assert opened().get("/proxy").json() == {"toggles": [ON, VARIED]}
 
 
 def test_all_lists_everything(opened: Opener) -> None:
-    """On and off, GET and POST."""
+    """The answer has every toggle, on or off, for GET and POST."""
     wire = opened(enable_all_endpoint=True)
     for answer in (wire.get("/proxy/all"), wire.post("/proxy/all", {}), wire.post("/proxy/all", {"toggles": []})):
         assert answer.json() == {"toggles": [ON, OFF, VARIED]}
@@ -57,7 +57,7 @@ def test_post_answers_every_name(opened: Opener) -> None:
 
 
 def test_a_look_up_whose_answer_would_be_huge_is_refused(opened: Opener) -> None:
-    """A short body that repeats a toggle with a long payload is 413 and counts nothing; fewer names are answered."""
+    """A short body that repeats a toggle with a long payload is a 413 and counts nothing; fewer names are answered."""
     payload = {"type": "string", "value": "x" * 10_000}
     long = {
         "name": "on",
@@ -73,7 +73,7 @@ def test_a_look_up_whose_answer_would_be_huge_is_refused(opened: Opener) -> None
 
 
 def test_named_lookups_are_counted(opened: Opener) -> None:
-    """Yes and no of each name that the configuration knows; a list counts nothing."""
+    """A named look-up counts yes or no for each known name; a list counts nothing."""
     wire = opened()
     wire.get("/proxy")
     wire.post("/proxy", {})
@@ -83,7 +83,7 @@ def test_named_lookups_are_counted(opened: Opener) -> None:
 
 
 def test_headers_of_an_answer(opened: Opener) -> None:
-    """The headers the specification has seen, and a Vary that keeps shared caches honest."""
+    """The answer has the headers of the specification, and a Vary that makes shared caches correct."""
     wire = opened()
     for answer in (wire.get("/proxy"), wire.post("/proxy", {}), wire.post("/proxy", {"toggles": ["on"]})):
         assert answer.header("cache-control") == "public, max-age=2"
@@ -94,7 +94,7 @@ def test_headers_of_an_answer(opened: Opener) -> None:
 
 
 def test_default_context(opened: Opener) -> None:
-    """Without appName the proxy's own, without environment `default`."""
+    """Without appName the proxy's own is used, without environment `default`."""
     wire = opened(document=document(asking("appName", "IN", "flagsvc-proxy")))
     assert sees(wire, "/proxy")
     assert not sees(wire, "/proxy?appName=web")
@@ -107,7 +107,7 @@ def test_default_context(opened: Opener) -> None:
 
 
 def test_environment_option_wins(opened: Opener) -> None:
-    """The option overrides whatever the caller sent, GET and POST."""
+    """The option replaces the caller's environment, for GET and POST."""
     wire = opened(document=document(asking("environment", "IN", "prod")), environment="prod")
     assert sees(wire, "/proxy")
     assert sees(wire, "/proxy?environment=dev")
@@ -124,7 +124,7 @@ STICKY = {"name": "asked", "enabled": True, "strategies": [{"name": "flexibleRol
 
 
 def test_a_list_draws_a_session(opened: Opener) -> None:
-    """A caller without a session gets a random one for each request that is a list."""
+    """A caller without a session gets a random one for each list request."""
     wire = opened(document=document(STICKY))
     assert sessions(wire) == {(), ("asked",)}
     posted = {tuple(wire.post("/proxy", {"context": {"userId": "1"}}).names) for _ in range(40)}
@@ -138,14 +138,14 @@ def test_a_session_that_is_there_stays(opened: Opener) -> None:
 
 
 def test_a_named_lookup_draws_none(opened: Opener) -> None:
-    """In a named look-up without a session, stickiness to the session is off."""
+    """In a named look-up without a session, stickiness to the session gives off."""
     wire = opened(document=document(STICKY))
     asked = [wire.post("/proxy", {"toggles": ["asked"], "context": {"userId": "1"}}).json() for _ in range(40)]
     assert {toggle["enabled"] for answer in asked for toggle in answer["toggles"]} == {False}
 
 
 def test_random_stickiness_draws_anew(opened: Opener) -> None:
-    """Random stickiness gives both answers in the course of time, also where the session is there."""
+    """Random stickiness gives both answers over time, also with a session."""
     parameters = {"rollout": "50", "stickiness": "random", "groupId": "g"}
     feature = {"name": "asked", "enabled": True, "strategies": [{"name": "flexibleRollout", "parameters": parameters}]}
     wire = opened(document=document(feature))
@@ -153,7 +153,7 @@ def test_random_stickiness_draws_anew(opened: Opener) -> None:
 
 
 def test_the_clock_is_used_where_the_caller_tells_no_time(opened: Opener) -> None:
-    """A date constraint looks at currentTime, else at the clock."""
+    """A date constraint reads currentTime, else the clock."""
     wire = opened(document=document(asking("currentTime", "DATE_AFTER", "2025-01-01T00:00:00.000Z")))
     assert sees(wire, "/proxy")  # the fake clock stands in June 2025
     assert not sees(wire, "/proxy?currentTime=2024")
@@ -171,12 +171,12 @@ def test_the_clock_is_used_where_the_caller_tells_no_time(opened: Opener) -> Non
     ],
 )
 def test_remote_address(opened: Opener, given: str, seen: str) -> None:
-    """The caller's own value if there is one, else the peer's."""
+    """The caller's own value is used if there is one, else the peer's address."""
     assert sees(opened(document=document(asking("remoteAddress", "IN", seen))), given)
 
 
 def test_the_peers_address_mapped_in_ipv6(opened: Opener) -> None:
-    """IPv4 mapped in IPv6 counts as IPv4; IPv6 stays as it is; a Unix socket has no address."""
+    """IPv4 mapped in IPv6 counts as IPv4; IPv6 does not change; a Unix socket has no address."""
     wire = opened(document=document(asking("remoteAddress", "IN", "192.0.2.1", "2001:db8::1")))
     assert sees(wire, "/proxy", peer="::ffff:192.0.2.1")
     assert sees(wire, "/proxy", peer="2001:db8::1")
@@ -189,12 +189,12 @@ class Broken:
     name = "broken"
 
     def is_enabled(self, parameters: object, context: object) -> bool:
-        """Raise, with something in the text that must not be logged."""
+        """Raise, with a text that must not be logged."""
         raise KeyError("user-4711")
 
 
 def test_a_custom_strategy_that_raises_is_false(opened: Opener) -> None:
-    """The others still count; it is logged once for its name, without the text of the exception."""
+    """The other strategies still count. One log line names the strategy, without the text of the exception."""
     feature = {"name": "asked", "enabled": True, "strategies": [{"name": "broken"}]}
     other = {"name": "rescued", "enabled": True, "strategies": [{"name": "broken"}, {"name": "default"}]}
     wire = opened(document=document(feature, other), strategies={"broken": Broken()})

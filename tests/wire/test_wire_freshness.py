@@ -1,4 +1,4 @@
-"""How fresh the configuration is, as callers and operators see it (decision 0028)."""
+"""The freshness of the configuration, as callers and operators see it (decision 0028)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ def test_no_age_unless_asked_for(opened: Opener) -> None:
 
 
 def test_the_age_of_the_configuration(opened: Opener) -> None:
-    """Every answer has it, in whole seconds: a list, a 304, a refusal, a document; what nobody has checked yet has none."""
+    """Every answer has it in whole seconds: a list, a 304, a refusal, a document.
+
+    A configuration that was never checked has no age.
+    """
     wire = opened(age_header=AGE)
     assert wire.get("/proxy").header(AGE) is None
     wire.holder.confirm(wire.clock)
@@ -46,7 +49,7 @@ def test_the_age_stands_beside_an_origin(opened: Opener) -> None:
 
 
 def test_an_answer_from_the_cache_has_the_age_of_now(opened: Opener) -> None:
-    """What is kept of an answer is not its age."""
+    """A cached answer is sent with its present age."""
     wire = opened(age_header=AGE)
     wire.holder.confirm(wire.clock)
     for _ in range(4):
@@ -58,7 +61,7 @@ def test_an_answer_from_the_cache_has_the_age_of_now(opened: Opener) -> None:
 
 @pytest.mark.parametrize(("seconds", "status"), [(30, 200), (31, 503)])
 def test_readiness_fails_when_the_last_check_is_too_old(opened: Opener, seconds: float, status: int) -> None:
-    """And nothing else does: the last good configuration is served."""
+    """Only readiness fails: the last good configuration is served."""
     wire = opened(max_staleness=30)
     wire.holder.confirm(wire.clock)
     wire.pass_s(seconds)
@@ -71,7 +74,7 @@ def test_readiness_fails_when_the_last_check_is_too_old(opened: Opener, seconds:
 
 
 def test_freshness_in_the_metrics(opened: Opener) -> None:
-    """Age, date, revision and state of the configuration, what the checks brought, and how many failed in a row."""
+    """Age, date, revision and state of the configuration, results of the checks, and the number of failures in a row."""
     wire = opened()
     wire.holder.confirm(wire.clock)
     wire.pass_s(2.5)

@@ -1,4 +1,4 @@
-"""How much is read of a request (behaviour: Size limits)."""
+"""Limits on the size of a request (behaviour: Size limits)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_body_at_the_limit_and_one_byte_over(opened: Opener) -> None:
 
 
 def test_an_announced_body_is_refused_unread(opened: Opener) -> None:
-    """A Content-Length over the limit is enough."""
+    """The proxy refuses a Content-Length over the limit without reading the body."""
     wire = opened()
     answer = wire.post("/proxy", body_of(100 * KB + 1))
     assert (answer.status, answer.header("cache-control")) == (413, "no-store")
@@ -39,7 +39,7 @@ def test_an_announced_body_is_refused_unread(opened: Opener) -> None:
 
 
 def test_a_chunked_body_is_read_no_further_than_the_limit(opened: Opener) -> None:
-    """Of 100 chunks of 10 kB eleven are taken."""
+    """Of 100 chunks of 10 kB it reads eleven."""
     wire = opened()
     assert wire.post("/proxy", b"", chunks=[b"x" * 10 * KB] * 100).status == 413
     assert wire.last is not None
@@ -48,7 +48,7 @@ def test_a_chunked_body_is_read_no_further_than_the_limit(opened: Opener) -> Non
 
 @pytest.mark.parametrize("pack", [gzip.compress, zlib.compress])
 def test_a_body_that_grows(opened: Opener, pack: object) -> None:
-    """The limit holds after decompression too, and what is over it is not unpacked: 50 MB are not."""
+    """The limit also holds after decompression: the proxy does not unpack 50 MB."""
     wire = opened()
     coding = {"content-encoding": "gzip" if pack is gzip.compress else "deflate"}
     packed = pack(body_of(100 * KB))  # type: ignore[operator]
@@ -59,7 +59,7 @@ def test_a_body_that_grows(opened: Opener, pack: object) -> None:
 
 
 def test_metrics_have_a_limit_of_their_own(opened: Opener) -> None:
-    """1 MB by default."""
+    """Their default limit is 1 MB."""
     report = {
         "appName": "a",
         "instanceId": "i",
@@ -74,7 +74,7 @@ def test_metrics_have_a_limit_of_their_own(opened: Opener) -> None:
 
 @pytest.mark.parametrize("length", ["x", "-1", "1.5", "", "0x10", "1 2", "²"])
 def test_a_length_that_is_none(opened: Opener, length: str) -> None:
-    """400, nothing is read."""
+    """An invalid length is a 400, and nothing is read."""
     wire = opened()
     assert wire.ask("POST", "/proxy", {"content-length": length}, body=b"{}").status == 400
 
@@ -103,7 +103,7 @@ def test_header_limit(opened: Opener) -> None:
 
 
 def test_a_caller_that_leaves_gets_nothing(opened: Opener) -> None:
-    """A caller that is gone in the middle of its body is no error."""
+    """A caller that disconnects in the middle of its body is no error."""
     wire = opened()
     assert wire.ask("POST", "/proxy", {"transfer-encoding": "chunked"}, gone=True) is GONE
     assert wire.log.lines == []

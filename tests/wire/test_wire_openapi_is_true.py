@@ -26,7 +26,7 @@ EXAMPLES = 20
 
 
 def modes(row: ProxyRoute) -> list[GenerationMode]:
-    """Return how to make requests for a row: as documented, and, where it takes anything, not so."""
+    """Return the ways to make requests for a row: valid ones and, if the row takes input, invalid ones."""
     return [GenerationMode.POSITIVE, GenerationMode.NEGATIVE] if row.query or row.body else [GenerationMode.POSITIVE]
 
 
@@ -35,7 +35,7 @@ CASES = [(row, mode) for row in LISTED for mode in modes(row)]
 
 @pytest.mark.parametrize(("row", "mode"), CASES, ids=lambda each: getattr(each, "path", getattr(each, "name", "")))
 def test_answers_are_those_of_the_document(row: ProxyRoute, mode: GenerationMode) -> None:
-    """No 5xx, no undocumented status, type, header or shape; what is documented as right is never a 400."""
+    """No 5xx, no undocumented status, type, header or shape; a documented request is never a 400."""
     wire = open_wire(in_process, enable_oas=True, enable_all_endpoint=True)
     schema = schemathesis.openapi.from_dict(json.loads(wire.get("/docs/openapi.json").body))
     operation: Any = schema[row.path][row.method]

@@ -46,7 +46,7 @@ def test_the_samples_of_the_specification(opened: Opener) -> None:
 
 
 def test_the_text_is_prometheus(opened: Opener) -> None:
-    """A parser of the format reads it, every metric has help and type, and none is there twice."""
+    """A parser reads the text; every metric has help and type, and none is there twice."""
     wire = opened()
     wire.get("/proxy")
     families = list(text_string_to_metric_families(wire.get(PROMETHEUS).body.decode()))
@@ -94,7 +94,7 @@ def test_labels_are_bounded(opened: Opener) -> None:
 
 
 def test_the_page_and_its_files(opened: Opener) -> None:
-    """Everything the page loads is ours, under a policy that allows nothing else; no inline script or style."""
+    """The page loads only our own files, under a policy that allows nothing else; it has no inline script or style."""
     wire = opened(enable_oas=True)
     page = wire.get("/docs/openapi", key=None)
     policy = page.header("content-security-policy") or ""
@@ -158,7 +158,7 @@ def test_enrichers(opened: Opener) -> None:
 
 
 def test_an_enricher_sees_what_the_caller_sent(opened: Opener) -> None:
-    """The caller's fields, its address and the time are there; defaults and the environment of the option come later."""
+    """It sees the caller's fields, address and time; defaults and the option's environment come later."""
     seen: list[dict[str, object]] = []
 
     def look(context: Context) -> Context:
@@ -188,7 +188,7 @@ SHARED = Context(user_id="u")
     ids=["session", "application", "environment", "no environment", "no application"],
 )
 def test_what_follows_the_enrichers(opened: Opener, enricher: Any, field_name: str, value: str) -> None:
-    """What an enricher sets stays, but the environment of the option wins; what it leaves out has its default."""
+    """A field that an enricher sets stays, except that the option's environment wins; a field that it removes gets its default."""
     wire = opened(document={"version": 2, "features": [asking(field_name, "IN", value)]}, enrichers=(enricher,))
     forced = opened(
         document={"version": 2, "features": [asking(field_name, "IN", value)]},
@@ -200,7 +200,7 @@ def test_what_follows_the_enrichers(opened: Opener, enricher: Any, field_name: s
 
 
 def test_a_context_that_an_enricher_keeps(opened: Opener) -> None:
-    """It stays as it is: the session of one answer must not become that of every other."""
+    """The kept context does not change: the session of one answer must not become that of every other."""
     wire = opened(enrichers=(lambda context: SHARED,), environment="prod")
     wire.get("/proxy")
     assert SHARED.as_dict() == {"userId": "u", "properties": {}}
@@ -208,7 +208,7 @@ def test_a_context_that_an_enricher_keeps(opened: Opener) -> None:
 
 
 def broken(context: Context) -> Context:
-    """Raise, with something in the text that must stay inside."""
+    """Raise, with a text that must not leave the process."""
     raise ValueError(f"no such user: {context.user_id}")
 
 
@@ -225,7 +225,10 @@ async def broken_later(context: Context) -> Context:
 
 @pytest.mark.parametrize("enricher", [broken, broken_later, wrong])
 def test_an_enricher_that_raises(opened: Opener, enricher: Any) -> None:
-    """500, a JSON error without detail, CORS headers, not to be kept; logged once a minute for its name, without its text."""
+    """The answer is a 500 with CORS headers and without detail, not to be cached.
+
+    The log names the enricher once a minute, without its text.
+    """
     wire = opened(enrichers=(first, enricher))
     for _ in range(3):
         answer = wire.get("/proxy?userId=jane")
@@ -241,14 +244,14 @@ def test_an_enricher_that_raises(opened: Opener, enricher: Any) -> None:
 
 
 def test_bad_requests_stay_400_with_enrichers(opened: Opener) -> None:
-    """An enricher is not asked about a context that does not fit."""
+    """A context of the wrong shape does not reach an enricher."""
     wire = opened(enrichers=(broken,))
     assert wire.get("/proxy?properties=x").status == 400
     assert wire.log.lines == []
 
 
 def test_the_unexpected(opened: Opener) -> None:
-    """An exception nobody expected: 500 without detail, and a line in the log that tells where, not what."""
+    """An unexpected exception is a 500 without detail, and a log line that names the place, not the text."""
     wire = opened()
 
     class Failing:

@@ -36,7 +36,7 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
     "REGEX": ({"value": "^y"}, "yes", "no"),
     "IN_CIDR": ({"values": ["10.0.0.0/8", "2001:db8::1"]}, "10.9.8.7", "11.0.0.1"),
 }
-"""Operator → what it compares with, a value of the field that it holds for, and one that it does not hold for."""
+"""Operator → its operand, a field value for which it holds, and one for which it does not."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def both() -> Iterator[Both]:
 
 
 def test_every_operator_has_a_case() -> None:
-    """Both products read one table of operators: none is left untried."""
+    """Both products read one table of operators, and each of them has a case."""
     assert set(CASES) == set(OPERATORS)
 
 
@@ -80,7 +80,7 @@ def test_an_operator_that_is_set_at_the_flag_server_decides_at_the_proxy(both: B
 
 @pytest.mark.parametrize("name", CASES)
 def test_an_operator_is_exported_and_imported(both: Both, name: str) -> None:
-    """What one environment exports, another takes, and the export of that one is the same."""
+    """The export of one environment can be imported into another, whose export is then the same."""
     batch = "/features-batch"
     data = both.server.admin(f"{batch}/export", {"environment": "development", "features": [name]})
     [strategy] = data["featureStrategies"]

@@ -65,12 +65,12 @@ def test_the_first_check_that_fails_decides(
     body: bytes,
     status: int,
 ) -> None:
-    """Of two things that are wrong, the one that is checked first gives the answer."""
+    """If two things are wrong, the one that is checked first gives the answer."""
     assert opened(**opening).ask(method, target, headers, key=key, body=body).status == status
 
 
 def test_a_key_is_asked_for_before_a_304(opened: Opener) -> None:
-    """Whoever knows an entity tag but no key learns nothing."""
+    """A caller with an entity tag but without a key gets no 304."""
     wire = opened()
     tag = wire.get("/proxy").header("etag") or ""
     assert wire.get("/proxy", {"if-none-match": tag}).status == 304

@@ -33,7 +33,7 @@ def served(app: AsgiApp) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", ["/base/docs/openapi", "/base/docs/openapi/"])
 def test_the_page_shows_the_endpoints(path: str) -> None:
-    """Every endpoint is there, and the browser has nothing to complain about."""
+    """The page shows every endpoint, and the browser reports no error."""
     with served(open_wire(in_process, enable_oas=True, base_path="/base").app) as address, browser() as page:
         page.go(address + path)
         for shown in ("/base/proxy", "/base/proxy/client/metrics", "/base/docs/openapi.json"):
@@ -43,7 +43,7 @@ def test_the_page_shows_the_endpoints(path: str) -> None:
 
 
 def test_the_browser_would_complain() -> None:
-    """What the test above relies on: a violation of a policy is seen."""
+    """The test above relies on this: a violation of a policy is reported."""
 
     async def forbidden(scope: object, receive: object, send: object) -> None:
         headers = [(b"content-type", b"text/html"), (b"content-security-policy", b"default-src 'none'")]

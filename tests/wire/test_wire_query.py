@@ -90,7 +90,7 @@ def test_what_a_query_says(opened: Opener, query: str, field: str, value: str) -
 
 @pytest.mark.parametrize("query", ["a=", "a", "properties[a]=", "properties[a]", "properties[a]=&a=1"])
 def test_an_empty_property_is_the_empty_text(opened: Opener, query: str) -> None:
-    """An empty property is there: as a number it is 0."""
+    """An empty property is present: as a number it is 0."""
     wire = opened(document={"version": 2, "features": [asking("a", "NUM_EQ", "0")]})
     assert wire.get(f"/proxy?{query}").names == ["asked"]
     assert wire.get("/proxy").names == []
@@ -98,7 +98,7 @@ def test_an_empty_property_is_the_empty_text(opened: Opener, query: str) -> None
 
 @pytest.mark.parametrize("query", ["userId=", "userId", "=1", "", "userid=7"])
 def test_an_empty_standard_field_is_absent(opened: Opener, query: str) -> None:
-    """An empty standard field is as if it were not sent."""
+    """An empty standard field counts as absent."""
     wire = opened(document={"version": 2, "features": [asking("userId", "STR_CONTAINS", "7", " ")]})
     assert wire.get(f"/proxy?{query}").names == []
 
@@ -130,7 +130,7 @@ def test_an_empty_standard_field_is_absent(opened: Opener, query: str) -> None:
     ],
 )
 def test_what_a_query_may_not_say(opened: Opener, query: str, pointer: str, message: str) -> None:
-    """400 with the place and the rule."""
+    """The answer is a 400 with the place and the rule."""
     answer = opened().get(f"/proxy?{query}")
     assert answer.status == 400
     assert answer.json()["validation"] == [{"instancePath": pointer, "message": message}]
@@ -138,7 +138,7 @@ def test_what_a_query_may_not_say(opened: Opener, query: str, pointer: str, mess
 
 
 def test_bytes_that_are_no_utf8_do_no_harm(over_asgi: Opener) -> None:
-    """Raw bytes beyond ASCII are read as UTF-8, what is none becomes U+FFFD."""
+    """Raw bytes beyond ASCII are read as UTF-8; invalid ones become U+FFFD."""
     wire = over_asgi(document={"version": 2, "features": [asking("a", "IN", "ä", "\ufffd")]})
     assert wire.get("/proxy?a=" + "ä".encode().decode("latin-1")).names == ["asked"]
     assert wire.get("/proxy?a=\xff").names == ["asked"]

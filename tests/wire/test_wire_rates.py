@@ -17,12 +17,12 @@ def statuses(wire: Wire, times: int, target: str = "/proxy", **more: Any) -> lis
 
 
 def test_without_a_limit_there_is_none(opened: Opener) -> None:
-    """By default nobody is ever told to wait."""
+    """By default no request is a 429."""
     assert set(statuses(opened(), 300)) == {200}
 
 
 def test_the_answer(opened: Opener) -> None:
-    """429 with when to ask again, not to be kept, with CORS headers, and nothing of the key."""
+    """A 429 says when to ask again, must not be cached, has CORS headers, and shows nothing of the key."""
     wire = opened(rate_limit_key=1)
     assert wire.get("/proxy").status == 200
     answer = wire.get("/proxy")
@@ -33,7 +33,7 @@ def test_the_answer(opened: Opener) -> None:
 
 
 def test_time_brings_new_requests(opened: Opener) -> None:
-    """The rate per second, and no more at once than the burst."""
+    """The bucket refills at the rate per second, up to the burst."""
     wire = opened(rate_limit_key=2, rate_limit_burst=3)
     assert statuses(wire, 5) == [200, 200, 200, 429, 429]
     wire.pass_s(0.5)
@@ -43,7 +43,7 @@ def test_time_brings_new_requests(opened: Opener) -> None:
 
 
 def test_a_304_counts_as_well(opened: Opener) -> None:
-    """Whoever asks only whether something is new is a caller like any other."""
+    """A request that ends in a 304 counts like any other."""
     wire = opened(rate_limit_key=2)
     tag = wire.get("/proxy").header("etag") or ""
     assert wire.get("/proxy", {"if-none-match": tag}).status == 304
@@ -51,7 +51,7 @@ def test_a_304_counts_as_well(opened: Opener) -> None:
 
 
 def test_keys_and_tokens_each_have_theirs(opened: Opener) -> None:
-    """One key's callers do not take from another's; all routes that take a key count."""
+    """The limit of one key does not affect another; all routes that take a key count."""
     wire = opened(client_keys=(KEY, "other"), rate_limit_key=2)
     assert statuses(wire, 3) == [200, 200, 429]
     assert statuses(wire, 3, key="other") == [200, 200, 429]
@@ -60,7 +60,7 @@ def test_keys_and_tokens_each_have_theirs(opened: Opener) -> None:
 
 
 def test_addresses_each_have_theirs(opened: Opener) -> None:
-    """IPv6 by its first 64 bits; a wrong key counts as well, so that keys cannot be guessed faster than others ask."""
+    """IPv6 counts by its first 64 bits. A wrong key counts too, so that guessing keys is no faster than other requests."""
     wire = opened(rate_limit_address=2)
     assert [*statuses(wire, 1), *statuses(wire, 1, key="wrong"), *statuses(wire, 2, key="wrong")] == [
         200,
@@ -74,7 +74,7 @@ def test_addresses_each_have_theirs(opened: Opener) -> None:
 
 
 def test_addresses_behind_a_proxy(opened: Opener) -> None:
-    """With trustProxy it is the caller's address that counts, and what it forges in front of that does not."""
+    """With trustProxy the caller's address counts; forged entries in front of it do not."""
     wire = opened(rate_limit_address=1, trust_proxy=("loopback",))
     found = [
         wire.get("/proxy", {"x-forwarded-for": forwarded}, peer="127.0.0.1").status
@@ -98,7 +98,7 @@ def test_addresses_behind_a_proxy(opened: Opener) -> None:
     ],
 )
 def test_what_takes_no_key_is_not_limited(opened: Opener, method: str, target: str) -> None:
-    """Probes and scrapes come through, however much callers ask, and use up nothing."""
+    """Probes and scrapes are always answered, and use up no tokens of the buckets."""
     wire = opened(rate_limit_address=1, rate_limit_key=1, enable_oas=True)
     assert len({wire.ask(method, target).status for _ in range(5)}) == 1
     assert wire.get("/proxy").status == 200
@@ -107,7 +107,7 @@ def test_what_takes_no_key_is_not_limited(opened: Opener, method: str, target: s
 
 
 def test_the_order_of_checks(opened: Opener) -> None:
-    """404 and 405, address, key, the key's rate, 501, then all that needs the body."""
+    """404 and 405 come first, then address, key, the key's rate and 501, then all checks of the body."""
     wire = opened(**BOTH, rate_limit_burst=1)
     assert wire.get("/proxy/all").status == 501
     assert wire.get("/proxy/all").status == 429
@@ -120,7 +120,7 @@ def test_the_order_of_checks(opened: Opener) -> None:
 
 
 def test_what_is_turned_away_is_counted(opened: Opener) -> None:
-    """By which limit it was; and as any other answer by route and status."""
+    """A refusal is counted by its limit, and like any answer by route and status."""
     wire = opened(**BOTH)
     statuses(wire, 2)
     statuses(wire, 2, peer="198.51.100.1")

@@ -1,4 +1,4 @@
-"""No shared cache gives one caller what was made for another: whatever an answer hangs on is in its `Vary`, or it is not shared."""
+"""No shared cache gives one caller's answer to another: an answer names its inputs in `Vary`, or it is not shared."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HEADERS = (
     "x-http-method-override", "x-original-url", "x-real-ip", "x-rewrite-url", "cf-connecting-ip", "access-control-request-headers",
     "if-modified-since", "if-none-match", "accept-encoding", "authorization", "unleash-appname", "unleash-instanceid",
 )  # fmt: skip
-"""What clients and proxies send, and what has been used to poison caches."""
+"""Headers that clients and proxies send, and headers that have been used to poison caches."""
 VALUES = (
     "192.0.2.1",
     "https://a.example",
@@ -55,7 +55,7 @@ def shared(answer: Answer) -> bool:
 def test_what_an_answer_hangs_on_is_told(
     opened: Opener, document: dict[str, Any], trust: bool | tuple[str, ...], origin: str | tuple[str, ...]
 ) -> None:
-    """A header that changes an answer which may be shared stands in `Vary`; the host is part of what caches go by anyway."""
+    """A header that changes a shareable answer is in `Vary`; the host is part of every cache key anyway."""
     wire = opened(document=document, trust_proxy=trust, cors_origin=origin, client_keys=(KEY, "other-key"))
     usual = wire.get("/proxy?sessionId=1")
     for name in HEADERS:
@@ -82,7 +82,7 @@ def test_what_an_answer_hangs_on_is_told(
 def test_answers_for_an_address_that_a_header_tells_are_private(
     opened: Opener, document: dict[str, Any], trust: bool | tuple[str, ...], kept: str
 ) -> None:
-    """Where the configuration reads the caller's address, and a header that the cache itself adds tells it, nobody shares it."""
+    """If the configuration reads the caller's address, and a header that the cache adds gives it, no answer is shared."""
     wire = opened(document=document, trust_proxy=trust)
     for _ in range(3):  # evaluated, kept, taken from what is kept
         assert wire.get("/proxy?sessionId=1").header("cache-control") == kept
@@ -92,7 +92,7 @@ def test_answers_for_an_address_that_a_header_tells_are_private(
 
 
 def test_a_new_configuration_decides_anew(opened: Opener) -> None:
-    """With it an answer becomes private, or may be shared again."""
+    """After a new configuration an answer can become private, or shareable again."""
     wire = opened(document=BY_USER, trust_proxy=True)
     found = []
     for document in (BY_USER, BY_ADDRESS, BY_USER):
@@ -102,7 +102,7 @@ def test_a_new_configuration_decides_anew(opened: Opener) -> None:
 
 
 def test_an_enricher_may_read_the_address(opened: Opener) -> None:
-    """What it makes of it nobody knows: with it nothing is shared where a header tells the address."""
+    """An enricher may use the address. With one, no answer is shared where a header gives the address."""
 
     async def enricher(context: Context) -> Context:
         return context
@@ -114,7 +114,7 @@ def test_an_enricher_may_read_the_address(opened: Opener) -> None:
 
 @pytest.mark.parametrize("key", [None, "wrong", TOKEN])
 def test_refusals_are_kept_by_nobody(opened: Opener, key: str | None) -> None:
-    """So that nobody's wrong key, long query or odd path is answered to others."""
+    """No cache stores a refusal, so one caller's wrong key, long query or odd path is not answered to others."""
     wire = opened(query_limit=50)
     for target in ("/proxy", "/proxy/client/features", "/nowhere", "/proxy?" + "x" * 60):
         answer = wire.get(target, key=key)
@@ -123,7 +123,7 @@ def test_refusals_are_kept_by_nobody(opened: Opener, key: str | None) -> None:
 
 
 def test_a_body_behind_a_get_changes_nothing(opened: Opener) -> None:
-    """What is not in the key of any cache is not looked at."""
+    """The body of a GET is in no cache key, and the proxy ignores it."""
     wire = opened(document=BY_USER)
     plain = wire.get("/proxy?sessionId=1")
     assert wire.ask("GET", "/proxy?sessionId=1", body=b'{"context":{"userId":"7"}}') == plain

@@ -17,13 +17,13 @@ SPLITS = tuple(
 )
 REFLECTED = ("access-control-request-headers", "access-control-request-method", "origin", "accept-encoding", "if-none-match",
              "host", "content-type", "x-forwarded-for", "authorization")  # fmt: skip
-"""Headers of a request that have a say in the answer's head, or look as if they had."""
+"""Request headers that affect the answer's head, or look as if they did."""
 PATHS = sorted({row.path for row in ROUTES} | {f"/{MARK}", "/%0d%0ax-evil:%201"})
 
 
 @pytest.mark.parametrize("header", REFLECTED)
 def test_a_server_that_lets_line_ends_through(over_asgi: Opener, header: str) -> None:
-    """Mounted under a server that does not look at them, control characters are not handed on in a header."""
+    """Under a server that does not filter them, control characters are not copied into a header."""
     for origin in ("*", ("https://a.example", "https://b.example")):
         wire = over_asgi(enable_oas=True, enable_all_endpoint=True, cors_origin=origin)
         for split in SPLITS:
@@ -36,7 +36,7 @@ def test_a_server_that_lets_line_ends_through(over_asgi: Opener, header: str) ->
 @pytest.mark.parametrize("header", REFLECTED)
 @asynchronous
 async def test_line_ends_on_the_wire(header: str) -> None:
-    """What a parser might take for the end of a line ends the request, or is a part of its value and stays one."""
+    """Bytes that a parser might take for a line end add no line to the answer's head."""
     given = serving(enable_oas=True)
     for split in SPLITS:
         for method in ("OPTIONS", "GET"):
@@ -49,7 +49,7 @@ async def test_line_ends_on_the_wire(header: str) -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_path_or_query_is_in_no_head(opened: Opener, path: str) -> None:
-    """Neither escaped nor as it is."""
+    """No head holds the path or query, escaped or raw."""
     wire = opened(enable_oas=True, enable_all_endpoint=True)
     for target in (path, f"{path}/", f"{path}?{MARK}=%0d%0a{MARK}:%201", f"/%0d%0a{MARK}:1{path}"):
         answer = wire.get(target)

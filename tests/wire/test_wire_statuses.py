@@ -33,7 +33,7 @@ def name(row: ProxyRoute) -> str:
 
 @pytest.mark.parametrize("row", ROUTES, ids=name)
 def test_every_route_answers(opened: Opener, row: ProxyRoute) -> None:
-    """A row of the route table is a route: 200, the documented type, CORS, with the key it asks for."""
+    """Each row of the route table answers its key with 200, the documented type and CORS headers."""
     body = BODIES[row.body] if row.body else b""
     for key in KEYS[row.auth] or (None,):
         answer = opened(**EVERYTHING).ask(row.method, row.path, body=body, key=key)
@@ -46,7 +46,7 @@ def test_every_route_answers(opened: Opener, row: ProxyRoute) -> None:
 
 @pytest.mark.parametrize("row", [row for row in ROUTES if row.auth is not Auth.NONE], ids=name)
 def test_a_wrong_key_or_none_is_unauthorized(opened: Opener, row: ProxyRoute) -> None:
-    """401, a text, not to be kept, CORS headers all the same."""
+    """The answer is a 401 with a text and CORS headers, which must not be cached."""
     wire = opened(**EVERYTHING)
     wrong = {KEY, TOKEN, "", "client-ke", "client-keyy", f"Bearer {KEY}", "nonsense"} - set(KEYS[row.auth])
     for key in [None, *sorted(wrong)]:
@@ -71,7 +71,7 @@ def test_head_is_get_without_a_body(opened: Opener, row: ProxyRoute) -> None:
 
 @pytest.mark.parametrize("path", ["/proxy", "/proxy/all", "/nowhere"])
 def test_head_carries_no_body_with_an_error_either(opened: Opener, path: str) -> None:
-    """The body of a refusal is left out too, its length is told."""
+    """A refusal of HEAD has no body either, but its length."""
     answer = opened().ask("HEAD", path, key=None)
     assert answer.status in (401, 404)
     assert answer.body == b""
@@ -80,7 +80,7 @@ def test_head_carries_no_body_with_an_error_either(opened: Opener, path: str) ->
 
 @pytest.mark.parametrize("target", ["/proxy", "/proxy/health", "/nowhere"])
 def test_not_ready(opened: Opener, target: str) -> None:
-    """Before the first configuration: 503, a text that says so, when to ask again, not to be kept."""
+    """Before the first configuration the answer is a 503 text with Retry-After, which must not be cached."""
     answer = opened(document=None).get(target)
     assert (answer.status, answer.body) == (503, b"Not Ready")
     assert answer.header("retry-after") == "1"
@@ -99,7 +99,7 @@ def test_the_first_configuration_makes_it_ready(opened: Opener) -> None:
 
 @pytest.mark.parametrize("target", ["/proxy/ready", "/readyz", "/internal-backstage/ready"])
 def test_readiness(opened: Opener, target: str) -> None:
-    """200 while callers should be sent here, else 503 with one word for why not, as text, and never from a cache."""
+    """200 while the proxy wants requests, else 503 with one word for the reason, as text, never from a cache."""
     wire = opened(document=None)
     cold = wire.get(target, key=None)
     assert (cold.status, cold.body, cold.header("retry-after")) == (503, b"cold", "1")
@@ -116,7 +116,7 @@ def test_readiness(opened: Opener, target: str) -> None:
 
 
 def test_health(opened: Opener) -> None:
-    """`ok` as HTML, two bytes, with a weak entity tag."""
+    """The answer is `ok` as HTML, two bytes, with a weak entity tag."""
     for target in ("/proxy/health", "/proxy/live"):
         answer = opened().get(target, key=None)
         assert answer.body == b"ok"
@@ -132,7 +132,7 @@ def test_documentation_is_not_there_until_asked_for(opened: Opener, path: str) -
 
 
 def test_all_is_not_implemented_until_switched_on(opened: Opener) -> None:
-    """501 with a text that names the option to set, GET and POST."""
+    """The answer is a 501 that names the option to set, for GET and POST."""
     wire = opened()
     for answer in (wire.get("/proxy/all"), wire.post("/proxy/all", {})):
         assert answer.status == 501
@@ -143,7 +143,7 @@ def test_all_is_not_implemented_until_switched_on(opened: Opener) -> None:
 
 
 def test_unknown_path(opened: Opener) -> None:
-    """404, a JSON error, not to be kept."""
+    """The answer is a 404 JSON error, which must not be cached."""
     answer = opened().get("/no/where")
     assert answer.status == 404
     assert answer.json() == {"error": "there is nothing at `/no/where`"}
@@ -185,12 +185,12 @@ def test_slash_and_case_do_not_matter(opened: Opener, path: str) -> None:
 
 @pytest.mark.parametrize("path", ["//proxy", "/pro%78y", "/proxy/x", "/proxyx", "/x", "/."])
 def test_other_paths_are_unknown(opened: Opener, path: str) -> None:
-    """Nothing else is taken for a route."""
+    """No other path is a route."""
     assert opened().get(path).status == 404
 
 
 def test_base_path(opened: Opener) -> None:
-    """With a base path every route is below it, and only there."""
+    """With a base path every route is below it and nowhere else."""
     wire = opened(base_path="/base/Path", **EVERYTHING)
     for path in ("/proxy", "/proxy/health", "/proxy/live", "/docs/openapi.json", "/docs/openapi", "/proxy/all"):
         assert wire.get("/base/Path" + path).status == 200
@@ -210,7 +210,7 @@ def test_mounted_below_a_path(over_asgi: Opener) -> None:
 
 
 def test_key_header_name(opened: Opener) -> None:
-    """The option names the header of the key; authorization is then nothing."""
+    """The option names the header of the key; `authorization` is then ignored."""
     wire = opened(client_keys_header_name="x-flags-key")
     assert wire.get("/proxy", {"X-Flags-Key": KEY}, key=None).status == 200
     assert wire.get("/proxy").status == 401

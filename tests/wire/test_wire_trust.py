@@ -1,4 +1,4 @@
-"""Whose X-Forwarded-For is believed (specification: Options; behaviour: Remote address)."""
+"""Which X-Forwarded-For headers the proxy trusts (specification: Options; behaviour: Remote address)."""
 
 from __future__ import annotations
 
@@ -98,21 +98,21 @@ def test_several_headers_are_one(opened: Opener) -> None:
 
 
 def test_the_callers_own_value_wins(opened: Opener) -> None:
-    """What the caller says of itself is not looked up in a header."""
+    """The caller's own remoteAddress takes precedence over the header."""
     document = {"version": 2, "features": [asking("remoteAddress", "IN", "9.9.9.9")]}
     wire = opened(document=document, trust_proxy=True)
     assert wire.get("/proxy?remoteAddress=9.9.9.9", {"x-forwarded-for": "1.1.1.1"}).names == ["asked"]
 
 
 def test_a_long_chain_ends(opened: Opener) -> None:
-    """More hops than anybody has are not walked."""
+    """Only a bounded number of hops is read."""
     chain = ", ".join(["1.1.1.1"] + ["10.0.0.1"] * 1200)
     assert seen(opened, True, chain, "127.0.0.1", "10.0.0.1")
 
 
 @pytest.mark.parametrize("name", ["x-forwarded-host", "x-forwarded-proto", "x-forwarded-prefix"])
 def test_other_forwarded_headers_are_used_for_nothing(opened: Opener, name: str) -> None:
-    """They change no answer."""
+    """Other forwarding headers change no answer."""
     wire = opened(trust_proxy=True, enable_oas=True)
     for target in ("/proxy?sessionId=1", "/docs/openapi.json", "/docs/openapi"):
         assert wire.get(target, {name: "/evil.example"}) == wire.get(target)

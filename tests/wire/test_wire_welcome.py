@@ -1,4 +1,4 @@
-"""`GET /` of the proxy says what it is and where to go, to everybody and from the start, and nothing of its configuration."""
+"""`GET /` of the proxy names the proxy and its endpoints to every caller, from the start, and shows no configuration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ BEGINNING = "flagsvc proxy evaluates feature flags for applications"
 
 
 def test_text_for_a_person(opened: Opener) -> None:
-    """Without a key and without a configuration: a line for each endpoint, with the kind of key that opens it."""
+    """Without key and configuration the text has a line for each endpoint, with the kind of its key."""
     wire = opened(document=None)
     answer = wire.get("/", key=None)
     assert (answer.status, answer.header("content-type")) == (200, "text/plain; charset=utf-8")
@@ -23,7 +23,7 @@ def test_text_for_a_person(opened: Opener) -> None:
 
 
 def test_json_for_a_program(opened: Opener) -> None:
-    """The same by `Accept`; both say in `Vary` what decides it."""
+    """`Accept` chooses JSON with the same content; both forms have it in `Vary`."""
     wire = opened()
     text, json = (wire.get("/", key=None, headers=fields) for fields in ({}, {"accept": "application/json"}))
     assert json.header("content-type") == "application/json; charset=utf-8"
@@ -48,14 +48,14 @@ ACCEPTS = {
 
 @pytest.mark.parametrize("accept", ACCEPTS)
 def test_what_is_asked_for(opened: Opener, accept: str) -> None:
-    """JSON where it is wanted at least as much as text; a browser and curl get text."""
+    """JSON is sent if the caller prefers it at least as much as text; a browser and curl get text."""
     answer = opened().get("/", key=None, headers={"accept": accept})
     assert (answer.header("content-type") or "").startswith("application/json") is ACCEPTS[accept]
 
 
 @pytest.mark.parametrize("path", ["/", "/base", "/base/", "/BASE/", "/?userId=7"])
 def test_a_base_path(opened: Opener, path: str) -> None:
-    """At the root and below the base path it is the same, with the paths as they are."""
+    """The page is the same at the root and below the base path, and its paths have the base path."""
     answer = opened(base_path="/base").get(path, key=None)
     assert answer.status == 200
     assert " /base/proxy " in answer.body.decode() and " /livez " in answer.body.decode()
@@ -85,7 +85,7 @@ def test_it_is_a_route_like_the_others(opened: Opener) -> None:
 
 
 def test_it_tells_nothing_of_the_configuration(opened: Opener) -> None:
-    """No key, token, name or version is in it, and whether /proxy/all is on is for holders of a key to know."""
+    """It shows no key, token, name or version, and does not tell whether /proxy/all is on: only key holders may know."""
     off, on = (opened(enable_all_endpoint=each, app_name="my-app").get("/", key=None).body for each in (False, True))
     assert off == on
     for secret in (KEY, TOKEN, "my-app"):

@@ -1,4 +1,4 @@
-"""What tests of a fleet stand on: a Redis server, and an upstream that counts who asks it."""
+"""Fixtures for the tests of a fleet: a Redis server, and an upstream that counts its requests."""
 
 from __future__ import annotations
 

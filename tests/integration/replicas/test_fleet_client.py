@@ -1,4 +1,4 @@
-"""The client of the storage server: bounded in time, errors in words of ours, no secret in any of them."""
+"""The client of the storage server: each call is bounded in time, its errors are our own messages, and none holds a secret."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ AUTHORITY = Authority()
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[RedisServer]:
-    """Run a server that wants a password."""
+    """Run a server that requires a password."""
     with redis_server(password=PASSWORD) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def secure() -> Iterator[RedisServer]:
-    """Run a server that speaks TLS, and wants a certificate."""
+    """Run a server that speaks TLS and requires a client certificate."""
     with redis_server(tls=AUTHORITY, clients="yes") as running:
         yield running
 
@@ -48,14 +48,14 @@ async def client_of(server: Server, tls: ssl.SSLContext | None = None, timeout_s
 
 
 def at(server: RedisServer, **more: object) -> Server:
-    """Return where a server is, with its password."""
+    """Return the address of a server, with its password."""
     given = {"host": "127.0.0.1", "port": server.port, "password": PASSWORD, **more}
     return Server(**given)  # type: ignore[arg-type]
 
 
 @asynchronous
 async def test_a_question_is_answered(server: RedisServer) -> None:
-    """In the database that was asked for, by a script as well."""
+    """The client reads and writes in the database that was asked for, also by a script."""
     async with client_of(at(server, database=3)) as client:
         assert await client.call("SET", "name", b"\x00\xff") is True
         assert await client.run("return redis.call('GET', KEYS[1]) .. ARGV[1]", ["name"], b"!") == b"\x00\xff!"
@@ -66,14 +66,14 @@ async def test_a_question_is_answered(server: RedisServer) -> None:
 
 @asynchronous
 async def test_a_unix_socket(server: RedisServer) -> None:
-    """It is spoken to all the same."""
+    """The client works over a Unix socket in the same way."""
     async with client_of(at(server, path=str(server.path))) as client:
         assert await client.call("PING") is True
 
 
 @asynchronous
 async def test_a_user_of_its_own(server: RedisServer) -> None:
-    """A user that may do some things and not others is told so without a word of what was sent."""
+    """A user with limited permissions gets an error for a forbidden command; the error holds nothing that was sent."""
     server.ask("ACL", "SETUSER", "proxy", "on", f">{PASSWORD}", "~mine:*", "+get", "+set")
     async with client_of(at(server, user="proxy")) as client:
         await client.call("SET", "mine:a", "b")
@@ -86,7 +86,7 @@ async def test_a_user_of_its_own(server: RedisServer) -> None:
 @pytest.mark.parametrize("password", [None, "another-secret"])
 @asynchronous
 async def test_a_wrong_password(password: str | None, server: RedisServer) -> None:
-    """It is told that it is refused, not what it was."""
+    """The error says that the server refused the password, and does not contain it."""
     async with client_of(at(server, password=password)) as client:
         with pytest.raises(StoreError) as caught:
             await client.call("PING")
@@ -97,7 +97,7 @@ async def test_a_wrong_password(password: str | None, server: RedisServer) -> No
 
 @asynccontextmanager
 async def said_by(behave: Callable[[asyncio.StreamWriter], Awaitable[None]]) -> AsyncIterator[Server]:
-    """Run a server on a port that behaves like this at the first question."""
+    """Run a server on a port that behaves like this at the first command."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError, asyncio.CancelledError):
@@ -112,7 +112,7 @@ async def said_by(behave: Callable[[asyncio.StreamWriter], Awaitable[None]]) -> 
 
 @asynchronous
 async def test_nobody_there() -> None:
-    """At once."""
+    """Without a server, the client fails at once."""
     port = free_port()
     async with client_of(Server("127.0.0.1", port)) as client:
         with pytest.raises(StoreError, match=f"`127.0.0.1:{port}`: it cannot be reached: Connection refused"):
@@ -125,7 +125,7 @@ async def test_nobody_there() -> None:
 
 @asynchronous
 async def test_somebody_who_says_nothing() -> None:
-    """A server that takes connections and does not answer is given up after its time, with every kind of question."""
+    """The client gives up a server that accepts connections and never answers, after its time limit, for every kind of command."""
     with socket.create_server(("127.0.0.1", 0)) as mute:
         async with client_of(Server("127.0.0.1", mute.getsockname()[1], database=1), timeout_s=0.2) as client:
             for ask in (client.call("PING"), client.listening("channel").__aenter__()):
@@ -135,7 +135,7 @@ async def test_somebody_who_says_nothing() -> None:
 
 @asynchronous
 async def test_an_answer_that_drips() -> None:
-    """The time is for the whole of it: a byte now and then wins none."""
+    """The time limit is for the whole answer: a server that sends a byte now and then does not extend it."""
 
     async def drip(writer: asyncio.StreamWriter) -> None:
         writer.write(b"$1000\r\n")
@@ -154,7 +154,7 @@ async def test_an_answer_that_drips() -> None:
 )
 @asynchronous
 async def test_what_is_no_answer(answer: bytes) -> None:
-    """Another kind of server there is an error like any other."""
+    """An answer that is not the protocol of Redis is an ordinary error."""
 
     async def tell(writer: asyncio.StreamWriter) -> None:
         writer.write(answer)
@@ -183,7 +183,7 @@ async def test_what_is_no_answer(answer: bytes) -> None:
 )
 @asynchronous
 async def test_what_a_server_refuses_with(answer: str, words: str) -> None:
-    """Each is an error of ours, in words of ours."""
+    """Each refusal of the server is an error of ours, with our own message."""
 
     async def tell(writer: asyncio.StreamWriter) -> None:
         writer.write(f"-{answer}\r\n".encode())
@@ -196,7 +196,7 @@ async def test_what_a_server_refuses_with(answer: str, words: str) -> None:
 
 @asynchronous
 async def test_what_the_server_repeats_is_not_passed_on(server: RedisServer) -> None:
-    """It repeats the words of a command that it does not know; with a password among them they must not get into a log."""
+    """The server repeats the words of an unknown command. These may hold a password, so they must not get into a log."""
     async with client_of(at(server)) as client:
         with pytest.raises(StoreError) as caught:
             await client.call("OUTH", "some-secret")
@@ -216,7 +216,7 @@ async def listens(client: Client) -> None:
 async def test_no_traceback_keeps_a_password(
     more: dict[str, object], asks: Callable[[Client], Awaitable[object]], server: RedisServer
 ) -> None:
-    """Neither the frames that an error came through nor what it was raised from hold what was sent."""
+    """Neither the frames of the error's traceback nor its causes hold what was sent."""
     async with client_of(at(server, **{"password": "also-hidden", **more})) as client:
         with pytest.raises(StoreError) as caught:
             await asks(client)
@@ -225,7 +225,7 @@ async def test_no_traceback_keeps_a_password(
 
 @asynchronous
 async def test_listening(server: RedisServer) -> None:
-    """What is said from the first moment of the block on is heard; nothing is heard where nothing is said."""
+    """A message that is published after the block began is received; without a message, nothing is received."""
     async with client_of(at(server)) as client, client.listening("channel") as subscription:
         await client.call("PUBLISH", "channel", b"one")
         await client.call("PUBLISH", "elsewhere", b"two")
@@ -236,7 +236,7 @@ async def test_listening(server: RedisServer) -> None:
 
 @asynchronous
 async def test_a_message_that_comes_in_two_parts(server: RedisServer) -> None:
-    """One that was cut by the end of a wait is there whole later."""
+    """A message that a timeout cut into two parts arrives whole later."""
     async with client_of(at(server)) as client, client.listening("channel") as subscription:
         large = bytes(5_000_000)
         sending = asyncio.create_task(client.call("PUBLISH", "channel", large))
@@ -249,7 +249,7 @@ async def test_a_message_that_comes_in_two_parts(server: RedisServer) -> None:
 
 @asynchronous
 async def test_a_subscription_that_is_cut(server: RedisServer) -> None:
-    """That is an error, not a silence."""
+    """A subscription that is cut off is an error, not a silence."""
     async with client_of(at(server)) as client, client.listening("channel") as subscription:
         server.ask("CLIENT", "KILL", "TYPE", "pubsub")
         with pytest.raises(StoreError):
@@ -258,7 +258,7 @@ async def test_a_subscription_that_is_cut(server: RedisServer) -> None:
 
 @asynchronous
 async def test_a_connection_that_was_cut_is_made_again(server: RedisServer) -> None:
-    """With the next question."""
+    """The next command opens a new connection."""
     async with client_of(at(server)) as client:
         await client.call("PING")
         server.ask("CLIENT", "KILL", "TYPE", "normal")
@@ -271,20 +271,20 @@ async def test_a_connection_that_was_cut_is_made_again(server: RedisServer) -> N
 
 
 def context(*, shown: bool) -> ssl.SSLContext:
-    """Return TLS settings that trust the authority, and show a certificate of it or none."""
+    """Return TLS settings that trust the authority, with or without a client certificate."""
     return AUTHORITY.client(shown=shown)
 
 
 @asynchronous
 async def test_tls(secure: RedisServer) -> None:
-    """On both sides with certificates."""
+    """TLS works with certificates on both sides."""
     async with client_of(Server("127.0.0.1", secure.port, tls=True), context(shown=True)) as client:
         assert await client.call("PING") is True
 
 
 @asynchronous
 async def test_tls_without_a_certificate(secure: RedisServer) -> None:
-    """Where the server wants one."""
+    """A server that requires a client certificate refuses a client without one."""
     async with client_of(Server("127.0.0.1", secure.port, tls=True), context(shown=False)) as client:
         with pytest.raises(StoreError):
             await client.call("PING")
@@ -292,7 +292,7 @@ async def test_tls_without_a_certificate(secure: RedisServer) -> None:
 
 @asynchronous
 async def test_a_server_that_nobody_vouches_for(secure: RedisServer) -> None:
-    """It is not spoken to, and the reason is told."""
+    """The client refuses a server whose certificate no trusted authority signed, and the error gives the reason."""
     async with client_of(Server("127.0.0.1", secure.port, tls=True), ssl.create_default_context()) as client:
         with pytest.raises(StoreError, match=r"(?i)certificate verify failed"):
             await client.call("PING")
@@ -300,20 +300,20 @@ async def test_a_server_that_nobody_vouches_for(secure: RedisServer) -> None:
 
 @asynchronous
 async def test_a_server_of_another_name(secure: RedisServer) -> None:
-    """Its certificate must be that of the host that was asked for."""
+    """The server's certificate must name the host that was asked for."""
     async with client_of(Server("localhost", secure.port, tls=True), context(shown=True)) as client:
         with pytest.raises(StoreError, match=r"(?i)hostname mismatch"):
             await client.call("PING")
 
 
 def test_errors_that_nobody_thought_of() -> None:
-    """They are told by their class."""
+    """The message of an unexpected error names its class."""
     assert reason(KeyError("secret")) == "it answers with KeyError"
 
 
 @asynchronous
 async def test_work_off_loop() -> None:
-    """What is large is worked on in a thread, with the same outcome."""
+    """Large work runs in a thread, with the same result."""
     assert await off_loop(len, b"ab") == 2
     assert await off_loop(len, bytes(LARGE_BYTES)) == LARGE_BYTES
 
@@ -321,7 +321,7 @@ async def test_work_off_loop() -> None:
 @pytest.mark.parametrize("turns", range(1, 25))
 @asynchronous
 async def test_a_cancellation_is_never_lost(server: RedisServer, turns: int) -> None:
-    """It ends a loop that asks again and again at every step, and so a process that waits for it."""
+    """A cancellation ends a retry loop at every step, so the process that waits for the loop can end."""
 
     begun = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""What is said on the server: which replica may say it, and what the others get to know."""
+"""What replicas write to the server: which replica may write it, and what the other replicas learn."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEASE, STORED = "test:lease:key", "test:store:key"
 
 @asynccontextmanager
 async def coordinators(server: RedisServer) -> AsyncIterator[tuple[Coordinator, Coordinator]]:
-    """Give what two replicas speak with, until the block ends."""
+    """Give the coordinators of two replicas until the block ends."""
     made = [Coordinator(Client(Access(Server("127.0.0.1", server.port))), "test", "key", LEASE_MS) for _ in range(2)]
     try:
         yield made[0], made[1]
@@ -34,7 +34,7 @@ async def coordinators(server: RedisServer) -> AsyncIterator[tuple[Coordinator, 
 
 @asynchronous
 async def test_one_has_the_lease(server: RedisServer) -> None:
-    """The first has it, also when it asks again; the other one is told what the first has said, and when."""
+    """The first replica has the lease, also when it asks again; the other one learns what the first has published, and when."""
     async with coordinators(server) as (one, other):
         assert await one.seek(Heartbeat(one.token, 1)) is None
         found = await other.seek(Heartbeat(other.token))
@@ -45,7 +45,7 @@ async def test_one_has_the_lease(server: RedisServer) -> None:
 
 @asynchronous
 async def test_a_lease_that_was_said_to_be_free(server: RedisServer) -> None:
-    """The other takes it; who has none gives none back."""
+    """The other replica takes a released lease; a replica without the lease cannot release it."""
     async with coordinators(server) as (one, other):
         await one.seek(Heartbeat(one.token))
         await other.release()
@@ -59,7 +59,7 @@ async def test_a_lease_that_was_said_to_be_free(server: RedisServer) -> None:
 
 @asynchronous
 async def test_what_is_told(server: RedisServer) -> None:
-    """It is heard by all who listen, and found in the lease by those who come later."""
+    """Every listener hears a message, and a later replica finds it in the lease."""
     async with coordinators(server) as (one, other), other.listening() as subscription:
         assert await one.tell(Heartbeat(one.token, 3, age_s=1.5)) == ""
         heard = await subscription.receive(2.0)
@@ -71,7 +71,7 @@ async def test_what_is_told(server: RedisServer) -> None:
 
 @asynchronous
 async def test_what_is_stored(server: RedisServer) -> None:
-    """It is there before it is told, and the next to tell something gets its digest."""
+    """A document is stored before it is announced, and the next message carries its digest."""
     async with coordinators(server) as (one, other):
         assert await one.read() is None
         digest = digest_of(RECORD.pack())
@@ -82,7 +82,7 @@ async def test_what_is_stored(server: RedisServer) -> None:
 
 @asynchronous
 async def test_who_does_not_lead_says_nothing(server: RedisServer) -> None:
-    """Neither is it heard nor stored, and the lease stays whose it is."""
+    """A replica without the lease can neither publish nor store, and the lease keeps its owner."""
     async with coordinators(server) as (one, other), one.listening() as subscription:
         await one.seek(Heartbeat(one.token))
         assert await other.tell(Heartbeat(other.token), frame(RECORD.pack())) is None
@@ -93,7 +93,7 @@ async def test_who_does_not_lead_says_nothing(server: RedisServer) -> None:
 @pytest.mark.parametrize("content", [b"somebody's", frame(b"no record"), frame(RECORD.pack())[:-1]])
 @asynchronous
 async def test_what_is_no_configuration_is_not_read(content: bytes, server: RedisServer) -> None:
-    """It is nothing to serve; it has no digest unless it begins as flagsvc's does."""
+    """Data that is no configuration is not served; it has no digest unless it begins as flagsvc's data does."""
     server.ask("SET", STORED, content)
     async with coordinators(server) as (one, _):
         assert await one.read() is None
@@ -102,7 +102,7 @@ async def test_what_is_no_configuration_is_not_read(content: bytes, server: Redi
 
 @asynchronous
 async def test_something_else_under_the_name(server: RedisServer) -> None:
-    """What is no text at all is nothing, and can be replaced."""
+    """A value of another type counts as nothing stored, and can be replaced."""
     server.ask("RPUSH", STORED, "somebody's")
     async with coordinators(server) as (one, _):
         assert await one.tell(Heartbeat(one.token)) == ""
@@ -111,7 +111,7 @@ async def test_something_else_under_the_name(server: RedisServer) -> None:
 
 @asynchronous
 async def test_a_lease_that_holds_nothing_of_ours(server: RedisServer) -> None:
-    """Another program has it, that is all there is to know."""
+    """If another program holds the lease, a replica learns only that it is taken."""
     server.ask("SET", LEASE, "somebody's", "PX", LEASE_MS)
     async with coordinators(server) as (one, _):
         found = await one.seek(Heartbeat(one.token))

@@ -1,4 +1,4 @@
-"""A replica that is told what is not so: of a leader that is gone, of a configuration that cannot be read, of an old one."""
+"""A replica that gets false information: a leader that is gone, a configuration that cannot be read, an old configuration."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ STORED, LEASE = f"{PREFIX}:store:{KEY}", f"{PREFIX}:lease:{KEY}"
 BEHIND_THE_HEAD = 130
 HOUR_MS = 3_600_000
 LEFT_MS = 3_000
-"""The lease of one that is killed: it is still there when the test lays hands on it, on a machine that stalls, too."""
+"""The lease of a leader that is killed: it still exists when the test changes it, also on a slow machine."""
 LONG_MS = 10_000
 KEPT_MS = LONG_MS * 65 // 100
-"""Of a lease of LONG_MS this is left while a program keeps it: a machine that stalls for seconds does not end it.
-With more than 68 % left a replica would take that for a heartbeat that it has not heard, and itself for deaf.
+"""What remains of a lease of LONG_MS while a program keeps it: a machine that stalls for seconds does not end the lease.
+With more than 68 % left, a replica would think that it missed a heartbeat, and that its subscription is broken.
 """
 
 
 @asynccontextmanager
 async def left_behind(server: RedisServer, upstream: CountedUpstream) -> AsyncIterator[Replica]:
-    """Give a follower whose leader has just been killed; the upstream has something new since."""
+    """Give a follower whose leader was just killed; the upstream has a newer configuration."""
     async with replicas(2, server.port, upstream, refresh_ms=200, lease_ms=LEFT_MS) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
         [leader] = leaders(fleet)
@@ -48,7 +48,7 @@ async def left_behind(server: RedisServer, upstream: CountedUpstream) -> AsyncIt
 
 
 def looks(replica: Replica) -> asyncio.Event:
-    """Return what is set as soon as a replica has looked whose the lease is, and has done with what it found there."""
+    """Return an event that is set once a replica has looked up the lease's owner and acted on the result."""
     looked, seek = asyncio.Event(), replica.fleet._seek
 
     async def noted() -> None:
@@ -61,7 +61,7 @@ def looks(replica: Replica) -> asyncio.Event:
 
 @asynchronous
 async def test_a_lease_without_an_end(server: RedisServer, upstream: CountedUpstream) -> None:
-    """A dead leader's lease that has lost its end, as keys do that a tool has copied, gets one: another leads soon."""
+    """A dead leader's lease that lost its expiry, as keys do that a tool has copied, gets one again: another replica leads soon."""
     async with left_behind(server, upstream) as follower:
         assert server.ask("PERSIST", LEASE) == 1
         await until(lambda: 0 <= server.ask("PTTL", LEASE) <= LEFT_MS, 20.0)
@@ -71,7 +71,10 @@ async def test_a_lease_without_an_end(server: RedisServer, upstream: CountedUpst
 
 @asynchronous
 async def test_a_lease_that_lasts_too_long(server: RedisServer, upstream: CountedUpstream) -> None:
-    """Of a dead leader whose server's clock was set back: its last word gets no fresher by that, and the upstream is asked."""
+    """A dead leader's lease lasts too long because the server's clock was set back.
+
+    Its last message gets no fresher: the follower polls.
+    """
     async with left_behind(server, upstream) as follower:
         assert server.ask("PEXPIRE", LEASE, HOUR_MS) == 1
         follower.holder.checked_at = None
@@ -86,7 +89,7 @@ async def test_a_lease_that_lasts_too_long(server: RedisServer, upstream: Counte
 
 @asynchronous
 async def test_a_follower_of_nobody_asks_by_itself(server: RedisServer, upstream: CountedUpstream) -> None:
-    """A program keeps the lease and says nothing that makes sense, for the time of some leases."""
+    """A program keeps the lease and sends nothing that makes sense: after some lease times the follower polls the upstream."""
 
     async def somebody() -> None:
         while True:
@@ -111,7 +114,7 @@ async def test_a_follower_of_nobody_asks_by_itself(server: RedisServer, upstream
 
 @asynchronous
 async def test_a_newcomer_that_cannot_read_what_is_stored(server: RedisServer, upstream: CountedUpstream) -> None:
-    """Damaged behind its head, so that the leader does not see it: a newcomer asks the upstream, and belongs to the fleet then."""
+    """The leader does not notice that the stored document is damaged behind its head; a new replica polls the upstream first."""
     async with replicas(1, server.port, upstream, lease_ms=LEFT_MS) as [leader]:
         await until(lambda: leader.serves == ["one"] and leader.fleet.published)
         server.ask("SETRANGE", STORED, BEHIND_THE_HEAD, "damaged")
@@ -127,7 +130,10 @@ async def test_a_newcomer_that_cannot_read_what_is_stored(server: RedisServer, u
 
 @asynchronous
 async def test_a_newcomer_while_server_and_upstream_are_away(upstream: CountedUpstream) -> None:
-    """It has nothing to serve, and begins with what another puts on the server when that is there again; the upstream is not."""
+    """It has nothing to serve.
+
+    It starts with what another replica stores once the server is back, while the upstream is still away.
+    """
     port = free_port()
     with redis_server(port=port) as first:
         async with replicas(1, port, upstream, refresh_ms=200) as [old]:
@@ -149,7 +155,7 @@ async def test_a_newcomer_while_server_and_upstream_are_away(upstream: CountedUp
 
 @asynchronous
 async def test_a_leader_that_has_nothing(server: RedisServer, upstream: CountedUpstream) -> None:
-    """It lets one lead that has something to put on the server, also where the upstream would refuse that one as well."""
+    """It lets a replica lead that has a configuration to store, even if the upstream would refuse that replica too."""
     upstream.down = UpstreamError("server", "broken", status=503)
     async with replicas(1, server.port, upstream, refresh_ms=100) as [leader]:
         await until(lambda: leader.role is ReplicaRole.LEADER)
@@ -165,7 +171,7 @@ async def test_a_leader_that_has_nothing(server: RedisServer, upstream: CountedU
 
 @asynchronous
 async def test_no_fresher_than_what_was_read(server: RedisServer, upstream: CountedUpstream) -> None:
-    """A follower that cannot read what its leader has checked does not know how fresh anything is by that."""
+    """A follower that cannot read the configuration that its leader checked does not count that check for its own freshness."""
     replica = Replica("one", Server("127.0.0.1", server.port), upstream, refresh_ms=60_000)
     server.ask("SET", STORED, "flagsvc-store 1 5 digest\ncut")
     try:
@@ -178,7 +184,7 @@ async def test_no_fresher_than_what_was_read(server: RedisServer, upstream: Coun
 
 @asynchronous
 async def test_an_older_configuration_is_not_taken(server: RedisServer, upstream: CountedUpstream) -> None:
-    """A replica that has asked the upstream long after the leader waits for the leader's next check, and takes what that brings."""
+    """A replica that polled the upstream long after the leader waits for the leader's next check, and takes its result."""
     replica = Replica("one", Server("127.0.0.1", server.port), upstream, refresh_ms=60_000)
     await replica.store.set(KEY, StoredDocument(document("old")).pack())
     digest = digest_in(server.ask("GET", STORED))
@@ -194,7 +200,7 @@ async def test_an_older_configuration_is_not_taken(server: RedisServer, upstream
 
 @asynchronous
 async def test_two_leaders(server: RedisServer, upstream: CountedUpstream) -> None:
-    """A leader that hears another leader looks at once which of them has the lease, before its own next heartbeat."""
+    """A leader that hears another leader looks up at once which of them has the lease, before its own next heartbeat."""
     async with replicas(1, server.port, upstream, lease_ms=HOUR_MS) as [sleeper]:
         await until(lambda: sleeper.serves == ["one"] and sleeper.fleet.published)
         other = Heartbeat("another", 1, age_s=0.0).pack()
@@ -206,7 +212,7 @@ async def test_two_leaders(server: RedisServer, upstream: CountedUpstream) -> No
 
 @asynchronous
 async def test_a_late_write_confirms_nothing(server: RedisServer, upstream: CountedUpstream) -> None:
-    """A leader that has what it serves from storage alone does not announce it because a write of something else was late."""
+    """A leader that serves from storage only does not announce its configuration because another write was late."""
     async with replicas(1, server.port, upstream) as [first]:
         await until(lambda: first.serves == ["one"] and first.fleet.published)
     upstream.down = UpstreamError("server", "broken", status=500)
@@ -220,7 +226,7 @@ async def test_a_late_write_confirms_nothing(server: RedisServer, upstream: Coun
 
 
 def upstream_tag(upstream: CountedUpstream) -> str | None:
-    """Return the entity tag of what the upstream has."""
+    """Return the entity tag of the upstream's document."""
     down, upstream.down = upstream.down, None
     try:
         return upstream.ask("test", None).etag
@@ -229,7 +235,7 @@ def upstream_tag(upstream: CountedUpstream) -> str | None:
 
 
 def slowly(coordinator: Coordinator, go: asyncio.Event) -> list[str]:
-    """Have what is told wait; return where it is noted what is about to be told, was told, and was given back, as it happens."""
+    """Delay messages; return the list that records what is about to be sent, was sent, and was released, as it happens."""
     order, tell, release = list[str](), coordinator.tell, coordinator.release
 
     async def late(heartbeat: Heartbeat, framed: bytes | None = None) -> str | None:
@@ -250,7 +256,7 @@ def slowly(coordinator: Coordinator, go: asyncio.Event) -> list[str]:
 
 
 async def let_go(go: asyncio.Event, leader: Replica) -> None:
-    """Let go what waits to be told, when the leader that ends or rests has done all that comes before it gives the lease back."""
+    """Release the delayed messages when the ending or resting leader has finished all steps before it releases the lease."""
     await until(lambda: leader.role is ReplicaRole.ALONE or leader.fleet._schedule.rests_until)
     await turns()
     go.set()
@@ -261,7 +267,10 @@ async def let_go(go: asyncio.Event, leader: Replica) -> None:
 async def test_nothing_is_told_after_the_lease_is_given_back(
     ends: bool, server: RedisServer, upstream: CountedUpstream
 ) -> None:
-    """A heartbeat on its way when a leader ends, or hands over, comes before that: after it, it would take the lease again."""
+    """A heartbeat on its way when a leader ends or hands over is sent before the lease is released.
+
+    Later it would take the lease again.
+    """
     async with replicas(1, server.port, upstream, lease_ms=HOUR_MS) as [leader]:
         await until(lambda: leader.serves == ["one"] and leader.fleet.published)
         go = asyncio.Event()
@@ -276,7 +285,7 @@ async def test_nothing_is_told_after_the_lease_is_given_back(
 
 
 def test_a_rest_does_not_leave_the_fleet_without_a_leader() -> None:
-    """A replica that handed over takes the lease before its rest is over where it has heard no other for two leases."""
+    """A replica that handed over takes the lease before its rest is over if it heard no other leader for two lease times."""
     lease = LEASE_MS / 1000
     schedule = Schedule(FakeClock(), lambda: 0.5, lease, 1.0)
     schedule.rests_until = schedule.now() + 10.0
@@ -287,7 +296,7 @@ def test_a_rest_does_not_leave_the_fleet_without_a_leader() -> None:
 
 @asynchronous
 async def test_a_server_that_is_away_is_not_stormed() -> None:
-    """It is looked for ever more seldom, at least once in the time of a lease."""
+    """Replicas look for the server with growing pauses, at most one lease time long."""
     clock, client = FakeClock(), Client(Access(Server("127.0.0.1", free_port())))
     fleet = Fleet(
         Coordinator(client, PREFIX, KEY, LEASE_MS),

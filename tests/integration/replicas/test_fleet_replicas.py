@@ -1,4 +1,4 @@
-"""The roles of the replicas of a fleet, and what all of them serve, on a real server."""
+"""The roles of a fleet's replicas, and what all replicas serve, on a real server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STORED, LEASE = f"{PREFIX}:store:{KEY}", f"{PREFIX}:lease:{KEY}"
 
 @asynchronous
 async def test_one_asks_for_all(server: RedisServer, upstream: CountedUpstream) -> None:
-    """All serve what one of them has fetched, and what it fetches later; no other asks the upstream."""
+    """All replicas serve what the leader fetches, first and later; no other replica polls the upstream."""
     async with replicas(4, server.port, upstream, refresh_ms=100, lease_ms=10_000) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
         [leader] = leaders(fleet)
@@ -32,7 +32,7 @@ async def test_one_asks_for_all(server: RedisServer, upstream: CountedUpstream) 
 
 @asynchronous
 async def test_a_follower_knows_how_fresh_it_is(server: RedisServer, upstream: CountedUpstream) -> None:
-    """By the leader's checks: its age goes on with them, and grows when they fail."""
+    """A follower takes its freshness from the leader's checks: its age restarts with each check, and grows when checks fail."""
     async with replicas(2, server.port, upstream, refresh_ms=100) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
         [follower] = [each for each in fleet if each.role is ReplicaRole.FOLLOWER]
@@ -46,7 +46,7 @@ async def test_a_follower_knows_how_fresh_it_is(server: RedisServer, upstream: C
 
 @asynchronous
 async def test_a_leader_that_ends_is_followed_at_once(server: RedisServer, upstream: CountedUpstream) -> None:
-    """It gives the lease back: no replica waits for the lease to run out."""
+    """A leader that ends releases the lease: no replica waits until the lease expires."""
     async with replicas(3, server.port, upstream, lease_ms=60_000) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
         [leader] = leaders(fleet)
@@ -60,7 +60,7 @@ async def test_a_leader_that_ends_is_followed_at_once(server: RedisServer, upstr
 async def test_a_leader_that_dies_is_followed_when_its_lease_is_over(
     server: RedisServer, upstream: CountedUpstream
 ) -> None:
-    """The next one asks the upstream at once, and goes on from what all have."""
+    """The next leader polls the upstream at once, and continues from the configuration that all replicas have."""
     async with replicas(3, server.port, upstream) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
         [leader] = leaders(fleet)
@@ -72,7 +72,7 @@ async def test_a_leader_that_dies_is_followed_when_its_lease_is_over(
 
 @asynchronous
 async def test_without_a_server_everybody_asks(server: RedisServer, upstream: CountedUpstream) -> None:
-    """When it goes away each polls by itself and serves on; when another is there, empty, it is filled, and one asks for all."""
+    """Without the server each replica polls for itself. A new, empty server is filled, and one replica polls for all."""
     port = free_port()
     with redis_server(port=port) as first:
         async with replicas(3, port, upstream, refresh_ms=300) as fleet:
@@ -92,7 +92,7 @@ async def test_without_a_server_everybody_asks(server: RedisServer, upstream: Co
 
 @asynchronous
 async def test_nobody_asks_at_the_same_moment(server: RedisServer, upstream: CountedUpstream) -> None:
-    """Replicas that lose the server together ask the upstream within the refresh interval, each at a moment of its own."""
+    """Replicas that lose the server together poll the upstream within the refresh interval, each at its own moment."""
     async with replicas(10, server.port, upstream, refresh_ms=2000) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
         upstream.polls.clear()
@@ -105,7 +105,7 @@ async def test_nobody_asks_at_the_same_moment(server: RedisServer, upstream: Cou
 
 @asynchronous
 async def test_a_start_without_a_server(upstream: CountedUpstream) -> None:
-    """Nothing waits for it: the upstream is asked at once."""
+    """The start does not wait for the server: the replica polls the upstream at once."""
     async with replicas(1, free_port(), upstream) as [alone]:
         await until(lambda: alone.serves == ["one"], 5.0)
         assert alone.role is ReplicaRole.ALONE and alone.holder.state is State.FRESH and alone.fleet.errors > 0
@@ -113,7 +113,7 @@ async def test_a_start_without_a_server(upstream: CountedUpstream) -> None:
 
 @asynchronous
 async def test_an_emptied_server_is_filled_again(server: RedisServer, upstream: CountedUpstream) -> None:
-    """The leader of that moment stores what it serves, although the upstream has said nothing new."""
+    """The current leader stores what it serves, although the upstream has nothing new."""
     async with replicas(2, server.port, upstream) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one") and STORED in server.names())
         server.ask("FLUSHALL")
@@ -123,7 +123,7 @@ async def test_an_emptied_server_is_filled_again(server: RedisServer, upstream: 
 @pytest.mark.parametrize("foreign", [b"somebody's", b"flagsvc-store 1 5 abc\ncut"])
 @asynchronous
 async def test_what_is_foreign_is_replaced(foreign: bytes, server: RedisServer, upstream: CountedUpstream) -> None:
-    """What is not whole or not flagsvc's is not served, and does not stay."""
+    """A stored value that is damaged or not flagsvc's is not served, and is replaced."""
     server.ask("SET", STORED, foreign)
     async with replicas(2, server.port, upstream) as fleet:
         await until(lambda: served(fleet, "one"))
@@ -135,7 +135,7 @@ async def test_what_is_foreign_is_replaced(foreign: bytes, server: RedisServer, 
 
 @asynchronous
 async def test_a_replica_starts_from_what_is_stored(server: RedisServer, upstream: CountedUpstream) -> None:
-    """While the upstream is away, as it does from a folder."""
+    """While the upstream is away, a replica starts from the server as it does from a folder."""
     async with replicas(1, server.port, upstream) as [first]:
         await until(lambda: first.serves == ["one"] and STORED in server.names())
     upstream.down = UpstreamError("network", "gone")
@@ -146,7 +146,7 @@ async def test_a_replica_starts_from_what_is_stored(server: RedisServer, upstrea
 
 @asynchronous
 async def test_a_leader_that_was_asleep_overwrites_nothing(server: RedisServer, upstream: CountedUpstream) -> None:
-    """Another has the lease by then: it follows, and what it would have stored is not stored."""
+    """Another replica has the lease by then: the old leader follows, and its document is not stored."""
     async with replicas(1, server.port, upstream) as [sleeper]:
         await until(lambda: sleeper.serves == ["one"] and STORED in server.names())
         server.ask("SET", LEASE, b'another {"leader":"another","age_s":0.1}', "PX", 60_000)
@@ -160,7 +160,7 @@ async def test_a_leader_that_was_asleep_overwrites_nothing(server: RedisServer, 
 async def test_a_leader_without_a_way_to_the_upstream_lets_another_lead(
     server: RedisServer, upstream: CountedUpstream
 ) -> None:
-    """A replica that can reach it asks for all."""
+    """A replica that can reach the upstream leads instead."""
     async with replicas(2, server.port, upstream, refresh_ms=50) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
         [leader] = leaders(fleet)
@@ -171,7 +171,7 @@ async def test_a_leader_without_a_way_to_the_upstream_lets_another_lead(
 
 @asynchronous
 async def test_a_lone_leader_keeps_the_lease(server: RedisServer, upstream: CountedUpstream) -> None:
-    """There is no other to hand it to."""
+    """Without another replica, the leader keeps the lease."""
     async with replicas(1, server.port, upstream, refresh_ms=20) as [alone]:
         await until(lambda: alone.serves == ["one"])
         upstream.down = UpstreamError("network", "gone")
@@ -182,7 +182,7 @@ async def test_a_lone_leader_keeps_the_lease(server: RedisServer, upstream: Coun
 
 @asynchronous
 async def test_what_could_not_be_stored_does_not_come_back(upstream: CountedUpstream) -> None:
-    """A configuration that the leader could not give to the fleet, and that is not the newest any more, reaches no replica."""
+    """A configuration that the leader could not store, and that is no longer the newest, reaches no replica."""
     port = free_port()
     with redis_server(port=port) as first:
         async with replicas(2, port, upstream, refresh_ms=100) as fleet:
@@ -205,7 +205,7 @@ async def test_what_could_not_be_stored_does_not_come_back(upstream: CountedUpst
 
 @asynchronous
 async def test_what_was_overtaken_is_not_told(server: RedisServer, upstream: CountedUpstream) -> None:
-    """A write that waited until a newer configuration was accepted does not send the fleet back."""
+    """A write that waited until a newer configuration was accepted does not send the fleet back to the older one."""
     async with replicas(1, server.port, upstream) as [leader]:
         await until(lambda: leader.serves == ["one"] and leader.fleet.published)
         before = leader.fleet.published
@@ -216,7 +216,7 @@ async def test_what_was_overtaken_is_not_told(server: RedisServer, upstream: Cou
 
 @asynchronous
 async def test_a_document_that_cannot_be_used(server: RedisServer, upstream: CountedUpstream) -> None:
-    """Followers know that the leader has met one, serve on, and know when it is over."""
+    """Followers know that the leader met a document that cannot be used. They serve on, and know when it is over."""
     async with replicas(2, server.port, upstream, refresh_ms=100, lease_ms=10_000) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
         good, upstream.body = upstream.body, b"no document"
@@ -228,7 +228,7 @@ async def test_a_document_that_cannot_be_used(server: RedisServer, upstream: Cou
 
 @asynchronous
 async def test_an_old_error_is_not_passed_on(server: RedisServer, upstream: CountedUpstream) -> None:
-    """What a replica met while it was alone says nothing of the upstream by the time it leads."""
+    """An error that a replica met while it was alone says nothing about the upstream by the time it leads."""
     port = free_port()
     with redis_server(port=port) as first:
         async with replicas(2, port, upstream, refresh_ms=100) as fleet:
@@ -246,7 +246,7 @@ async def test_an_old_error_is_not_passed_on(server: RedisServer, upstream: Coun
 
 @asynchronous
 async def test_an_emptied_configuration_needs_a_second_look(server: RedisServer, upstream: CountedUpstream) -> None:
-    """Followers too believe it only when it comes twice, and it does."""
+    """Followers also accept an empty configuration only when it comes twice, and it does."""
     async with replicas(2, server.port, upstream, refresh_ms=50) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
         upstream.body = document()
@@ -255,7 +255,7 @@ async def test_an_emptied_configuration_needs_a_second_look(server: RedisServer,
 
 @asynchronous
 async def test_a_server_that_hangs(server: RedisServer, upstream: CountedUpstream) -> None:
-    """It answers nothing and breaks no connection: everybody goes on alone, and comes back."""
+    """The server answers nothing and breaks no connection: every replica polls for itself, and rejoins later."""
     async with replicas(2, server.port, upstream, refresh_ms=200, timeout_s=1.0) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
         with frozen(server):
@@ -267,7 +267,7 @@ async def test_a_server_that_hangs(server: RedisServer, upstream: CountedUpstrea
 
 @asynchronous
 async def test_a_subscription_that_brings_nothing(server: RedisServer, upstream: CountedUpstream) -> None:
-    """A subscription that gets nothing, while the lease is renewed, is made again: what is told gets through."""
+    """A subscription that receives nothing while the lease is renewed is opened again: messages arrive then."""
     async with replicas(2, server.port, upstream, refresh_ms=100, lease_ms=3_000) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
         [follower] = [each for each in fleet if each.role is ReplicaRole.FOLLOWER]
@@ -275,7 +275,7 @@ async def test_a_subscription_that_brings_nothing(server: RedisServer, upstream:
         coordinator._channel, right = "test:elsewhere", coordinator._channel
         server.ask("CLIENT", "KILL", "TYPE", "pubsub")
         await until(lambda: "the fleet is back" in follower.log.at("warn"), 20.0)
-        follower.clock.ahead += 3.0  # and hears nothing for the time of a lease
+        follower.clock.ahead += 3.0  # and hears nothing for one lease time
         await until(
             lambda: any("does not pass on" in str(line.fields.get("error")) for line in follower.log.lines), 20.0
         )
@@ -286,7 +286,7 @@ async def test_a_subscription_that_brings_nothing(server: RedisServer, upstream:
 
 @asynchronous
 async def test_a_connection_that_breaks(server: RedisServer, upstream: CountedUpstream) -> None:
-    """A replica that loses it is alone for a moment, and back in the fleet; without a poll of its own if that is soon enough."""
+    """A replica without its connection is alone for a moment and then rejoins. If that is soon enough, it does not poll itself."""
     async with replicas(3, server.port, upstream, refresh_ms=2000) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
         server.ask("CLIENT", "KILL", "TYPE", "pubsub")
@@ -295,7 +295,7 @@ async def test_a_connection_that_breaks(server: RedisServer, upstream: CountedUp
 
 
 class Away:
-    """A coordinator of no use: it raises an unexpected error."""
+    """A coordinator that always raises an unexpected error."""
 
     token = "token"
 
@@ -311,7 +311,7 @@ class Away:
 async def test_a_fault_in_the_loop_leaves_no_replica_without_a_poller(
     server: RedisServer, upstream: CountedUpstream
 ) -> None:
-    """A follower is alone then, and asks; the fault is counted, and the loop goes on."""
+    """The follower then polls for itself. The fault is counted, and the loop continues."""
     async with replicas(2, server.port, upstream, refresh_ms=100) as fleet:
         await until(lambda: settled(fleet) and served(fleet, "one"))
         [follower] = [each for each in fleet if each.role is ReplicaRole.FOLLOWER]
@@ -327,7 +327,7 @@ async def test_a_fault_in_the_loop_leaves_no_replica_without_a_poller(
 
 @asynchronous
 async def test_the_permissions_that_the_page_names(server: RedisServer, upstream: CountedUpstream) -> None:
-    """A user with no more than these is enough for everything that a fleet does, and for the usage metrics that wait there."""
+    """A user with exactly these permissions can do everything that a fleet needs, and store waiting usage metrics."""
     page = (ROOT / "docs" / "how-to" / "run-a-fleet.md").read_text()
     [rule] = [line for line in page.splitlines() if line.startswith("ACL SETUSER flags ")]
     server.ask(*rule.replace("flagsvc:", f"{PREFIX}:").split())

@@ -1,4 +1,4 @@
-"""Usage metrics that wait on a Redis or Valkey server."""
+"""Usage metrics that wait to be sent, stored on a Redis or Valkey server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEY = "0123abc"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[RedisServer]:
-    """A server for all tests here."""
+    """Run one server for all tests here."""
     with redis_server() as started:
         yield started
 
@@ -31,13 +31,13 @@ def _empty(server: RedisServer) -> None:
 
 
 def client(server: RedisServer) -> Client:
-    """Return a client of it."""
+    """Return a client of the server."""
     return Client(Access(Server("127.0.0.1", server.port)))
 
 
 @asynchronous
 async def test_a_record_comes_back_whole(server: RedisServer) -> None:
-    """Any bytes, also many; what is put later replaces what was there before; and it is gone when it is removed."""
+    """A record holds any bytes, also many; a later write replaces it; a removed record is gone."""
     connection = client(server)
     record_store = ServerRecordStore(connection, "prefix", KEY)
     assert (await record_store.names(), await record_store.get("0a"), record_store.shared) == ([], None, True)
@@ -52,7 +52,7 @@ async def test_a_record_comes_back_whole(server: RedisServer) -> None:
 
 @asynchronous
 async def test_one_alone_removes_a_record(server: RedisServer) -> None:
-    """Of several at once, each with a connection of its own."""
+    """Of several removals at once, each over its own connection, exactly one succeeds."""
     clients = [client(server) for _ in range(8)]
     record_stores = [ServerRecordStore(each, "prefix", KEY) for each in clients]
     await ServerRecordStore(clients[0], "prefix", "other").put("0a", b"of others")
@@ -67,7 +67,7 @@ async def test_one_alone_removes_a_record(server: RedisServer) -> None:
 
 @asynchronous
 async def test_a_damaged_record_is_an_error(server: RedisServer) -> None:
-    """So is what another program has written."""
+    """A damaged record is an error, and so is a value that another program wrote."""
     connection = client(server)
     record_store = ServerRecordStore(connection, "prefix", KEY)
     server.ask("HSET", f"prefix:usage:{KEY}", "0a", "something else")
@@ -83,7 +83,7 @@ async def test_a_damaged_record_is_an_error(server: RedisServer) -> None:
 
 @asynchronous
 async def test_records_are_bounded(server: RedisServer) -> None:
-    """A process that has a record may go on writing it."""
+    """The number of records is limited; a process that has a record may still write it."""
     connection = client(server)
     record_store = ServerRecordStore(connection, "prefix", KEY)
     for number in range(MAX_RECORDS):

@@ -1,4 +1,4 @@
-"""The storage provider on a server, beyond what every provider must do."""
+"""The storage provider on a server: what it does beyond the contract of every provider."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def store(server: RedisServer, prefix: str = "test") -> AsyncIterator[Serv
 
 @asynchronous
 async def test_where_it_is_stored(server: RedisServer) -> None:
-    """Under a name that begins with the prefix, so that one server has room for several."""
+    """The key begins with the prefix, so that one server has room for several fleets."""
     async with store(server, "one") as first, store(server, "other") as second:
         await first.set("key", b"data")
         assert server.names() == ["one:store:key"]
@@ -45,7 +45,7 @@ async def test_where_it_is_stored(server: RedisServer) -> None:
 @pytest.mark.parametrize("cut", [0, 1, 20, 80, -1])
 @asynchronous
 async def test_what_is_not_whole_is_refused(cut: int, server: RedisServer) -> None:
-    """However much of it is there."""
+    """A cut-off value is refused, at every length."""
     async with store(server) as kept:
         await kept.set("key", b"data")
         server.ask("SET", kept.name("key"), server.ask("GET", kept.name("key"))[:cut])
@@ -55,7 +55,7 @@ async def test_what_is_not_whole_is_refused(cut: int, server: RedisServer) -> No
 
 @asynchronous
 async def test_something_else_under_the_name(server: RedisServer) -> None:
-    """A list where a text is expected is an error like any other, and is replaced by what is stored."""
+    """A list where a text is expected is an ordinary error, and the next write replaces it."""
     async with store(server) as kept:
         server.ask("DEL", kept.name("key"))
         server.ask("RPUSH", kept.name("key"), "somebody's")

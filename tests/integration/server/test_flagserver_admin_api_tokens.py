@@ -1,4 +1,4 @@
-"""`/api/admin/api-tokens` on the wire: statuses and bodies of the real server, but for the secrets (decision 0017)."""
+"""`/api/admin/api-tokens` on the wire: statuses and bodies are the real server's, except for the secrets (decision 0017)."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def named(secret: str) -> str:
 def test_a_token_is_made(
     client: AppClient, wanted: dict[str, Any], kind: str, environment: str, projects: list[str], head: str
 ) -> None:
-    """The answer is the real server's: the secret in its form, what the token is for, and no end where none was asked for."""
+    """The answer is the real server's: a secret of the right form, the token's scope, and no expiry unless one was asked for."""
     answer = client.post(PATH, {"tokenName": "t", "type": "backend", **wanted})
     token = answer.json()
     assert (answer.status, answer.headers["location"], answer.headers["cache-control"]) == (
@@ -87,7 +87,7 @@ def test_a_token_is_made(
 
 
 def test_an_end_is_shown_in_utc(client: AppClient) -> None:
-    """`expiresAt` comes back as JavaScript writes it, also where it is past."""
+    """`expiresAt` has JavaScript's date format, also for a time in the past."""
     assert made(client, expiresAt="2030-01-01T00:00:00+02:00")["expiresAt"] == "2029-12-31T22:00:00.000Z"
     assert made(client, expiresAt="2020-01-01T00:00:00Z")["expiresAt"] == "2020-01-01T00:00:00.000Z"
 
@@ -104,7 +104,7 @@ def test_an_end_is_shown_in_utc(client: AppClient) -> None:
     ],
 )
 def test_what_cannot_be_is_refused(client: AppClient, wanted: dict[str, Any], message: str) -> None:
-    """A token for what is not there, or for more than its type allows, is a 400 without an id."""
+    """A token for an unknown project or environment, or with more rights than its type allows, is a 400 without an id."""
     answer = client.post(PATH, {"tokenName": "t", "type": "backend", **wanted})
     assert answer.status == 400
     assert answer.json() == {"name": "BadDataError", "message": BAD + message, "details": [{"message": message}]}
@@ -147,7 +147,7 @@ def test_what_is_empty_is_refused(client: AppClient, wanted: dict[str, Any], mes
     ],
 )
 def test_the_shape_is_checked_first(client: AppClient, body: object, path: str, part: str) -> None:
-    """A body of another shape is a 400 that names the spot; an admin token cannot be made at all."""
+    """A body of the wrong shape is a 400 that names the place; this route cannot make an admin token."""
     answer = client.post(PATH, body)
     error = answer.json()
     assert (answer.status, error["name"], error["message"]) == (400, "BadDataError", INVALID)
@@ -156,7 +156,7 @@ def test_the_shape_is_checked_first(client: AppClient, body: object, path: str, 
 
 
 def test_a_list_shows_no_secret(client: AppClient) -> None:
-    """After it was made a token shows its beginning, its number, and everything else."""
+    """A list shows the beginning of a token, its number, and everything else, but not its secret."""
     token = made(client, tokenName="named", projects=["other"], expiresAt="2030-01-01T00:00:00Z")
     (shown,) = listed(client, "named")
     secret = token["secret"]
@@ -178,7 +178,7 @@ def test_a_list_shows_no_secret(client: AppClient) -> None:
 
 
 def test_a_secret_is_nowhere_but_in_its_answer(client: AppClient) -> None:
-    """No table and no log line holds the secret of a token that was made."""
+    """No table and no log line holds the secret of a new token."""
     secret = made(client)["secret"]
     with client.server.store.reading() as tx:
         rows = [str(row) for table in METADATA.tables.values() for row in tx.db.execute(select(table))]
@@ -187,7 +187,7 @@ def test_a_secret_is_nowhere_but_in_its_answer(client: AppClient) -> None:
 
 
 def test_who_sees_which_tokens(client: AppClient) -> None:
-    """Admins see all but personal ones, editors those of clients, viewers none."""
+    """Admins see all tokens except personal ones, editors see client tokens, viewers see none."""
     kinds = {
         token: sorted(each["type"] for each in client.get(PATH, token=token).json()["tokens"])
         for token in (ADMIN_SECRET, USER_SECRET, EDITOR_SECRET)
@@ -198,7 +198,7 @@ def test_who_sees_which_tokens(client: AppClient) -> None:
 
 
 def test_who_may_change_tokens(client: AppClient) -> None:
-    """Making, changing and deleting is for admins; the refusal names what is missing."""
+    """Only admins may make, change or delete a token; the refusal names the missing permission."""
     body = {"tokenName": "t", "type": "backend"}
     refused = [client.post(PATH, body, token=token) for token in (EDITOR_SECRET, VIEWER_SECRET)]
     refused += [client.put(named(BACKEND_SECRET), {"expiresAt": "2031-01-01T00:00:00Z"}, token=EDITOR_SECRET)]
@@ -211,7 +211,7 @@ def test_who_may_change_tokens(client: AppClient) -> None:
 
 
 def test_a_new_token_works_at_once_until_it_is_deleted(client: AppClient) -> None:
-    """A token opens the client API as soon as it was made, and nothing as soon as it was deleted."""
+    """A token opens the client API as soon as it is made, and is refused as soon as it is deleted."""
     secret = made(client, projects=["default"])["secret"]
     find = client.server.keyring.find
     assert find(secret) is not None
@@ -221,7 +221,7 @@ def test_a_new_token_works_at_once_until_it_is_deleted(client: AppClient) -> Non
 
 
 def test_a_token_is_deleted_by_its_masked_secret(client: AppClient) -> None:
-    """What a list shows is enough to delete a token, and only that token."""
+    """The masked secret that a list shows is enough to delete that token and no other."""
     first, second = made(client), made(client)
     shown = listed(client, "t")
     assert client.delete(named(shown[0]["secret"])).status == 200
@@ -231,7 +231,7 @@ def test_a_token_is_deleted_by_its_masked_secret(client: AppClient) -> None:
 
 
 def test_a_masked_secret_opens_nothing(client: AppClient) -> None:
-    """What a list shows is no token."""
+    """A masked secret is refused as a token."""
     made(client)
     assert client.get(PATH, token=listed(client, "t")[0]["secret"]).status == 401
 
@@ -240,7 +240,7 @@ def test_a_masked_secret_opens_nothing(client: AppClient) -> None:
     "change", [lambda text: f"x{text}", lambda text: text[:-1] + "99999", lambda text: text[text.index("***") :]]
 )
 def test_a_masked_secret_has_to_be_right(client: AppClient, change: Any) -> None:
-    """The number alone, or another beginning, names no token; that is no error, as on the real server."""
+    """The number alone, or another beginning, deletes no token; as on the real server, that is no error."""
     made(client)
     shown = listed(client, "t")
     assert client.delete(named(change(shown[0]["secret"]))).status == 200
@@ -248,7 +248,7 @@ def test_a_masked_secret_has_to_be_right(client: AppClient, change: Any) -> None
 
 
 def test_a_personal_token_is_no_api_token(client: AppClient) -> None:
-    """Personal tokens are not deleted here, by no name."""
+    """This route deletes no personal token, by any name."""
     assert client.delete(named(VIEWER_SECRET)).status == 200
     assert client.server.keyring.find(VIEWER_SECRET) is not None
 
@@ -267,7 +267,7 @@ def test_an_end_is_changed(client: AppClient, by: str) -> None:
 
 
 def test_changing_what_does_not_exist_is_no_error(client: AppClient) -> None:
-    """As on the real server an unknown token is a 200 without effect, and a body of the wrong shape a 400."""
+    """As on the real server, an unknown token is a 200 without effect, and a body of the wrong shape is a 400."""
     assert client.put(f"{PATH}/nosuch", {"expiresAt": "2031-01-01T00:00:00Z"}).status == 200
     assert client.delete(f"{PATH}/nosuch").status == 200
     for body in ({}, {"expiresAt": ""}, {"expiresAt": "bad"}):
@@ -275,7 +275,7 @@ def test_changing_what_does_not_exist_is_no_error(client: AppClient) -> None:
 
 
 def test_what_is_done_to_tokens_is_told(client: AppClient) -> None:
-    """Making, changing and deleting leave events, with who did it and without the secret."""
+    """Making, changing and deleting a token each write an event, with its author and without the secret."""
     secret = made(client, projects=["other"])["secret"]
     client.put(named(secret), {"expiresAt": "2031-01-01T00:00:00Z"})
     client.delete(named(secret))
@@ -288,7 +288,7 @@ def test_what_is_done_to_tokens_is_told(client: AppClient) -> None:
 
 
 def test_a_name_has_a_length(client: AppClient) -> None:
-    """One of 255 characters is stored, a longer one is refused with its value."""
+    """A name of 255 characters is stored; a longer one is refused, and the error shows it."""
     assert made(client, tokenName="x" * 255)["tokenName"] == "x" * 255
     answer = client.post(PATH, {"tokenName": "x" * 256, "type": "backend"})
     told = f'"tokenName" length must be less than or equal to 255 characters long. You provided "{"x" * 256}".'

@@ -23,7 +23,7 @@ def client(database_url: str) -> Iterator[AppClient]:
 
 
 def test_instances_of_an_environment(client: AppClient) -> None:
-    """Those of an application in one environment; none of an unknown one."""
+    """The route lists an application's instances in one environment, and is empty for an unknown environment."""
     with client.server.store.recording() as tx:
         register(
             tx, [Registration("app", name, name[0], sdk_version="sdk:1") for name in ("development", "production")]
@@ -48,7 +48,7 @@ def test_instances_of_an_environment(client: AppClient) -> None:
     ],
 )
 def test_the_list_of_applications(client: AppClient, query: str, names: list[str]) -> None:
-    """It is searched, sorted and cut into pages; numbers that are none do not count."""
+    """The list can be searched, sorted and paged; a parameter that should be a number and is not is ignored."""
     with client.server.store.recording() as tx:
         register(tx, [Registration(name, "development") for name in ("cd", "Ab", "bc")])
     found = client.get(f"/api/admin/metrics/applications{query}").json()["applications"]
@@ -56,14 +56,14 @@ def test_the_list_of_applications(client: AppClient, query: str, names: list[str
 
 
 def test_more_words_than_a_search_may_have(client: AppClient) -> None:
-    """They are refused; repeated ones count once."""
+    """Too many different search words are refused; repeated words count once."""
     url = "/api/admin/metrics/applications?query="
     assert client.get(url + "a," * 5000).status == 200
     assert client.get(url + ",".join(map(str, range(51)))).status == 400
 
 
 def test_an_application_by_hand(client: AppClient) -> None:
-    """One who may makes, changes and deletes an application; others may look."""
+    """A user with the permission makes, changes and deletes an application; others may only read it."""
     url = "/api/admin/metrics/applications/by%20hand"
     values = {"url": "u", "color": "c", "icon": "i", "description": "d", "strategies": ["x"], "appName": "other"}
     assert client.post(url, values, token=VIEWER_SECRET).status == 403

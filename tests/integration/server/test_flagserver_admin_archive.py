@@ -35,7 +35,7 @@ def names(client: AppClient) -> list[str]:
 
 
 def test_there_and_back(client: AppClient) -> None:
-    """An archived feature is revived switched off, unless it was deleted."""
+    """A revived feature is switched off; a deleted feature cannot be revived."""
     assert client.post(f"{PROJECT}/archive", {"features": ["a", "b", "nosuch"]}).status == 202
     assert names(client) == ["parent", "child"]
     assert client.post(f"{FEATURES}/a/environments/development/on").json()["name"] == "ArchivedFeatureError"
@@ -50,7 +50,7 @@ def test_there_and_back(client: AppClient) -> None:
 
 
 def test_one_by_its_name(client: AppClient) -> None:
-    """A feature is archived, revived and deleted by itself; deleting leaves one alone that is not archived."""
+    """A single feature is archived, revived and deleted; deleting ignores a feature that is not archived."""
     assert client.delete(f"{FEATURES}/a").status == 202
     assert client.post("/api/admin/archive/revive/a").status == 200
     assert client.delete("/api/admin/archive/a").status == 200
@@ -65,7 +65,7 @@ def test_one_by_its_name(client: AppClient) -> None:
 
 
 def test_the_right_is_that_of_the_features_project(client: AppClient) -> None:
-    """Where the path names no project, the feature's own counts."""
+    """Where the path names no project, the permission is checked in the feature's own project."""
     client.delete(f"{FEATURES}/a")
     client.delete("/api/admin/projects/other/features/elsewhere")
     for method, url in (("POST", "/api/admin/archive/revive/"), ("DELETE", "/api/admin/archive/")):
@@ -77,7 +77,7 @@ def test_the_right_is_that_of_the_features_project(client: AppClient) -> None:
 
 
 def test_other_features_depend_on_it(client: AppClient) -> None:
-    """A parent stays as long as a child does; with its child it may go."""
+    """A parent cannot be archived while a child depends on it, except together with the child."""
     for body, parents in ({"features": ["parent"]}, ["parent"]), ({"features": ["parent", "child"]}, []):
         found = client.post(f"{PROJECT}/archive/validate", body).json()
         assert found == {"parentsWithChildFeatures": parents, "hasDeletedDependencies": True}
@@ -95,7 +95,7 @@ def test_other_features_depend_on_it(client: AppClient) -> None:
 
 @pytest.mark.parametrize("act", ["archive", "revive", "delete"])
 def test_features_of_another_project(client: AppClient, act: str) -> None:
-    """None of those named is touched."""
+    """If one named feature belongs to another project, none is changed."""
     answer = client.post(f"{PROJECT}/{act}", {"features": ["a", "elsewhere"]})
     assert (answer.status, answer.json()["name"]) == (403, "InvalidOperationError")
     assert '("other") does not match the project provided in request URL ("default")' in answer.json()["message"]
@@ -103,6 +103,6 @@ def test_features_of_another_project(client: AppClient, act: str) -> None:
 
 
 def test_an_archived_project_takes_nothing_out(client: AppClient) -> None:
-    """Nor does one that does not exist."""
+    """No feature can be revived in a project that is archived or missing."""
     for project in ("gone", "nosuch"):
         assert client.post(f"/api/admin/projects/{project}/revive", {"features": ["lost"]}).status == 404

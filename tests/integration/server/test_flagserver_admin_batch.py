@@ -26,7 +26,7 @@ def client(database_url: str) -> Iterator[AppClient]:
 
 
 def test_an_import_answers_nothing(client: AppClient) -> None:
-    """200, no body and no type of one."""
+    """An import answers 200 without a body and without a media type."""
     answer = client.post(f"{PLACE}/import", REQUEST)
     assert (answer.status, answer.body) == (200, b"")
     assert "content-type" not in answer.headers
@@ -34,7 +34,7 @@ def test_an_import_answers_nothing(client: AppClient) -> None:
 
 
 def test_import_then_export(client: AppClient) -> None:
-    """What an editor imports, a viewer exports, and that is a data set that can be validated again."""
+    """An editor imports a data set; what a viewer then exports can be validated again."""
     assert client.post(f"{PLACE}/import", REQUEST, token=EDITOR_SECRET).status == 200
     exported = client.post(f"{PLACE}/export", HERE, token=VIEWER_SECRET)
     assert exported.status == 200
@@ -46,7 +46,7 @@ def test_import_then_export(client: AppClient) -> None:
 
 
 def test_refusals_have_no_id(client: AppClient) -> None:
-    """An operation's own error has name, message and details."""
+    """An error of the operation itself has name, message and details."""
     for operation, request, status in (
         ("import", body(project="nowhere", features=[feature("a")]), 404),
         ("validate", body(project="nowhere"), 404),
@@ -56,7 +56,7 @@ def test_refusals_have_no_id(client: AppClient) -> None:
 
 
 def test_an_admin_token_validates_and_exports_but_does_not_import(client: AppClient) -> None:
-    """The shape is looked at first."""
+    """An admin token may validate and export; an import is refused after the check of the body's shape."""
     statuses = {
         operation: client.post(
             f"{PLACE}/{operation}", {**REQUEST, **({} if operation != "export" else HERE)}, token=ADMIN_SECRET
@@ -92,7 +92,7 @@ HALVES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("kind", HALVES)
 def test_half_a_surrogate_pair_is_told_as_it_was_sent(client: AppClient, kind: str) -> None:
-    """A validation's items and an import's refusal hold it as the real server writes it, as an escape."""
+    """The items of a validation and the refusal of an import show half a surrogate pair as an escape, as the real server does."""
     request = body(features=[feature("a", project="default")], **HALVES[kind])
     validated = client.post(f"{PLACE}/validate", request)
     assert [each["affectedItems"] for each in validated.json()["errors"]] == [["x\ud800y"]]
@@ -103,14 +103,14 @@ def test_half_a_surrogate_pair_is_told_as_it_was_sent(client: AppClient, kind: s
 
 
 def test_names_with_different_halves_are_different(client: AppClient) -> None:
-    """Two names that differ only in such a half are no repetition."""
+    """Two names that differ only in half a surrogate pair are not duplicates."""
     names = ("x\ud800", "x\ud801", "x\ud800")
     validated = client.post(f"{PLACE}/validate", body(features=[feature(name) for name in names]))
     assert [each["affectedItems"] for each in validated.json()["errors"]] == [["x\ud800"]]
 
 
 def test_no_project_and_no_environment_with_half_a_pair_is_found(client: AppClient) -> None:
-    """The 404 names what was sent."""
+    """The 404 shows the name that was sent."""
     for member in ("project", "environment"):
         answer = client.post(f"{PLACE}/validate", body(features=[feature("a")]) | {member: "x\ud800"})
         assert answer.status == 404
@@ -118,13 +118,13 @@ def test_no_project_and_no_environment_with_half_a_pair_is_found(client: AppClie
 
 
 def test_half_a_surrogate_pair_is_stored_as_a_replacement(client: AppClient) -> None:
-    """Text that has no UTF-8 form does not make the server fail."""
+    """Text without a UTF-8 form does not make the server fail."""
     assert client.post(f"{PLACE}/import", body(features=[feature("a", description="x\ud800")])).status == 200
     assert client.post(f"{PLACE}/export", HERE).json()["features"][0]["description"] == "x\ufffd"
 
 
 def test_an_export_that_cannot_be_noted(client: AppClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is answered all the same, and the log has the reason."""
+    """If the event cannot be stored, the export is still answered, and the log has the reason."""
 
     def fail(*given: object) -> None:
         raise DatabaseError("the database failed: OperationalError")
@@ -135,7 +135,7 @@ def test_an_export_that_cannot_be_noted(client: AppClient, monkeypatch: pytest.M
 
 
 def changes(client: AppClient) -> tuple[int, int, list[Any]]:
-    """Return what an import changes: the revision, the number of events, and what proxies are given."""
+    """Return what an import changes: the revision, the number of events, and the document for proxies."""
     with client.server.store.reading() as tx:
         events = len(tx.db.execute(select(schema.events.c.id)).all())
     served = client.get("/api/client/features", token=BACKEND_SECRET).json()
@@ -174,12 +174,12 @@ TRIED = {
         400,
     ),
 }
-"""The nine kinds of data that a validation finds nothing wrong with, and the status of their import."""
+"""The nine kinds of data in which a validation finds nothing wrong, and the status of their import."""
 
 
 @pytest.mark.parametrize("kind", TRIED)
 def test_a_dry_run_answers_as_the_import_does(client: AppClient, kind: str) -> None:
-    """A validation passes; the dry run has the import's status and error."""
+    """A validation passes, and the dry run has the import's status and error."""
     request, status = TRIED[kind]
     assert client.post(f"{PLACE}/validate", request).json()["errors"] == []
     tried, imported = (client.post(f"{PLACE}/{operation}", request) for operation in ("import/dry-run", "import"))
@@ -188,7 +188,7 @@ def test_a_dry_run_answers_as_the_import_does(client: AppClient, kind: str) -> N
 
 
 def test_a_dry_run_changes_nothing(client: AppClient) -> None:
-    """200 and no body; revision, events and the document of proxies are as before. The import that follows changes them."""
+    """A dry run is a 200 without a body, and changes no revision, event or document. The import that follows changes them."""
     before = changes(client)
     tried = client.post(f"{PLACE}/import/dry-run", REQUEST, token=EDITOR_SECRET)
     assert (tried.status, tried.body, changes(client)) == (200, b"", before)
@@ -197,7 +197,7 @@ def test_a_dry_run_changes_nothing(client: AppClient) -> None:
 
 
 def test_who_may_try_an_import(client: AppClient) -> None:
-    """An admin token may, unlike importing; a user needs the permissions of an import; others are turned away as elsewhere."""
+    """An admin token may make a dry run, though not an import; a user needs the permissions of an import; others are refused."""
     tokens = {ADMIN_SECRET: 200, EDITOR_SECRET: 200, VIEWER_SECRET: 403, BACKEND_SECRET: 403, None: 401}
     asked = {token: client.post(f"{PLACE}/import/dry-run", REQUEST, token=token).status for token in tokens}
     assert asked == tokens

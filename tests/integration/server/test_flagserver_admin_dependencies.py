@@ -29,12 +29,12 @@ def client(database_url: str) -> Iterator[AppClient]:
 
 
 def of(client: AppClient, name: str) -> Any:
-    """Return what a feature depends on."""
+    """Return the dependencies of a feature."""
     return client.get(f"{FEATURES}/{name}").json()["dependencies"]
 
 
 def test_a_child_has_one_parent(client: AppClient) -> None:
-    """A new dependency replaces the last one; variants count only where the parent must be on."""
+    """A new dependency replaces the old one; it has variants only if the parent must be on."""
     assert of(client, "child") == [{"feature": "parent", "enabled": True, "variants": []}]
     assert client.get(f"{FEATURES}/parent").json()["children"] == ["child"]
     url = f"{FEATURES}/child/dependencies"
@@ -58,14 +58,14 @@ def test_a_child_has_one_parent(client: AppClient) -> None:
     ],
 )
 def test_what_cannot_depend(client: AppClient, child: str, parent: str, status: int, text: str) -> None:
-    """It is refused with the first reason."""
+    """The first problem is the error."""
     answer = client.post(f"{FEATURES}/{child}/dependencies", {"feature": parent})
     assert (answer.status, answer.json()["message"].endswith(text)) == (status, True)
     assert of(client, "third") == []
 
 
 def test_removing(client: AppClient) -> None:
-    """One, or all; that there was none is no mistake, but another project's feature is not touched."""
+    """One dependency or all are removed; it is no error if there was none, and a feature of another project does not change."""
     one, every = f"{FEATURES}/child/dependencies/parent", f"{FEATURES}/child/dependencies"
     assert client.delete(f"{FEATURES}/child/dependencies/third").status == 200
     assert of(client, "child") != []
@@ -81,7 +81,7 @@ def test_removing(client: AppClient) -> None:
 
 
 def test_what_could_be_the_parent(client: AppClient) -> None:
-    """Active features of the same project without a parent themselves, but for the feature itself."""
+    """Candidates are active features of the same project without a parent, except the feature itself."""
     assert client.get(f"{FEATURES}/third/parents").json() == ["fourth", "parent"]
     assert client.get(f"{FEATURES}/nosuch/parents").json() == []
     variant = {"weight": 1, "weightType": "variable", "stickiness": "default"}

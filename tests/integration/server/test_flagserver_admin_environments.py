@@ -33,7 +33,7 @@ def client(database_url: str) -> Iterator[AppClient]:
 
 
 def test_the_list(client: AppClient) -> None:
-    """In their order, with how many projects, tokens and enabled features each has."""
+    """The list is in sort order, and counts each environment's projects, tokens and enabled features."""
     listed = client.get(URL).json()
     assert listed["version"] == 1
     found = {each["name"]: tuple(each[name] for name in COUNTS) for each in listed["environments"]}
@@ -52,7 +52,7 @@ def test_the_list(client: AppClient) -> None:
 
 
 def test_what_they_are_to_a_project(client: AppClient) -> None:
-    """Whether it has them, and what of them is its own."""
+    """The answer says which environments the project has, and what belongs to the project in each."""
     listed = client.get(f"{URL}/project/other").json()["environments"]
     names = ("projectApiTokenCount", "projectEnabledToggleCount", "visible")
     found = {each["name"]: tuple(each[name] for name in names) for each in listed}
@@ -61,7 +61,7 @@ def test_what_they_are_to_a_project(client: AppClient) -> None:
 
 
 def test_switching_and_sorting(client: AppClient) -> None:
-    """Only an administrator may."""
+    """Only an administrator may switch and sort environments."""
     assert client.post(f"{URL}/staging/off").status == 204
     assert client.get(f"{URL}/staging").json()["enabled"] is False
     assert client.post(f"{URL}/staging/on").status == 204
@@ -75,13 +75,13 @@ def test_switching_and_sorting(client: AppClient) -> None:
 
 @pytest.mark.parametrize("order", [2**31, -(2**31) - 1, 10**400])
 def test_orders_beyond_a_column(client: AppClient, order: int) -> None:
-    """They are refused, the last ones within are not."""
+    """A sort order beyond the column's range is refused; the last ones within it are accepted."""
     assert client.put(f"{URL}/sort-order", {"staging": order}).status == 400
     assert client.put(f"{URL}/sort-order", {"staging": 2**31 - 1, "production": -(2**31)}).status == 200
 
 
 def test_giving_and_taking(client: AppClient) -> None:
-    """A project's features are off in a new environment; strategies outlast that it is taken away."""
+    """In an added environment the project's features are off; their strategies survive its removal."""
     url = f"{PROJECT}/environments"
     assert client.post(url, {"environment": "staging"}, token=EDITOR_SECRET).status == 200
     shown = client.get(f"{PROJECT}/features/a").json()["environments"]
@@ -104,6 +104,6 @@ def test_giving_and_taking(client: AppClient) -> None:
     ],
 )
 def test_what_cannot_be_given(client: AppClient, project: str, body: Any, status: int, text: str) -> None:
-    """It is refused with the reason."""
+    """The error gives the reason."""
     answer = client.post(f"/api/admin/projects/{project}/environments", body)
     assert (answer.status, answer.json()["details"][0]["message"]) == (status, text)

@@ -27,7 +27,7 @@ def client(database_url: str) -> Iterator[AppClient]:
 
 
 def test_on_and_off(client: AppClient) -> None:
-    """Switched on for the first time, a feature gets a strategy that is on for everybody; later it keeps what it has."""
+    """A feature that is switched on for the first time gets a strategy that is on for everybody; later it keeps its strategies."""
     for _ in range(2):
         assert client.post(f"{STATE}/on").status == 200
     shown = client.get(STATE, token=VIEWER_SECRET).json()
@@ -39,7 +39,7 @@ def test_on_and_off(client: AppClient) -> None:
 
 
 def test_a_change_of_nothing_is_no_event(client: AppClient) -> None:
-    """Only changes have events."""
+    """A call that changes nothing writes no event."""
     kinds = []
     for act in ("off", "on", "on", "off"):
         client.post(f"{STATE}/{act}")
@@ -49,7 +49,7 @@ def test_a_change_of_nothing_is_no_event(client: AppClient) -> None:
 
 
 def test_disabled_strategies(client: AppClient) -> None:
-    """Switched on with none active, it gets one more, or those it has are made active."""
+    """If no strategy is active, switching on adds one, or activates the existing ones."""
     client.post(f"{STATE}/on")
     url = f"{STATE}/strategies/{client.get(STATE).json()['strategies'][0]['id']}"
     client.put(url, {"name": "flexibleRollout", "disabled": True})
@@ -63,7 +63,7 @@ def test_disabled_strategies(client: AppClient) -> None:
 
 @pytest.mark.parametrize("act", ["on", "off"])
 def test_where_nothing_can_be_switched(client: AppClient, act: str) -> None:
-    """An unknown feature or environment, another project, an archived feature."""
+    """An unknown feature or environment, another project and an archived feature are refused."""
     assert client.post(f"{FEATURES}/nosuch/environments/development/{act}").status == 404
     unknown = client.post(f"{FEATURES}/a/environments/nosuch/{act}")
     assert (unknown.status, unknown.json()["message"]) == (404, "Could not find environment nosuch for feature: a")
@@ -75,7 +75,7 @@ def test_where_nothing_can_be_switched(client: AppClient, act: str) -> None:
 
 
 def test_several_at_once(client: AppClient) -> None:
-    """All of them, or none."""
+    """Either all features are switched, or none."""
     assert client.post(f"{BULK}/on", {"features": ["a", "b", "a"]}).status == 200
     assert [each["environments"][0]["enabled"] for each in client.get(FEATURES).json()["features"]] == [True, True]
     assert client.post(f"{BULK}/off", {"features": ["a", "elsewhere"]}).status == 404
@@ -86,7 +86,7 @@ def test_several_at_once(client: AppClient) -> None:
 
 
 def test_variants(client: AppClient) -> None:
-    """They can be set in several environments together; in a single one, only if the feature already has variants."""
+    """Variants can be set in several environments together; in a single one only if the feature already has variants."""
     refused = client.put(f"{STATE}/variants", [{"name": "v", "weight": 1}])
     assert (refused.status, refused.json()["name"]) == (403, "InvalidOperationError")
     pushed = client.put(
@@ -107,7 +107,7 @@ def test_variants(client: AppClient) -> None:
 
 
 def test_where_no_variants_can_be(client: AppClient) -> None:
-    """An unknown environment, another project, no environment at all, no right."""
+    """An unknown environment, another project, a missing environment and a missing permission are refused."""
     url = f"{FEATURES}/a/variants-batch"
     body = {"variants": [{"name": "v", "weight": 1}], "environments": ["development"]}
     assert client.put(url, body | {"environments": ["development", "nosuch"]}).status == 404

@@ -34,7 +34,7 @@ def client(database_url: str) -> Iterator[AppClient]:
 
 
 def test_creating(client: AppClient) -> None:
-    """A new feature is off in every environment of its project; what it was not given has a default."""
+    """A new feature is off in every environment of its project; absent members have defaults."""
     made = client.post(FEATURES, {"name": "a", "description": "", "extra": 1})
     expected = {
         "name": "a",
@@ -74,7 +74,7 @@ def test_creating(client: AppClient) -> None:
     ],
 )
 def test_what_cannot_be_created(client: AppClient, project: str, body: Any, status: int, text: str) -> None:
-    """It is refused with the reason, and nothing is left of it."""
+    """The error gives the reason, and nothing is stored."""
     answer = client.post(f"/api/admin/projects/{project}/features", body)
     assert (answer.status, answer.json()["details"][0]["message"]) == (status, text)
     assert client.get(FEATURES).json()["features"] == []
@@ -91,7 +91,7 @@ def test_the_limit_of_a_project(client: AppClient) -> None:
 
 
 def test_naming_patterns(client: AppClient) -> None:
-    """A name is checked against the pattern of the project that is named, before it is used."""
+    """A name can be checked against a named project's pattern before the feature is created."""
     url = "/api/admin/features/validate"
     assert client.post(url, {"name": "abz", "projectId": "named"}, token=VIEWER_SECRET).status == 200
     answer = client.post(url, {"name": "zz", "projectId": "named"})
@@ -105,7 +105,7 @@ def test_naming_patterns(client: AppClient) -> None:
 
 
 def test_a_naming_pattern_that_would_not_end(client: AppClient) -> None:
-    """Every way to create a feature rejects a name that takes too many steps to check, and accepts one that can be checked."""
+    """Each way to create a feature refuses a name whose check takes too many steps, and accepts a name that can be checked."""
     frozen, name = "/api/admin/projects/frozen/features", "a" * 32
     assert client.post(frozen, {"name": "aab"}).status == 201
     answers = [
@@ -119,7 +119,7 @@ def test_a_naming_pattern_that_would_not_end(client: AppClient) -> None:
 
 
 def test_tags(client: AppClient) -> None:
-    """A new feature may bring tags, which need not be there; lists are filtered by them."""
+    """A new feature may have tags that do not exist yet; lists can be filtered by tags."""
     tags = [{"type": "simple", "value": "team"}, {"type": "simple", "value": "team"}]
     assert client.post(FEATURES, {"name": "a", "tags": tags}).status == 201
     assert client.post(FEATURES, {"name": "b"}).status == 201
@@ -133,7 +133,7 @@ def test_tags(client: AppClient) -> None:
 
 
 def test_replacing(client: AppClient) -> None:
-    """Absent members get their defaults; the name stays; `archived` archives and revives."""
+    """Absent members get their defaults; the name does not change; `archived` archives and revives."""
     client.post(FEATURES, {"name": "a", "description": "x", "type": "experiment", "impressionData": True})
     changed = client.put(f"{FEATURES}/a", {"stale": True}).json()
     assert (changed["description"], changed["type"], changed["stale"]) == (None, "release", True)
@@ -163,7 +163,7 @@ def test_patching(client: AppClient) -> None:
 
 
 def test_what_became_stale_is_told_once(client: AppClient) -> None:
-    """Features that were so already are left out."""
+    """Features that are already stale write no event."""
     for name in "ab":
         client.post(FEATURES, {"name": name})
     for _ in range(2):
@@ -175,7 +175,7 @@ def test_what_became_stale_is_told_once(client: AppClient) -> None:
 
 
 def test_copying(client: AppClient) -> None:
-    """A copy has the strategies, variants, tags and parent of the feature; it is switched off, its groupId its own."""
+    """A copy has the feature's strategies, variants, tags and parent; it is off, and its groupId is its own name."""
     for name in ("parent", "a"):
         client.post(FEATURES, {"name": name, "tags": [{"type": "simple", "value": "team"}]})
     client.post(f"{FEATURES}/a/environments/development/on")

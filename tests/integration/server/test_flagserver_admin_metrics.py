@@ -30,7 +30,7 @@ def client(sqlite_url: str) -> Iterator[AppClient]:
 
 
 def test_the_summary(client: AppClient) -> None:
-    """It is the real server's: counts of the last hour, applications; everybody who may look sees it, of any name."""
+    """The summary is the real server's: counts of the last hour and applications. Every reader may see it, for any name."""
     hour = {"environment": "development", "timestamp": "2026-03-04T12:00:00.000Z", "yes": 3, "no": 1}
     about = {"version": 1, "maturity": "stable"}
     answer = client.get(PATH, token=VIEWER_SECRET)
@@ -45,6 +45,6 @@ def test_the_summary(client: AppClient) -> None:
                          ("?hoursBack=x", 24), ("?hoursBack=2&hoursBack=3", 24), ("?hoursBack=1e1", 10)]
 )  # fmt: skip
 def test_how_many_hours(client: AppClient, query: str, hours: int) -> None:
-    """From 1 to 48 hours can be asked for; anything else is a day."""
+    """A caller can ask for 1 to 48 hours; any other value means a day."""
     answer = client.get(f"{PATH}/raw{query}").json()
     assert (len(answer["data"]), answer["version"], answer["maturity"]) == (hours, 1, "stable")

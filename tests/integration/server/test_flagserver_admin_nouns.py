@@ -1,4 +1,4 @@
-"""Segments, context fields, strategy types and tags on the wire: statuses, headers, and who may."""
+"""Segments, context fields, strategy types and tags on the wire: statuses, headers and permissions."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ STEPS: tuple[Any, ...] = (
     ("DELETE", "/features/web/tags/simple/red", None, 200, None),
     ("PUT", "/projects/default/tags", {"features": ["web"], "tags": CHANGES}, 200, None),
 )
-"""Method, path, body, status, where what is new is said to be."""
+"""Method, path, body, status, and the `Location` of what was made."""
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def client(sqlite_url: str) -> Iterator[AppClient]:
 
 
 def test_every_route_does_its_work(database_url: str) -> None:
-    """The calls, one after the other, have their status, and what is new has a place. No route of these nouns is left out."""
+    """Each call has its status, and a new object has its `Location`. The calls use every route of these nouns."""
     nouns = [route for module in (segments, context_fields, strategy_types, tag_types, tags) for route in module.ROUTES]
     with app_client(database_url, given=GIVEN) as client:
         OurTwin(client)
@@ -93,7 +93,7 @@ def test_every_route_does_its_work(database_url: str) -> None:
 
 
 def test_what_is_used_and_cannot_go(client: AppClient) -> None:
-    """A segment in use is refused without a word, as on the real server; a context field with the reason."""
+    """Deleting a segment in use is refused without a body, as on the real server; a context field is refused with the reason."""
     client.post(f"{ADMIN}/segments", SEGMENT)
     client.post(f"{ADMIN}/segments/strategies", OF_STRATEGY)
     answer = client.delete(f"{ADMIN}/segments/1")
@@ -103,7 +103,7 @@ def test_what_is_used_and_cannot_go(client: AppClient) -> None:
 
 @pytest.mark.parametrize("number", ["99", "-1", "99999999999", "1e300", "9223372036854775808"])
 def test_numbers_of_no_segment(client: AppClient, number: str) -> None:
-    """Ids of any size are not found."""
+    """An id of any size that no segment has is a 404."""
     assert client.get(f"{ADMIN}/segments/{number}").status == 404
     assert client.put(f"{ADMIN}/segments/{number}", SEGMENT).status == 404
     assert client.delete(f"{ADMIN}/segments/{number}").status == 404
@@ -113,7 +113,7 @@ def test_numbers_of_no_segment(client: AppClient, number: str) -> None:
 
 @pytest.mark.parametrize("number", ["x", "1.5", "1x", "NaN"])
 def test_what_is_no_number(client: AppClient, number: str) -> None:
-    """It is named with its place in the path; who may not change segments anyway does not learn that."""
+    """The error names the place in the path; a caller who may not change segments gets only the refusal."""
     message = f'The `/params/id` property must be integer. You sent "{number}".'
     for answer in (client.get(f"{ADMIN}/segments/{number}/strategies"), client.delete(f"{ADMIN}/segments/{number}")):
         assert answer.status == 400
@@ -123,14 +123,14 @@ def test_what_is_no_number(client: AppClient, number: str) -> None:
 
 @pytest.mark.parametrize("number", [-1, 2**31, 1e300, 1.5])
 def test_numbers_of_segments_that_a_strategy_gets(client: AppClient, number: float) -> None:
-    """They are numbers that a segment may have."""
+    """The ids must be numbers that a segment may have."""
     answer = client.post(f"{ADMIN}/segments/strategies", OF_STRATEGY | {"segmentIds": [number]})
     assert answer.status == 400
     assert answer.json()["details"][0]["path"] == "/body/segmentIds/0"
 
 
 def test_the_segments_of_a_strategy_need_a_permission(client: AppClient) -> None:
-    """For the project and the environment that the body names; without it the answer is empty, as on the real server."""
+    """The permission counts in the body's project and environment. Without it the answer has no body, as on the real server."""
     client.post(f"{ADMIN}/segments", SEGMENT)
     place = f"{ADMIN}/segments/strategies"
     refused = client.post(place, OF_STRATEGY, token=VIEWER_SECRET)
@@ -142,7 +142,7 @@ def test_the_segments_of_a_strategy_need_a_permission(client: AppClient) -> None
 
 
 def test_owners_and_what_belongs_to_their_project(client: AppClient) -> None:
-    """They create, change and delete it; with any body they cannot change what belongs to all or to another project."""
+    """Owners create, change and delete in their project; no body lets them change what is global or another project's."""
     mine, path = {"project": "default"}, f"{ADMIN}/segments"
     client.post(path, SEGMENT)
     client.post(path, SEGMENT | {"name": "far", "project": "other"})
@@ -161,7 +161,7 @@ def test_owners_and_what_belongs_to_their_project(client: AppClient) -> None:
 
 
 def test_owners_and_the_context_fields_of_their_project(client: AppClient) -> None:
-    """They change one of theirs when the body says whose it is, as on the real server, and none that belongs to all."""
+    """Owners change a field of their project if the body names the project, as on the real server, and never a global field."""
     path = f"{ADMIN}/context"
     assert client.post(path, {"name": "mine", "project": "default"}, token=OWNER_SECRET).status == 201
     for body in ({"name": "all"}, {"name": "all", "projectId": "default"}):
@@ -174,7 +174,7 @@ def test_owners_and_the_context_fields_of_their_project(client: AppClient) -> No
 
 
 def test_tags_need_a_permission_for_the_features_project(client: AppClient) -> None:
-    """Members have it in theirs; a feature that does not exist is in none, so that only an administrator learns of it."""
+    """Members have the permission in their project. An unknown feature is in no project, so only an administrator gets the 404."""
     for secret in (USER_SECRET, EDITOR_SECRET, OWNER_SECRET, MEMBER_SECRET):
         assert client.post(f"{ADMIN}/features/web/tags", TAG, token=secret).status == 201
     for feature in ("elsewhere", "nosuch", "no%00such"):
@@ -186,7 +186,7 @@ def test_tags_need_a_permission_for_the_features_project(client: AppClient) -> N
 
 
 def test_a_change_is_a_new_revision_and_reading_is_none(client: AppClient) -> None:
-    """Clients get changed segments immediately; a rejected call changes nothing."""
+    """Clients get a changed segment immediately; a refused call changes nothing."""
     before = client.server.store.revision()
     client.get(f"{ADMIN}/segments")
     client.post(f"{ADMIN}/segments/validate", {"name": "free"})

@@ -38,7 +38,7 @@ def client(database_url: str) -> Iterator[AppClient]:
 
 
 def test_the_list(client: AppClient) -> None:
-    """By name, the archived ones apart, with what each holds."""
+    """The list is sorted by name, archived projects come separately, and each project shows its counts."""
     client.post(f"{URL}/default/features", {"name": "new"})
     with client.server.store.recording() as tx:
         add_counts(tx, [UsageCount("a", "app", "development", NOW, 1, 0, {})])
@@ -52,7 +52,7 @@ def test_the_list(client: AppClient) -> None:
 
 
 def test_one(client: AppClient) -> None:
-    """Its rules, environments and what features it has."""
+    """A project shows its rules, its environments and the types of its features."""
     named = client.get(f"{URL}/named/overview").json()
     assert (named["featureNaming"], named["featureLimit"], named["members"]) == (NAMING, 5, 1)
     assert named["environments"] == [{"environment": "production"}]
@@ -64,7 +64,7 @@ def test_one(client: AppClient) -> None:
 
 
 def test_the_health_of_one(client: AppClient) -> None:
-    """How many active features are stale, and the features themselves."""
+    """The answer counts the active features that are stale, and lists the features."""
     report = client.get(f"{URL}/default/health-report").json()
     assert (report["activeCount"], report["staleCount"], report["health"]) == (3, 1, 75)
     assert [each["name"] for each in report["features"]] == ["a", "b", "c", "d"]
@@ -72,7 +72,7 @@ def test_the_health_of_one(client: AppClient) -> None:
 
 
 def test_kinds_of_features(client: AppClient) -> None:
-    """Each kind that a feature may be of."""
+    """The list has each type that a feature can have."""
     types = client.get("/api/admin/feature-types", token=VIEWER_SECRET).json()["types"]
     days = {each["id"]: each["lifetimeDays"] for each in types}
     assert days == {"release": 40, "experiment": 40, "operational": 7, "kill-switch": None, "permission": None}
@@ -81,7 +81,7 @@ def test_kinds_of_features(client: AppClient) -> None:
 
 
 def test_checking_a_constraint(client: AppClient) -> None:
-    """Before it is used: 204, or what is wrong with it."""
+    """The answer is 204, or the error in the constraint."""
     url = "/api/admin/constraints/validate"
     good = {"contextName": "userId", "operator": "IN", "values": ["1"]}
     assert client.post(url, good, token=VIEWER_SECRET).status == 204

@@ -44,7 +44,7 @@ def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def prepared(client: AppClient) -> AppClient:
-    """Return a server after a few calls."""
+    """Return a server after some calls."""
     client.post(FEATURES, {"name": "echo", "tags": [{"type": "simple", "value": "team"}]})
     client.post(f"{FEATURES}/echo/dependencies", {"feature": "alpha"})
     with client.server.store.recording() as tx:
@@ -98,20 +98,20 @@ def names(client: AppClient, query: str) -> list[str]:
     ],
 )
 def test_searching(client: AppClient, query: str, found: list[str]) -> None:
-    """Filters narrow, words widen; without an order, the oldest first."""
+    """Filters narrow the result, words widen it; without a sort order the oldest feature comes first."""
     assert names(client, query) == found
 
 
 @pytest.mark.parametrize("query", ["project=other", "tag=INCLUDE:x", "archived=true", "sortOrder=up", "segment=x"])
 def test_filters_of_no_known_form(client: AppClient, query: str) -> None:
-    """They are refused, with the parameter's name."""
+    """The error names the parameter."""
     answer = client.get(f"{URL}?{query}")
     assert (answer.status, answer.json()["name"]) == (400, "BadDataError")
     assert query.partition("=")[0] in answer.json()["details"][0]["path"]
 
 
 def test_a_filter_that_fits_in_many_ways(client: AppClient) -> None:
-    """Is answered in time that grows with its length alone."""
+    """The time of the answer grows only with the filter's length."""
     started = time.process_time()
     for name, text in (("tag", "INCLUDE:a:b" + ",a:b" * 1500), ("project", "IS:" + ",a" * 1500)):
         assert client.get(f"{URL}?{name}={quote(text)}%0A%0A").status == 400
@@ -123,7 +123,7 @@ def test_a_filter_that_fits_in_many_ways(client: AppClient) -> None:
     ("name", "operator", "most"), [("query", "", 50), ("type", "IS:", 100), ("tag", "INCLUDE:", 100)]
 )
 def test_more_than_a_search_may_hold(client: AppClient, name: str, operator: str, most: int) -> None:
-    """Many words and values are searched for, more are refused with the parameter's name; repeated ones count once."""
+    """Many words and values are accepted, too many are refused with the parameter's name; repeated ones count once."""
     many = [f"a:{number}" for number in range(most)]
     assert names(client, f"{name}={operator}{','.join(many * 2)}") == []
     answer = client.get(f"{URL}?{name}={operator}{','.join(many)},a:x")
@@ -132,7 +132,7 @@ def test_more_than_a_search_may_hold(client: AppClient, name: str, operator: str
 
 
 def test_what_is_shown(client: AppClient) -> None:
-    """What lists show, and the project, relatives, segments and counts; how many there are on all pages."""
+    """A result shows what lists show, and the project, relatives, segments and counts; the total covers all pages."""
     answer = client.get(f"{URL}?limit=1&sortBy=name&project=IS:default").json()
     assert answer["total"] == 4
     assert answer["features"][0]["dependencyType"] == "parent"

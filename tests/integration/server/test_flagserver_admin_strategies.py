@@ -39,7 +39,7 @@ def made(client: AppClient, url: str = URL, **wanted: Any) -> dict[str, Any]:
 
 
 def test_adding(client: AppClient) -> None:
-    """A strategy comes last unless it says where; missing parameters of a rollout are filled in."""
+    """A new strategy comes last unless it has a sort order; missing parameters of a rollout are filled in."""
     first = made(client, constraints=[CONSTRAINT], variants=[VARIANT], segments=[2, 1, 2])
     assert first == {
         "id": first["id"],
@@ -93,7 +93,7 @@ def test_adding(client: AppClient) -> None:
     ],
 )
 def test_what_cannot_be_added(client: AppClient, wanted: dict[str, Any], status: int, text: str) -> None:
-    """It is refused with the reason, and nothing is left of it."""
+    """The error gives the reason, and nothing is stored."""
     answer = client.post(URL, wanted)
     assert answer.status == status
     assert answer.json()["details"][0]["message"].startswith(text)
@@ -101,7 +101,7 @@ def test_what_cannot_be_added(client: AppClient, wanted: dict[str, Any], status:
 
 
 def test_where_nothing_can_be_added(client: AppClient) -> None:
-    """A feature or an environment that does not exist, a project that is another."""
+    """A missing feature or environment and another project are refused."""
     body = {"name": "flexibleRollout"}
     assert client.post(f"{FEATURES}/nosuch/environments/development/strategies", body).status == 404
     assert client.post(f"{FEATURES}/a/environments/nosuch/strategies", body).status == 400
@@ -110,7 +110,7 @@ def test_where_nothing_can_be_added(client: AppClient) -> None:
 
 
 def test_a_feature_has_30_strategies_at_most(client: AppClient) -> None:
-    """In each environment."""
+    """The limit counts in each environment."""
     for _ in range(30):
         made(client)
     answer = client.post(URL, {"name": "flexibleRollout"})
@@ -119,7 +119,7 @@ def test_a_feature_has_30_strategies_at_most(client: AppClient) -> None:
 
 
 def test_changing(client: AppClient) -> None:
-    """Constraints, parameters and variants are replaced; title, name, state, order and segments stay where they are absent."""
+    """Constraints, parameters and variants are replaced; title, name, state, order and segments stay if they are absent."""
     one = made(client, title="t", segments=[1], constraints=[CONSTRAINT], variants=[VARIANT], sortOrder=4)
     url = f"{URL}/{one['id']}"
     bare = client.put(url, {"title": None, "disabled": None, "sortOrder": 9}).json()
@@ -133,7 +133,7 @@ def test_changing(client: AppClient) -> None:
 
 
 def test_patching(client: AppClient) -> None:
-    """A JSON Patch of a strategy; the outcome must have a strategy's shape, and its id and order do not change."""
+    """A JSON Patch changes a strategy. The result must have a strategy's shape; its id and order do not change."""
     one = made(client, segments=[1])
     url = f"{URL}/{one['id']}"
     changed = client.ask("PATCH", url, [{"op": "replace", "path": "/parameters/rollout", "value": "25"}]).json()
@@ -150,7 +150,7 @@ def test_patching(client: AppClient) -> None:
 
 
 def test_a_strategy_has_its_place(client: AppClient) -> None:
-    """It is changed and removed where it is, not by way of another project, feature or environment."""
+    """A strategy is changed and removed only under its own project, feature and environment."""
     one = made(client)
     for url, status in (
         (URL.replace("default", "other"), 403),
@@ -166,7 +166,7 @@ def test_a_strategy_has_its_place(client: AppClient) -> None:
 
 @pytest.mark.parametrize("how", ["removed", "disabled"])
 def test_without_an_active_strategy_it_is_off(client: AppClient, how: str) -> None:
-    """The feature is switched off when the last one goes, not before."""
+    """The feature is switched off when its last active strategy goes, not before."""
     ids = [made(client)["id"] for _ in range(2)]
     state = f"{FEATURES}/a/environments/development"
     client.post(f"{state}/on")
@@ -177,7 +177,7 @@ def test_without_an_active_strategy_it_is_off(client: AppClient, how: str) -> No
 
 
 def test_sorting(client: AppClient) -> None:
-    """Strategies get another order; those of other features are left alone."""
+    """The strategies get the new order; those of other features do not change."""
     ids = [made(client)["id"] for _ in range(3)]
     other = made(client, URL.replace("/a/", "/b/"))
     orders = [{"id": each, "sortOrder": -number} for number, each in enumerate([*ids, NOBODY])]

@@ -1,4 +1,4 @@
-"""`/api/admin/user`: who asks, and a user's own tokens, as on the real server."""
+"""`/api/admin/user`: the current user and the user's personal tokens, as on the real server."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ def test_a_user_is_told_who_they_are(client: AppClient) -> None:
 
 
 def test_a_viewer_may_nothing_and_an_admin_all(client: AppClient) -> None:
-    """No permission is an empty list; all of them is one."""
+    """A user without permissions gets an empty list; a user with all of them gets one entry."""
     assert client.get(PATH, token=VIEWER_SECRET).json()["permissions"] == []
     assert client.get(PATH, token=USER_SECRET).json()["permissions"] == [{"permission": "ADMIN"}]
 
 
 def test_an_admin_token_is_told_what_it_is(client: AppClient) -> None:
-    """An admin token is no user, and its secret is not sent back."""
+    """An admin token is not shown as a user, and its secret is not sent back."""
     answer = client.get(PATH, token=ADMIN_SECRET)
     assert answer.json() == {
         "user": {
@@ -87,7 +87,7 @@ def test_an_admin_token_is_told_what_it_is(client: AppClient) -> None:
 
 
 def test_a_token_is_made_and_works(client: AppClient) -> None:
-    """The secret comes once; with it the same user enters."""
+    """The secret is shown once; it authenticates the same user."""
     token = made(client, "laptop")
     secret = token.pop("secret")
     assert re.fullmatch("user:[0-9a-f]{56}", secret)
@@ -98,7 +98,7 @@ def test_a_token_is_made_and_works(client: AppClient) -> None:
 
 
 def test_users_see_and_delete_only_their_own(client: AppClient) -> None:
-    """Somebody else's token is not there."""
+    """Another user's token is a 404."""
     number = made(client)["id"]
     assert number not in [each["id"] for each in pats(client, VIEWER_SECRET)]
     for token in (VIEWER_SECRET, USER_SECRET):
@@ -130,7 +130,7 @@ def test_a_deleted_token_opens_nothing(client: AppClient) -> None:
     ],
 )
 def test_what_cannot_be_is_refused(client: AppClient, body: dict[str, str], message: str) -> None:
-    """A token needs a description and a future."""
+    """A token needs a description and an expiry in the future."""
     answer = client.post(TOKENS, body, token=EDITOR_SECRET)
     assert answer.status == 400
     assert answer.json() == {"name": "BadDataError", "message": BAD + message, "details": [{"message": message}]}
@@ -138,13 +138,13 @@ def test_what_cannot_be_is_refused(client: AppClient, body: dict[str, str], mess
 
 @pytest.mark.parametrize(("body", "path"), [({}, "/body/description"), ({"description": "x"}, "/body/expiresAt")])
 def test_the_shape_is_checked(client: AppClient, body: dict[str, str], path: str) -> None:
-    """What is missing is named."""
+    """The error names the missing member."""
     answer = client.post(TOKENS, body, token=EDITOR_SECRET)
     assert (answer.status, answer.json()["details"][0]["path"]) == (400, path)
 
 
 def test_descriptions_and_numbers_are_limited(client: AppClient) -> None:
-    """No description twice, no eleventh token; other users are not concerned."""
+    """A user cannot repeat a description or make an eleventh token; other users' tokens do not count."""
     made(client, "one")
     answer = client.post(TOKENS, {"description": "one", "expiresAt": END}, token=EDITOR_SECRET)
     assert (answer.status, answer.json()["name"], answer.json()["message"]) == (
@@ -174,7 +174,7 @@ def test_only_users_have_tokens_of_their_own(client: AppClient) -> None:
 
 @pytest.mark.parametrize("number", ["abc", "1.5", "x1"])
 def test_a_number_that_is_none_is_refused(client: AppClient, number: str) -> None:
-    """The path names a whole number."""
+    """The path must contain a whole number."""
     answer = client.delete(f"{TOKENS}/{number}", token=EDITOR_SECRET)
     assert (answer.status, answer.json()["details"][0]["path"]) == (400, "/params/id")
     if number == "abc":
@@ -183,12 +183,12 @@ def test_a_number_that_is_none_is_refused(client: AppClient, number: str) -> Non
 
 @pytest.mark.parametrize("number", ["0", "-1", "99999999999999999999999", "1e3", "1e999", "%20"])
 def test_a_number_that_nobody_has_is_not_found(client: AppClient, number: str) -> None:
-    """Any number may be asked for, also one that no database holds."""
+    """Any number may be asked for, also one that is too large for the database."""
     assert client.delete(f"{TOKENS}/{number}", token=EDITOR_SECRET).status == 404
 
 
 def test_what_is_done_to_tokens_is_told(client: AppClient) -> None:
-    """Making and deleting leave events without the secret."""
+    """Making and deleting a token write events without the secret."""
     client.delete(f"{TOKENS}/{made(client)['id']}", token=EDITOR_SECRET)
     with client.server.store.reading() as tx:
         rows = [row for row in tx.db.execute(select(events).order_by(events.c.id)) if row.type.startswith("pat-")]

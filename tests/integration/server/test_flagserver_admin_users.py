@@ -1,4 +1,4 @@
-"""`/api/admin/user-admin`: users are listed and made by administrators only."""
+"""`/api/admin/user-admin`: only administrators list and make users."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def client(database_url: str) -> Iterator[AppClient]:
 
 @pytest.mark.parametrize("token", [USER_SECRET, ADMIN_SECRET])
 def test_an_administrator_makes_a_user(client: AppClient, token: str) -> None:
-    """The answer says where the user is found, and the user is listed beside those of the seed."""
+    """The answer has the user's `Location`, and the list has the new user beside those of the seed."""
     answer = client.post(PATH, ANNA, token=token)
     made = answer.json()
     assert (answer.status, answer.headers["location"]) == (201, str(made["id"])), answer.body
@@ -44,7 +44,7 @@ def test_an_administrator_makes_a_user(client: AppClient, token: str) -> None:
 
 @pytest.mark.parametrize("token", [EDITOR_SECRET, VIEWER_SECRET, BACKEND_SECRET])
 def test_others_may_not(client: AppClient, token: str) -> None:
-    """Mail addresses are for administrators."""
+    """Only administrators see mail addresses."""
     for answer in (client.get(PATH, token=token), client.post(PATH, ANNA, token=token)):
         assert answer.status == 403
     assert "anna" not in client.get(PATH).body.decode()
@@ -59,12 +59,12 @@ def test_others_may_not(client: AppClient, token: str) -> None:
     ],
 )
 def test_the_shape_is_checked(client: AppClient, body: dict[str, object], path: str) -> None:
-    """A role is needed, and only what a user has."""
+    """A role is required, and unknown members are refused."""
     answer = client.post(PATH, body)
     assert (answer.status, answer.json()["details"][0]["path"]) == (400, path)
 
 
 def test_a_user_that_is_there_is_not_made_again(client: AppClient) -> None:
-    """The second time the answer is a 400, and there is still one user of that name."""
+    """The second call is a 400, and there is still one user of that name."""
     assert [client.post(PATH, ANNA).status for _ in range(2)] == [201, 400]
     assert client.get(PATH).body.decode().count('"anna"') == 1

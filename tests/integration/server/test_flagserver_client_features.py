@@ -1,4 +1,4 @@
-"""GET /api/client/features on the wire: whose it is, filters, entity tags, versions of the client specification."""
+"""GET /api/client/features on the wire: tokens, filters, entity tags, versions of the client specification."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_which_sdks_know_segments(client: AppClient, version: str, knows: bool) 
     ],
 )
 def test_versions_that_are_none(client: AppClient, version: str, what: str) -> None:
-    """A version that is none is a 400 with the real server's text."""
+    """An invalid version is a 400 with the real server's text."""
     message = f'Invalid {what} in the Unleash-Client-Spec header: "{version}".'
     answer = client.get(PATH, token=BACKEND_SECRET, headers={"Unleash-Client-Spec": version})
     expected = {"name": "BadDataError", "message": f"{TOP}: {message}", "details": [{"message": message}]}
@@ -187,7 +187,7 @@ def test_a_caller_who_has_the_document(client: AppClient, form: str) -> None:
 
 
 def test_a_document_of_another_revision_with_the_same_content(client: AppClient) -> None:
-    """A tag that another server gave to the same content is known: the digest decides, not the count of changes."""
+    """A tag that another server gave to the same content matches: the digest decides, not the revision number."""
     digest = ask(client).json()["meta"]["queryHash"]
     assert ask(client, **{"If-None-Match": f'"{digest}:999:v1"'}).status == 304
 
@@ -205,7 +205,7 @@ def test_a_change_gives_another_tag(client: AppClient) -> None:
 
 
 def test_gzip(client: AppClient) -> None:
-    """A large document goes out compressed to who asks for it, and has the same tag."""
+    """A large document is compressed if the client accepts gzip, and has the same tag."""
     flags = Flags(placed=50)
     for number in range(30):
         flags.feature(f"more-{number}")
@@ -217,7 +217,7 @@ def test_gzip(client: AppClient) -> None:
 
 
 def test_one_feature(client: AppClient) -> None:
-    """A feature alone is the one of the document; what the token does not see is not found."""
+    """A single feature is the same as in the document; one that the token cannot see is a 404."""
     whole = {feature["name"]: feature for feature in ask(client).json()["features"]}
     answer = client.get(f"{PATH}/a-flag", token=ONE_PROJECT, headers=SPEC)
     assert (answer.status, answer.json()) == (200, whole["a-flag"])
@@ -234,7 +234,7 @@ def test_users_and_admin_tokens_have_no_document(client: AppClient) -> None:
 
 
 def test_what_is_up_to_date_is_answered_without_a_thread(client: AppClient) -> None:
-    """The second request needs no thread, and one after a change does."""
+    """The second request needs no thread; a request after a change does."""
     token = client.server.keyring.find(BACKEND_SECRET)
     call = ApiCall(Head(Request(b"GET", PATH.encode(), b"", [])), client.server, known_token=token)  # type: ignore[arg-type]
     assert get_cached_features(call) is None

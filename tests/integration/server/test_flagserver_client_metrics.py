@@ -54,7 +54,7 @@ def report(client: AppClient, toggles: Any, token: str = BACKEND_SECRET, **chang
 
 
 def bulk(client: AppClient, applications: Any = (), metrics: Any = (), token: str = BACKEND_SECRET) -> Any:
-    """Report for many."""
+    """Report the usage of several applications."""
     body = {"applications": list(applications), "metrics": list(metrics)}
     return client.post("/api/client/metrics/bulk", body, token=token)
 
@@ -72,13 +72,13 @@ def applications(client: AppClient, query: str = "") -> list[str]:
 
 
 def taken(answer: Any) -> bool:
-    """Return whether an answer is a 202 without a body; else it must be a 400 without one."""
+    """Return whether an answer is a 202 without a body; fail if it is neither that nor a 400 without a body."""
     assert (answer.status, answer.body) in ((202, b""), (400, b"")), (answer.status, answer.body)
     return bool(answer.status == 202)
 
 
 def test_registering(client: AppClient) -> None:
-    """An application is then known, with its instance, in the environment of its token."""
+    """The application is then known, with its instance, in the environment of its token."""
     assert taken(register(client, PRODUCTION, instanceId="i-1", sdkVersion="sdk:1.0", environment="ignored"))
     assert taken(register(client, instanceId="", started=1_700_000_000, interval="5"))
     shown = client.get("/api/admin/metrics/applications/shop").json()
@@ -112,7 +112,7 @@ def test_registering(client: AppClient) -> None:
     ],
 )
 def test_registrations_that_are_none(client: AppClient, changes: dict[str, Any], message: str) -> None:
-    """They are a 400 that says why, and nothing is noted."""
+    """An invalid registration is a 400 with the reason, and nothing is stored."""
     answer = register(client, **changes)
     assert (answer.status, answer.json()["details"][0]["message"]) == (400, message)
     assert answer.json()["message"].startswith(TOP)
@@ -120,7 +120,7 @@ def test_registrations_that_are_none(client: AppClient, changes: dict[str, Any],
 
 
 def test_reports_show_up(client: AppClient) -> None:
-    """Counts are those of the token's environment, added up, with their variants and the application that sent them."""
+    """Counts are added up in the token's environment, with their variants and the application that sent them."""
     counts = {"yes": 3, "no": "1", "variants": {"green": 2, "": 9, TOO_LONG: 9}}
     assert taken(report(client, {"one": counts, "nosuch": {"yes": 1}}, environment="production"))
     assert taken(report(client, {"one": {"yes": 2, "variants": None}}, PRODUCTION, instanceId="i"))
@@ -145,7 +145,7 @@ def test_reports_show_up(client: AppClient) -> None:
     ],
 )
 def test_counts_that_are_none(client: AppClient, counts: Any, message: str) -> None:
-    """A report with a count that is none is a 400 that says which; none of its counts is kept."""
+    """A report with an invalid count is a 400 that names it; no count of the report is stored."""
     answer = report(client, {"two": {"yes": 1}, "one": counts})
     assert (answer.status, answer.json()["details"][0]["message"]) == (400, message)
     assert (last_hour(client, "two"), applications(client)) == ({}, [])
@@ -162,7 +162,7 @@ def test_counts_that_are_none(client: AppClient, counts: Any, message: str) -> N
     ],
 )
 def test_reports_that_cannot_be_kept(client: AppClient, toggles: Any, changes: dict[str, Any]) -> None:
-    """They have the right shape and are a 400 without a body."""
+    """A report of the right shape that cannot be stored is a 400 without a body."""
     assert not taken(report(client, {"two": {"yes": 1}} | toggles, **changes))
     assert (last_hour(client, "two"), applications(client)) == ({}, [])
 
@@ -179,14 +179,14 @@ def test_reports_that_cannot_be_kept(client: AppClient, toggles: Any, changes: d
     ],
 )
 def test_which_hour(client: AppClient, stop: Any, shown: str | None) -> None:
-    """The end of a report is its hour: text or number, of any zone; not later than now; nothing from before two days."""
+    """A report counts in the hour of its end: text or number, any time zone, not later than now, and at most two days old."""
     assert taken(report(client, {"one": {"yes": 1}}, stop=stop))
     data = client.get("/api/admin/client-metrics/features/one/raw?hoursBack=48").json()["data"]
     assert [row["timestamp"] for row in data if row["yes"]] == ([shown] if shown else [])
 
 
 def test_bulk(client: AppClient) -> None:
-    """A server in between reports for many: counts of the token's environment, and applications as reported."""
+    """An intermediate server reports for many applications: counts are the token's environment's, applications as reported."""
     told = {"appName": "a", "instanceId": "i", "environment": "far", "started": MOMENT, "interval": 1}
     page = {"appName": "b", "instanceId": "", "environment": "development", "sdkType": "frontend", "sdkVersion": "js:1"}
     counts = {"featureName": "one", "appName": "a", "yes": 1, "no": 2, "variants": {"green": 1}}
@@ -218,7 +218,7 @@ def test_bulk(client: AppClient) -> None:
     ],
 )
 def test_bulk_reports_that_cannot_be_kept(client: AppClient, applications_sent: Any, metrics: Any) -> None:
-    """One that cannot be taken spoils all: a 400 without a body, and nothing is kept."""
+    """One invalid report is a 400 without a body for the whole request, and nothing is stored."""
     good = {"featureName": "two", "appName": "good", "environment": "development", "yes": 1}
     assert not taken(bulk(client, applications_sent, [good, *metrics]))
     assert (last_hour(client, "two"), applications(client)) == ({}, [])
@@ -226,7 +226,7 @@ def test_bulk_reports_that_cannot_be_kept(client: AppClient, applications_sent: 
 
 @pytest.mark.parametrize("path", ["register", "metrics", "metrics/bulk"])
 def test_bodies_that_are_not_json(client: AppClient, path: str) -> None:
-    """Another media type is a 415, what does not parse or is no object a 400."""
+    """Another media type is a 415; a body that is not JSON or not an object is a 400."""
     url = f"/api/client/{path}"
     plain = client.post(url, b"x", token=BACKEND_SECRET, headers={"Content-Type": "text/plain"})
     assert [plain.status, *(client.post(url, body, token=BACKEND_SECRET).status for body in (b"{", []))] == [  # type: ignore[var-annotated]

@@ -1,4 +1,4 @@
-"""Databases that are used again: each test finds them as if they were new."""
+"""Databases that several tests share: each test finds them as if they were new."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_database_is_new_again(postgresql_pool: Pool) -> None:
 
 
 def test_a_database_with_other_tables_is_not_used_again(postgresql_pool: Pool) -> None:
-    """What a test changed of the tables themselves is not brought back: another database takes its place."""
+    """A change of the tables themselves is not undone: another database takes its place."""
     with postgresql_pool.database() as url:
         store = open_store(url, SystemClock(), RecordingLog())
         with store.writing(None) as tx:

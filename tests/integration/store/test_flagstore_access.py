@@ -1,4 +1,4 @@
-"""Permissions of actors, and the holders of secrets."""
+"""Permissions of actors, and the identities that secrets stand for."""
 
 from __future__ import annotations
 
@@ -108,19 +108,19 @@ def test_what_a_role_permits(
 
 
 def test_an_unknown_permission_is_nobodys_but_an_admins() -> None:
-    """A route that asks for what no role has stays closed."""
+    """A permission that no role has is refused to everybody except admins."""
     assert not any(actor(role, default="owner").may("NO_SUCH", "default") for role in ("editor", "viewer"))
 
 
 def test_what_is_permitted_in_an_environment_is_named_once() -> None:
-    """A name is a permission of the server, of a project or of an environment, never of two of them."""
+    """A permission is named for the server, for a project or for an environment, never for two of them."""
     roles = [*ROOT_ROLES.values(), *PROJECT_ROLES.values()]
     root, project, environment = (frozenset().union(*(role[part] for role in roles)) for part in range(3))
     assert not root & project and not project & environment and not root & environment
 
 
 def test_secrets_stand_for_whom_they_were_made(keyring: Keyring) -> None:
-    """Personal tokens are users, admin tokens actors that are no users, the others tokens of clients."""
+    """A personal token stands for its user, an admin token for an actor that is no user, other tokens for clients."""
     reader = keyring.find("user:reader-secret")
     assert isinstance(reader, Actor) and reader.is_user
     assert (reader.name, reader.root_role, dict(reader.project_roles)) == ("reader", "viewer", {"other": ("member",)})
@@ -141,12 +141,12 @@ def test_secrets_stand_for_whom_they_were_made(keyring: Keyring) -> None:
     "secret", ["", "nosuch", "*:*.admin-secre", "*:*.ADMIN-SECRET", " *:*.admin-secret", "\ud800", "ü" * 9]
 )
 def test_what_nobody_was_given_stands_for_nobody(keyring: Keyring, secret: str) -> None:
-    """A secret is known whole or not at all."""
+    """Only a complete, known secret authenticates."""
     assert keyring.find(secret) is None
 
 
 def test_a_stored_hash_is_no_secret(keyring: Keyring, store: Store) -> None:
-    """The content of the database does not allow anybody to authenticate."""
+    """A hash from the database does not authenticate."""
     with store.reading() as tx:
         rows = tx.db.execute(select(tokens)).all()
     assert len(rows) == 5
@@ -164,7 +164,7 @@ def test_an_expired_token_opens_nothing(keyring: Keyring, clock: FakeClock, stor
 
 
 def test_an_environment_that_was_added_is_known(keyring: Keyring, store: Store) -> None:
-    """What a role permits in environments it permits in new ones too."""
+    """A role's permissions for environments also hold in a new environment."""
     with store.writing(None) as tx:
         row = {"name": "staging", "type": "test", "sort_order": 5, "enabled": True, "protected": False}
         tx.db.execute(insert(environments).values(row))
@@ -199,14 +199,14 @@ def test_the_old_keys_serve_while_the_database_is_away(
 
 
 def test_an_older_revision_is_not_read_again(keyring: Keyring, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """News of what is known already costs nothing."""
+    """A revision that is already known causes no read."""
     revision = store.revision()
     monkeypatch.setattr(store, "reading", lambda: pytest.fail("read again"))
     keyring.load(revision)
 
 
 def test_when_tokens_were_seen_is_stored_now_and_then(keyring: Keyring, store: Store) -> None:
-    """Using a token writes nothing; a later call stores the moment, once, for the token and its user, without a revision."""
+    """Use of a token writes nothing. A later call stores the time once, for the token and its user, without a new revision."""
     before = store.revision()
     assert keyring.save_seen_times() == 0
     keyring.find("user:reader-secret")
@@ -240,14 +240,14 @@ def test_what_could_not_be_stored_is_stored_later(
 
 
 def test_secrets_are_in_no_text_of_keys(keyring: Keyring) -> None:
-    """What a keyring gives can be logged without giving a secret away."""
+    """The text of a keyring's objects holds no secret, so it can be logged."""
     found = [keyring.find(str(each["secret"])) for each in GIVEN["tokens"]]
     assert None not in found
     assert "secret" not in repr(found) + repr(vars(keyring))
 
 
 def test_users_are_read_with_their_roles(store: Store) -> None:
-    """Every user is there by number, with what they may do."""
+    """Every user is listed by number, with permissions."""
     with store.reading() as tx:
         found = read_actors(tx)
     assert {each.username: each.root_role for each in found.values()} == {

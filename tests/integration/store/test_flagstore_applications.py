@@ -62,7 +62,7 @@ def one(store: Store, name: str) -> dict[str, Any]:
 
 
 def test_an_application_registers(store: Store) -> None:
-    """It is listed with its strategies, and with the projects and environment of its token."""
+    """The application is listed with its strategies, and with the projects and environment of its token."""
     tell(store, Registration("app", "development", projects=("default", "other"), strategies=("default", "custom")))
     usage = [{"project": name, "environments": ["development"]} for name in ("default", "other")]
     empty = dict.fromkeys(("description", "url", "color", "icon"))
@@ -95,7 +95,7 @@ def test_registering_again_changes_what_is_told(store: Store) -> None:
 
 
 def test_an_application_in_full(store: Store) -> None:
-    """It is shown with its strategy types and the features it evaluated, or that these are not there."""
+    """The answer has its strategy types and the features it evaluated, and marks those that do not exist."""
     flags = Flags()
     flags.feature("known", description="d")
     flags.feature("archived", archived_at=NOW)
@@ -129,7 +129,7 @@ def test_an_unknown_application(store: Store) -> None:
 
 
 def test_an_application_by_hand(store: Store) -> None:
-    """It is made with what is given, changed by what is given later, and removed; removing what is not there is fine."""
+    """An application is made with the given members, changed by later ones, and removed; removing an unknown one is no error."""
     for values in ({"url": "u", "strategies": ["x"]}, {"url": "v"}):
         with store.recording() as tx:
             create(tx, "app", values)
@@ -158,14 +158,14 @@ def test_an_application_by_hand(store: Store) -> None:
     ],
 )
 def test_the_list(store: Store, query: dict[str, Any], names: list[str], total: int) -> None:
-    """It is sorted by name, cut into pages, and searched for any of some words in any letter case."""
+    """The list is sorted by name, paged, and searched for any of several words in any letter case."""
     tell(store, *(Registration(name, "development") for name in ("b", "c%", "a_1")))
     found = all_of(store, **query)
     assert ([row["appName"] for row in found["applications"]], found["total"]) == (names, total)
 
 
 def test_who_is_not_heard_of_is_forgotten(store: Store) -> None:
-    """An instance goes after a day, an application after 30, when anybody registers."""
+    """When any application registers, instances are deleted after a day, applications after 30 days."""
     tell(store, Registration("app", "development", "old"))
     tell(
         after(store, days=1, seconds=1), Registration("app", "development", "new"), Registration("idle", "development")
@@ -176,7 +176,7 @@ def test_who_is_not_heard_of_is_forgotten(store: Store) -> None:
 
 
 def test_instances_of_an_environment(store: Store) -> None:
-    """They can be asked for one environment, those of the last day."""
+    """The list of one environment has the instances of the last day."""
     tell(store, Registration("app", "development", "d"), Registration("app", "production", "p"))
     with store.reading() as tx:
         assert [row["instanceId"] for row in instances_of(tx, "app", "production")] == ["p"]

@@ -74,7 +74,7 @@ def scene(database_url: str) -> Iterator[Scene]:
 
 
 def names(found: Json) -> list[str]:
-    """Return the features of an export."""
+    """Return the names of the features in an export."""
     return [each["name"] for each in found["features"]]
 
 
@@ -94,26 +94,26 @@ def names(found: Json) -> list[str]:
     ],
 )
 def test_what_is_selected(scene: Scene, query: Json, expected: list[str]) -> None:
-    """By tag, by name, by project, the first that applies; archived features only by name or tag; sorted by name."""
+    """A query selects by tag, else by name, else by project; archived features only by name or tag; sorted by name."""
     assert names(scene.export(**query)) == expected
 
 
 def test_an_empty_list_of_features_alone_is_everything(scene: Scene) -> None:
-    """Every active feature of every project comes out."""
+    """An empty list of features alone exports every active feature of every project."""
     with scene.store.reading() as tx:
         found = export(tx, check(EXPORT_QUERY, {"environment": "development", "features": []}))  # type: ignore[arg-type]
     assert names(found) == ["a", "b", "p", "there"]
 
 
 def test_a_query_must_say_something() -> None:
-    """A query without names, tag and project is a 400 that names each alternative."""
+    """A query without names, tag and project is a 400 that names each of the three."""
     with pytest.raises(ShapeError) as found:
         check(EXPORT_QUERY, {"environment": "development"})
     assert len(found.value.details) > 3
 
 
 def test_everything_of_a_feature_comes_with_it(scene: Scene) -> None:
-    """All nine lists, each row with the members of the wire."""
+    """An export has all nine lists, and each row has the members of the wire."""
     found = scene.export(features=["b"])
     assert tuple(found) == LISTS
     assert found["features"] == [
@@ -143,7 +143,10 @@ def test_everything_of_a_feature_comes_with_it(scene: Scene) -> None:
 
 
 def test_only_what_is_used_comes_along(scene: Scene) -> None:
-    """Context fields of strategies and of variants of the environment, not of a strategy's variants; used segments, tag types."""
+    """An export has only used segments, tag types, and context fields of the environment's strategies and variants.
+
+    Variants of strategies do not count.
+    """
     found = scene.export(features=["b"])
     assert [each["name"] for each in found["contextFields"]] == ["office", "plan", "region", "tier"]
     assert [each["name"] for each in found["segments"]] == ["vip"]
@@ -152,7 +155,7 @@ def test_only_what_is_used_comes_along(scene: Scene) -> None:
 
 
 def test_dependencies_and_links(scene: Scene) -> None:
-    """They are grouped by feature; links keep their order."""
+    """Dependencies and links are grouped by feature; links keep their order."""
     found = scene.export()
     assert found["dependencies"] == [
         {
@@ -171,14 +174,14 @@ def test_dependencies_and_links(scene: Scene) -> None:
 
 
 def test_an_environment_at_a_time(scene: Scene) -> None:
-    """The other environment has no strategies; an empty name stands for all."""
+    """Another environment exports no strategies here; an empty name means all environments."""
     assert scene.export(environment="production")["featureStrategies"] == []
     everywhere = scene.export(environment="", features=["b"])
     assert [each["environment"] for each in everywhere["featureEnvironments"]] == ["development", "production"]
 
 
 def test_owned_context_fields_say_so(scene: Scene) -> None:
-    """A context field of a project has it; one of all has not the member."""
+    """A project's context field has the member `project`; a global one does not."""
     owned = {"contextName": "owned", "operator": "IN", "values": ["x"]}
     lists: dict[str, Any] = {"contextFields": [{"name": "owned", "project": "x", "sortOrder": 9}]}
     scene.load(body(features=[feature("a")], featureStrategies=[strategy("a", constraints=[owned])], **lists))

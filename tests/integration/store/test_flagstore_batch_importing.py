@@ -1,4 +1,4 @@
-"""Batch import: what is refused before anything is written, and what an import tells (import validation 6; 6.1; 6.2; 6.4)."""
+"""Batch import: what is refused before anything is written, and which events it writes (import validation 6; 6.1; 6.2; 6.4)."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ CHECKS: list[tuple[Json, int, str, list[str]]] = [
 
 @pytest.mark.parametrize(("lists", "status", "message", "details"), CHECKS)
 def test_each_check_answers(scene: Scene, lists: Json, status: int, message: str, details: list[str]) -> None:
-    """Each check has its message, and leaves nothing behind."""
+    """Each check has its message, and a refusal stores nothing."""
     found = scene.refusal(body(**lists))
     assert (found.name, found.status) == ("BadDataError", status)
     assert message in found.message
@@ -90,7 +90,7 @@ def test_each_check_answers(scene: Scene, lists: Json, status: int, message: str
 
 
 def test_the_first_check_answers(scene: Scene) -> None:
-    """With all problems together, the first check in the order of the document answers."""
+    """If every check would fail, the first one of the contract gives the error."""
     left = {name: entries for lists, *_ in CHECKS for name, entries in lists.items()}
     order = [
         "x is not",
@@ -114,7 +114,7 @@ def test_the_first_check_answers(scene: Scene) -> None:
 
 
 def test_missing_permissions_are_named(scene: Scene) -> None:
-    """One permission is the one, of several it reads as if one of them would do."""
+    """The error names one missing permission; of several it reads as if one of them were enough."""
     start = "You don't have the required permissions to perform this operation. To perform this action, you need "
     one = scene.refusal(body(features=[feature("here")]), VIEWER)
     assert (one.name, one.status) == ("PermissionError", 403)
@@ -124,14 +124,14 @@ def test_missing_permissions_are_named(scene: Scene) -> None:
 
 
 def test_an_admin_token_may_not_import(scene: Scene) -> None:
-    """An import is some person's."""
+    """Only a user may import, not an admin token."""
     found = scene.refusal(body(), TOKEN)
     assert found.status == 400
     assert found.details[0]["message"].startswith("You can't use an admin token to import features.")
 
 
 def test_what_is_cleaned_is_not_checked(scene: Scene) -> None:
-    """Unknown strategies of archived features, and those of no feature, are no mistake."""
+    """Unknown strategies of archived features, and of features that do not exist, are removed before the checks."""
     scene.load(
         body(
             features=[feature("gone", description="x")],
@@ -149,7 +149,7 @@ def test_what_is_cleaned_is_not_checked(scene: Scene) -> None:
 
 
 def test_a_link_of_an_archived_feature_is_refused(scene: Scene) -> None:
-    """Links are not cleaned."""
+    """Links of archived features are not removed before the checks, so the import is refused."""
     found = scene.refusal(body(features=[feature("gone")], links=[linked("gone", {"url": "x.com"})]))
     assert (found.status, found.message) == (404, "Could not find feature with name gone")
 
@@ -183,7 +183,7 @@ TOLD = [
 
 
 def test_an_import_tells_what_it_did(scene: Scene) -> None:
-    """Each created object has its event, in the order of the steps; a second import has events only for new strategies."""
+    """Each new object has its event, in the order of the steps; a second import writes events only for new strategies."""
     scene.load(WHOLE)
     assert scene.events() == TOLD
     first = scene.export()
@@ -198,21 +198,21 @@ def test_an_import_tells_what_it_did(scene: Scene) -> None:
 
 
 def test_an_import_is_one_revision(scene: Scene) -> None:
-    """However much it brings."""
+    """An import of any size makes one revision."""
     before = scene.store.revision()
     scene.load(WHOLE)
     assert scene.store.revision() == before + 1
 
 
 def test_empty_data_tells_that_it_was_imported(scene: Scene) -> None:
-    """Empty data is imported, even into a project that is not there."""
+    """Empty data is imported, even into a project that does not exist, and writes its event."""
     scene.load(body(project="nowhere", environment="nosuch"))
     assert scene.events() == [("features-imported", None)]
 
 
 @pytest.mark.parametrize("request_of", ["featureStrategies", "featureEnvironments", "dependencies"])
 def test_where_changes_must_be_requested(scene: Scene, request_of: str) -> None:
-    """There no user can import strategies; only users who may skip change requests import states and dependencies."""
+    """Where change requests are on, no user can import strategies. Only users who may skip them import states and dependencies."""
     with scene.store.writing(None) as tx:
         places = [{"project": "default", "environment": "development"}]
         tx.db.execute(insert(state).values(key="changeRequests", value=places))

@@ -50,7 +50,7 @@ EVERYTHING = body(
 
 
 def test_everything_at_once(scene: Scene) -> None:
-    """Every rule sees what the database holds."""
+    """Every rule takes the content of the database into account."""
     found = scene.validate(EVERYTHING, VIEWER)
     assert [sorted(each["affectedItems"]) for each in found["errors"]] == [
         ["unknown"],
@@ -77,7 +77,7 @@ def test_everything_at_once(scene: Scene) -> None:
 
 
 def test_nothing_is_written(scene: Scene) -> None:
-    """The database is the same afterwards, to the last row and the revision."""
+    """A validation changes no row and no revision."""
     before = scene.dump()
     scene.validate(EVERYTHING, ADMIN)
     assert scene.dump() == before
@@ -99,13 +99,13 @@ def test_there_must_be_a_target(scene: Scene, project: str, environment: str, me
 
 
 def test_a_clean_data_set(scene: Scene) -> None:
-    """All three lists are there and empty."""
+    """The answer for a data set without problems has all three lists, empty."""
     clean = body(features=[feature("new")], featureStrategies=[strategy("new", "flexibleRollout")])
     assert scene.validate(clean) == {"errors": [], "warnings": [], "permissions": []}
 
 
 def test_delete_is_asked_for_by_strategies_here(scene: Scene) -> None:
-    """Strategies of another environment do not count; no feature at all counts as some."""
+    """Strategies of other environments do not count for the permission; a data set without features always needs it."""
     one = body("production", features=[feature("here")])
     assert scene.validate(one, VIEWER)["permissions"][0]["affectedItems"] == ["Update feature flags"]
     assert scene.validate(body(), VIEWER)["permissions"][0]["affectedItems"] == [
@@ -115,7 +115,7 @@ def test_delete_is_asked_for_by_strategies_here(scene: Scene) -> None:
 
 
 def test_statements_grow_with_chunks_alone(scene: Scene) -> None:
-    """Ten features need the same number of statements as four hundred, and two thousand a few more."""
+    """Four hundred features need as many statements as ten, and two thousand need a few more."""
 
     def asked(count: int) -> int:
         names = [f"new{number}" for number in range(count)]
@@ -129,7 +129,7 @@ def test_statements_grow_with_chunks_alone(scene: Scene) -> None:
 
 
 def test_a_pattern_that_would_not_end_is_told(scene: Scene) -> None:
-    """Names that take too many steps are reported separately from those that do not match; other names pass."""
+    """Names whose check takes too many steps are reported separately from names that do not match; other names pass."""
     names = ["a" * 32, "b", "ab", "a" * 30]
     found = scene.validate(body(project="frozen", features=[feature(name) for name in names]), VIEWER)
     mismatch, unchecked = found["errors"]

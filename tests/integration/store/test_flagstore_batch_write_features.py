@@ -33,7 +33,7 @@ def scene(database_url: str) -> Iterator[Scene]:
 
 
 def shown(scene: Scene, name: str) -> Json:
-    """Return a feature as an export shows it."""
+    """Return a feature in the form of an export."""
     found: Json
     (found,) = scene.export(features=[name])["features"]
     return found
@@ -44,7 +44,7 @@ PLAIN = {"type": "release", "description": None, "stale": False, "impressionData
 
 
 def test_a_feature_is_created_in_the_target(scene: Scene) -> None:
-    """The target project counts, not the entry's own; it is in every environment of the project, and off."""
+    """The feature is created in the target project, not in the entry's; it is in every environment of the project, and off."""
     ignored = {
         "project": "other",
         "createdAt": "2020-01-01T00:00:00Z",
@@ -71,7 +71,7 @@ def test_a_project_may_have_some_environments(scene: Scene) -> None:
 
 
 def test_what_is_absent_is_set_back(scene: Scene) -> None:
-    """A name alone wipes what was there; an empty description is none."""
+    """An entry with only a name resets all other members; an empty description becomes null."""
     scene.load(body(features=[feature("here", **RICH)]))
     assert shown(scene, "here") == {"name": "here", "project": "default", **RICH, "archived": False}
     scene.load(body(features=[feature("here")]))
@@ -82,7 +82,7 @@ def test_what_is_absent_is_set_back(scene: Scene) -> None:
 
 @pytest.mark.parametrize("name", ["here", "new"])
 def test_archived_entries_archive(scene: Scene, name: str) -> None:
-    """An existing feature is archived, a new one is created so; from then on it is not imported."""
+    """The entry archives an existing feature, or creates an archived one; a later import does not change the feature."""
     scene.load(body(features=[feature(name, archived=True)]))
     assert shown(scene, name)["archived"] is True
     scene.load(body(features=[feature(name, description="x")]))
@@ -90,14 +90,14 @@ def test_archived_entries_archive(scene: Scene, name: str) -> None:
 
 
 def test_of_an_existing_feature_the_last_entry_counts(scene: Scene) -> None:
-    """Two entries of one stored feature are no mistake."""
+    """Two entries for one stored feature are allowed, and the last one is used."""
     scene.load(body(features=[feature("here", description="first"), feature("here", type="experiment")]))
     assert shown(scene, "here") == {"name": "here", "project": "default"} | PLAIN | {"type": "experiment"}
     assert scene.events() == [("feature-metadata-updated", "here"), ("features-imported", None)]
 
 
 def test_others_stay(scene: Scene) -> None:
-    """Other features do not change, and unchanged features have no events."""
+    """Other features do not change, and unchanged features write no events."""
     before = shown(scene, "OLD")
     scene.load(body(features=[feature("here"), feature("new")]))
     assert shown(scene, "OLD") == before
@@ -105,7 +105,7 @@ def test_others_stay(scene: Scene) -> None:
 
 
 def test_existing_names_need_not_match_the_pattern(scene: Scene) -> None:
-    """Only new features are held to the naming pattern."""
+    """Only the names of new features must match the naming pattern."""
     scene.load(body(project="named", features=[feature("OLD", description="x"), feature("new")]))
     assert shown(scene, "OLD")["description"] == "x"
 
@@ -148,13 +148,13 @@ REFUSED = [
 def test_what_cannot_be_created(
     scene: Scene, project: str, wanted: list[Json], status: int, name: str, message: str
 ) -> None:
-    """Each failure has its status, name and message, and leaves nothing behind."""
+    """Each failure has its status, name and message, and stores nothing."""
     found = scene.refusal(body(project=project, features=wanted))
     assert (found.status, found.name, found.details) == (status, name, [{"message": message}])
 
 
 def test_the_pattern_is_told_with_its_example(scene: Scene) -> None:
-    """The message on top says which pattern."""
+    """The main message names the pattern."""
     assert scene.refusal(body(project="named", features=[feature("New")])).message == PATTERN
 
 
@@ -167,13 +167,13 @@ def test_archived_features_do_not_count_for_the_limit(scene: Scene) -> None:
 
 
 def test_nothing_is_checked_without_new_features(scene: Scene) -> None:
-    """Empty data for a project that is archived, or not there, is imported."""
+    """Empty data is imported, even for a project that is archived or missing."""
     for project in ("nowhere", "shelved"):
         scene.load(body(project=project))
 
 
 def test_a_pattern_that_would_not_end_refuses_the_import(scene: Scene) -> None:
-    """What cannot be checked is not imported, and the answer says why and what helps; its steps are those of the whole request."""
+    """A name that cannot be checked is not imported. The answer says why and what to do; the steps count for the whole request."""
     names = [f"a{'a' * size}" for size in range(30, 60)]
     refusal = scene.refusal(body(project="frozen", features=[feature(name) for name in names]))
     assert (refusal.name, refusal.status) == ("PatternError", 400)
@@ -186,7 +186,7 @@ def test_a_pattern_that_would_not_end_refuses_the_import(scene: Scene) -> None:
 
 
 def test_a_pattern_that_is_too_large_refuses_the_import(scene: Scene) -> None:
-    """The answer names what of the pattern is too large, where, and shows its beginning."""
+    """The answer names the part of the pattern that is too large, its place, and its beginning."""
     refusal = scene.refusal(body(project="deep", features=[feature("a")]))
     assert refusal.message == (
         f'The feature flag name "a" cannot be checked against the project\'s naming pattern "{"(" * 200}…": '

@@ -47,14 +47,14 @@ def strategies_of(scene: Scene, name: str, environment: str = "development") -> 
 
 
 def state_of(scene: Scene, name: str, environment: str = "development") -> Json:
-    """Return what a feature is in an environment."""
+    """Return a feature's state in an environment."""
     found: Json
     (found,) = scene.export(features=[name], environment=environment)["featureEnvironments"]
     return found
 
 
 def test_strategies_are_replaced_in_the_environment(scene: Scene) -> None:
-    """Those of the data set's features in the target environment go; other environments and features keep theirs."""
+    """In the target environment the data set's features lose their old strategies; other environments and features keep theirs."""
     scene.load(body(features=[feature("here")], featureStrategies=[strategy("here", title=name) for name in "xyz"]))
     assert [each["title"] for each in strategies_of(scene, "here")] == ["x", "y", "z"]
     assert [each["title"] for each in strategies_of(scene, "here", "production")] == [None]
@@ -62,19 +62,19 @@ def test_strategies_are_replaced_in_the_environment(scene: Scene) -> None:
 
 
 def test_strategies_of_others_are_added(scene: Scene) -> None:
-    """A feature that is stored and not in the data set keeps its strategies, and gets more behind them."""
+    """A stored feature that is not in the data set keeps its strategies; the new ones come behind them."""
     scene.load(body(featureStrategies=[strategy("too", title="added")]))
     assert [each["title"] for each in strategies_of(scene, "too")] == [None, "added"]
 
 
 def test_a_feature_alone_loses_its_strategies(scene: Scene) -> None:
-    """A feature of the data set without strategies has none afterwards."""
+    """A feature of the data set without strategies loses its strategies."""
     scene.load(body(features=[feature("here")]))
     assert strategies_of(scene, "here") == []
 
 
 def test_ids_are_new_and_parameters_complete(scene: Scene) -> None:
-    """The id of the data set is not taken over; what a gradual rollout lacks is filled in, with the project's stickiness."""
+    """The data set's ids are not used; missing parameters of a rollout are filled in, with the project's stickiness."""
     wanted = [
         strategy("here", "flexibleRollout", id="mine"),
         strategy("here", "flexibleRollout", parameters={"rollout": 7, "stickiness": "", "groupId": "g"}),
@@ -98,14 +98,14 @@ ORDERS = [
     ([-2, None], [-2, -1]),
     ([None, None], [0, 0]),
 ]
-"""Sort orders of strategies as sent, None for none, and as they are stored on the real server."""
+"""Sort orders of strategies as sent (None: absent), and as the real server stores them."""
 
 
 @pytest.mark.parametrize(("sent", "stored"), ORDERS)
 def test_strategies_without_a_sort_order_stand_behind_those_before(
     scene: Scene, sent: list[int | None], stored: list[int]
 ) -> None:
-    """What says no order comes next behind those before it that say one."""
+    """A strategy without a sort order comes next after the preceding strategies that have one."""
     wanted = [
         strategy("new", title=str(number), **({} if order is None else {"sortOrder": order}))  # type: ignore[arg-type]
         for number, order in enumerate(sent)
@@ -129,13 +129,13 @@ def test_sort_orders_decide(scene: Scene) -> None:
 
 
 def test_more_strategies_than_one_may_add(scene: Scene) -> None:
-    """The limit of the single operation is not one of an import."""
+    """The limit of strategies in the single operation does not apply to an import."""
     scene.load(body(features=[feature("here")], featureStrategies=[strategy("here")] * 31))
     assert len(strategies_of(scene, "here")) == 31
 
 
 def test_segments_are_translated(scene: Scene) -> None:
-    """Numbers of the data set become names and these the numbers here; a repeated one counts once."""
+    """The data set's segment ids become names, and the names become this server's ids; a repeated one counts once."""
     declared = [{"id": 91, "name": "s5"}, {"id": 92, "name": "s2"}]
     wanted = [strategy("here", segments=[92, 91, 92])]
     scene.load(body(features=[feature("here")], featureStrategies=wanted, segments=declared))
@@ -173,13 +173,13 @@ STRATEGIES = [
 
 @pytest.mark.parametrize(("wanted", "status", "message"), STRATEGIES)
 def test_strategies_that_cannot_be(scene: Scene, wanted: list[Json], status: int, message: str) -> None:
-    """Each failure has its status and message, and leaves nothing behind."""
+    """Each failure has its status and message, and stores nothing."""
     found = scene.refusal(body(features=[feature("new")], featureStrategies=wanted, segments=SIX))
     assert (found.status, found.message) == (status, message)
 
 
 def test_values_of_all_come_before_legal_values_of_any(scene: Scene) -> None:
-    """A value that does not fit answers before an illegal one of an earlier strategy."""
+    """A value of the wrong form is reported before an illegal value of an earlier strategy."""
     fields = [{"name": "tier", "legalValues": [{"value": "free"}]}]
     illegal = {"contextName": "tier", "operator": "IN", "values": ["paid"]}
     wanted = [strategy("here", constraints=[illegal]), strategy("here", constraints=[BAD_CONSTRAINT])]
@@ -190,7 +190,7 @@ def test_values_of_all_come_before_legal_values_of_any(scene: Scene) -> None:
 
 
 def test_an_unknown_environment(scene: Scene) -> None:
-    """Strategies, variants and states each have their own word for it; a project may lack one that exists."""
+    """Strategies, variants and states each have their own error for it; a project may lack an environment that exists."""
     lists = {
         "featureStrategies": (
             [strategy("here")],
@@ -209,7 +209,7 @@ def test_an_unknown_environment(scene: Scene) -> None:
 
 
 def test_variants_are_replaced_and_weighed(scene: Scene) -> None:
-    """Variable ones share what fixed ones leave, the rest goes to the first; sorted by name; empty lists change nothing."""
+    """Variable variants share what fixed ones leave, the first gets the rest; sorted by name; empty lists change nothing."""
     three = [variant("b"), variant("a"), variant("C"), variant("f", weightType="fix", weight=100)]
     scene.load(body(featureEnvironments=[place("here", variants=three)]))
     weights = {each["name"]: each["weight"] for each in state_of(scene, "here")["variants"]}
@@ -223,7 +223,7 @@ def test_variants_are_replaced_and_weighed(scene: Scene) -> None:
 
 
 def test_variants_without_a_type_are_left_out(scene: Scene) -> None:
-    """What is neither variable nor fixed is not stored; what is stored is as it was sent."""
+    """A variant that is neither variable nor fixed is not stored; the others are stored as sent."""
     wanted = [{"name": "q", "weight": 3}, {"name": "r", "weight": 3, "weightType": "variable"}]
     scene.load(body(featureEnvironments=[place("here", variants=wanted)]))
     assert state_of(scene, "here")["variants"] == [{"name": "r", "weight": 1000, "weightType": "variable"}]
@@ -250,13 +250,13 @@ VARIANTS = [
 
 @pytest.mark.parametrize(("variants", "words"), VARIANTS)
 def test_variants_that_cannot_be(scene: Scene, variants: list[Json], words: str) -> None:
-    """Each failure is a 400 that says why, and leaves nothing behind."""
+    """Each failure is a 400 with the reason, and stores nothing."""
     found = scene.refusal(body(features=[feature("new")], featureEnvironments=[place("new", variants=variants)]))
     assert (found.status, found.details[0]["message"].startswith(words)) == (400, True)
 
 
 def test_states_go_by_name(scene: Scene) -> None:
-    """Variants go to `featureName`, the state to `name`; the entry's own environment plays no part."""
+    """Variants belong to the feature `featureName`, the state to `name`; the entry's own environment is not used."""
     entry = {
         "name": "too",
         "featureName": "here",
@@ -272,7 +272,7 @@ def test_states_go_by_name(scene: Scene) -> None:
 
 @pytest.mark.parametrize("before", [[], [strategy("here", disabled=True)]])
 def test_what_is_switched_on_has_a_strategy(scene: Scene, before: list[Json]) -> None:
-    """Without an active strategy the default one is added, once, however often the feature is named."""
+    """If no strategy is active, the default one is added once, however often the feature is named."""
     entries = [place("here", enabled=True), place("here", enabled=False), place("here", enabled=True)]
     scene.load(body(features=[feature("here")], featureStrategies=before, featureEnvironments=entries))
     found = strategies_of(scene, "here")
@@ -283,7 +283,7 @@ def test_what_is_switched_on_has_a_strategy(scene: Scene, before: list[Json]) ->
 
 
 def test_switching_off_and_on(scene: Scene) -> None:
-    """An unchanged state has no event."""
+    """An unchanged state writes no event."""
     scene.load(body(featureEnvironments=[place("here", enabled=True), place("too")]))
     scene.load(body(featureEnvironments=[place("here", enabled=True)]))
     scene.load(body(featureEnvironments=[place("here")]))
@@ -292,7 +292,7 @@ def test_switching_off_and_on(scene: Scene) -> None:
 
 
 def test_states_that_cannot_be(scene: Scene) -> None:
-    """Unknown features, those of other projects and archived ones are not switched; a missing permission is an error."""
+    """Unknown features, archived ones and those of other projects are not switched; a missing permission is an error."""
     assert scene.refusal(body(featureEnvironments=[place("nobody")])).status == 404
     assert 'in project "other"' in scene.refusal(body(featureEnvironments=[place("there", enabled=True)])).message
     found = scene.refusal(body(features=[feature("here", archived=True)], featureEnvironments=[place("here")]))
@@ -308,7 +308,7 @@ def dependencies_of(scene: Scene) -> dict[str, list[Json]]:
 
 
 def test_dependencies_need_a_child_with_a_project(scene: Scene) -> None:
-    """A child that is not in the data set, or has no project there, is passed over; the project may be any."""
+    """A child that is not in the data set, or has no project there, is skipped; its project may be any."""
     wanted = [depends("here", "too"), depends("new", "too"), depends("too", "here")]
     features = [feature("here"), feature("new", project="whatever")]
     scene.load(body(features=features, dependencies=wanted), EDITOR)
@@ -316,7 +316,7 @@ def test_dependencies_need_a_child_with_a_project(scene: Scene) -> None:
 
 
 def test_dependencies_are_written(scene: Scene) -> None:
-    """One import can create a chain; a parent that must be off has no variants; new parents replace old ones."""
+    """One import can create a chain. A parent that must be off has no variants. New parents replace old ones."""
     features = [feature(name, project="x") for name in "abc"]
     off = {"feature": "c", "enabled": False, "variants": ["v"]}
     on = {"feature": "b", "variants": ["v"]}
@@ -345,7 +345,7 @@ DEPENDENCIES = [
 
 @pytest.mark.parametrize(("wanted", "message"), DEPENDENCIES)
 def test_dependencies_that_cannot_be(scene: Scene, wanted: list[Json], message: str) -> None:
-    """Each failure is a 403 that says why, and leaves nothing behind."""
+    """Each failure is a 403 with the reason, and stores nothing."""
     scene.load(body(features=[feature("child", project="x")], dependencies=[depends("child", "here")]))
     features = [feature("new", project="x"), feature("here", project="x")]
     found = scene.refusal(body(features=features, dependencies=wanted))
@@ -353,7 +353,7 @@ def test_dependencies_that_cannot_be(scene: Scene, wanted: list[Json], message: 
 
 
 def test_a_parent_in_another_project_is_not_found(scene: Scene) -> None:
-    """The 404 names the project that is imported into, as version 8.2.0 answers; of an archived parent it is not asked."""
+    """The 404 names the target project, as version 8.2.0 answers; it is not checked for an archived parent."""
     wanted = body(features=[feature("new", project="x")], dependencies=[depends("new", "there")])
     found = scene.refusal(wanted)
     text = 'Cannot add the dependency. Both the parent and the child feature must belong to project "default".'

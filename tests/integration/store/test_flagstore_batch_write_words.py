@@ -31,7 +31,7 @@ def scene(database_url: str) -> Iterator[Scene]:
 
 
 def rows(scene: Scene, table: str) -> list[Json]:
-    """Return what a table holds, by name."""
+    """Return the rows of a table by name."""
     which = {"tag_types": tag_types, "context_fields": context_fields}[table]
     with scene.store.reading() as tx:
         return [dict(row._mapping) for row in tx.db.execute(select(which).order_by(which.c.name))]
@@ -43,7 +43,7 @@ def tags_of(scene: Scene, name: str) -> list[tuple[str, str]]:
 
 
 def test_tag_types_are_created_when_a_tag_uses_them(scene: Scene) -> None:
-    """A new one is created, of two of one name the last; an unused one is not, an existing one stays as it was."""
+    """A used tag type is created, from the last entry of its name; an unused one is not, and an existing one does not change."""
     types = [
         {"name": "area", "description": "first"},
         {"name": "area", "description": "last", "icon": "A", "color": "#00ff00"},
@@ -59,7 +59,7 @@ def test_tag_types_are_created_when_a_tag_uses_them(scene: Scene) -> None:
 
 
 def test_tags_are_replaced(scene: Scene) -> None:
-    """Every tag of a feature of the data set goes, the ones given come; another feature's stay, and may be added to."""
+    """The data set's features lose all their tags and get the given ones; other features keep theirs, and may get more."""
     first = [tag("here", "old"), tag("too", "kept"), tag("here", "both")]
     scene.load(body(features=[feature("here"), feature("too")], featureTags=first))
     second = [
@@ -75,7 +75,7 @@ def test_tags_are_replaced(scene: Scene) -> None:
 
 
 def test_a_tag_keeps_its_blanks(scene: Scene) -> None:
-    """Blanks count towards the length, and are stored."""
+    """Blanks count towards the length of a tag, and are stored."""
     scene.load(body(features=[feature("here")], featureTags=[tag("here", " x "), tag("here", "  ")]))
     assert tags_of(scene, "here") == [("simple", "  "), ("simple", " x ")]
 
@@ -92,7 +92,7 @@ TAGS = [
 
 @pytest.mark.parametrize(("tags", "status", "words"), TAGS)
 def test_tags_that_cannot_be(scene: Scene, tags: list[Json], status: int, words: list[str]) -> None:
-    """Each failure has its status and every detail, and leaves nothing behind."""
+    """Each failure has its status and every detail, and stores nothing."""
     found = scene.refusal(body(features=[feature("here"), feature("new")], featureTags=tags))
     assert found.status == status
     assert len(found.details) == len(words)
@@ -109,7 +109,7 @@ def test_tag_types_that_cannot_be(scene: Scene, name: str) -> None:
 
 
 def test_context_fields_are_created(scene: Scene) -> None:
-    """A new one is created, its own sort order aside; one of a project becomes the target's; an existing one stays as it was."""
+    """A new field is created, without its sort order; a project's field becomes the target's; an existing one does not change."""
     fields = [
         {
             "name": "region",
@@ -138,7 +138,7 @@ def test_context_fields_are_created(scene: Scene) -> None:
 
 
 def test_new_legal_values_count_at_once(scene: Scene) -> None:
-    """A constraint is held to the legal values that come in with it."""
+    """A constraint is checked against the legal values of the same import."""
     fields = [{"name": "region", "legalValues": [{"value": "eu"}]}]
 
     def using(value: str) -> Json:
@@ -166,13 +166,13 @@ FIELDS = [
 
 @pytest.mark.parametrize(("fields", "status", "words"), FIELDS)
 def test_context_fields_that_cannot_be(scene: Scene, fields: list[Json], status: int, words: str) -> None:
-    """Each failure has its status and message, and leaves nothing behind; a repeated new name is a clear 409."""
+    """Each failure has its status and message, and stores nothing; a repeated new name is a 409."""
     found = scene.refusal(body(contextFields=fields))
     assert (found.status, found.details[0]["message"].startswith(words)) == (status, True)
 
 
 def test_a_field_of_a_project_that_is_not_there(scene: Scene) -> None:
-    """It cannot belong to the target."""
+    """A context field of a project cannot be imported into a project that does not exist."""
     found = scene.refusal(body(project="nowhere", contextFields=[{"name": "f", "project": "x"}]))
     assert (found.status, found.message) == (404, "Could not find project with id nowhere")
 
@@ -183,7 +183,7 @@ def links_of(scene: Scene, name: str) -> list[tuple[str, str | None]]:
 
 
 def test_links_are_replaced_where_they_are_named(scene: Scene) -> None:
-    """The links of a feature that `links` names are replaced, in their order and one spelling; others stay."""
+    """The links of a feature that `links` names are replaced, in order and with normalised addresses; others stay."""
     scene.load(body(links=[linked("here", {"url": "old.com"}), linked("too", {"url": "kept.com"})]))
     wanted = [linked("here", {"url": "b.com/", "title": "b"}, {"url": "a.com?utm_source=x", "title": ""})]
     scene.load(body(features=[feature("too")], links=wanted))
@@ -192,7 +192,7 @@ def test_links_are_replaced_where_they_are_named(scene: Scene) -> None:
 
 
 def test_an_empty_entry_takes_links_away(scene: Scene) -> None:
-    """A feature without links in its entry has none afterwards, and need not be there."""
+    """A feature whose entry has no links loses its links; such an entry may name a missing feature."""
     scene.load(body(links=[linked("here", {"url": "old.com"})]))
     scene.load(body(links=[linked("here"), linked("nobody")]))
     assert links_of(scene, "here") == []
@@ -212,6 +212,6 @@ LINKS = [
 
 @pytest.mark.parametrize(("entry", "status", "message"), LINKS)
 def test_links_that_cannot_be(scene: Scene, entry: Json, status: int, message: str) -> None:
-    """Each failure has its status and message, and leaves nothing behind."""
+    """Each failure has its status and message, and stores nothing."""
     found = scene.refusal(body(features=[feature("new")], links=[linked("too", {"url": "x"}), entry]))
     assert (found.status, found.message) == (status, message)

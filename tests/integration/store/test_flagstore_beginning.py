@@ -1,4 +1,4 @@
-"""A seed is written once, into a new database; into one in use what is missing is added where that is asked for."""
+"""A seed is written once, into a new database. In a database in use, only what is missing is added, if an option asks for it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def store(database_url: str) -> Iterator[Store]:
 
 
 def rows(store: Store, *columns: Any) -> list[tuple[Any, ...]]:
-    """Return columns of a table in the order of the first."""
+    """Return columns of a table, sorted by the first one."""
     with store.reading() as tx:
         return [tuple(row) for row in tx.db.execute(select(*columns).order_by(columns[0]))]
 
@@ -71,7 +71,7 @@ def holder(store: Store, secret: str) -> Actor:
 
 
 def test_a_seed_is_planted_once(store: Store) -> None:
-    """A second time, and after changes, it is left alone."""
+    """The second start does not write the seed again, also after changes."""
     assert apply_seed_once(store, SEED).outcome is SeedOutcome.PLANTED
     assert count_features(store) == 2
     with store.writing(None) as tx:
@@ -83,7 +83,7 @@ def test_a_seed_is_planted_once(store: Store) -> None:
 
 
 def test_another_seed_is_left_out(store: Store) -> None:
-    """On a database in use nothing of it is written, and it is told what is there."""
+    """In a database in use nothing of another seed is written, and the log says what is there."""
     apply_seed_once(store, SEED)
     before = store.revision()
     assert apply_seed_once(store, CHANGED) == SeedResult(SeedOutcome.LEFT, there={"features": 3, "tokens": 1})
@@ -91,7 +91,7 @@ def test_another_seed_is_left_out(store: Store) -> None:
 
 
 def test_what_is_missing_is_added(store: Store) -> None:
-    """By name; what is there stays as it is, the strategies of its features too. The new token opens."""
+    """Existing objects are found by name and do not change, also the strategies of features. The new token authenticates."""
     apply_seed_once(store, SEED)
     assert apply_seed_once(store, CHANGED, add=True) == SeedResult(
         SeedOutcome.ADDED, ADDED, {"features": 3, "tokens": 1}
@@ -111,7 +111,7 @@ def test_what_is_missing_is_added(store: Store) -> None:
 
 @pytest.mark.parametrize("before", ["a seed", "nothing"])
 def test_a_new_environment_is_in_the_projects_of_the_seed(store: Store, before: str) -> None:
-    """A flag that the seed switches on there is on, as in an empty database; flags that are there are off there."""
+    """A flag that the seed switches on is on in the new environment, as in an empty database; existing flags are off there."""
     if before == "a seed":
         apply_seed_once(store, SEED)
     apply_seed_once(store, CHANGED, add=True)
@@ -123,7 +123,7 @@ def test_a_new_environment_is_in_the_projects_of_the_seed(store: Store, before: 
 
 
 def test_a_project_that_names_its_environments_gets_no_other(store: Store) -> None:
-    """A new environment goes to the projects that name it or name none; one that was taken away does not come back."""
+    """A new environment goes to projects that name it, or that name no environment. A removed one does not come back."""
     given = FIRST | {"projects": [{"id": "shop", "environments": ["production"]}, {"id": "open"}]}
     apply_seed_once(store, parse_seed(given))
     links = schema.project_environments
@@ -138,7 +138,7 @@ def test_a_project_that_names_its_environments_gets_no_other(store: Store) -> No
 
 
 def test_each_seed_is_written_once(store: Store) -> None:
-    """What people delete does not come back, be it with the last seed or with an earlier one."""
+    """An object that a user deleted does not come back, with the last seed or an earlier one."""
     apply_seed_once(store, SEED)
     apply_seed_once(store, CHANGED, add=True)
     with store.writing(None) as tx:
@@ -149,7 +149,7 @@ def test_each_seed_is_written_once(store: Store) -> None:
 
 
 def test_the_digest_of_an_older_version_counts(store: Store) -> None:
-    """It stands alone, not in a list."""
+    """An older version stored one digest, not a list of digests."""
     apply_seed_once(store, SEED)
     with store.writing(None) as tx:
         tx.db.execute(update(schema.state).where(schema.state.c.key == "seed").values(value=digest_of(SEED)))
@@ -159,7 +159,7 @@ def test_the_digest_of_an_older_version_counts(store: Store) -> None:
 
 
 def test_a_plain_first_start_rules_no_seed_out(store: Store) -> None:
-    """A database with nothing but its administrator and the first token is new; both stay, and the seed is whole."""
+    """A database with only its administrator and the first token counts as new; both stay, and the whole seed is written."""
     secret = create_first_token(store) or ""
     users = [{"name": "admin", "rootRole": "viewer"}, {"name": "ada"}]
     tokens = [{"type": "personal", "user": "admin", "secret": "user:of-the-seed"}]
@@ -179,12 +179,12 @@ BY_HAND = [
     ("strategyTypes", {"name": "hours", "description": "mine"}, schema.strategy_types.c.description),
     ("tagTypes", {"name": "team", "description": "mine"}, schema.tag_types.c.description),
 ]
-"""Section, what a person made in it, and the column that says so."""
+"""Section, an object of it that a user made, and the column that shows it."""
 
 
 @pytest.mark.parametrize(("section", "entry", "column"), BY_HAND, ids=[row[0] for row in BY_HAND])
 def test_what_was_made_after_a_first_start_stays(store: Store, section: str, entry: Any, column: Any) -> None:
-    """A seed for a new database replaces nothing that a person made before; all else of it is written."""
+    """A seed replaces nothing that a user made before, and all else of it is written."""
     create_first_token(store)
     with store.writing(None) as tx:
         seed.apply_seed(tx, parse_seed({section: [entry]}))
@@ -203,7 +203,7 @@ def test_what_was_made_after_a_first_start_stays(store: Store, section: str, ent
 
 
 def test_places_of_an_earlier_seed_that_held_no_more(store: Store) -> None:
-    """A database whose seed had projects alone is new; its projects get the new environments, and keep the others."""
+    """A database whose seed had only projects counts as new; its projects get the new environments, and keep the others."""
     places: dict[str, Any] = {
         "environments": [{"name": "development"}],
         "projects": [{"id": "shop", "environments": ["development"]}],
@@ -217,7 +217,7 @@ def test_places_of_an_earlier_seed_that_held_no_more(store: Store) -> None:
 
 
 def test_what_every_database_holds_is_as_a_first_seed_has_it(store: Store) -> None:
-    """A context field that exists from the start is not made by a person: the seed gives it legal values."""
+    """No user made the built-in context fields, so the seed may give them legal values."""
     create_first_token(store)
     given = {"name": "userId", "legalValues": [{"value": "ada"}]}
     assert apply_seed_once(store, parse_seed({"contextFields": [given]})) == SeedResult(
@@ -229,7 +229,7 @@ def test_what_every_database_holds_is_as_a_first_seed_has_it(store: Store) -> No
 
 @pytest.mark.parametrize("made", ["token", "feature"])
 def test_a_database_in_use_is_not_new(store: Store, made: str) -> None:
-    """One token or one flag that a person made is enough."""
+    """One token or one flag that a user made is enough for a database in use."""
     create_first_token(store)
     row = {"type": "admin", "secret": "*:*.of-a-person"} if made == "token" else {"name": "first-flag"}
     with store.writing(None) as tx:
@@ -239,7 +239,7 @@ def test_a_database_in_use_is_not_new(store: Store, made: str) -> None:
 
 @pytest.mark.parametrize("add", [False, True])
 def test_what_breaks_off_has_not_begun(store: Store, add: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A start that dies half way leaves nothing of the seed; the next one writes all of it."""
+    """A start that fails half way stores nothing of the seed; the next one writes all of it."""
     if add:
         apply_seed_once(store, SEED)
     before = rows(store, schema.features.c.name)
@@ -257,7 +257,7 @@ def test_what_breaks_off_has_not_begun(store: Store, add: bool, monkeypatch: pyt
 
 @pytest.mark.parametrize("add", [False, True])
 def test_several_servers_write_one_seed_once(database_url: str, add: bool) -> None:
-    """However many start at once: one of them writes it, and none fails or calls it left out."""
+    """Of several servers that start at once, one writes the seed; no other fails, or logs that it was left out."""
     stores = [open_store(database_url, FakeClock(), RecordingLog()) for _ in range(4)]
     try:
         if add:

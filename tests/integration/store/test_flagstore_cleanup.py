@@ -20,7 +20,7 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
 class Room:
-    """A store, its clock, and what tidies it."""
+    """A store, its clock, and the cleanup."""
 
     def __init__(self, url: str) -> None:
         self.clock, self.log = FakeClock(), RecordingLog()
@@ -35,7 +35,7 @@ class Room:
             tx.db.execute(insert(events).values(type=name, created_at=tx.now - age, created_by="me"))
 
     def left(self) -> tuple[list[str], list[str]]:
-        """Return the names of the counts and of the events that are there."""
+        """Return the names of the remaining counts and events."""
         with self.store.reading() as tx:
             counts = tx.db.execute(select(usage.c.feature).order_by(usage.c.feature)).scalars().all()
             return list(counts), list(tx.db.execute(select(events.c.type).order_by(events.c.type)).scalars())
@@ -50,7 +50,7 @@ def room(database_url: str) -> Iterator[Room]:
 
 
 def test_what_is_too_old_goes(room: Room) -> None:
-    """Counts after two days, events after 90."""
+    """Counts are deleted after two days, events after 90."""
     for name, age in (("a", HOUR), ("b", 49 * HOUR), ("c", 89 * DAY), ("d", 91 * DAY)):
         room.add(name, age)
     room.tidying.run_due_tasks()
@@ -72,7 +72,7 @@ def test_it_is_not_done_each_time(room: Room) -> None:
 
 
 def test_what_fails_is_done_the_next_time(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A database that is away is a line in the log, and no hour is lost."""
+    """If the database is away, the log has a line, and the next call does the work."""
 
     def fail(tx: Tx) -> None:
         raise DatabaseError("away")

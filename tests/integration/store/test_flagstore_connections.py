@@ -1,4 +1,4 @@
-"""What connections are made with: a PostgreSQL server that is gone without a word is found out, an SQLite file is waited for."""
+"""Settings of connections: a lost PostgreSQL server is noticed, and a locked SQLite file is waited for."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KEEPING = {"connect_timeout", "tcp_user_timeout", "keepalives_idle", "keepalives
 
 
 def test_every_connection_is_watched() -> None:
-    """The pool's connections and the one that hears of changes have the same bounds."""
+    """The pool's connections and the listener's connection have the same bounds."""
     engine = make_engine("postgresql://me@db/flags")
     found = connection_arguments(engine)
     assert set(found) == KEEPING | {"application_name", "options"}
@@ -32,7 +32,7 @@ def test_every_connection_is_watched() -> None:
 
 @pytest.mark.parametrize("query", ["connect_timeout=2&application_name=mine", "options=-c%20search_path%3Dours"])
 def test_what_the_url_says_wins(query: str) -> None:
-    """A setting of the URL is kept; its options follow ours."""
+    """A setting of the URL is kept; the URL's options come after ours."""
     found = postgresql_arguments(make_url(f"postgresql+psycopg://me@db/flags?{query}"), "flagsvc")
     options = "" if "options" not in query else " -c search_path=ours"
     assert found["options"] == POSTGRESQL_OPTIONS + options
@@ -40,7 +40,7 @@ def test_what_the_url_says_wins(query: str) -> None:
 
 
 def test_sessions_are_set_up(postgresql_url: str) -> None:
-    """Waiting for a lock ends, and transactions are READ COMMITTED, despite the database's own settings."""
+    """A session has a lock timeout and READ COMMITTED, despite the database's own settings."""
     engine = make_engine(postgresql_url + ("&" if "?" in postgresql_url else "?") + "options=-c%20work_mem%3D1MB")
     with engine.connect() as db:
         shown = [db.execute(text(f"SHOW {name}")).scalar() for name in ("lock_timeout", "work_mem")]
@@ -50,7 +50,7 @@ def test_sessions_are_set_up(postgresql_url: str) -> None:
 
 
 def test_the_databases_isolation_is_not_taken_over(postgresql_url: str) -> None:
-    """A database whose default is another isolation does not change what writers rely on."""
+    """A database with another default isolation level does not change the isolation of writers."""
     engine = make_engine(postgresql_url)
     name = engine.url.database
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as db:
@@ -62,14 +62,14 @@ def test_the_databases_isolation_is_not_taken_over(postgresql_url: str) -> None:
 
 
 class Refusing:
-    """A connection to an SQLite file that refuses so many times, with an error of this kind."""
+    """A connection to an SQLite file that fails so many times with this error."""
 
     def __init__(self, times: int, code: int) -> None:
         self.times = times
         self.code = code
 
     def execute(self, statement: str) -> None:
-        """Refuse, or do as asked."""
+        """Raise, or execute the statement."""
         if self.times:
             self.times -= 1
             error = sqlite3.OperationalError("no")

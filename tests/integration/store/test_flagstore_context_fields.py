@@ -19,7 +19,7 @@ def nouns(database_url: str) -> Iterator[Nouns]:
 
 
 def test_a_field_is_made_and_shown(nouns: Nouns) -> None:
-    """It has what was given, and the rest by default; a project only where it belongs to one."""
+    """A field has the given members and defaults for the others; it has a project only if it belongs to one."""
     least = nouns.write(context_fields.create, {"name": "tier"})
     assert least == {
         "name": "tier",
@@ -63,7 +63,7 @@ def test_what_cannot_be_made(nouns: Nouns) -> None:
 
 
 def test_a_field_is_written_anew(nouns: Nouns) -> None:
-    """Stickiness, legal values and sort order fall back when they are not given; description and project stay."""
+    """Stickiness, legal values and sort order are reset if absent; description and project stay."""
     given = {
         "description": "d",
         "stickiness": True,
@@ -98,7 +98,7 @@ def test_legal_values(nouns: Nouns) -> None:
 
 
 def test_where_a_field_is_used(nouns: Nouns) -> None:
-    """Strategies of features in use count, and keep it; those of archived ones do not."""
+    """Strategies of active features count, and keep the field; those of archived features do not."""
     uses = {
         each["name"]: (each["usedInProjects"], each["usedInFeatures"])
         for each in nouns.read(context_fields.list_fields)

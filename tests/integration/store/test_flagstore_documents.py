@@ -1,4 +1,4 @@
-"""The client-features documents: their content, and when they are read again."""
+"""The client-features documents: their content, and when the database is read again."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def many(flags: Flags) -> None:
 
 
 def test_a_document_holds_what_clients_need(store: Store, documents: Documents) -> None:
-    """Features in the order of creation, as the real server shows them; no archived one, no disabled strategy, no title."""
+    """Features are in order of creation, as on the real server; archived features, disabled strategies and titles are left out."""
     write(store, put=many)
     document = read(documents.get(DEVELOPMENT))
     full, child, free = document["features"]
@@ -137,7 +137,7 @@ def test_a_document_holds_what_clients_need(store: Store, documents: Documents) 
 
 
 def test_another_environment_has_its_own_state(store: Store, documents: Documents) -> None:
-    """Whether a feature is on, its strategies and variants are the environment's; one that is none has every feature off."""
+    """State, strategies and variants are those of the environment; in an unknown environment every feature is off."""
     write(store, put=many)
     full = read(documents.get(DocumentQuery("production")))["features"][0]
     assert (full["enabled"], [each["name"] for each in full["strategies"]], full["variants"]) == (
@@ -150,7 +150,7 @@ def test_another_environment_has_its_own_state(store: Store, documents: Document
 
 
 def test_segments_stand_in_the_strategies_for_sdks_that_know_none(store: Store, documents: Documents) -> None:
-    """Inline, a strategy has its own constraints and then its segments', in their order; there is no list of segments."""
+    """Without a list of segments, a strategy has its own constraints and then those of its segments, in order."""
     write(store, put=many)
     document = read(documents.get(DocumentQuery("development", inline=True)))
     first = document["features"][0]["strategies"][0]
@@ -172,7 +172,7 @@ def test_segments_stand_in_the_strategies_for_sdks_that_know_none(store: Store, 
     ],
 )
 def test_filters(store: Store, documents: Documents, query: DocumentQuery, expected: list[str]) -> None:
-    """A feature is in a document when it passes every filter that is set; of several tags or projects one is enough."""
+    """A feature must pass every filter that is set; of several tags or projects one is enough."""
     write(store, put=many)
     assert names(documents.get(query)) == expected
 
@@ -185,7 +185,7 @@ def test_the_query_is_shown(store: Store, documents: Documents) -> None:
 
 
 def test_a_feature_alone(store: Store, documents: Documents) -> None:
-    """One feature is the same as in the document; one that the document lacks is none."""
+    """A single feature is the same as in the document; a feature that is not in the document is None."""
     write(store, put=many)
     whole = read(documents.get(DEVELOPMENT))["features"]
     assert [json.loads(documents.feature(DEVELOPMENT, each["name"]) or b"") for each in whole] == whole
@@ -206,7 +206,7 @@ def test_the_tag_is_of_the_content_and_the_revision(store: Store, documents: Doc
 
 
 def test_a_commit_is_seen_by_the_next_request(store: Store, documents: Documents) -> None:
-    """The next document contains a local commit, and the cache returns nothing outdated."""
+    """The next document contains a local commit; the cache returns nothing outdated."""
     write(store, "one")
     assert names(documents.get(DEVELOPMENT)) == ["one"]
     assert documents.get_cached(DEVELOPMENT) is documents.get(DEVELOPMENT)
@@ -257,7 +257,7 @@ class Failing:
         self.may_read.set()
 
     def watch(self, changed: Callable[[int], None]) -> None:
-        """Hear of changes."""
+        """Call back on changes."""
         self._store.watch(changed)
 
     @contextmanager
@@ -289,7 +289,7 @@ def frail(failing: Failing, clock: FakeClock, log: RecordingLog) -> Documents:
 def test_the_old_documents_are_served_while_the_database_is_away(
     store: Store, failing: Failing, frail: Documents, clock: FakeClock, log: RecordingLog
 ) -> None:
-    """Without the database the last document is served; reads are retried at most once a second, with one log line."""
+    """Without the database the last document is served. Reads are retried at most once a second, with one log line."""
     write(store, "one")
     before = frail.get(DEVELOPMENT)
     write_more(store, "two")
@@ -307,14 +307,14 @@ def test_the_old_documents_are_served_while_the_database_is_away(
 
 
 def test_without_any_document_the_failure_is_told(failing: Failing, frail: Documents) -> None:
-    """When nothing was ever read, the failure of the database comes out."""
+    """If nothing was read yet, the error of the database is raised."""
     failing.broken = True
     with pytest.raises(DatabaseError):
         frail.get(DEVELOPMENT)
 
 
 def test_one_thread_reads_for_all(store: Store, failing: Failing, frail: Documents) -> None:
-    """Many that ask after a change wait for one reading and get the same document."""
+    """Many threads that ask after a change wait for one read and get the same document."""
     write(store, *(f"feature-{number}" for number in range(50)))
     failing.may_read.clear()
     found: list[ClientDocument] = []
@@ -357,7 +357,7 @@ def write_at(store: Store, place: int, name: str) -> None:
 
 
 def test_the_shelf_keeps_within_its_bound() -> None:
-    """What was longest not asked for goes first; the sum of bytes stays within the bound; an older revision replaces nothing.
+    """The least recently used document goes first; the sum of bytes stays bounded; an older revision replaces nothing.
 
     Each counts with what it takes beside its bytes: a bound of bytes bounds small documents, too.
     """

@@ -18,7 +18,7 @@ from flagsvc.testing import FakeClock, RecordingLog
 
 NOW = datetime(2026, 3, 4, 12, 34, 56, tzinfo=UTC)
 COUNT = 1_201
-"""More than there are values in one list of a statement, and than twice that."""
+"""More than one list of a statement may hold, and more than twice that."""
 NAMES = [f"f{number:04}" for number in range(COUNT)]
 GIVEN: dict[str, Any] = {
     "features": [{"name": name, "enabled": ["production"]} for name in NAMES],
@@ -43,7 +43,7 @@ def store(database_url: str) -> Iterator[Store]:
 
 
 def test_all_of_many(store: Store) -> None:
-    """A list shows each in the order of creation, with its own environments and strategies."""
+    """The list has every feature in order of creation, with its own environments and strategies."""
     with store.reading() as tx:
         listed = feature_views.list_in_project(tx, "default")
     assert [each["name"] for each in listed] == NAMES
@@ -69,7 +69,7 @@ def test_many_names_at_once(store: Store) -> None:
 
 
 def test_collaborators(store: Store) -> None:
-    """The authors of changes, the most recent first; the event names an author who is not a user."""
+    """The authors of changes are listed, the most recent first; an author who is not a user is named by the event."""
     place = strategies.StrategyPlace("default", NAMES[0], "development")
     for actor in (ADMIN, Actor(-42, "a token", "token", "admin"), ADMIN):
         with store.writing(actor) as tx:

@@ -1,4 +1,4 @@
-"""The first start: one administrator, one token, shown once."""
+"""The first start creates one administrator and one token, which it shows once."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def apply_seed_once(store: Store, *people: dict[str, str], **sections: list[dict
 
 
 def test_the_first_start_makes_an_administrator(store: Store) -> None:
-    """The token is of a user, who may do everything; the second start makes nothing."""
+    """The token belongs to a user with all permissions; the second start makes nothing."""
     secret = create_first_token(store)
     found = holder(store, secret)
     assert (found.name, found.is_user, found.root_role) == ("admin", True, "admin")
@@ -60,7 +60,7 @@ def test_the_first_start_makes_an_administrator(store: Store) -> None:
 
 
 def test_an_administrator_of_the_seed_gets_the_token(store: Store) -> None:
-    """Where there is an administrator, no second one is made."""
+    """If the seed has an administrator, no second one is made."""
     apply_seed_once(store, {"name": "somebody"}, {"name": "boss", "rootRole": "admin"})
     assert holder(store, create_first_token(store)).name == "boss"
     assert names(store) == ["somebody", "boss"]
@@ -74,7 +74,7 @@ def test_a_taken_name_is_no_trouble(store: Store) -> None:
 
 
 def test_where_there_is_a_token_nothing_is_made(store: Store) -> None:
-    """A seed with a token of any kind says who may enter."""
+    """If the seed has a token of any kind, no first token is made."""
     apply_seed_once(store, tokens=[{"secret": "*:*.x", "type": "admin"}])
     revision = store.revision()
     assert create_first_token(store) is None
@@ -90,7 +90,7 @@ def test_servers_that_start_at_once_make_one_token(store: Store, database_url: s
 
 
 def test_who_lost_the_first_token_gets_another(store: Store) -> None:
-    """Once every token is deleted, as the how-to says, a start makes one of the administrator there is."""
+    """When every token is deleted, as the how-to describes, a start makes one for the existing administrator."""
     lost = create_first_token(store)
     with store.recording() as tx:
         tx.db.execute(text("DELETE FROM tokens"))

@@ -1,4 +1,4 @@
-"""Bringing databases up to date: the steps make what the code knows, once, however many servers start."""
+"""Database migrations: the steps produce the schema of the code, once, however many servers start."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def engine(empty_url: str) -> Engine:
 
 
 def test_a_migrated_database_is_what_the_code_knows(engine: Engine) -> None:
-    """The steps make exactly the tables, columns, indexes and keys of the schema."""
+    """The steps create exactly the tables, columns, indexes and keys of the schema."""
     migrate(engine)
     with engine.connect() as db:
         options = {"version_table": VERSION_TABLE, "compare_type": True}
@@ -59,7 +59,7 @@ def test_a_migrated_database_is_what_the_code_knows(engine: Engine) -> None:
 
 
 def test_cascades_are_what_the_code_knows(engine: Engine) -> None:
-    """What falls with what it belongs to falls in the database as the schema says."""
+    """The database deletes dependent rows as the schema says."""
     migrate(engine)
     with engine.connect() as db:
         found = {
@@ -77,7 +77,7 @@ def test_cascades_are_what_the_code_knows(engine: Engine) -> None:
 
 
 def test_a_new_database_holds_what_data_sets_refer_to(engine: Engine) -> None:
-    """Default project, two environments, built-in strategy types, context fields and the tag type are there from the start."""
+    """The default project, two environments, built-in strategy types, context fields and the tag type exist from the start."""
     migrate(engine)
     with engine.connect() as db:
         names = {
@@ -98,7 +98,7 @@ def test_a_new_database_holds_what_data_sets_refer_to(engine: Engine) -> None:
 
 
 def test_migrating_again_changes_nothing(engine: Engine) -> None:
-    """What somebody changed in a database stays when the server starts again."""
+    """What a user changed in a database stays when the server starts again."""
     migrate(engine)
     with engine.begin() as db:
         db.execute(update(projects).values(name="Ours"))
@@ -121,7 +121,7 @@ def test_a_database_of_a_newer_version_is_refused(engine: Engine) -> None:
 
 
 def test_a_database_of_another_program_is_refused(engine: Engine) -> None:
-    """Tables of the same names that flagsvc did not make are not taken for its own."""
+    """A database with tables of the same names that flagsvc did not create is refused."""
     with engine.begin() as db:
         db.execute(text("CREATE TABLE features (name TEXT)"))
         db.execute(text("INSERT INTO features VALUES ('theirs')"))
@@ -164,7 +164,7 @@ def test_threads_may_migrate_different_databases_at_once(tmp_path: Path) -> None
 
 
 def test_processes_may_start_at_once_on_an_empty_database(empty_url: str) -> None:
-    """Of six servers that start together on an empty database each finds it migrated, once."""
+    """Six servers start together on an empty database; it is migrated once, and each server finds it migrated."""
     line = [sys.executable, "-c", STARTER, str(ROOT / "src"), empty_url]
     pipe = subprocess.PIPE
     programs = [subprocess.Popen(line, stdin=pipe, stdout=pipe, stderr=pipe, text=True) for _ in range(6)]

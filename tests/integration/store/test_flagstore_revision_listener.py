@@ -1,4 +1,4 @@
-"""Hearing of changes that others make: within a second, and also after the database was away."""
+"""The listener notices other servers' changes within a second, also after the database was away."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ for line in sys.stdin:
 store.close()
 """
 AT_ALL_S = 30.0
-"""Seconds within which a change is heard of, on a machine that stalls, too."""
+"""Seconds within which a change is noticed, also on a slow machine."""
 
 
 class Ear:
-    """A store, and the revisions that its watcher got."""
+    """A store, and the revisions that its callback got."""
 
     def __init__(self, url: str) -> None:
         self.log = RecordingLog()
@@ -60,7 +60,7 @@ class Ear:
 
 @pytest.fixture
 def ear(database_url: str) -> Iterator[Ear]:
-    """Return a store with a watcher that has got the initial revision."""
+    """Return a store with a callback that has got the initial revision."""
     ear = Ear(database_url)
     assert ear.hears(ear.store.revision())
     yield ear
@@ -69,13 +69,13 @@ def ear(database_url: str) -> Iterator[Ear]:
 
 @pytest.fixture
 def no_probe(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a store never read the revision where nothing told it to."""
+    """Make the store read the revision only after a notification."""
     monkeypatch.setattr("flagsvc.server.store.revision_listener.POLLS_BETWEEN_READS", 10**9)
 
 
 @pytest.fixture
 def other(ear: Ear, database_url: str) -> Iterator[Store]:
-    """Give a second store on the same database; it does not watch."""
+    """Give a second store on the same database, without a callback."""
     store = open_store(database_url, SystemClock(), RecordingLog())
     yield store
     store.close()
@@ -95,12 +95,12 @@ def fail_half_way(tx: Tx) -> None:
 
 
 def test_a_change_elsewhere_is_heard_within_a_second(ear: Ear, other: Store, no_probe: None) -> None:
-    """A write in one store is told to the other, again and again: it need not find out by itself."""
+    """The database notifies a store of another store's write, again and again, without a poll."""
     assert all(ear.hears(write(other)) for _ in range(3))
 
 
 def test_a_change_here_is_heard_once(ear: Ear) -> None:
-    """A writer's own watchers are called when its transaction ends; the database's later notification is ignored."""
+    """A writer's own callbacks are called when its transaction ends; the database's later notification is ignored."""
     before = ear.store.revision()
     assert write(ear.store) == before + 1
     assert ear.heard.count(before + 1) == 1
@@ -110,7 +110,7 @@ def test_a_change_here_is_heard_once(ear: Ear) -> None:
 
 
 def test_a_write_that_fails_is_not_heard(ear: Ear, other: Store) -> None:
-    """What was not committed is no change."""
+    """A transaction that was rolled back is no change."""
     before = other.revision()
     with pytest.raises(RuntimeError, match="half way"), other.writing(None) as tx:
         fail_half_way(tx)
@@ -119,7 +119,7 @@ def test_a_write_that_fails_is_not_heard(ear: Ear, other: Store) -> None:
 
 
 def test_what_only_notes_is_not_heard(ear: Ear, other: Store) -> None:
-    """Usage and the like make no revision."""
+    """Usage and other records without a revision call no callback."""
     before = other.revision()
     with other.recording():
         pass
@@ -127,7 +127,7 @@ def test_what_only_notes_is_not_heard(ear: Ear, other: Store) -> None:
 
 
 def test_a_change_of_another_process_is_heard(ear: Ear, database_url: str, no_probe: None) -> None:
-    """Processes that share nothing but the database know of each other's changes."""
+    """Processes that share only the database notice each other's changes."""
     line, pipe = [sys.executable, "-c", WRITER, str(ROOT / "src"), database_url], subprocess.PIPE
     with subprocess.Popen(line, stdin=pipe, stdout=pipe, text=True) as program:
         assert program.stdin is not None and program.stdout is not None
@@ -140,7 +140,7 @@ def test_a_change_of_another_process_is_heard(ear: Ear, database_url: str, no_pr
 
 
 def test_a_watcher_that_fails_is_asked_again(ear: Ear, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A watcher that failed gets the revision again, so it does not stay outdated."""
+    """A callback that failed gets the revision again, so its state does not stay outdated."""
     monkeypatch.setattr("flagsvc.server.store.revision_listener.POLLS_BETWEEN_READS", 1)
     failures = [RuntimeError("the first time"), None]
     taken: list[int] = []
@@ -157,14 +157,14 @@ def test_a_watcher_that_fails_is_asked_again(ear: Ear, monkeypatch: pytest.Monke
 
 
 def test_a_closed_store_leaves_no_thread(database_url: str) -> None:
-    """The thread that listens ends with the store."""
+    """The listener's thread ends with the store."""
     before = set(threading.enumerate())
     Ear(database_url).store.close()
     wait_until(lambda: set(threading.enumerate()) <= before)
 
 
 def test_changes_are_heard_after_the_database_was_away(postgresql_url: str, outage: Callable[[bool], None]) -> None:
-    """After a lost connection the thread reconnects, with one log line at each end; changes in between are not lost."""
+    """After a lost connection the thread reconnects, with a log line at each end, and no change is lost."""
     ear = Ear(postgresql_url)
     other = open_store(postgresql_url, SystemClock(), RecordingLog())
     try:

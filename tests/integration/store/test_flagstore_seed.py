@@ -1,4 +1,4 @@
-"""A seed in an empty database: all of it or nothing."""
+"""A seed is written into an empty database as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -103,12 +103,12 @@ def rows(store: Store, name: str, *columns: str, order: str = "") -> list[tuple[
 
 
 def test_the_example_uses_every_section() -> None:
-    """What these tests plant has something of everything."""
+    """The seed of these tests uses every section."""
     assert set(WHOLE) == {*SECTIONS, "maintenance"}
 
 
 def test_the_schema_of_every_section_takes_the_example() -> None:
-    """The shapes that check a file also say as JSON Schema what it may hold."""
+    """Each section's shape is also a JSON Schema, and the example is valid under it."""
     for name, shape in SECTIONS.items():
         validator = jsonschema_rs.validator_for(json_schema(shape))
         assert all(validator.is_valid(entry) for entry in WHOLE[name])
@@ -116,7 +116,7 @@ def test_the_schema_of_every_section_takes_the_example() -> None:
 
 
 def test_environments_and_projects(store: Store) -> None:
-    """What a file gives comes to what every database holds, or replaces it; a project without environments is in all."""
+    """The file adds to the built-in objects or replaces them; a project without environments is in all."""
     apply_seed_once(store, WHOLE)
     assert rows(store, "environments", "name", "type", "protected") == [
         ("development", "development", False),
@@ -139,7 +139,7 @@ def test_environments_and_projects(store: Store) -> None:
 
 
 def test_what_features_are_described_with(store: Store) -> None:
-    """Context fields, segments, strategy types and tag types are written, and those of the file win over the built-in ones."""
+    """Context fields, segments, strategy types and tag types are written; those of the file replace built-in ones."""
     apply_seed_once(store, WHOLE)
     fields = {
         name: rest
@@ -156,7 +156,7 @@ def test_what_features_are_described_with(store: Store) -> None:
 
 
 def test_features_are_in_every_environment_of_their_project(store: Store) -> None:
-    """A feature is off and without variants where the file does not say that it is on; the order of the file stays."""
+    """A feature is off and without variants unless the file says otherwise; the order of the file is kept."""
     apply_seed_once(store, WHOLE)
     assert [name for name, _ in rows(store, "features", "name", "position", order="position")] == ["b", "a", "gone"]
     details = rows(store, "features", "name", "project", "type", "description", "stale", "impression_data")
@@ -188,7 +188,7 @@ def test_strategies_keep_their_order_and_segments(store: Store) -> None:
 
 
 def test_people_and_settings(store: Store) -> None:
-    """Users have their roles, tokens their scope and end; maintenance mode is on where the file says so."""
+    """Users have their roles, tokens their scope and expiry; maintenance mode is on if the file says so."""
     apply_seed_once(store, WHOLE)
     assert rows(store, "users", "username", "email", "root_role") == [("u", "u@example.org", "editor")]
     assert rows(store, "project_roles", "project", "role") == [("shop", "owner")]
@@ -214,7 +214,7 @@ def test_no_secret_is_stored(store: Store, database_url: str) -> None:
 
 
 def test_a_seed_that_fails_leaves_nothing(store: Store) -> None:
-    """What goes wrong half way is as if it had not begun."""
+    """A seed that fails half way stores nothing."""
     twins = [{"name": "x", "rootRole": "viewer"}, {"name": "y", "rootRole": "viewer"}]
     seed = parse_seed(WHOLE | {"users": twins, "tokens": []})
     twins[1]["name"] = "x"
@@ -224,7 +224,7 @@ def test_a_seed_that_fails_leaves_nothing(store: Store) -> None:
 
 
 def test_a_large_seed_is_written(store: Store) -> None:
-    """Thousands of features with strategies are no trouble for either database's limits."""
+    """Thousands of features with strategies stay within both databases' limits."""
     names = [f"f{number}" for number in range(3000)]
     strategies = [{"feature": name, "environment": "production", "name": "default"} for name in names]
     apply_seed_once(store, {"features": [{"name": name} for name in names], "strategies": strategies})
@@ -237,7 +237,7 @@ def test_a_large_seed_is_written(store: Store) -> None:
 
 
 def test_segments_are_numbered_on_after_a_seed(store: Store) -> None:
-    """What is added later gets numbers of its own."""
+    """Segments that are added later get new ids."""
     apply_seed_once(store, {"segments": [{"name": "one"}, {"name": "two"}]})
     with store.writing(None) as tx:
         row = {"name": "three", "constraints": [], "created_at": tx.now}

@@ -30,7 +30,7 @@ def wanted(name: str = "beta", **given: Any) -> dict[str, Any]:
 
 
 def test_a_segment_is_made_and_shown(nouns: Nouns) -> None:
-    """It has what was given, who made it and when, and values also where none were sent."""
+    """A segment has the given members, its author and its date, and a list of values even if none was sent."""
     plain = {"contextName": "userId", "operator": "NUM_GT", "value": "5"}
     made = nouns.write(segments.create, wanted(constraints=[plain], description="d", project="default", extra=1))
     assert made == {
@@ -75,7 +75,7 @@ def test_what_cannot_be_made(nouns: Nouns) -> None:
 
 
 def test_there_are_so_many_segments_and_no_more(nouns: Nouns, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the server's limit."""
+    """The error names the limit of segments."""
     monkeypatch.setattr(segments, "MAX_SEGMENTS", 2)
     for name in ("a", "b"):
         nouns.write(segments.create, wanted(name))
@@ -98,7 +98,7 @@ def test_a_segment_is_changed(nouns: Nouns) -> None:
 
 
 def test_the_segments_of_a_strategy(nouns: Nouns) -> None:
-    """They are set as a whole, in their order, once each, for a strategy that is where it is said to be."""
+    """A strategy's segments are set as a whole, in order, without repeats; the strategy must be in the given place."""
     numbers = [nouns.write(segments.create, wanted(name))["id"] for name in ("a", "b", "c")]
     nouns.write(segments.set_segments, USED, [numbers[2], numbers[0], numbers[2]], **HERE)
     assert [each["name"] for each in nouns.read(segments.segments_of, USED)] == ["c", "a"]
@@ -131,7 +131,7 @@ def test_where_a_segment_is_used(nouns: Nouns) -> None:
 
 
 def test_a_segment_in_use_stays(nouns: Nouns) -> None:
-    """It goes when only strategies of archived features have it, and from them too."""
+    """A segment that only strategies of archived features use can be deleted, and disappears from them."""
     number = nouns.write(segments.create, wanted())["id"]
     nouns.write(segments.set_segments, USED, [number], **HERE)
     nouns.write(segments.set_segments, ARCHIVED, [number], **HERE)
@@ -144,7 +144,7 @@ def test_a_segment_in_use_stays(nouns: Nouns) -> None:
 
 
 def test_a_name_that_is_asked_about(nouns: Nouns) -> None:
-    """An empty one is wrong, one that is there is taken."""
+    """An empty name is a 400, a name in use is a 409."""
     nouns.write(segments.create, wanted())
     nouns.read(segments.check_name, "free")
     assert nouns.refusal(segments.check_name, "")[:2] == (400, "BadDataError")

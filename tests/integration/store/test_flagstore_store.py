@@ -1,4 +1,4 @@
-"""The database of flags: which ones there are, and the moment of a transaction."""
+"""The database of flags: which databases are allowed, and the moment of a transaction."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def test_a_database_in_memory_is_refused(database: str) -> None:
 
 @pytest.mark.parametrize("database", ["flags.db", "sqlite:///flags.db", "sqlite:////var/flags.db", "postgres:///flags"])
 def test_what_is_kept_is_taken(database: str) -> None:
-    """Files and servers."""
+    """Files and servers are accepted."""
     assert str(database_url(database).database).endswith("flags" if "postgres" in database else "flags.db")
 
 
 def test_the_moment_of_a_writer_is_when_its_turn_came(database_url: str) -> None:
-    """Moments are in the order of the commits: waiting in line does not count."""
+    """Moments are in the order of the commits: the time in the queue does not count."""
     clock = FakeClock(1000.0)
     store = open_store(database_url, clock, RecordingLog())
     begun, moments = threading.Event(), []
@@ -67,7 +67,7 @@ def test_a_file_that_cannot_be_opened_is_named() -> None:
 
 
 def test_numbers_beyond_all_bounds_are_stored_as_null(database_url: str) -> None:
-    """JSON has no infinity: PostgreSQL would refuse it, and SQLite would keep what no reader takes."""
+    """JSON has no infinity: PostgreSQL would refuse it, and SQLite would store what no reader accepts."""
     store = open_store(database_url, FakeClock(), RecordingLog())
     try:
         with store.writing(None) as tx:

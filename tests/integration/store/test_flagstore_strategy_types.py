@@ -18,7 +18,7 @@ def nouns(database_url: str) -> Iterator[Nouns]:
 
 
 def test_a_type_is_made_and_shown(nouns: Nouns) -> None:
-    """Of its parameters the known members are kept; it is never deprecated or built in from the start."""
+    """Only known members of parameters are stored; a new type is neither deprecated nor built in."""
     parameters = [{"name": "p", "type": "list", "required": True, "extra": 1}]
     made = nouns.write(
         strategy_types.create, {"name": "mine", "title": "t", "parameters": parameters, "deprecated": True}
@@ -54,7 +54,7 @@ def test_what_cannot_be_made(nouns: Nouns) -> None:
 
 
 def test_a_type_is_written_anew(nouns: Nouns) -> None:
-    """Parameters are replaced, title and description stay where they are not given."""
+    """Parameters are replaced; an absent title or description stays."""
     nouns.write(strategy_types.create, {"name": "mine", "title": "t", "description": "d", "parameters": []})
     nouns.write(strategy_types.change, "mine", {"parameters": [{"name": "p", "type": "list"}], "title": None})
     found = nouns.read(strategy_types.find, "mine")
@@ -64,7 +64,7 @@ def test_a_type_is_written_anew(nouns: Nouns) -> None:
 
 
 def test_what_is_built_in_stays(nouns: Nouns) -> None:
-    """It is neither changed nor deleted, but it can be deprecated."""
+    """A built-in type cannot be changed or deleted, but it can be deprecated."""
     refused = (403, "OperationDeniedError", ["Cannot edit strategy default"])
     assert nouns.refusal(strategy_types.change, "default", {"parameters": []}) == refused
     assert nouns.refusal(strategy_types.remove, "default") == refused
@@ -76,7 +76,7 @@ def test_what_is_built_in_stays(nouns: Nouns) -> None:
 
 
 def test_what_does_not_exist(nouns: Nouns) -> None:
-    """A 404, in the words that each operation has for it."""
+    """It is a 404, with each operation's own message."""
     messages = [
         nouns.refusal(each, "nosuch")
         for each in (strategy_types.deprecate, strategy_types.reactivate, strategy_types.find, strategy_types.remove)
@@ -88,7 +88,7 @@ def test_what_does_not_exist(nouns: Nouns) -> None:
 
 
 def test_a_custom_type_goes_although_it_is_used(nouns: Nouns) -> None:
-    """As on the real server."""
+    """A custom type in use can be deleted, as on the real server."""
     nouns.write(strategy_types.remove, "custom")
     assert nouns.refusal(strategy_types.find, "custom")[0] == 404
     assert nouns.told() == [("strategy-deleted",)]

@@ -48,7 +48,7 @@ def test_a_tag_is_made(nouns: Nouns) -> None:
 
 
 def test_a_deleted_tag_is_gone_from_every_feature(nouns: Nouns) -> None:
-    """One that does not exist is no error, and nothing happened."""
+    """Deleting a tag that does not exist is no error and changes nothing."""
     for feature in ("web", "app"):
         nouns.write(tags.add_to_feature, feature, tag("both"))
     nouns.write(tags.remove, "simple", "both")
@@ -59,7 +59,7 @@ def test_a_deleted_tag_is_gone_from_every_feature(nouns: Nouns) -> None:
 
 
 def test_a_feature_is_tagged(nouns: Nouns) -> None:
-    """The tag is made where there is none; twice is once; archived features have tags too; who did it is kept."""
+    """A missing tag is created, a repeated one counts once, archived features can be tagged, and the author is stored."""
     assert nouns.write(tags.add_to_feature, "web", tag("new", color="#000000")) == tag("new")
     nouns.write(tags.add_to_feature, "web", tag("new"))
     nouns.write(tags.add_to_feature, "old", tag("red", "team"))
@@ -71,7 +71,7 @@ def test_a_feature_is_tagged(nouns: Nouns) -> None:
 
 
 def test_what_cannot_be_tagged(nouns: Nouns) -> None:
-    """A feature that does not exist comes before all else; a failure in a list leaves nothing of it behind."""
+    """A missing feature is reported first; if one tag of a list fails, none is stored."""
     assert nouns.refusal(tags.add_to_feature, "nosuch", tag("x", "a b")) == NO_FEATURE
     assert nouns.refusal(tags.remove_from_feature, "nosuch", "simple", "x") == NO_FEATURE
     assert nouns.refusal(tags.change_tags_of_feature, "nosuch", [tag("xx")], []) == NO_FEATURE
@@ -85,7 +85,7 @@ def test_what_cannot_be_tagged(nouns: Nouns) -> None:
 
 
 def test_tags_of_a_feature_change(nouns: Nouns) -> None:
-    """Tags are added first, then removed; only actual changes have events."""
+    """Tags are added first, then removed; only actual changes write events."""
     nouns.write(tags.add_to_feature, "web", tag("first"))
     found = nouns.write(
         tags.change_tags_of_feature, "web", [tag("second"), tag("third")], [tag("first"), tag("third"), tag("never")]
@@ -98,7 +98,7 @@ def test_tags_of_a_feature_change(nouns: Nouns) -> None:
 
 
 def test_tags_of_several_features_change(nouns: Nouns) -> None:
-    """All of them are in the project, or nothing changes."""
+    """All features are in the project, or nothing changes."""
     nouns.write(tags.change_tags_of_features, "default", ["web", "app", "web"], [tag("a " * 9), tag("bb")], [tag("bb")])
     assert values(nouns) == values(nouns, "app") == ["a " * 9]
     for names in (["web", "nosuch"], ["web", "elsewhere"]):
@@ -109,7 +109,7 @@ def test_tags_of_several_features_change(nouns: Nouns) -> None:
 
 
 def test_more_features_than_a_statement_takes_names(nouns: Nouns) -> None:
-    """Lists of names are asked for in pieces."""
+    """Long lists of names are read in chunks."""
     names = [f"no-{number}" for number in range(40_000)]
     assert nouns.refusal(tags.change_tags_of_features, "default", names, [tag("aa")], []) == NO_FEATURE
 
@@ -128,7 +128,7 @@ def test_a_tag_type_is_made_and_changed(nouns: Nouns) -> None:
 
 
 def test_names_of_tag_types(nouns: Nouns) -> None:
-    """From 2 to 50 characters that need no escape in a path, and not there yet."""
+    """A name has 2 to 50 characters that need no escape in a path, and is not in use."""
     for name, problem in (
         ("x", "at least 2"),
         ("x" * 51, "less than or equal to 50"),
@@ -142,7 +142,7 @@ def test_names_of_tag_types(nouns: Nouns) -> None:
 
 
 def test_a_deleted_tag_type_takes_its_tags_along(nouns: Nouns) -> None:
-    """From every feature."""
+    """Deleting a tag type deletes its tags, from every feature too."""
     nouns.write(tags.change_tags_of_feature, "web", [tag("red", "team"), tag("kept")], [])
     nouns.write(tag_types.remove, "team")
     assert values(nouns) == ["kept"]

@@ -30,7 +30,7 @@ def values(store: Store) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("changes", "second"), [(("value",), 2), ((), 1)])
 def test_rows_that_are_there(store: Store, changes: tuple[str, ...], second: int) -> None:
-    """New rows are inserted; of those that are there, the named columns change, and no others."""
+    """New rows are inserted; in existing rows only the named columns change."""
     with store.recording() as tx:
         upsert(tx, state, [{"key": "test a", "value": 1}], changes)
         upsert(tx, state, [{"key": "test a", "value": 2}, {"key": "test b", "value": 3}], changes)
@@ -39,7 +39,7 @@ def test_rows_that_are_there(store: Store, changes: tuple[str, ...], second: int
 
 
 def test_changes_by_an_expression(store: Store) -> None:
-    """A column can get what an expression says of the new row."""
+    """A column can get the value of an expression on the new row."""
     with store.recording() as tx:
         key = insert_into(tx, state).excluded.key
         upsert(tx, state, [{"key": "test a", "value": 1}], ())
@@ -48,6 +48,6 @@ def test_changes_by_an_expression(store: Store) -> None:
 
 
 def test_chunks() -> None:
-    """Every value once, in order, none of the lists too long."""
+    """The chunks hold every value once, in order, and none is too long."""
     assert list(chunks(range(5), 2)) == [[0, 1], [2, 3], [4]]
     assert list(chunks([])) == []

@@ -1,4 +1,4 @@
-"""Usage metrics at rest: added up, bounded, shown by hour."""
+"""Stored usage metrics: added up, bounded, shown by hour."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def report(store: Store, *counts: UsageCount) -> None:
 
 
 def shown(store: Store, hours: float = 1) -> list[dict[str, Any]]:
-    """Return what is shown of the feature `one` in the last hours."""
+    """Return what is shown for the feature `one` in the last hours."""
     with store.reading() as tx:
         return list_hourly(tx, "one", hours)
 
 
 def test_reports_are_added_up(store: Store) -> None:
-    """Reports of one hour add up, those in one request and those before; variants too."""
+    """Reports of one hour are added up, within one request and over several; their variants too."""
     report(store, count(1, 2, variants={"a": 1}), count(3, moment=NOW.replace(minute=0), variants={"a": 2, "b": 1}))
     report(store, count(10, variants={"b": 5}))
     row = {"featureName": "one", "appName": "app", "environment": "development", "timestamp": THIS_HOUR}
@@ -79,14 +79,14 @@ def test_no_count_is_lost_between_writers(store: Store) -> None:
 
 
 def test_what_is_not_kept(store: Store) -> None:
-    """Counts of what is no feature, of nothing, and of long ago are dropped; nothing is dropped with them."""
+    """Unknown features, zero counts and old counts are dropped; the rest of the report is stored."""
     old = NOW - 48 * HOUR
     report(store, count(1, feature="nosuch"), count(0, 0, app="idle"), count(1, app="late", moment=old), count(1))
     assert [row["appName"] for row in shown(store, 48) if row["yes"]] == ["app"]
 
 
 def test_hours_to_come_are_this_hour(store: Store) -> None:
-    """An application whose clock is ahead counts now."""
+    """A report from an application whose clock is ahead counts for this hour."""
     report(store, count(1, moment=NOW + 30 * HOUR))
     assert [(row["timestamp"], row["yes"]) for row in shown(store)] == [(THIS_HOUR, 1)]
 
@@ -100,7 +100,7 @@ def test_a_sum_ends_at_its_bound(store: Store) -> None:
 
 
 def test_old_counts_are_forgotten(store: Store) -> None:
-    """What is older than two days goes, its variants too, and not with a report: each would look through all counts."""
+    """The cleanup deletes counts older than two days, and their variants. A report does not: it would scan all counts."""
     report(store, count(1, variants={"a": 1}))
     later = Store(store.engine, FakeClock((NOW + 49 * HOUR).timestamp()), RecordingLog())
     report(later, count(1, app="new", moment=NOW + 49 * HOUR))
@@ -133,7 +133,7 @@ def test_the_hours_of_a_feature(store: Store) -> None:
 
 @pytest.mark.parametrize(("hours", "count_of_hours"), [(1, 1), (1.5, 2), (24, 24), (48, 48)])
 def test_how_many_hours(store: Store, hours: float, count_of_hours: int) -> None:
-    """Part of an hour is an hour."""
+    """A part of an hour counts as an hour."""
     report(store, count(1))
     assert len(shown(store, hours)) == count_of_hours
 
@@ -155,7 +155,7 @@ def test_the_last_hour_of_a_feature(store: Store) -> None:
 
 
 def test_features_of_an_application(store: Store) -> None:
-    """What an application evaluated within a day."""
+    """The list has the features that an application evaluated within a day."""
     report(store, count(1, feature="two"), count(1), count(1, app="b"))
     with store.reading() as tx:
         assert (list_seen(tx, "feature", app_name="app"), list_seen(tx, "feature", app_name="b")) == (
@@ -165,7 +165,7 @@ def test_features_of_an_application(store: Store) -> None:
 
 
 def test_a_feature_was_seen(store: Store) -> None:
-    """A report is noted at the feature, in the environment it came from."""
+    """A report updates the time at which the feature was last seen in its environment."""
     report(store, count(1), count(0, feature="two"))
     columns = feature_environments.c
     with store.reading() as tx:
@@ -181,7 +181,7 @@ def test_usage_is_no_change_of_flags(store: Store) -> None:
 
 
 def test_many_features_in_one_report(store: Store) -> None:
-    """A report of thousands of names is stored completely, despite limits of statements."""
+    """A report of thousands of names is stored completely, despite the limits of statements."""
     flags = Flags(placed=10)
     for number in range(1500):
         flags.feature(f"many-{number}")

@@ -33,7 +33,7 @@ def listed(nouns: Nouns) -> dict[str, dict[str, Any]]:
 
 
 def test_users_are_listed_with_their_roles(nouns: Nouns) -> None:
-    """Each user has the number of a root role, and the roles have names; there is no picture and no invitation."""
+    """Each user has the number of a root role, and the roles have names; there is no picture and no invitation link."""
     answer = nouns.read(users.list_users)
     assert [(role["id"], role["name"], role["type"]) for role in answer["rootRoles"]] == [
         (1, "Admin", "root"),
@@ -92,7 +92,7 @@ def test_a_role_is_a_number_or_a_name(nouns: Nouns, given: Any, shown: Any, kept
     ],
 )
 def test_what_cannot_be_made(nouns: Nouns, wanted: dict[str, Any], message: str) -> None:
-    """Without a name, with a taken one, of no role and with no address there is no user, and no event."""
+    """A user without a name, with a taken one, with no known role or a bad address is refused, without an event."""
     nouns.write(users.create, ANNA)
     before = listed(nouns)
     assert nouns.refusal(users.create, {"rootRole": 3, **wanted}) == (400, "BadDataError", [message])
@@ -101,7 +101,7 @@ def test_what_cannot_be_made(nouns: Nouns, wanted: dict[str, Any], message: str)
 
 @pytest.mark.parametrize("key", ["username", "email", "name"])
 def test_names_have_a_length(nouns: Nouns, key: str) -> None:
-    """255 characters are kept, one more is refused by the name of its member."""
+    """255 characters are stored; a longer text is refused with the name of its member."""
     text = "a@" + "x" * 253
     assert nouns.write(users.create, {"username": "a", "rootRole": 3, key: text})[key] == text
     told = nouns.refusal(users.create, {"username": "b", "rootRole": 3, key: text + "x"})
@@ -110,7 +110,7 @@ def test_names_have_a_length(nouns: Nouns, key: str) -> None:
 
 
 def test_a_password_is_refused(nouns: Nouns) -> None:
-    """It would open nothing; the answer says what does, and does not repeat it. An empty one is none."""
+    """A password would be useless here; the error says what authenticates and does not repeat it. An empty password is ignored."""
     status, name, [message] = nouns.refusal(users.create, {**ANNA, "password": "s3cret"})
     assert (status, name) == (400, "BadDataError")
     assert message.startswith("This server has no passwords") and "s3cret" not in message
