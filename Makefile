@@ -49,10 +49,10 @@ $(VENV)/.compiled: $(VENV)/.installed setup.py src/flagsvc/compiled.txt $(COMPIL
 CORES := $(shell nproc 2> /dev/null || echo 2)
 WORKERS ?= $(shell n=$$(( 2 * $(CORES) )); echo $$(( n < 8 ? n : 8 )))
 PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
-# DATABASES: tests of single modules of the flag server on its databases. PLAIN: tests of packages that use no compiled module; they
+# DATABASES: tests of single modules of the flag server on its databases. INTERPRETED_ONLY: tests of packages that use no compiled module; they
 # run once, interpreted.
 DATABASES := tests/integration/store tests/integration/server
-PLAIN := tests/unit/settings tests/unit/server/store tests/unit/server/shapes tests/unit/http/client tests/unit/benchmarks
+INTERPRETED_ONLY := tests/unit/settings tests/unit/server/store tests/unit/server/shapes tests/unit/http/client tests/unit/benchmarks
 
 install: $(VENV)/.compiled ## create .venv, install the pinned packages, compile the engine if there is a C compiler
 
@@ -68,7 +68,7 @@ check: $(VENV)/.installed ## check a change in two minutes: lint, types, and the
 
 # Each test runs in one of the two halves. A test whose result may depend on compiled modules runs in both.
 test: test-interpreted ## run all tests except the long ones; a test whose program is missing is skipped (REQUIRE_ALL=1: it fails)
-	$(PYTEST) -n $(WORKERS) -rsfE --half compiled $(addprefix --ignore=,$(PLAIN)) $(ARGS)
+	$(PYTEST) -n $(WORKERS) -rsfE --half compiled $(addprefix --ignore=,$(INTERPRETED_ONLY)) $(ARGS)
 
 test-interpreted: install ## run the tests of single packages on the Python sources; print the coverage of each package beside its floor
 	@mkdir -p .cache

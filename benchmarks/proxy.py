@@ -21,7 +21,7 @@ sys.path[:0] = [str(ROOT / name) for name in ("src", "tests", "benchmarks")]
 
 import engine  # noqa: E402
 from harness import edge, load, machine, pages, parts, results, servers  # noqa: E402
-from harness.measuring import FULL, QUICK, Scale, Stand  # noqa: E402
+from harness.measuring import FULL, QUICK, Measuring, Scale  # noqa: E402
 from harness.results import EDGE, EDGE_ONE, OURS, REFERENCE, Results  # noqa: E402
 
 KINDS = (OURS, REFERENCE, EDGE_ONE, EDGE)
@@ -58,7 +58,7 @@ def scale_of(options: argparse.Namespace) -> Scale:
     return Scale(**{**vars(scale), "sizes": sizes})
 
 
-def kinds_of(options: argparse.Namespace, upstream: str, stand: Stand) -> parts.Kinds:
+def kinds_of(options: argparse.Namespace, upstream: str, stand: Measuring) -> parts.Kinds:
     """Return what can be started here; what cannot is left out with its reason."""
     kinds = parts.Kinds(upstream, {OURS: servers.ours()})
     if options.only_ours:
@@ -79,7 +79,7 @@ def kinds_of(options: argparse.Namespace, upstream: str, stand: Stand) -> parts.
     return kinds
 
 
-def name_versions(stand: Stand, kinds: parts.Kinds) -> None:
+def name_versions(stand: Measuring, kinds: parts.Kinds) -> None:
     """Keep the versions of the others, from themselves."""
     versions = stand.results.about["versions"]
     if REFERENCE in kinds.starts:
@@ -98,7 +98,7 @@ def measure(options: argparse.Namespace, binary: Path) -> Results:
 
     about = machine.about(datetime.datetime.now(datetime.UTC)) | {"quick": options.quick}
     with tempfile.TemporaryDirectory(prefix="flagsvc-bench-") as folder, servers.upstream() as upstream:
-        stand = Stand(binary, Path(folder), scale_of(options), say, Results(about=about))
+        stand = Measuring(binary, Path(folder), scale_of(options), say, Results(about=about))
         kinds = kinds_of(options, upstream, stand)
         name_versions(stand, kinds)
         for line in stand.results.left_out:
@@ -109,7 +109,7 @@ def measure(options: argparse.Namespace, binary: Path) -> Results:
     return stand.results
 
 
-def attempt(name: str, stand: Stand, kinds: parts.Kinds) -> None:
+def attempt(name: str, stand: Measuring, kinds: parts.Kinds) -> None:
     """Measure one part; where it breaks, that is told and the others are measured. Servers that disagree end everything."""
     try:
         parts.PARTS[name](stand, kinds)

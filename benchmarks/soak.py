@@ -27,7 +27,7 @@ sys.path[:0] = [str(ROOT / name) for name in ("src", "tests", "benchmarks")]
 
 import documents  # noqa: E402
 from harness import hostile, load, machine, prepared, procs, servers  # noqa: E402
-from harness.load import BenchError, Plan, Shot  # noqa: E402
+from harness.load import BenchError, LoadResult, Plan  # noqa: E402
 from harness.prepared import EVALUATION, GZIP, HEALTH, IDENTITY, Form, Headers, Request, Routes  # noqa: E402
 from harness.trend import Trend, trend  # noqa: E402
 from support.processes import KEY, ask  # noqa: E402
@@ -168,7 +168,7 @@ def opens(server: servers.Server, number: int) -> bool:
 def highest(binary: Path, server: servers.Server, good: Path, bad: Path) -> float:
     """Return the highest rate at which answers come in time, in requests a second, while strangers ask as well."""
     plan = Plan(seconds=SEARCH_S, warm=2.0, connections=CONNECTIONS, fresh=0)
-    most = load.shoot(binary, server.port, server.pid, good, plan, frozenset({200})).rate
+    most = load.run_load(binary, server.port, server.pid, good, plan, frozenset({200})).rate
     for share in (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4):
         with ThreadPoolExecutor() as pool:
             callers, strangers = both(pool, binary, server, (good, bad), SEARCH_S, share * most)
@@ -185,7 +185,7 @@ def both(
     files: tuple[Path, Path],
     seconds: float,
     rate: float,
-) -> tuple[Future[Shot], Future[Shot]]:
+) -> tuple[Future[LoadResult], Future[LoadResult]]:
     """Have callers ask at a rate, and strangers at their share of it."""
     plans = (
         Plan(seconds=seconds, warm=0, connections=CONNECTIONS, rate=rate, fresh=0),
@@ -193,7 +193,7 @@ def both(
     )
     expected = (frozenset({200}), hostile.EXPECTED)
     callers, strangers = (
-        pool.submit(load.shoot, binary, server.port, server.pid, file, plan, statuses)
+        pool.submit(load.run_load, binary, server.port, server.pid, file, plan, statuses)
         for file, plan, statuses in zip(files, plans, expected, strict=True)
     )
     return callers, strangers
@@ -244,7 +244,7 @@ def scraped(server: servers.Server) -> int:
     return len(re.findall(rb"^[^#\n]", answer.body, re.MULTILINE))
 
 
-def collected(figures: Figures, good: Future[Shot], bad: Future[Shot], names: int) -> None:
+def collected(figures: Figures, good: Future[LoadResult], bad: Future[LoadResult], names: int) -> None:
     """Wait for both loads and keep what they gave; a run in which an answer failed is told of, not raised."""
     for name, future in (("callers", good), ("strangers", bad)):
         try:

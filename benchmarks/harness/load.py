@@ -66,7 +66,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Shot:
+class LoadResult:
     """What one run of the load generator gave.
 
     `cpu_us` is the server's CPU time for a request in microseconds; latencies are microseconds by percentile and class.
@@ -88,7 +88,7 @@ class Shot:
         return self.requests / self.seconds
 
 
-def shoot(
+def run_load(
     binary: Path,
     port: int,
     pid: int,
@@ -96,7 +96,7 @@ def shoot(
     plan: Plan,
     expected: frozenset[int],
     second: tuple[int, int] | None = None,
-) -> Shot:
+) -> LoadResult:
     """Run the load generator once; raise BenchError where an answer is broken or has another status.
 
     With the port and process of a `second` server every other connection is with that one; both pay for the requests.
@@ -118,14 +118,14 @@ def shoot(
     return judged(json.loads(output), used, expected)
 
 
-def judged(result: dict[str, Any], used: float, expected: frozenset[int]) -> Shot:
+def judged(result: dict[str, Any], used: float, expected: frozenset[int]) -> LoadResult:
     """Return the figures of a run in which every answer was whole and as expected."""
     if result["broken"] or result["closed"]:
         raise BenchError(f"{result['broken']} answers were broken, {result['closed']} connections were closed")
     wrong = {status: number for status, number in result["statuses"].items() if int(status) not in expected}
     if wrong or not result["requests"]:
         raise BenchError(f"of {result['requests']} answers some had another status: {wrong}")
-    return Shot(
+    return LoadResult(
         requests=result["requests"],
         seconds=result["seconds"],
         cpu_us=used / result["requests"] * 1e6,

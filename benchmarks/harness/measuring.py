@@ -91,7 +91,7 @@ Group = list[tuple[Server, Task, Cell]]
 
 
 @dataclass
-class Stand:
+class Measuring:
     """Where everything is measured: the load generator, a folder for its files, and what came out so far."""
 
     binary: Path
@@ -187,7 +187,7 @@ class Stand:
             self.results.failed.append(what)
             self.say(f"failed: {what}")
 
-    def shoot(self, server: Server, task: Task, flags: int, plan: load.Plan) -> load.Shot:
+    def shoot(self, server: Server, task: Task, flags: int, plan: load.Plan) -> load.LoadResult:
         """Run the load generator against a server; unless the task has users of its own, each request is for another user."""
         begin = self.walked.get(server.name, 0)
         fresh = None if task.unchanged or task.users else begin
@@ -195,7 +195,7 @@ class Stand:
         file = self.file(server, flags, task)
         second = (server.second.port, server.second.pid) if server.second else None
         planned = replace(plan, fresh=fresh, offset=begin)
-        shot = load.shoot(self.binary, server.port, server.pid, file, planned, expected, second)
+        shot = load.run_load(self.binary, server.port, server.pid, file, planned, expected, second)
         self.walked[server.name] = begin + math.ceil(shot.rate * (shot.seconds + 2 * plan.warm)) + plan.connections
         return shot
 

@@ -80,8 +80,8 @@ def page(results: Results) -> str:
 
 
 LATENCY = """\
-Requests are due at fixed times, independent of the server; latency counts from when a request was due, so that a stall is charged to
-all that were due meanwhile. Microseconds."""
+Requests are due at fixed times, independent of the server. Latency counts from when a request was due, so that a stall is charged
+to all that were due meanwhile. Microseconds."""
 REFRESH = """\
 Ours alone, which asks the upstream every second here, at three tenths of the rate that it could answer: the document stays as it
 is, has one other flag each second, or is another in every flag. Microseconds."""

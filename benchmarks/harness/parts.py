@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import engine
 from harness import prepared, servers
 from harness.load import BenchError, DisagreementError
-from harness.measuring import Scale, Stand, Task
+from harness.measuring import Measuring, Scale, Task
 from harness.prepared import GZIP, IDENTITY
 from harness.results import EMPTY, ONE_WORKER, OURS, TWO_PROCESSES, TWO_WORKERS
 from harness.servers import Server, Start
@@ -52,7 +52,7 @@ def mixture_of(scale: Scale, flags: int) -> list[Task]:
 MIXTURE = (prepared.LIST, prepared.METRICS_ONLY, prepared.HEALTH_ONLY, prepared.MIXED)
 
 
-def matrix(stand: Stand, kinds: Kinds) -> None:
+def matrix(stand: Measuring, kinds: Kinds) -> None:
     """Measure every form at every size, 200 and 304, and memory before and after; nothing where the servers disagree."""
     tasks = tasks_of(stand.scale)
     for flags in stand.scale.sizes:
@@ -87,7 +87,7 @@ def agree(flags: int, running: list[Server]) -> None:
         )
 
 
-def users(stand: Stand, kinds: Kinds) -> None:
+def users(stand: Measuring, kinds: Kinds) -> None:
     """Measure the cost against the number of different users that take turns."""
     flags = 100
     with ExitStack() as stack:
@@ -97,7 +97,7 @@ def users(stand: Stand, kinds: Kinds) -> None:
             stand.cell(flags, running, Task("users", prepared.LIST, users=number))
 
 
-def latency(stand: Stand, kinds: Kinds) -> None:
+def latency(stand: Measuring, kinds: Kinds) -> None:
     """Measure latencies under rates that are the same for all; a server that cannot sustain one is left out of it."""
     for flags, rates in stand.scale.rates:
         with ExitStack() as stack:
@@ -107,7 +107,7 @@ def latency(stand: Stand, kinds: Kinds) -> None:
                     stand.rated("latency", flags, server, rate, capacity)
 
 
-def sustained(stand: Stand, flags: int, server: Server) -> float:
+def sustained(stand: Measuring, flags: int, server: Server) -> float:
     """Return how many requests a second a warm server answers."""
     stand.warm(flags, [server], [Task("latency", prepared.LIST)])
     stand.cell(flags, [server], Task("capacity", prepared.LIST), stand.scale.rounds)
@@ -115,7 +115,7 @@ def sustained(stand: Stand, flags: int, server: Server) -> float:
     return found.rate
 
 
-def start(stand: Stand, kinds: Kinds) -> None:
+def start(stand: Measuring, kinds: Kinds) -> None:
     """Measure the time from a start to the first answer, with the upstream answering at once."""
     for name, begin in kinds.starts.items():
         seconds = []
@@ -126,7 +126,7 @@ def start(stand: Stand, kinds: Kinds) -> None:
         stand.say(f" 1000 flags, start to ready: {name} {sorted(seconds)[len(seconds) // 2]:.3f} s")
 
 
-def workers(stand: Stand, kinds: Kinds) -> None:
+def workers(stand: Measuring, kinds: Kinds) -> None:
     """Compare one worker with two, and with two processes that share nothing: what those cost more, the machine costs."""
     if not servers.has_option("--workers"):
         stand.results.left_out.append("two workers: this version has no `--workers`")
@@ -139,13 +139,13 @@ def workers(stand: Stand, kinds: Kinds) -> None:
     beside(stand, kinds, ways, "workers", (100, 1_000))
 
 
-def mounted(stand: Stand, kinds: Kinds) -> None:
+def mounted(stand: Measuring, kinds: Kinds) -> None:
     """Compare the process with the same proxy mounted in another application."""
     pair = {"process": servers.ours("ours, the process"), "mounted": servers.ours_mounted("ours, mounted")}
     beside(stand, kinds, pair, "mounted", (10, 100, 1_000))
 
 
-def beside(stand: Stand, kinds: Kinds, ways: dict[str, Start], part: str, sizes: tuple[int, ...]) -> None:
+def beside(stand: Measuring, kinds: Kinds, ways: dict[str, Start], part: str, sizes: tuple[int, ...]) -> None:
     """Measure ways of running ours beside each other."""
     for flags in sizes if stand.scale.whole else sizes[:1]:
         with ExitStack() as stack:
@@ -157,7 +157,7 @@ def beside(stand: Stand, kinds: Kinds, ways: dict[str, Start], part: str, sizes:
 REFRESHES = {"at rest": "", "one flag a second": "-one", "every flag a second": "-all"}
 
 
-def refresh(stand: Stand, kinds: Kinds) -> None:
+def refresh(stand: Measuring, kinds: Kinds) -> None:
     """Measure latencies while the document changes every second, beside the same rate at rest."""
     flags, capacity = stand.scale.refresh_flags, 0.0
     for title, suffix in REFRESHES.items():
@@ -170,7 +170,7 @@ def refresh(stand: Stand, kinds: Kinds) -> None:
                 stand.fail(f"refresh, {title}: the document {'did not change' if suffix else 'changed'}")
 
 
-def engine_alone(stand: Stand, kinds: Kinds) -> None:
+def engine_alone(stand: Measuring, kinds: Kinds) -> None:
     """Measure the engine apart from HTTP, compiled and interpreted."""
     try:
         stand.results.engine = engine.both(stand.scale.sizes, stand.scale.engine_s)

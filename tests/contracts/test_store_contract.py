@@ -12,7 +12,7 @@ import pytest
 from flagsvc.proxy.configuration.stores import FileStore, NoStore, StorageProvider
 from flagsvc.proxy.configuration.stores.provider import read_record, write_record
 from flagsvc.proxy.replicas import Access, Client, ServerStore
-from flagsvc.settings.storage import Server
+from flagsvc.settings.storage import RedisAddress
 from flagsvc.testing import MemoryStore
 from support.aio import asynchronous
 from support.redises import redis_server
@@ -59,7 +59,7 @@ class OnServer:
 
     async def get(self, key: str) -> bytes | None:
         """Return what is stored."""
-        client = Client(Access(Server("127.0.0.1", self._port)))
+        client = Client(Access(RedisAddress("127.0.0.1", self._port)))
         try:
             return await ServerStore(client, self._prefix).get(key)
         finally:
@@ -67,7 +67,7 @@ class OnServer:
 
     async def set(self, key: str, data: bytes) -> None:
         """Store."""
-        client = Client(Access(Server("127.0.0.1", self._port)))
+        client = Client(Access(RedisAddress("127.0.0.1", self._port)))
         try:
             await ServerStore(client, self._prefix).set(key, data)
         finally:

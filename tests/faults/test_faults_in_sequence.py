@@ -102,7 +102,7 @@ def body_of(names: Names) -> bytes:
     return json.dumps(document(*map(toggle, names))).encode()
 
 
-class Lives(RuleBasedStateMachine):
+class ProxyLifecycle(RuleBasedStateMachine):
     """A proxy from start to stop and start again. `current` is the model: the toggles of what is served, None before the first."""
 
     injected: ClassVar[Counter[str]] = Counter()
@@ -291,15 +291,16 @@ class Lives(RuleBasedStateMachine):
 @pytest.mark.parametrize("examples", [EXAMPLES, pytest.param(LONG_EXAMPLES, marks=pytest.mark.long)])
 def test_any_sequence_of_faults(examples: int, record_property: Callable[[str, object], None]) -> None:
     """Only a valid revision changes answers, and after the first configuration no caller gets a 5xx."""
-    Lives.injected.clear()
-    Lives.answered.clear()
+    ProxyLifecycle.injected.clear()
+    ProxyLifecycle.answered.clear()
     run_state_machine_as_test(
-        Lives, settings=settings(max_examples=examples, stateful_step_count=25, deadline=None, database=None)
+        ProxyLifecycle, settings=settings(max_examples=examples, stateful_step_count=25, deadline=None, database=None)
     )
-    kinds = len(Lives.injected)
+    kinds = len(ProxyLifecycle.injected)
     record_property(
         "summary",
-        f"{Lives.injected.total()} faults of {kinds} kinds in {examples} random lives; answers {dict(Lives.answered)}",
+        f"{ProxyLifecycle.injected.total()} faults of {kinds} kinds in {examples} random lives; "
+        f"answers {dict(ProxyLifecycle.answered)}",
     )
 
 

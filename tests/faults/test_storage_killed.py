@@ -121,7 +121,7 @@ def toggles(version: int) -> dict[str, object]:
     return document(*(f"toggle-{number}-of-{version}" for number in range(TOGGLES)))
 
 
-class Hurry:
+class DocumentChanger:
     """Replaces the document of an upstream without pause; `version` is the last one."""
 
     def __init__(self, upstream: FakeUpstream) -> None:
@@ -171,7 +171,7 @@ def test_a_proxy_killed_while_it_stores(kills: int, tmp_path: Path) -> None:
     random, folder, before = Random(kills), tmp_path / "state", -1
     env = {"FLAGSVC_STORAGE": folder.as_uri(), "FLAGSVC_METRICS_INTERVAL": "0"}
     with fake_upstream(toggles(0)) as upstream:
-        hurry = Hurry(upstream)
+        hurry = DocumentChanger(upstream)
         for _ in range(kills):
             upstream.replies.clear()
             with our_proxy(upstream.url, **env, FLAGSVC_FETCH_INTERVAL="10") as proxy, hurry.going():

@@ -47,7 +47,7 @@ class Called(NamedTuple):
     err: str
 
 
-class Desk:
+class CommandFolder:
     """A folder with files that commands are pointed at."""
 
     def __init__(self, folder: Path) -> None:
@@ -192,13 +192,13 @@ def evaluations(draw: st.DrawFn) -> tuple[list[str], bytes, str, str]:
     return arguments, draw(contents), where, draw(encodings)
 
 
-def evaluate_row(operators_server: Desk, given: tuple[list[str], bytes, str, str]) -> None:
+def evaluate_row(admin_address_server: CommandFolder, given: tuple[list[str], bytes, str, str]) -> None:
     """The exit code is 0, 1 or 2, what is wrong is told in words, and what `--json` prints is JSON."""
     arguments, content, where, encoding = given
-    operators_server.odd.write_bytes(content)
-    place = str(operators_server.odd) if where == "odd" else operators_server.filled(where)
-    called = operators_server.call(
-        ["evaluate", place, *map(operators_server.filled, arguments)], {}, given=content, encoding=encoding
+    admin_address_server.odd.write_bytes(content)
+    place = str(admin_address_server.odd) if where == "odd" else admin_address_server.filled(where)
+    called = admin_address_server.call(
+        ["evaluate", place, *map(admin_address_server.filled, arguments)], {}, given=content, encoding=encoding
     )
     check_call(called)
     if called.code == 0 and "--json" in arguments and "--help" not in arguments:
@@ -245,15 +245,15 @@ tables = st.lists(st.sampled_from(LINES), max_size=5).map(lambda lines: "\n".joi
 configurations = st.tuples(variables, flags, st.none() | tables, encodings)
 
 
-def config_row(operators_server: Desk, given: tuple[dict[str, str], list[str], bytes | None, str]) -> None:
+def config_row(admin_address_server: CommandFolder, given: tuple[dict[str, str], list[str], bytes | None, str]) -> None:
     """The exit code is 0 or 2 and no secret is shown; what is accepted makes an application that answers."""
     changed, arguments, table, encoding = given
-    names = {name: operators_server.filled(value) for name, value in changed.items()}
+    names = {name: admin_address_server.filled(value) for name, value in changed.items()}
     env = {name: value for name, value in {**ENOUGH, **names}.items() if "\0" not in value}
     if table is not None:
-        operators_server.odd.write_bytes(table)
-        env.setdefault("FLAGSVC_CONFIG", str(operators_server.odd))
-    called = operators_server.call(["config", *arguments], env, encoding=encoding)
+        admin_address_server.odd.write_bytes(table)
+        env.setdefault("FLAGSVC_CONFIG", str(admin_address_server.odd))
+    called = admin_address_server.call(["config", *arguments], env, encoding=encoding)
     check_call(called)
     assert SECRET not in called.out + called.err
     if called.code == 0 and not arguments:
@@ -290,7 +290,7 @@ def check_call(called: Called) -> None:
     assert called.code == 0 or called.err.strip(), "an error without a word"
 
 
-ROWS: tuple[Row[Desk], ...] = (
+ROWS: tuple[Row[CommandFolder], ...] = (
     Row("flagsvc evaluate", evaluations(), evaluate_row, 250),
     Row("flagsvc config", configurations, config_row, 250),
 )

@@ -78,7 +78,7 @@ def configured(examples: int, *, repeatable: bool = True, keys: bool = True, **c
     return schemathesis.Config.from_dict({"generation": generation, "checks": LENIENT | checks, **auth})
 
 
-class Behind:
+class WaitUntilReady:
     """An application whose requests wait until the proxy is ready."""
 
     def __init__(self, proxy: Any) -> None:
@@ -98,7 +98,7 @@ def contract(config: schemathesis.Config, *, ready: bool = True, **given: Any) -
     With `ready` False the document is that of a proxy that is ready, and the proxy one that never is.
     """
     log = RecordingLog()
-    app = Behind(create_app(options(DOCUMENT.as_uri(), log, **given)))
+    app = WaitUntilReady(create_app(options(DOCUMENT.as_uri(), log, **given)))
     path = f"{app.proxy.options.proxy_base_path}/docs/openapi.json"
     try:
         schema = schemathesis.openapi.from_asgi(path, app, config=config)

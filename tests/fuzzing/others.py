@@ -79,7 +79,7 @@ said: Any = words.damaged(st.just(Heartbeat("a1", 7, "d" * 64, 1.5, "network").p
 )
 
 
-def beat_row(world: object, data: bytes) -> None:
+def heartbeat_row(world: object, data: bytes) -> None:
     """What is said is a beat whose age is one, or nothing."""
     beat = beat_of(data)
     if beat is not None:
@@ -96,7 +96,7 @@ def digest_row(world: object, data: bytes) -> None:
 
 ROWS: tuple[Row[object], ...] = (
     Row("usage in storage", records, usage_row, 120),
-    Row("beats of a fleet", said | st.binary(max_size=40), beat_row, 80),
+    Row("beats of a fleet", said | st.binary(max_size=40), heartbeat_row, 80),
     Row(
         "heads of what is stored",
         words.damaged(st.binary(max_size=60).map(frame)) | st.binary(max_size=40),

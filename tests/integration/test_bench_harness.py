@@ -14,7 +14,7 @@ import pytest
 import proxy
 from harness import edge, load, measuring, parts, prepared, procs, servers, upstream
 from harness.load import BenchError
-from harness.measuring import Scale, Stand, Task
+from harness.measuring import Measuring, Scale, Task
 from harness.results import EMPTY, ONE_WORKER, OURS, TWO_PROCESSES, TWO_WORKERS, Cell
 from support.bench_scene import PLAIN, generator, loopback
 from support.processes import ask
@@ -77,7 +77,7 @@ def test_an_engine_that_cannot_be_measured_does_not_end_the_run(monkeypatch: pyt
         raise subprocess.CalledProcessError(1, "engine.py")
 
     monkeypatch.setattr(parts.engine, "both", broken)  # type: ignore[attr-defined]
-    stand = Stand(Path(), Path(), TINY, silent)
+    stand = Measuring(Path(), Path(), TINY, silent)
     proxy.attempt("engine", stand, parts.Kinds(""))
     assert "engine: " in stand.results.failed[0]
 
@@ -164,12 +164,12 @@ def test_a_disagreement_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_part_that_breaks_does_not_take_the_others_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What breaks is kept as failed; servers that disagree end the run."""
-    stand, kinds = Stand(tmp_path, tmp_path, TINY, silent), parts.Kinds("")
+    stand, kinds = Measuring(tmp_path, tmp_path, TINY, silent), parts.Kinds("")
 
-    def broken(stand: Stand, kinds: parts.Kinds) -> None:
+    def broken(stand: Measuring, kinds: parts.Kinds) -> None:
         raise BenchError("something")
 
-    def disagreeing(stand: Stand, kinds: parts.Kinds) -> None:
+    def disagreeing(stand: Measuring, kinds: parts.Kinds) -> None:
         raise load.DisagreementError("user 1")
 
     monkeypatch.setitem(parts.PARTS, "users", broken)
@@ -196,7 +196,7 @@ def test_cpu_of_a_process_tree_is_counted() -> None:
 
 def test_what_a_server_cannot_sustain_is_left_out(tmp_path: Path) -> None:
     """A rate over six tenths of the server's maximum is left out, and the reason is kept."""
-    stand = Stand(tmp_path, tmp_path, TINY, silent)
+    stand = Measuring(tmp_path, tmp_path, TINY, silent)
     with loopback(lambda request: b"") as server:
         subject = servers.Server(OURS, servers.FAMILY, server.port, None, 0.0)  # type: ignore[arg-type]
         assert stand.rated("latency", 10, subject, 100, 150) is None
@@ -206,7 +206,7 @@ def test_what_a_server_cannot_sustain_is_left_out(tmp_path: Path) -> None:
 
 def test_a_cell_that_fails_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
     """Wrong answers give no figure, but a line in the list of failures."""
-    stand = Stand(generator(), tmp_path, TINY, silent)
+    stand = Measuring(generator(), tmp_path, TINY, silent)
     with loopback(lambda request: b"HTTP/1.1 500 x\r\nContent-Length: 0\r\n\r\n") as server:
         program = type("Running", (), {"process": type("Process", (), {"pid": os.getpid()})})
         subject = servers.Server(OURS, servers.FAMILY, server.port, program, 0.0)  # type: ignore[arg-type]
@@ -217,7 +217,7 @@ def test_a_cell_that_fails_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
 
 def test_no_user_comes_again(tmp_path: Path) -> None:
     """In all runs every request on a server is for another user; a task with its own users repeats only these."""
-    stand = Stand(generator(), tmp_path, TINY, silent)
+    stand = Measuring(generator(), tmp_path, TINY, silent)
     with loopback(lambda request: PLAIN) as server:
         program = type("Running", (), {"process": type("Process", (), {"pid": os.getpid()})})
         subject = servers.Server("other", servers.FAMILY, server.port, program, 0.0)  # type: ignore[arg-type]

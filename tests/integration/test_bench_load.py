@@ -45,7 +45,7 @@ def test_a_second_server_has_half_of_the_connections(plain: Loopback, tmp_path: 
     """Every other connection goes to it, the requests of both are counted, and the CPU of both processes is."""
     with loopback(lambda request: PLAIN) as other:
         file, mine = requests_file(tmp_path, *[0] * 8), (other.port, os.getpid())
-        shot = load.shoot(generator(), plain.port, os.getpid(), file, COUNT, frozenset({200}), mine)
+        shot = load.run_load(generator(), plain.port, os.getpid(), file, COUNT, frozenset({200}), mine)
         alone = fire(plain, file, COUNT)
     assert shot.requests == 40
     assert (len(plain.seen), len(other.seen)) == (2 + 4, 2)

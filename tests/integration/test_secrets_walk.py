@@ -22,7 +22,7 @@ from flagsvc.proxy.runtime import ProxyRuntime
 from flagsvc.proxy.setup import make_setup
 from flagsvc.settings.load import load
 from flagsvc.settings.table import OPTIONS
-from fuzzing.commands import Called, Desk
+from fuzzing.commands import Called, CommandFolder
 from support import tracebacks
 from support.fake_upstream import FEATURES, METRICS, REGISTER, FakeUpstream, Reply, fake_upstream
 from support.pki import Authority, written
@@ -270,18 +270,18 @@ def shown(called: Called) -> bytes:
 
 def test_commands_show_none(tmp_path: Path) -> None:
     """Whatever is right or wrong, masked is masked."""
-    operators_server, outputs = Desk(tmp_path), Outputs()
+    admin_address_server, outputs = CommandFolder(tmp_path), Outputs()
     for arguments in COMMANDS:
         for env in (ENVIRONMENT, ENVIRONMENT | {"FLAGSVC_URL": URL}):
             given = env | {"PORT": "1"} if arguments == ("health",) else env
-            outputs.take(" ".join(arguments), shown(operators_server.call(arguments, given)))
+            outputs.take(" ".join(arguments), shown(admin_address_server.call(arguments, given)))
     outputs.check()
     assert b"***" in outputs.written["config"]
 
 
 def test_a_broken_value_is_not_quoted(tmp_path: Path) -> None:
     """Of a secret, or of an address with credentials, that is refused the message tells what is wrong, not what was given."""
-    operators_server, outputs = Desk(tmp_path), Outputs()
+    admin_address_server, outputs = CommandFolder(tmp_path), Outputs()
     names = sorted(
         variable.name for option in OPTIONS if option.secret for variable in option.variables if not variable.holds_path
     )
@@ -291,20 +291,22 @@ def test_a_broken_value_is_not_quoted(tmp_path: Path) -> None:
             (tmp_path / "secret").write_bytes(value.encode("utf-8", "surrogateescape"))
             if "\0" not in value:
                 outputs.take(
-                    name, shown(operators_server.call(["config"], ENVIRONMENT | {"FLAGSVC_URL": URL, name: value}))
+                    name, shown(admin_address_server.call(["config"], ENVIRONMENT | {"FLAGSVC_URL": URL, name: value}))
                 )
             from_file = {key: text for key, text in ENVIRONMENT.items() if key != name}
             from_file |= {"FLAGSVC_URL": URL, f"{name}_FILE": str(tmp_path / "secret")}
-            outputs.take(f"{name}_FILE", shown(operators_server.call(["config"], from_file)))
+            outputs.take(f"{name}_FILE", shown(admin_address_server.call(["config"], from_file)))
     for name in addresses:
         for value in BROKEN_URLS:
             outputs.take(
-                name, shown(operators_server.call(["config"], ENVIRONMENT | {"FLAGSVC_URL": URL} | {name: value}))
+                name, shown(admin_address_server.call(["config"], ENVIRONMENT | {"FLAGSVC_URL": URL} | {name: value}))
             )
             outputs.take(
                 name,
                 shown(
-                    operators_server.call(["proxy", "--port", "x"], ENVIRONMENT | {"FLAGSVC_URL": URL} | {name: value})
+                    admin_address_server.call(
+                        ["proxy", "--port", "x"], ENVIRONMENT | {"FLAGSVC_URL": URL} | {name: value}
+                    )
                 ),
             )
     outputs.check()

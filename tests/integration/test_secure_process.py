@@ -219,7 +219,7 @@ def test_certificates_that_cannot_be_used_stop_the_start(tmp_path: Path, command
     with running(command, [*flagsvc(), command], env=env, folder=tmp_path) as program:
         assert program.process.wait(30) == 2
     assert program.output().splitlines()[-1] == (
-        f"flagsvc {command}: tlsCert: `{cert}` holds no key in PEM form; give tlsKey where it is in a file of its own"
+        f"flagsvc {command}: tlsCert: `{cert}` holds no key in PEM form; give tlsKey if the key is in a file of its own"
     )
 
 

@@ -14,17 +14,17 @@ from typing import Any
 import pytest
 
 from fuzzing import commands, documents, others, requests, sockets, stored, upstreams
-from fuzzing.commands import Desk
+from fuzzing.commands import CommandFolder
 from fuzzing.proxy import WORLDS, fuzzed
 from fuzzing.rows import Row, run_long
 from support.processes import scratch
 
 
 @contextmanager
-def operators_server() -> Iterator[Desk]:
+def admin_address_server() -> Iterator[CommandFolder]:
     """Give a folder with odd files."""
     with scratch() as folder:
-        yield Desk(folder)
+        yield CommandFolder(folder)
 
 
 Open = Callable[[], AbstractContextManager[Any]]
@@ -35,7 +35,7 @@ SUITES: tuple[tuple[str, tuple[Row[Any], ...], Open], ...] = (
     ("storage", stored.FILES, scratch),
     ("deltas", stored.DELTAS, nullcontext),
     ("other processes", others.ROWS, nullcontext),
-    ("commands", commands.ROWS, operators_server),
+    ("commands", commands.ROWS, admin_address_server),
     ("sockets", sockets.ROWS, sockets.target),
 )
 CASES = [pytest.param(row, world, id=f"{suite}: {row}") for suite, rows, world in SUITES for row in rows]

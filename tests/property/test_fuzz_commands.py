@@ -8,21 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from fuzzing.commands import ROWS, Desk
+from fuzzing.commands import ROWS, CommandFolder
 from fuzzing.rows import Row, run
 from support.processes import clean_environment, flagsvc
 
 
 @pytest.fixture(scope="module")
-def operators_server(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+def admin_address_server(tmp_path_factory: pytest.TempPathFactory) -> CommandFolder:
     """A folder with odd files."""
-    return Desk(tmp_path_factory.mktemp("odd"))
+    return CommandFolder(tmp_path_factory.mktemp("odd"))
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
-def test_any_call_ends_in_order(operators_server: Desk, row: Row[Desk]) -> None:
+def test_any_call_ends_in_order(admin_address_server: CommandFolder, row: Row[CommandFolder]) -> None:
     """Exit codes 0, 1 and 2 only; no trace, no secret; options that are accepted make a proxy that answers."""
-    run(row, operators_server)
+    run(row, admin_address_server)
 
 
 ODD_NAMES = rb"""{"version": 2, "features": [
@@ -33,9 +33,9 @@ ODD_NAMES = rb"""{"version": 2, "features": [
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii", "latin-1"])
 @pytest.mark.parametrize("switches", ["", "--json", "--explain", "--explain --json", "--all --json"])
-def test_characters_that_cannot_be_shown(operators_server: Desk, switches: str, encoding: str) -> None:
+def test_characters_that_cannot_be_shown(admin_address_server: CommandFolder, switches: str, encoding: str) -> None:
     """A character that standard output does not have, or half a surrogate pair, is shown as an escape; JSON stays JSON."""
-    called = operators_server.call(["evaluate", "-", *switches.split()], {}, given=ODD_NAMES, encoding=encoding)
+    called = admin_address_server.call(["evaluate", "-", *switches.split()], {}, given=ODD_NAMES, encoding=encoding)
     assert (called.code, called.err) == (0, "")
     if "--json" in switches:
         names = [toggle["name"] for toggle in json.loads(called.out)["toggles"]]
@@ -80,11 +80,13 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", list(WRONG))
-def test_what_was_found_once(operators_server: Desk, name: str) -> None:
+def test_what_was_found_once(admin_address_server: CommandFolder, name: str) -> None:
     """An error that a fuzz test found does not come back: one line says what is wrong, and the exit code is 2."""
     arguments, given, words = WRONG[name]
-    called = operators_server.call(
-        [str(operators_server.folder / each) if each.endswith(".py") else each for each in arguments], {}, given=given
+    called = admin_address_server.call(
+        [str(admin_address_server.folder / each) if each.endswith(".py") else each for each in arguments],
+        {},
+        given=given,
     )
     assert called.code == 2
     assert words in called.err
@@ -94,9 +96,9 @@ def test_what_was_found_once(operators_server: Desk, name: str) -> None:
 @pytest.mark.parametrize(
     ("payload", "shown"), [('{"value": "x"}', "a x"), ('{"type": "string"}', "a (string)"), ("{}", "a")]
 )
-def test_a_payload_without_all_its_parts(operators_server: Desk, payload: str, shown: str) -> None:
+def test_a_payload_without_all_its_parts(admin_address_server: CommandFolder, payload: str, shown: str) -> None:
     """A payload without type or value is shown as far as possible."""
     variants = '[{"name": "a", "weight": 1, "payload": %s}]' % payload  # noqa: UP031 - braces are JSON's
     document = '{"features": [{"name": "f", "enabled": true, "strategies": [], "variants": %s}]}' % variants  # noqa: UP031
-    called = operators_server.call(["evaluate", "-", "--toggle", "f"], {}, given=document.encode())
+    called = admin_address_server.call(["evaluate", "-", "--toggle", "f"], {}, given=document.encode())
     assert (called.code, called.out) == (0, f"f  on   variant {shown}\n")

@@ -17,7 +17,7 @@ from flagsvc.server.shapes.batch import IMPORT
 from flagsvc.server.store.batch.dataset import read_data_set
 from flagsvc.server.store.batch.problems import find_problems
 from flagsvc.server.store.batch.server_facts import ServerFacts, ServerFlag
-from flagsvc.server.store.refusals import Refusal
+from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.schema import context_fields
 from support.batch_scene import (
     HERE,
@@ -199,7 +199,7 @@ def outcome(act: Callable[[Json], None], request: Json) -> tuple[str, str] | Non
     """Return name and message of the refusal that an import, or the trial of one, meets; None for none."""
     try:
         act(copy.deepcopy(request))
-    except Refusal as refusal:
+    except CallerError as refusal:
         return refusal.name, refusal.message
     return None
 

@@ -28,7 +28,7 @@ def quiet() -> Iterator[None]:
     logger.setLevel(before)
 
 
-def wordless(spoken: Talk) -> Talk:
+def without_refusal_texts(spoken: Talk) -> Talk:
     """Return what came back without the words of refusals that uvicorn makes itself."""
     plain = [Reply(400, [], b"") if reply.status == 400 and reply.closes else reply for reply in spoken.replies]
     return replace(spoken, replies=tuple(plain))
@@ -42,8 +42,8 @@ async def as_with_uvicorn(service: Service, stream: bytes, where: list[int]) -> 
     named = difference(stream, ours, theirs)
     assert named is not None, (pieces, ours, theirs)
     if not any(reply.status == 431 for reply in theirs.replies):
-        alone = wordless(await talk(over_uvicorn_alone, service, pieces))
-        assert difference(stream, wordless(ours), alone) is not None, (pieces, ours, alone)
+        alone = without_refusal_texts(await talk(over_uvicorn_alone, service, pieces))
+        assert difference(stream, without_refusal_texts(ours), alone) is not None, (pieces, ours, alone)
     return named
 
 

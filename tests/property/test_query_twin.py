@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from flagsvc.engine.values import jsdate
-from flagsvc.http.messages import Refused
+from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.query import read_query
 
 STANDARD = {
@@ -116,7 +116,7 @@ def fast(query: bytes) -> dict[str, Any] | Wrong:
     """Return what the parser of the proxy says, in the same form."""
     try:
         context = read_query(query)
-    except Refused as refused:
+    except HttpError as refused:
         (found,) = refused.problems
         return Wrong(*found)
     names = [name for name in STANDARD.values() if name]
@@ -193,7 +193,7 @@ def test_a_usual_query_is_read_alike_too(pairs: list[tuple[str, str]]) -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=60))
 def test_any_bytes_are_a_context_or_a_refusal(query: bytes) -> None:
-    """Nothing but Refused is ever raised."""
+    """Nothing but HttpError is ever raised."""
     assert fast(query) == slow(query.decode("utf-8", "replace"))
 
 

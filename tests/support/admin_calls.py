@@ -1,4 +1,4 @@
-"""Calls of the admin API in an order: what the real server and ours are compared on (tests/integration/test_flagserver_admin.py).
+"""Calls of the admin API in an order: what the real server and ours are compared on (tests/integration/test_server_admin.py).
 
 A row is a method, a path below `/api/admin` and a body. `keep` names the `id` of the answer, which later rows mention as `{name}`.
 `why` says what differs on purpose: then bodies are not compared, and `ours` is the status of our server where that differs, too.

@@ -19,7 +19,7 @@ from flagsvc.server.store.batch.exporting import export
 from flagsvc.server.store.batch.importing import import_data
 from flagsvc.server.store.batch.validate import validate
 from flagsvc.server.store.batch.verify import check_importer
-from flagsvc.server.store.refusals import Refusal
+from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.schema import METADATA, events
 from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from flagsvc.server.store.store import Store, open_store
@@ -123,10 +123,10 @@ class Scene:
         with self.store.dry_run(actor) as tx:
             import_data(tx, actor, whole(checked), checked)  # type: ignore[arg-type]
 
-    def refusal(self, request: Json, actor: Actor = ADMIN) -> Refusal:
+    def refusal(self, request: Json, actor: Actor = ADMIN) -> CallerError:
         """Return why an import is refused; the database must be as it was."""
         before = self.dump()
-        with pytest.raises(Refusal) as found:
+        with pytest.raises(CallerError) as found:
             self.load(request, actor)
         assert self.dump() == before
         return found.value

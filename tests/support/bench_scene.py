@@ -97,9 +97,9 @@ def generator() -> Path:
     return found if isinstance(found, Path) else needs.missing(found)
 
 
-def fire(server: Loopback, file: Path, plan: load.Plan, *expected: int) -> load.Shot:
+def fire(server: Loopback, file: Path, plan: load.Plan, *expected: int) -> load.LoadResult:
     """Run the load generator against a server of this process."""
-    return load.shoot(generator(), server.port, os.getpid(), file, plan, frozenset(expected or {200}))
+    return load.run_load(generator(), server.port, os.getpid(), file, plan, frozenset(expected or {200}))
 
 
 def cell(server: str, cpu: float, flags: int = 10, part: str = "matrix", **more: object) -> Cell:

@@ -23,7 +23,7 @@ from flagsvc.proxy.replicas import (
     SharedDocumentStorage,
 )
 from flagsvc.proxy.upstream import Fetched
-from flagsvc.settings.storage import Server
+from flagsvc.settings.storage import RedisAddress
 from flagsvc.testing import RecordingLog
 from support.tiny_engine import TinySnapshot, tiny_compile
 
@@ -91,7 +91,7 @@ class Replica:
     def __init__(
         self,
         name: str,
-        server: Server,
+        server: RedisAddress,
         upstream: CountedUpstream,
         refresh_ms: int,
         lease_ms: int = LEASE_MS,
@@ -183,7 +183,7 @@ async def replicas(
     timeout_s: float = ANSWER_S,
 ) -> AsyncIterator[list[Replica]]:
     """Run so many replicas until the block ends."""
-    server = Server("127.0.0.1", port, user=user, password=password)
+    server = RedisAddress("127.0.0.1", port, user=user, password=password)
     names = [f"replica-{number}" for number in range(count)]
     made = [Replica(name, server, upstream, refresh_ms, lease_ms, timeout_s) for name in names]
     async with AsyncExitStack() as stack:

@@ -44,7 +44,7 @@ class Talk:
 
 
 async def nothing() -> None:
-    """Stand for a start and a stop that need nothing."""
+    """Measuring for a start and a stop that need nothing."""
 
 
 def over_front(service: Service) -> Any:

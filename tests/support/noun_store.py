@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import select, update
 
 from flagsvc.server.store.actors import Actor
-from flagsvc.server.store.refusals import Refusal
+from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.schema import events, strategies
 from flagsvc.server.store.seed.apply import apply_seed, parse_seed
 from flagsvc.server.store.store import Store, open_store
@@ -42,7 +42,7 @@ class Nouns:
         """Return how a function refuses: status, name and the messages of its details."""
         try:
             self.write(function, *given, **named)
-        except Refusal as refusal:
+        except CallerError as refusal:
             return refusal.status, refusal.name, [each["message"] for each in refusal.details]
         raise AssertionError(f"{function.__name__} refuses nothing")
 

@@ -102,7 +102,7 @@ async def where(scene: Scene, options: ProxyOptions) -> object:
         return len(found), can_connect(HOST, options.port)
 
 
-async def operators_server(scene: Scene, options: ProxyOptions) -> object:
+async def admin_address_server(scene: Scene, options: ProxyOptions) -> object:
     """See what is answered to operators at their address, and at the callers'."""
     places = {"health": "/proxy/live", "metrics": "/proxy/internal-backstage/prometheus", "flags": "/proxy"}
     async with listening(options) as line:

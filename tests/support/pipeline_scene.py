@@ -12,7 +12,7 @@ from flagsvc.http.shapes import Array, Object, String
 from flagsvc.server.api.admin import maintenance
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Auth, Route
-from flagsvc.server.store.refusals import bad_data
+from flagsvc.server.store.errors import bad_data
 
 ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 THING = Object({"name": String(), "tags": Array(String())}, required=("name",), closed=True)

@@ -11,7 +11,7 @@ from flagsvc.engine.context import Context
 from flagsvc.engine.reads import Reads
 from flagsvc.engine.run import Memory
 from flagsvc.http.call import Call
-from flagsvc.http.messages import Headers, Refused, Request, Response
+from flagsvc.http.messages import Headers, HttpError, Request, Response
 from flagsvc.proxy.api.dialects import DIALECTS
 from flagsvc.proxy.api.dialects.dialect import Dialect
 from flagsvc.proxy.api.routes import routes_of
@@ -27,7 +27,7 @@ def attempt(function: Callable[..., object], *arguments: object) -> object:
     """Return what a function gives, or the refusal it raises."""
     try:
         return function(*arguments)
-    except Refused as refused:
+    except HttpError as refused:
         return refused
 
 

@@ -166,7 +166,7 @@ TRANSPORTS: dict[str, Transport] = {"asgi": in_process, "front": through_front}
 
 
 async def nothing() -> None:
-    """Stand for a start and a stop that need nothing."""
+    """Measuring for a start and a stop that need nothing."""
 
 
 @dataclass

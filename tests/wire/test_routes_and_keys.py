@@ -213,7 +213,7 @@ DAWDLING = ConnectionLimits(head_s=10, body_s=10)
 
 @every
 @asynchronous
-async def test_who_dawdles(row: ProxyRoute) -> None:
+async def test_unfinished_requests_are_cut_off(row: ProxyRoute) -> None:
     """Half a head, and half a body with a right key, end in a closed connection; without the right key the answer comes at once."""
     wire = open_wire(TRANSPORTS["front"], **EVERYTHING_ON)
     first = f"{row.method} {row.path} HTTP/1.1"

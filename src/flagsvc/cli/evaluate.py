@@ -26,7 +26,7 @@ from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.context import FIELDS, Context
 from flagsvc.engine.explain import explain
 from flagsvc.engine.snapshot import Snapshot
-from flagsvc.http.messages import Refused
+from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.query import read_query
 from flagsvc.proxy.extensions import enrich, load_enrichers, load_strategies
 from flagsvc.settings.defaults import host_name
@@ -155,7 +155,7 @@ def read_context(pairs: Sequence[str]) -> Context:
         raise ConfigurationError(problems)
     try:
         context = read_query("&".join(to_parameter(pair) for pair in pairs).encode())
-    except Refused as error:
+    except HttpError as error:
         wrong = ((place.removeprefix("/query/"), rule) for place, rule in error.problems)
         raise ConfigurationError([f"--context `{place}`: {rule}" for place, rule in wrong]) from None
     if context.current_time is None and any(pair.startswith("currentTime=") and pair[12:] for pair in pairs):

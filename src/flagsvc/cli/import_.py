@@ -19,7 +19,7 @@ from flagsvc.cli.batch.checking import check_import, coerce_request, show
 from flagsvc.cli.batch.client import AdminClient
 from flagsvc.cli.batch.confirmation import confirm
 from flagsvc.cli.batch.files import FlagFile
-from flagsvc.cli.batch.refusals import AdminApiError
+from flagsvc.cli.batch.server_errors import AdminApiError
 from flagsvc.cli.batch.target import NOTES
 
 EPILOG = f"""\

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from flagsvc.cli.batch import session, tables
 from flagsvc.cli.batch.client import AdminClient
 from flagsvc.cli.batch.confirmation import confirm
-from flagsvc.cli.batch.refusals import AdminApiError
+from flagsvc.cli.batch.server_errors import AdminApiError
 from flagsvc.cli.batch.target import (
     ABOUT_CONNECTIONS,
     ABOUT_TOKENS,

@@ -73,7 +73,7 @@ class CertificateFiles:
         if CERTIFICATE not in certificate:
             return f"{self.names.cert}: `{self.cert}` holds no certificate in PEM form"
         if KEY not in key:
-            hint = f"; give {self.names.key} where it is in a file of its own" if self.key is None else ""
+            hint = f"; give {self.names.key} if the key is in a file of its own" if self.key is None else ""
             return f"{name}: `{path}` holds no key in PEM form{hint}"
         if ENCRYPTED in key and not self.password:
             return f"{name}: the key in `{path}` is encrypted; give {self.names.password}"
@@ -86,7 +86,7 @@ class CertificateFiles:
         if reason == "KEY_VALUES_MISMATCH":
             return f"{name}: the key in `{path}` is not that of the certificate in `{self.cert}`"
         if is_encrypted and not reason.startswith("EE_"):
-            return f"{self.names.password}: does not open the key in `{path}`"
+            return f"{self.names.password}: does not decrypt the key in `{path}`"
         return f"{self.names.cert}: `{self.cert}` cannot be used: {format_reason(reason) or type(error).__name__}"
 
     @property
@@ -112,7 +112,7 @@ def read_file(name: str, path: str) -> bytes:
         with open(path, "rb") as file:
             return file.read(MAX_BYTES)
     except (OSError, ValueError) as error:
-        reason = (getattr(error, "strerror", None) or "it is no path").lower()
+        reason = (getattr(error, "strerror", None) or "it is not a valid path").lower()
         raise ConfigurationError([f"{name}: cannot read `{path}`: {reason}"]) from None
 
 

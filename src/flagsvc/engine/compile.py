@@ -14,16 +14,16 @@ import msgspec
 
 from flagsvc.core.errors import DocumentError
 from flagsvc.engine.changes import NOT_THERE, Matcher
+from flagsvc.engine.dependencies import DependencyLinker
 from flagsvc.engine.digest import canonical, combined
 from flagsvc.engine.features import Toggle
-from flagsvc.engine.large import LARGE, LargeFeature, LargeSegment, StepwiseCompiler
-from flagsvc.engine.links import DependencyLinker
+from flagsvc.engine.list_entries import ListBuilder
 from flagsvc.engine.model import DocumentProblem
 from flagsvc.engine.options import CompileOptions as CompileOptions
 from flagsvc.engine.parts import PLACE, Lineage, Maker, Part, Pool, SegmentPart, segment_part
-from flagsvc.engine.pieces import ListBuilder
 from flagsvc.engine.reads import Reads
 from flagsvc.engine.run import Memory
+from flagsvc.engine.sliced_compilation import LARGE, LargeFeature, LargeSegment, StepwiseCompiler
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.engine.source import DocumentParts, Unusual, source_of, split
 

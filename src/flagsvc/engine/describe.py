@@ -28,7 +28,7 @@ from flagsvc.engine.strategies import (
     Custom,
     DefaultRollout,
     Everyone,
-    Nobody,
+    NeverEnabled,
     RandomShare,
     StickyRollout,
     UserIds,
@@ -89,7 +89,7 @@ def describe(predicate: Predicate, run: Run) -> str:
 
 def describe_rule(strategy: CompiledStrategy, run: Run) -> tuple[bool, str]:
     """Apply a strategy's own rule; return its answer and the words for it."""
-    if isinstance(strategy, Nobody):
+    if isinstance(strategy, NeverEnabled):
         return False, strategy.reason
     if isinstance(strategy, Everyone):
         return True, "admits everyone"

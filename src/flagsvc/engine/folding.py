@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flagsvc.engine.features import DYNAMIC, FIRST_VARIANT, OFF, ON, Toggle
 from flagsvc.engine.predicates import Never
-from flagsvc.engine.strategies import CompiledStrategy, Everyone, Nobody
+from flagsvc.engine.strategies import CompiledStrategy, Everyone, NeverEnabled
 
 
 def fold(toggle: Toggle) -> None:
@@ -25,7 +25,7 @@ def fold(toggle: Toggle) -> None:
 
 def is_never_on(strategy: CompiledStrategy) -> bool:
     """Return whether a strategy is off for every context."""
-    if isinstance(strategy, Nobody):
+    if isinstance(strategy, NeverEnabled):
         return True
     for condition in strategy.conditions:
         if isinstance(condition, Never):

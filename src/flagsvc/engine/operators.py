@@ -151,13 +151,13 @@ LISTS: Final = (TEXTS, NETWORKS)
 class Operator(NamedTuple):
     """What values an operator takes, how its constraint is compiled, and for one that orders the results that satisfy it.
 
-    One that is `ours` is not in version 8.2.0 of the real server: the flag server takes it, and no refusal names it.
+    One that is `extension` is not in version 8.2.0 of the real server: the flag server takes it, and no refusal names it.
     """
 
     takes: str
     build: Callable[[ConstraintSpec, int], Predicate]
     accepts: int = 0
-    ours: bool = False
+    extension: bool = False
 
 
 OPERATORS: Final[dict[str, Operator]] = {
@@ -179,7 +179,7 @@ OPERATORS: Final[dict[str, Operator]] = {
     "SEMVER_GTE": Operator(VERSION, compile_version, GREATER | EQUAL),
     "SEMVER_LTE": Operator(VERSION, compile_version, LESS | EQUAL),
     "REGEX": Operator(PATTERN, compile_regex_match),
-    "IN_CIDR": Operator(NETWORKS, compile_network, ours=True),
+    "IN_CIDR": Operator(NETWORKS, compile_network, extension=True),
 }
 """The operators by name, in the order in which the flag server names them (import validation 2)."""
 

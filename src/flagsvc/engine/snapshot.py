@@ -8,8 +8,8 @@ from flagsvc.engine.canonical import CacheKeys
 from flagsvc.engine.context import Context
 from flagsvc.engine.features import Toggle, ToggleOutcome
 from flagsvc.engine.fragments import NAMED, encode, fragment, joined
+from flagsvc.engine.list_entries import ListEntry
 from flagsvc.engine.parts import Lineage
-from flagsvc.engine.pieces import ListEntry
 from flagsvc.engine.reads import Reads
 from flagsvc.engine.run import Memory, Run
 

@@ -94,7 +94,7 @@ class Everyone(CompiledStrategy):
 
 
 @mypyc_attr(acyclic=True)
-class Nobody(CompiledStrategy):
+class NeverEnabled(CompiledStrategy):
     """A rule that admits no context; `reason` says why."""
 
     def __init__(self, reason: str) -> None:
@@ -243,13 +243,13 @@ def compile_default(spec: StrategySpec, options: StrategyOptions) -> CompiledStr
 def compile_user_ids(spec: StrategySpec, options: StrategyOptions) -> CompiledStrategy:
     """userWithId: `userIds`, separated by commas."""
     listed = spec.parameters.get("userIds")
-    return UserIds(frozenset(split_list(listed))) if listed else Nobody("no `userIds` are given")
+    return UserIds(frozenset(split_list(listed))) if listed else NeverEnabled("no `userIds` are given")
 
 
 def compile_addresses(spec: StrategySpec, options: StrategyOptions) -> CompiledStrategy:
     """remoteAddress: `IPs`, addresses and networks separated by commas."""
     listed = spec.parameters.get("IPs")
-    return Addresses(AddressList(listed)) if listed else Nobody("no `IPs` are given")
+    return Addresses(AddressList(listed)) if listed else NeverEnabled("no `IPs` are given")
 
 
 def compile_hostname(spec: StrategySpec, options: StrategyOptions) -> CompiledStrategy:
@@ -257,7 +257,7 @@ def compile_hostname(spec: StrategySpec, options: StrategyOptions) -> CompiledSt
     listed = spec.parameters.get("hostNames")
     if listed and options.hostname.lower() in split_list(lower(listed)):
         return Everyone()
-    return Nobody("this host is not in `hostNames`")
+    return NeverEnabled("this host is not in `hostNames`")
 
 
 def compile_random(spec: StrategySpec, options: StrategyOptions) -> CompiledStrategy:
@@ -279,7 +279,7 @@ def own_field_rollout(spec: StrategySpec, options: StrategyOptions, kind: int, f
     """A rollout on one standard field, with `percentage` and `groupId`."""
     share = percentage(spec.parameters.get("percentage"))
     prefix = Prefix(spec.parameters.get("groupId") or "", STRATEGY_SEED, options.utf8)
-    return OwnFieldRollout(kind, field, prefix, share) if share else Nobody("rolled out to 0 %")
+    return OwnFieldRollout(kind, field, prefix, share) if share else NeverEnabled("rolled out to 0 %")
 
 
 def compile_flexible(spec: StrategySpec, options: StrategyOptions) -> CompiledStrategy:
@@ -288,7 +288,7 @@ def compile_flexible(spec: StrategySpec, options: StrategyOptions) -> CompiledSt
     stickiness = spec.parameters.get("stickiness") or "default"
     prefix = Prefix(spec.parameters.get("groupId") or "", STRATEGY_SEED, options.utf8)
     if share == 0:
-        return Nobody("rolled out to 0 %")
+        return NeverEnabled("rolled out to 0 %")
     if stickiness == "random":
         return share_of_draws(share)
     if stickiness == "default":
@@ -299,7 +299,7 @@ def compile_flexible(spec: StrategySpec, options: StrategyOptions) -> CompiledSt
 def share_of_draws(share: int) -> CompiledStrategy:
     """Return the rule that admits a share of random draws."""
     if share == 0:
-        return Nobody("rolled out to 0 %")
+        return NeverEnabled("rolled out to 0 %")
     return Everyone() if share == 100 else RandomShare(share)
 
 
@@ -324,6 +324,6 @@ def compile_rule(spec: StrategySpec, options: StrategyOptions) -> CompiledStrate
     elif built_in is not None:
         strategy = built_in(spec, options)
     else:
-        strategy = Nobody(f"unknown strategy `{spec.name}`")
+        strategy = NeverEnabled(f"unknown strategy `{spec.name}`")
     strategy.name = spec.name
     return strategy

@@ -9,7 +9,7 @@ from mypy_extensions import i64, mypyc_attr
 
 from flagsvc.http.keys import KeySet
 from flagsvc.http.media import PLAIN, Media
-from flagsvc.http.messages import Refused, Request, Response
+from flagsvc.http.messages import HttpError, Request, Response
 
 KEY: Final = 1
 ORIGIN: Final = 2
@@ -143,18 +143,18 @@ class Call:
         return self.transfer_coding is not None
 
     def has_body(self) -> bool:
-        """Return whether the request has a body. Raises Refused (400) for an invalid length."""
+        """Return whether the request has a body. Raises HttpError (400) for an invalid length."""
         return self.announced() > 0 or self.chunked
 
     def announced(self) -> int:
-        """Return the Content-Length, at most `MAX_LENGTH`, or 0. Raises Refused (400) if it is not a number."""
+        """Return the Content-Length, at most `MAX_LENGTH`, or 0. Raises HttpError (400) if it is not a number."""
         length = self.content_length
         if length is None:
             return 0
         if not length.isdigit():
             length = length.strip(b" \t")  # the parser does not remove blanks after the value
             if not length.isdigit():
-                raise Refused(400, "the Content-Length is not a number", [])
+                raise HttpError(400, "the Content-Length is not a number", [])
         digits = length.lstrip(b"0")
         return MAX_LENGTH if len(digits) >= MAX_DIGITS else int(digits or b"0")
 
@@ -177,8 +177,8 @@ class Handler:
     """Answers the calls of one endpoint, after all checks of the head."""
 
     def answer(self, call: Call, body: bytes) -> Answer:
-        """Return the response, or an awaitable of it. Raises Refused."""
-        raise Refused(404, "there is nothing here", [])
+        """Return the response, or an awaitable of it. Raises HttpError."""
+        raise HttpError(404, "there is nothing here", [])
 
 
 class Endpoint:

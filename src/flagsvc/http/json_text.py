@@ -8,13 +8,13 @@ from typing import NoReturn
 import msgspec
 from mypy_extensions import i64
 
-from flagsvc.http.limits import DEPTH
 from flagsvc.http.media import UTF8, to_text
-from flagsvc.http.messages import Refused
+from flagsvc.http.messages import HttpError
+from flagsvc.http.reached_limits import DEPTH
 
 
 def parse(text: bytes, codec: str, depth: int = 0, *, as_sent: bool = False) -> object:
-    """Return the JSON value of a text; raises Refused (400, with the parser's position).
+    """Return the JSON value of a text; raises HttpError (400, with the parser's position).
 
     `depth` is how deeply lists and objects may be nested, 0 for as deeply as the parser goes. Half a surrogate pair becomes U+FFFD
     unless the texts are wanted `as_sent`.
@@ -26,7 +26,7 @@ def parse(text: bytes, codec: str, depth: int = 0, *, as_sent: bool = False) -> 
 
 
 def decoded(text: bytes, codec: str, depth: int, as_sent: bool) -> object:
-    """Return the JSON value of a text; raises Refused (400)."""
+    """Return the JSON value of a text; raises HttpError (400)."""
     try:
         return msgspec.json.decode(text if codec == UTF8 else to_text(text, codec))
     except RecursionError:
@@ -55,7 +55,7 @@ def deeper(value: object, levels: i64) -> bool:
 def read_unusual(text: str, depth: int, as_sent: bool) -> object:
     """Return the JSON value in a text that the fast parser refuses: half a surrogate pair, `1e400`; or say where it is wrong."""
     if not text.strip(" \t\r\n"):
-        raise Refused(400, "the body is not JSON: it is empty", [])
+        raise HttpError(400, "the body is not JSON: it is empty", [])
     try:
         value: object = json.loads(text, parse_constant=refuse_constant)
         return value if as_sent else whole(value)
@@ -64,20 +64,20 @@ def read_unusual(text: str, depth: int, as_sent: bool) -> object:
     except json.JSONDecodeError as error:
         reason = error.msg[:1].lower() + error.msg[1:]
         where = f"line {error.lineno} column {error.colno} (position {error.pos})"
-        raise Refused(400, f"the body is not JSON: {reason} at {where}", []) from None
+        raise HttpError(400, f"the body is not JSON: {reason} at {where}", []) from None
     except ValueError:
-        raise Refused(400, "the body is not JSON: a number has too many digits", []) from None
+        raise HttpError(400, "the body is not JSON: a number has too many digits", []) from None
 
 
-def too_deep(depth: int) -> Refused:
+def too_deep(depth: int) -> HttpError:
     """Return the 400 for a body nested beyond its limit of so many levels, or beyond the parser's where it has none (0)."""
     problems = [("/body", f"must NOT be nested in more than {depth} levels")] if depth else []
-    return Refused(400, "the body is nested too deeply", problems, DEPTH)
+    return HttpError(400, "the body is nested too deeply", problems, DEPTH)
 
 
 def refuse_constant(name: str) -> NoReturn:
     """Raise for `NaN` and `Infinity`, which the parser of the standard library would take."""
-    raise Refused(400, f"the body is not JSON: `{name}` is no value", [])
+    raise HttpError(400, f"the body is not JSON: `{name}` is no value", [])
 
 
 def whole(value: object) -> object:

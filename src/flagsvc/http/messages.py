@@ -72,7 +72,7 @@ class Response:
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Refused(Exception):  # noqa: N818  (what the caller sent is at fault, not the program)
+class HttpError(Exception):
     """The answer is an error with this status (behaviour: Statuses and bodies).
 
     `problems` are pairs of a JSON pointer (`/body/toggles/0`) and the rule that the value there breaks; empty if the request
@@ -96,10 +96,10 @@ def below(place: str, name: str) -> str:
     return place + "/" + name.replace("~", "~0").replace("/", "~1")
 
 
-def invalid(place: str, name: str | None, rule: str, limit: str = "") -> Refused:
+def invalid(place: str, name: str | None, rule: str, limit: str = "") -> HttpError:
     """Return the 400 for a value that breaks `rule`: the field `name` below the JSON pointer `place`, or `place` itself.
 
-    `limit` is as in Refused.
+    `limit` is as in HttpError.
     """
     pointer = place if name is None else below(place, name)
-    return Refused(400, "the request does not fit its schema", [(pointer, rule)], limit)
+    return HttpError(400, "the request does not fit its schema", [(pointer, rule)], limit)

@@ -12,9 +12,9 @@ from random import random
 
 from flagsvc.core.notices import make_notice_printer
 from flagsvc.http.server import ConnectionFactory
-from flagsvc.process.limits import make_connection_limits
+from flagsvc.process.admin_address import listening_notices, make_admin_address_server
 from flagsvc.process.listen import describe_scope, listen, listen_url
-from flagsvc.process.operators import listening_notices, make_operators_server
+from flagsvc.process.max_connections import make_connection_limits
 from flagsvc.process.process import UvicornServer, run_process, server_config
 from flagsvc.process.reload import ConfigurationFiles, Reloader
 from flagsvc.process.shutdown import ShutdownGrace
@@ -38,7 +38,7 @@ def serve(options: ProxyOptions, files: ConfigurationFiles | None = None) -> int
     app = ProxyApp(setup)
     tls = make_tls(options, app.log, options.watch_interval)
     sockets = listen(options.host, options.port, mode=options.socket_mode)
-    operators_server = make_operators_server(options, lambda: app.operators, sockets)
+    admin_address_server = make_admin_address_server(options, lambda: app.operators, sockets)
     path = f"{options.proxy_base_path}/proxy"
     address = listen_url(sockets, options.host, path, tls=tls is not None) + describe_scope(sockets, options.host)
     protocol = ConnectionFactory(lambda: app.service, make_connection_limits(options, app.log))
@@ -56,7 +56,7 @@ def serve(options: ProxyOptions, files: ConfigurationFiles | None = None) -> int
         config,
         ShutdownGrace(options.shutdown_grace, drain, print_notice),
         tls,
-        listening_notices(address, operators_server),
+        listening_notices(address, admin_address_server),
         print_notice,
     )
     server.hangups.append(app.poll_now)
@@ -66,5 +66,5 @@ def serve(options: ProxyOptions, files: ConfigurationFiles | None = None) -> int
     if reload is not None:
         server.hangups.append(reload.request_reload)
     setup.loops.update({name: loop for name, loop in (("tls", tls), ("reload", reload)) if loop is not None})
-    run_process(app, server, sockets, [each for each in (tls, operators_server, reload) if each is not None])
+    run_process(app, server, sockets, [each for each in (tls, admin_address_server, reload) if each is not None])
     return 0

@@ -9,8 +9,8 @@ from __future__ import annotations
 from flagsvc.core.notices import Notice, make_notice_printer
 from flagsvc.core.version import version_text
 from flagsvc.http.server import ConnectionFactory
-from flagsvc.process.limits import make_connection_limits
 from flagsvc.process.listen import describe_scope, listen, listen_url
+from flagsvc.process.max_connections import make_connection_limits
 from flagsvc.process.process import UvicornServer, run_process, server_config
 from flagsvc.process.shutdown import ShutdownGrace
 from flagsvc.process.tls import make_tls

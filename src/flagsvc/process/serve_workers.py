@@ -20,8 +20,8 @@ from flagsvc.core.notices import Notice, make_notice_printer, print_notices
 from flagsvc.engine.compile import Compiler
 from flagsvc.engine.snapshot import Snapshot
 from flagsvc.process import process
+from flagsvc.process.admin_address import AdminAddressServer, listening_notices, make_admin_address_server
 from flagsvc.process.listen import describe_scope, listen_in_groups, listen_url
-from flagsvc.process.operators import OperatorsServer, listening_notices, make_operators_server
 from flagsvc.process.reload import ConfigurationFiles, Reloader
 from flagsvc.process.shutdown import ShutdownGrace
 from flagsvc.process.tls import make_tls
@@ -31,7 +31,7 @@ from flagsvc.proxy.api.prometheus import exposition
 from flagsvc.proxy.api.readiness import Readiness
 from flagsvc.proxy.api.samples import Sources, readings
 from flagsvc.proxy.api.service import Service
-from flagsvc.proxy.runtime import make_counters, make_operators_service
+from flagsvc.proxy.runtime import make_admin_address_service, make_counters
 from flagsvc.proxy.setup import ProxySetup, count_loop_restarts, make_setup, renew_setup
 from flagsvc.proxy.upstream_sync import UpstreamSync, make_feature_filter
 from flagsvc.proxy.workers.pool import WorkerPool
@@ -70,9 +70,9 @@ class ParentProcess:
         self.print_notice = make_notice_printer(as_json=options.use_json_logger)
         self.grace = ShutdownGrace(options.shutdown_grace, self.drain, self.print_notice)
         self.hangups: list[Callable[[], object]] = [self.worker_pool.reload_files]
-        self.holder.rollout = self.worker_pool.rollout
+        self.holder.distribution = self.worker_pool.distribution
         prepare = SharedPreparer(
-            Compiler(setup.compile_options), make_feature_filter(options), self.worker_pool.rollout
+            Compiler(setup.compile_options), make_feature_filter(options), self.worker_pool.distribution
         )
         self.upstream_sync = UpstreamSync(setup, self.holder, self.counters, random, prepare)
         self.hangups.append(self.upstream_sync.poll_now)
@@ -91,7 +91,7 @@ class ParentProcess:
             AnswerCache(0),
             self.worker_pool,
             loops=self.restarts,
-            private=not setup.service_settings.operators_here,
+            private=not setup.service_settings.without_admin_address,
             fleet=self.upstream_sync.fleet,
         )
 
@@ -106,7 +106,7 @@ class ParentProcess:
     @cached_property
     def operators(self) -> Service:
         """The service of the operators' address. The parent answers it itself, so that it does not depend on the workers."""
-        return make_operators_service(self.setup, self.sources, self.readiness, self.gather_metrics)
+        return make_admin_address_service(self.setup, self.sources, self.readiness, self.gather_metrics)
 
     async def gather_metrics(self) -> bytes:
         """Return the present metrics of all processes."""
@@ -141,9 +141,9 @@ class ParentProcess:
         self.upstream_sync.renew_token(fresh)
         await self.worker_pool.reload({row.field: getattr(fresh, row.field) for row in OPTIONS if row.reloads})
 
-    async def run(self, lines: Sequence[Notice], operators_server: OperatorsServer | None) -> None:
+    async def run(self, lines: Sequence[Notice], admin_address_server: AdminAddressServer | None) -> None:
         """Run until told to exit, then shut down in order. `lines` are printed when the workers take connections."""
-        async with operators_server or contextlib.nullcontext(), self.reload or contextlib.nullcontext():
+        async with admin_address_server or contextlib.nullcontext(), self.reload or contextlib.nullcontext():
             self.worker_pool.start()
             self.upstream_sync.start()
             announcing = asyncio.create_task(self.announce(lines))
@@ -171,7 +171,7 @@ class ParentProcess:
         await self.worker_pool.wait_started()
         print_notices(lines, self.print_notice)
         await self.holder.wait_ready()
-        await self.worker_pool.rollout.wait_settled()
+        await self.worker_pool.distribution.wait_settled()
         self.print_notice(Notice(f"flagsvc ready: {self.upstream_sync.summary()}"))
 
 
@@ -191,8 +191,8 @@ def serve_workers(options: ProxyOptions, files: ConfigurationFiles | None) -> in
         for each in chain.from_iterable(groups):
             stack.callback(each.close)
         parent = ParentProcess(setup, groups, files)
-        operators_server = make_operators_server(options, lambda: parent.operators, ())
+        admin_address_server = make_admin_address_server(options, lambda: parent.operators, ())
         stack.enter_context(process.handle_signals_and_logs(setup.log, parent))
         runner = stack.enter_context(asyncio.Runner(loop_factory=process.loop_factory()))
-        runner.run(parent.run(listening_notices(address, operators_server), operators_server))
+        runner.run(parent.run(listening_notices(address, admin_address_server), admin_address_server))
     return 0

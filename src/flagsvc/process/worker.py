@@ -25,7 +25,7 @@ from flagsvc.engine.snapshot import Snapshot
 from flagsvc.http.server import ConnectionFactory
 from flagsvc.http.server.asgi import AsgiApp
 from flagsvc.process.garbage import freeze_survivors
-from flagsvc.process.limits import make_connection_limits
+from flagsvc.process.max_connections import make_connection_limits
 from flagsvc.process.process import UvicornServer, handle_signals_and_logs, loop_factory, server_config
 from flagsvc.process.shutdown import ShutdownGrace
 from flagsvc.process.tls import Tls, make_tls

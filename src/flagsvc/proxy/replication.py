@@ -27,7 +27,7 @@ from flagsvc.proxy.replicas import (
 )
 from flagsvc.proxy.setup import ProxySetup
 from flagsvc.settings.options import ProxyOptions
-from flagsvc.settings.storage import Server
+from flagsvc.settings.storage import RedisAddress
 
 OWN = CertificateOptionNames("storageCert", "storageKey", "storageKeyPassword")
 
@@ -66,7 +66,7 @@ class SharedConfiguration:
         return SharedDocumentStorage(self.fleet, self._store, self._key, self._setup.log)
 
 
-def make_store(options: ProxyOptions, server: Server) -> ServerStore:
+def make_store(options: ProxyOptions, server: RedisAddress) -> ServerStore:
     """Return the store on a storage server. Raises ConfigurationError if a file of certificates cannot be used."""
     password = options.storage_password or server.password
     server = replace(server, password=password)

@@ -44,7 +44,7 @@ class ProxyRuntime(UpstreamSync):
     @cached_property
     def operators(self) -> Service:
         """The HTTP service of the operators' address."""
-        return make_operators_service(self.setup, self.service.sources, self.service.readiness)
+        return make_admin_address_service(self.setup, self.service.sources, self.service.readiness)
 
     def inherit(self, previous: ProxyRuntime) -> None:
         """Take over the configuration that another runtime served, and the counts that it has not sent."""
@@ -104,7 +104,7 @@ def make_service(
     )
 
 
-def make_operators_service(
+def make_admin_address_service(
     setup: ProxySetup, sources: Sources, readiness: Readiness, fetch_metrics: FetchMetrics | None = None
 ) -> Service:
     """Return the HTTP service of the operators' address.

@@ -19,8 +19,8 @@ from flagsvc.core.notices import Notice
 from flagsvc.http.call import Call
 from flagsvc.http.client.sealing import sealed
 from flagsvc.http.contract import Contract
-from flagsvc.http.limits import Reached
 from flagsvc.http.messages import JSON, Response
+from flagsvc.http.reached_limits import Reached
 from flagsvc.http.server.asgi import AsgiApp, Receive, Scope, Send
 from flagsvc.server.api.operations import BAD
 from flagsvc.server.api.pipeline import HEADER_LIMIT, HEADER_TABLE, QUERY_LIMIT

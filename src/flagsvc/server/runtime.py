@@ -20,9 +20,9 @@ from flagsvc.server.api.call import ApiContext
 from flagsvc.server.api.pipeline import Pipeline
 from flagsvc.server.api.routes import ROUTES
 from flagsvc.server.start import initialize
-from flagsvc.server.store.access import Keyring
 from flagsvc.server.store.cleanup import Cleanup
 from flagsvc.server.store.documents import Documents
+from flagsvc.server.store.keyring import Keyring
 from flagsvc.server.store.seed.apply import read_seed
 from flagsvc.server.store.store import Store, database_url, open_store
 from flagsvc.settings.server import ServerOptions

@@ -17,7 +17,7 @@ ADVICE: tuple[tuple[Callable[[Mapping[str, Any]], bool], str], ...] = (
     ),
     (
         lambda values: 0 < values["metricsInterval"] < values["metricsJitter"],
-        "metricsJitter is longer than metricsInterval: posts may follow one another at once",
+        "metricsJitter is longer than metricsInterval: posts may follow each other without a pause",
     ),
     (
         lambda values: 0 < 1000 * values["maxStaleness"] < 2 * values["refreshInterval"],
@@ -33,27 +33,32 @@ ADVICE: tuple[tuple[Callable[[Mapping[str, Any]], bool], str], ...] = (
     ),
 )
 
-HASTY = {"refreshInterval": 1000, "metricsInterval": 1000, "upstreamTimeout": 100, "storageTimeout": 100}
+SHORTEST_PLAUSIBLE_MS = {
+    "refreshInterval": 1000,
+    "metricsInterval": 1000,
+    "upstreamTimeout": 100,
+    "storageTimeout": 100,
+}
 """Option in milliseconds → the shortest plausible value. A smaller number was probably meant as seconds."""
 
 LIKELY_SECONDS = 300
 """A too short number of milliseconds up to this was probably meant as seconds."""
 
-APIS = ("api", "proxy")
+API_SEGMENTS = ("api", "proxy")
 """The last path segments of the API of a flag server or of another proxy."""
 
-BELOW = ("client", "admin", "frontend")
-"""The path segments that follow one of APIS in the path of a single endpoint."""
+ENDPOINT_SEGMENTS = ("client", "admin", "frontend")
+"""The path segments that follow one of API_SEGMENTS in the path of a single endpoint."""
 
 
 def advice_on(values: Mapping[str, Any]) -> list[str]:
     """Return a warning for each value and each combination of values that is valid but probably a mistake (behaviour: CORS)."""
-    return [*(text for applies, text in ADVICE if applies(values)), *_hasty(values), *_address(values)]
+    return [*(text for applies, text in ADVICE if applies(values)), *_warn_of_short_times(values), *_address(values)]
 
 
-def _hasty(values: Mapping[str, Any]) -> Iterator[str]:
+def _warn_of_short_times(values: Mapping[str, Any]) -> Iterator[str]:
     """Give a warning for each number of milliseconds that is so short that the user probably meant seconds."""
-    for name, least in HASTY.items():
+    for name, least in SHORTEST_PLAUSIBLE_MS.items():
         number = values[name]
         if 0 < number < least:
             meant = f"; write {number * 1000} for {number} s" if number <= LIKELY_SECONDS else ""
@@ -74,9 +79,13 @@ def api_url(url: str) -> str:
     if parts.scheme not in ("http", "https"):
         return url
     steps = parts.path.rstrip("/").split("/")
-    if steps[-1] in APIS:
+    if steps[-1] in API_SEGMENTS:
         return url
-    cuts = [place for place in range(1, len(steps)) if steps[place - 1] in APIS and steps[place] in BELOW]
+    cuts = [
+        place
+        for place in range(1, len(steps))
+        if steps[place - 1] in API_SEGMENTS and steps[place] in ENDPOINT_SEGMENTS
+    ]
     path = "/".join(steps[: cuts[-1]] if cuts else [*steps, "api"])
     return urlunsplit(parts._replace(path=path))
 

@@ -23,7 +23,7 @@ class Foreign(NamedTuple):
     instead: tuple[str, ...] = ()
 
 
-NOTHING = "nothing stands for it here"
+NOTHING = "flagsvc has no equivalent"
 LISTS = "allow and deny addresses in the load balancer"
 REDIS = "FLAGSVC_STORAGE, one URL: redis://user:password@host:6379"
 AUTHORITIES = ("FLAGSVC_UPSTREAM_CA", "UNLEASH_UPSTREAM_CA", "SSL_CERT_FILE")

@@ -10,7 +10,7 @@ import re
 from flagsvc.settings.kinds import Kind, RefusedError, parse_text, quoted, several
 
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-TAKEN = frozenset(
+RESERVED_RESPONSE_HEADERS = frozenset(
     {
         "allow",
         "cache-control",
@@ -35,7 +35,7 @@ TAKEN = frozenset(
 )
 """Headers of answers that have a meaning of their own."""
 CORS_HEADERS = "access-control-"
-READ = frozenset(
+RESERVED_REQUEST_HEADERS = frozenset(
     {
         "accept-encoding",
         "connection",
@@ -68,16 +68,16 @@ def parse_header_name(value: object) -> str:
 def parse_answer_header(value: object) -> str:
     """Return the name of a header that an answer may have in addition, in lower case."""
     name = parse_header_name(value)
-    if name in TAKEN or name.startswith(CORS_HEADERS):
-        raise RefusedError(f"{quoted(name)} says something else already")
+    if name in RESERVED_RESPONSE_HEADERS or name.startswith(CORS_HEADERS):
+        raise RefusedError(f"{quoted(name)} is reserved for another purpose")
     return name
 
 
 def parse_key_header(value: object) -> str:
     """Return the name of a header that may carry a key, in lower case."""
     name = parse_header_name(value)
-    if name in READ or name.startswith(CORS_HEADERS):
-        raise RefusedError(f"{quoted(name)} says something else already")
+    if name in RESERVED_REQUEST_HEADERS or name.startswith(CORS_HEADERS):
+        raise RefusedError(f"{quoted(name)} is reserved for another purpose")
     return name
 
 

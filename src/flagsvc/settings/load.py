@@ -208,7 +208,7 @@ def _reason(error: Exception) -> str:
     """Return why a file could not be read, in lower case, without its content."""
     if isinstance(error, OSError):
         return (error.strerror or type(error).__name__).lower()
-    return "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else "it is no path"
+    return "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else "it is not a valid path"
 
 
 def _tables(

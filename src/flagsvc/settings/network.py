@@ -60,7 +60,7 @@ def url_parts(text: str) -> SplitResult:
         parts = urlsplit(text)
         parts.port  # noqa: B018 - reading it is the check
     except ValueError:
-        raise RefusedError("its host or its port is not one") from None
+        raise RefusedError("its host or its port is not valid") from None
     return parts
 
 

@@ -60,7 +60,7 @@ def normalise(
     for option in rows:
         if option.name not in found.problems and _is_missing(option, found.values):
             found.problems[option.name] = required_text(option, in_code=in_code)
-    refuse_alone(by_name, given, found)
+    refuse_without_needed(by_name, given, found)
     return found
 
 
@@ -94,13 +94,13 @@ def _is_missing(option: Option, values: Mapping[str, Any]) -> bool:
     return option.name != "flagsvcApiToken" or not str(values["flagsvcUrl"]).startswith("file:")
 
 
-def refuse_alone(rows: Mapping[str, Option], given: Mapping[str, Given], found: Normalised) -> None:
+def refuse_without_needed(rows: Mapping[str, Option], given: Mapping[str, Given], found: Normalised) -> None:
     """Note a problem for each option that has no effect because the option that it needs is not given."""
     for option in rows.values():
         if not option.needs or option.name not in given or is_blank(given[option.name].value):
             continue
         if found.values[option.needs] is None and not found.problems.keys() & {option.name, option.needs}:
-            found.problems[option.name] = alone_text(option, given[option.name], rows[option.needs])
+            found.problems[option.name] = missing_needed_text(option, given[option.name], rows[option.needs])
 
 
 def label(option: Option, source: str) -> str:
@@ -141,7 +141,7 @@ def required_text(option: Option, *, in_code: bool = False) -> str:
     return f"{option.name} is required: set {option.reads[0]}, {option.flag} or {option.name} in a --config file"
 
 
-def alone_text(option: Option, entry: Given, needed: Option) -> str:
+def missing_needed_text(option: Option, entry: Given, needed: Option) -> str:
     """Return the problem of an option whose needed option is not given."""
     name = needed.name if entry.source else needed.field
     return f"{label(option, entry.source)}: has no effect without {name}; give both, or neither"

@@ -47,7 +47,7 @@ SCHEMES = {
 
 
 @dataclass(frozen=True)
-class Server:
+class RedisAddress:
     """A Redis or Valkey server at `host` and `port`, or at the Unix socket `path`, with the user name and password for it."""
 
     host: str = ""
@@ -64,7 +64,7 @@ class Server:
         return self.path or f"{bracketed(self.host)}:{self.port}"
 
 
-def server_at(storage: str) -> Server | None:
+def server_at(storage: str) -> RedisAddress | None:
     """Return the server that a normalised storage option names, None for a folder and `none`. Raises RefusedError."""
     scheme = SCHEMES.get(storage.partition(":")[0].lower())
     if scheme is None:
@@ -74,9 +74,9 @@ def server_at(storage: str) -> Server | None:
         raise RefusedError("it has a `#`; write %23 for one in a password")
     user, password = unquote(parts.username or "") or None, unquote(parts.password or "") or None
     if scheme.local:
-        return Server(path=_socket(parts), database=_queried(parts), user=user, password=password)
+        return RedisAddress(path=_socket(parts), database=_queried(parts), user=user, password=password)
     database = _database(parts.path.removeprefix("/")) if not parts.query else _refused_query()
-    return Server(parse_host(_host(parts)), parts.port or PORT, "", scheme.tls, database, user, password)
+    return RedisAddress(parse_host(_host(parts)), parts.port or PORT, "", scheme.tls, database, user, password)
 
 
 def _host(parts: SplitResult) -> str:
@@ -111,7 +111,7 @@ def _database(text: str) -> int:
 
 
 def _refused_query() -> int:
-    raise RefusedError("it has a query; options of their own say what else there is to say")
+    raise RefusedError("it has a query, and an address takes none: use the storage options")
 
 
 def parse_storage(value: object) -> str:

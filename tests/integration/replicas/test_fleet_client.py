@@ -12,7 +12,7 @@ import pytest
 
 from flagsvc.core.errors import StoreError
 from flagsvc.proxy.replicas.client import LARGE_BYTES, Access, Client, off_loop, reason
-from flagsvc.settings.storage import Server
+from flagsvc.settings.storage import RedisAddress
 from support.aio import asynchronous
 from support.pki import Authority
 from support.processes import free_port
@@ -38,7 +38,9 @@ def secure() -> Iterator[RedisServer]:
 
 
 @asynccontextmanager
-async def client_of(server: Server, tls: ssl.SSLContext | None = None, timeout_s: float = 2.0) -> AsyncIterator[Client]:
+async def client_of(
+    server: RedisAddress, tls: ssl.SSLContext | None = None, timeout_s: float = 2.0
+) -> AsyncIterator[Client]:
     """Give a client until the block ends."""
     client = Client(Access(server, tls, timeout_s))
     try:
@@ -47,10 +49,10 @@ async def client_of(server: Server, tls: ssl.SSLContext | None = None, timeout_s
         await client.aclose()
 
 
-def at(server: RedisServer, **more: object) -> Server:
+def at(server: RedisServer, **more: object) -> RedisAddress:
     """Return the address of a server, with its password."""
     given = {"host": "127.0.0.1", "port": server.port, "password": PASSWORD, **more}
-    return Server(**given)  # type: ignore[arg-type]
+    return RedisAddress(**given)  # type: ignore[arg-type]
 
 
 @asynchronous
@@ -96,7 +98,7 @@ async def test_a_wrong_password(password: str | None, server: RedisServer) -> No
 
 
 @asynccontextmanager
-async def said_by(behave: Callable[[asyncio.StreamWriter], Awaitable[None]]) -> AsyncIterator[Server]:
+async def run_fake_server(behave: Callable[[asyncio.StreamWriter], Awaitable[None]]) -> AsyncIterator[RedisAddress]:
     """Run a server on a port that behaves like this at the first command."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -107,14 +109,14 @@ async def said_by(behave: Callable[[asyncio.StreamWriter], Awaitable[None]]) -> 
         writer.close()
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as running:
-        yield Server("127.0.0.1", running.sockets[0].getsockname()[1])
+        yield RedisAddress("127.0.0.1", running.sockets[0].getsockname()[1])
 
 
 @asynchronous
 async def test_nobody_there() -> None:
     """Without a server, the client fails at once."""
     port = free_port()
-    async with client_of(Server("127.0.0.1", port)) as client:
+    async with client_of(RedisAddress("127.0.0.1", port)) as client:
         with pytest.raises(StoreError, match=f"`127.0.0.1:{port}`: it cannot be reached: Connection refused"):
             await client.call("PING")
         with pytest.raises(StoreError):
@@ -127,7 +129,7 @@ async def test_nobody_there() -> None:
 async def test_somebody_who_says_nothing() -> None:
     """The client gives up a server that accepts connections and never answers, after its time limit, for every kind of command."""
     with socket.create_server(("127.0.0.1", 0)) as mute:
-        async with client_of(Server("127.0.0.1", mute.getsockname()[1], database=1), timeout_s=0.2) as client:
+        async with client_of(RedisAddress("127.0.0.1", mute.getsockname()[1], database=1), timeout_s=0.2) as client:
             for ask in (client.call("PING"), client.listening("channel").__aenter__()):
                 with pytest.raises(StoreError, match="did not answer in time"):
                     await ask
@@ -144,7 +146,7 @@ async def test_an_answer_that_drips() -> None:
             await writer.drain()
             await asyncio.sleep(0.02)
 
-    async with said_by(drip) as place, client_of(place, timeout_s=0.3) as client:
+    async with run_fake_server(drip) as place, client_of(place, timeout_s=0.3) as client:
         with pytest.raises(StoreError, match="did not answer in time"):
             await client.call("GET", "key")
 
@@ -159,7 +161,7 @@ async def test_what_is_no_answer(answer: bytes) -> None:
     async def tell(writer: asyncio.StreamWriter) -> None:
         writer.write(answer)
 
-    async with said_by(tell) as place, client_of(place) as client:
+    async with run_fake_server(tell) as place, client_of(place) as client:
         with pytest.raises(StoreError, match="no answer of such a server"):
             await client.call("PING")
         with pytest.raises(StoreError, match="no answer of such a server"):
@@ -188,7 +190,7 @@ async def test_what_a_server_refuses_with(answer: str, words: str) -> None:
     async def tell(writer: asyncio.StreamWriter) -> None:
         writer.write(f"-{answer}\r\n".encode())
 
-    async with said_by(tell) as place, client_of(place) as client:
+    async with run_fake_server(tell) as place, client_of(place) as client:
         with pytest.raises(StoreError, match=words) as caught:
             await client.call("SET", "key", "value")
         assert answer.partition(" ")[2] not in str(caught.value)
@@ -278,14 +280,14 @@ def context(*, shown: bool) -> ssl.SSLContext:
 @asynchronous
 async def test_tls(secure: RedisServer) -> None:
     """TLS works with certificates on both sides."""
-    async with client_of(Server("127.0.0.1", secure.port, tls=True), context(shown=True)) as client:
+    async with client_of(RedisAddress("127.0.0.1", secure.port, tls=True), context(shown=True)) as client:
         assert await client.call("PING") is True
 
 
 @asynchronous
 async def test_tls_without_a_certificate(secure: RedisServer) -> None:
     """A server that requires a client certificate refuses a client without one."""
-    async with client_of(Server("127.0.0.1", secure.port, tls=True), context(shown=False)) as client:
+    async with client_of(RedisAddress("127.0.0.1", secure.port, tls=True), context(shown=False)) as client:
         with pytest.raises(StoreError):
             await client.call("PING")
 
@@ -293,7 +295,7 @@ async def test_tls_without_a_certificate(secure: RedisServer) -> None:
 @asynchronous
 async def test_a_server_that_nobody_vouches_for(secure: RedisServer) -> None:
     """The client refuses a server whose certificate no trusted authority signed, and the error gives the reason."""
-    async with client_of(Server("127.0.0.1", secure.port, tls=True), ssl.create_default_context()) as client:
+    async with client_of(RedisAddress("127.0.0.1", secure.port, tls=True), ssl.create_default_context()) as client:
         with pytest.raises(StoreError, match=r"(?i)certificate verify failed"):
             await client.call("PING")
 
@@ -301,7 +303,7 @@ async def test_a_server_that_nobody_vouches_for(secure: RedisServer) -> None:
 @asynchronous
 async def test_a_server_of_another_name(secure: RedisServer) -> None:
     """The server's certificate must name the host that was asked for."""
-    async with client_of(Server("localhost", secure.port, tls=True), context(shown=True)) as client:
+    async with client_of(RedisAddress("localhost", secure.port, tls=True), context(shown=True)) as client:
         with pytest.raises(StoreError, match=r"(?i)hostname mismatch"):
             await client.call("PING")
 

@@ -12,7 +12,7 @@ from flagsvc.proxy.configuration.stores.file import frame
 from flagsvc.proxy.replicas import Access, Client, Coordinator
 from flagsvc.proxy.replicas.configurations import digest_of
 from flagsvc.proxy.replicas.heartbeat import Heartbeat, unpack
-from flagsvc.settings.storage import Server
+from flagsvc.settings.storage import RedisAddress
 from support.aio import asynchronous
 from support.redises import RedisServer
 
@@ -24,7 +24,9 @@ LEASE, STORED = "test:lease:key", "test:store:key"
 @asynccontextmanager
 async def coordinators(server: RedisServer) -> AsyncIterator[tuple[Coordinator, Coordinator]]:
     """Give the coordinators of two replicas until the block ends."""
-    made = [Coordinator(Client(Access(Server("127.0.0.1", server.port))), "test", "key", LEASE_MS) for _ in range(2)]
+    made = [
+        Coordinator(Client(Access(RedisAddress("127.0.0.1", server.port))), "test", "key", LEASE_MS) for _ in range(2)
+    ]
     try:
         yield made[0], made[1]
     finally:

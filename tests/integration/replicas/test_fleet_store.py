@@ -9,7 +9,7 @@ import pytest
 
 from flagsvc.core.errors import StoreError
 from flagsvc.proxy.replicas import Access, Client, ServerStore
-from flagsvc.settings.storage import Server
+from flagsvc.settings.storage import RedisAddress
 from support.aio import asynchronous
 from support.redises import RedisServer, redis_server
 
@@ -24,7 +24,7 @@ def server() -> Iterator[RedisServer]:
 @asynccontextmanager
 async def store(server: RedisServer, prefix: str = "test") -> AsyncIterator[ServerStore]:
     """Give a store until the block ends."""
-    client = Client(Access(Server("127.0.0.1", server.port)))
+    client = Client(Access(RedisAddress("127.0.0.1", server.port)))
     try:
         yield ServerStore(client, prefix)
     finally:

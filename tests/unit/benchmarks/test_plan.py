@@ -13,8 +13,8 @@ import pytest
 
 import engine
 from harness import parts, servers
-from harness.load import Plan, Shot
-from harness.measuring import FULL, QUICK, Scale, Stand, Task
+from harness.load import LoadResult, Plan
+from harness.measuring import FULL, QUICK, Measuring, Scale, Task
 from harness.prepared import LIST, Routes
 from harness.results import CLOSE, EDGE, EDGE_ONE, OURS, REFERENCE, Cell
 
@@ -34,7 +34,7 @@ ALONE_US = 60.0
 
 
 @dataclass
-class Planned(Stand):
+class Planned(Measuring):
     """A stand that measures nothing but the time that it would take; no round is close to another, so that all are repeated."""
 
     at: float = 0.0
@@ -44,7 +44,7 @@ class Planned(Stand):
         """Go by the planned time."""
         self.clock = lambda: self.at
 
-    def shoot(self, server: servers.Server, task: Task, flags: int, plan: Plan) -> Shot:
+    def shoot(self, server: servers.Server, task: Task, flags: int, plan: Plan) -> LoadResult:
         """Let the time pass that a run takes; each costs more than the one before."""
         fixed, each = COSTS_US.get(server.name, OURS_US)
         cost = fixed + each * (0 if task.unchanged and server.name not in COSTS_US else flags)
@@ -56,7 +56,7 @@ class Planned(Stand):
         shown = cost * (1 + 2 * CLOSE) ** self.shots
         latency = {"0": dict.fromkeys(("50", "75", "90", "95", "99", "99.5", "99.9", "99.99", "100"), 1.0)}
         rate = 1e6 / cost
-        return Shot(max(1, int(rate * plan.seconds)), plan.seconds, shown, 1, 0, {}, latency, 1, 1.0)
+        return LoadResult(max(1, int(rate * plan.seconds)), plan.seconds, shown, 1, 0, {}, latency, 1, 1.0)
 
     def footprint(self, flags: int, running: list[servers.Server], when: str) -> None:
         """Take no time."""
@@ -131,10 +131,10 @@ class Noisy(Planned):
 
     rounds: dict[str, list[float]]
 
-    def shoot(self, server: servers.Server, task: Task, flags: int, plan: Plan) -> Shot:
+    def shoot(self, server: servers.Server, task: Task, flags: int, plan: Plan) -> LoadResult:
         """Take a second, and the next of the server's costs."""
         self.at += 1.0
-        return Shot(1, 1.0, self.rounds[server.name].pop(0), 1, 0, {}, {}, 1, 1.0)
+        return LoadResult(1, 1.0, self.rounds[server.name].pop(0), 1, 0, {}, {}, 1, 1.0)
 
 
 def noisy(scale: Scale, **rounds: list[float]) -> list[Cell]:
@@ -172,7 +172,7 @@ def test_rounds_of_a_group_are_far_apart() -> None:
     asked: list[str] = []
 
     class Listed(Noisy):
-        def shoot(self, server: servers.Server, task: Task, flags: int, plan: Plan) -> Shot:
+        def shoot(self, server: servers.Server, task: Task, flags: int, plan: Plan) -> LoadResult:
             asked.append(server.name)
             return super().shoot(server, task, flags, plan)
 

@@ -216,8 +216,8 @@ def test_projects(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
     source.answers["/api/admin/projects"] = Answer(200, projects)
     called = run("--yes")
     assert (called.code, writes(target)[1:]) == (2, []) and called.err == (
-        f"flagsvc move: `{target.url}` has no project `shop` and cannot create projects over its API: create it there, or choose projects with "
-        "--project, or name one with --to-project\n"
+        f"flagsvc move: `{target.url}` has no project `shop` and cannot create projects over its API: create it there, or "
+        "choose projects with --project, or name one with --to-project\n"
     )
     called = run("--project", "shop", "--to-project", "default", "--yes")
     assert called.code == 0 and target.sent("import")[0]["project"] == "default"

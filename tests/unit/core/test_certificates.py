@@ -63,18 +63,18 @@ def test_what_is_wrong_is_told(tmp_path: Path) -> None:
     gone = str(tmp_path / "gone")
     assert refusal(CertificateFiles(NAMES, gone)) == f"someCert: cannot read `{gone}`: no such file or directory"
     assert refusal(CertificateFiles(NAMES, cert, gone)) == f"someKey: cannot read `{gone}`: no such file or directory"
-    assert refusal(CertificateFiles(NAMES, "a\0b")) == "someCert: cannot read `a\0b`: it is no path"
+    assert refusal(CertificateFiles(NAMES, "a\0b")) == "someCert: cannot read `a\0b`: it is not a valid path"
     assert refusal(CertificateFiles(NAMES, empty, key)) == f"someCert: `{empty}` holds no certificate in PEM form"
     assert refusal(CertificateFiles(NAMES, cert, empty)) == f"someKey: `{empty}` holds no key in PEM form"
     alone = refusal(CertificateFiles(NAMES, cert))
-    assert alone == f"someCert: `{cert}` holds no key in PEM form; give someKey where it is in a file of its own"
+    assert alone == f"someCert: `{cert}` holds no key in PEM form; give someKey if the key is in a file of its own"
     assert (
         refusal(CertificateFiles(NAMES, cert, locked))
         == f"someKey: the key in `{locked}` is encrypted; give somePassword"
     )
     assert (
         refusal(CertificateFiles(NAMES, cert, locked, f"{PASSWORD}?"))
-        == f"somePassword: does not open the key in `{locked}`"
+        == f"somePassword: does not decrypt the key in `{locked}`"
     )
     mixed = refusal(CertificateFiles(NAMES, cert, other))
     assert mixed == f"someKey: the key in `{other}` is not that of the certificate in `{cert}`"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from flagsvc.http.call import HEADERS, KEY, LONGEST_READ, Call, Handler, StatusCounts
-from flagsvc.http.messages import Headers, Refused, Request
+from flagsvc.http.messages import Headers, HttpError, Request
 
 TABLE = {**HEADERS, b"authorization": KEY}
 
@@ -76,7 +76,7 @@ def test_whether_there_is_a_body(headers: tuple[tuple[bytes, bytes], ...], expec
 
 def test_a_length_that_is_no_number() -> None:
     """400."""
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(HttpError) as caught:
         call((b"content-length", b"+1")).has_body()
     assert caught.value.status == 400
 
@@ -91,6 +91,6 @@ def test_a_tally_counts_statuses() -> None:
 
 def test_a_handler_without_an_answer_is_nothing() -> None:
     """The base answers 404."""
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(HttpError) as caught:
         Handler().answer(call(), b"")
     assert caught.value.status == 404

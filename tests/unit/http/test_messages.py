@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flagsvc.http.messages import Refused, Request, Response, below, invalid
+from flagsvc.http.messages import HttpError, Request, Response, below, invalid
 
 
 def test_a_request_keeps_what_it_is_given() -> None:
@@ -29,6 +29,6 @@ def test_json_pointers_are_escaped() -> None:
 def test_invalid_names_the_place_and_the_rule() -> None:
     """A 400 with one problem, for a field or for the whole."""
     refused = invalid("/body", "a", "must be string")
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, HttpError)
     assert (refused.status, refused.problems) == (400, [("/body/a", "must be string")])
     assert invalid("/body", None, "must be object").problems == [("/body", "must be object")]

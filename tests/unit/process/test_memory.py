@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flagsvc.process import memory as of
-from flagsvc.process.limits import make_connection_limits
+from flagsvc.process.max_connections import make_connection_limits
 from flagsvc.settings.server import ServerOptions
 from flagsvc.testing import RecordingLog
 

@@ -262,7 +262,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         f"configuration file {tmp_path}/no.toml: cannot read it: no such file or directory"
     ]
     assert "is a directory" in problems(BASE, tmp_path)[0]
-    assert "it is no path" in problems(BASE | {"FLAGSVC_CONFIG": "a\x00b"})[0]
+    assert "it is not a valid path" in problems(BASE | {"FLAGSVC_CONFIG": "a\x00b"})[0]
     assert len(problems(BASE | {"PORT": "x"}, tmp_path / "no.toml")) == 2
 
 

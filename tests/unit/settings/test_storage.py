@@ -9,7 +9,7 @@ import pytest
 from flagsvc.core.errors import ConfigurationError
 from flagsvc.settings.kinds import RefusedError
 from flagsvc.settings.options import ProxyOptions, secrets_of
-from flagsvc.settings.storage import NAME_PREFIX, STORAGE, Server, parse_storage, server_at
+from flagsvc.settings.storage import NAME_PREFIX, STORAGE, RedisAddress, parse_storage, server_at
 
 
 @pytest.mark.parametrize(
@@ -74,28 +74,32 @@ def test_no_storage(value: object) -> None:
     [
         ("none", None),
         ("file:///var/lib/flags", None),
-        ("redis://flags.example.com", Server("flags.example.com")),
-        ("redis://h:7000/", Server("h", 7000)),
-        ("rediss://h/15", Server("h", tls=True, database=15)),
-        ("redis://[::1]:1/0", Server("::1", 1)),
-        ("redis://:p%40ss%2F@h", Server("h", password="p@ss/")),
-        ("redis://us%20er:p@h", Server("h", user="us er", password="p")),
-        ("redis://:@h", Server("h")),
-        ("unix:/run/my%20redis.sock", Server(path="/run/my redis.sock")),
-        ("unix://u:p@/run/redis.sock?db=", Server(path="/run/redis.sock", user="u", password="p")),
-        ("unix:///run/redis.sock?db=4", Server(path="/run/redis.sock", database=4)),
+        ("redis://flags.example.com", RedisAddress("flags.example.com")),
+        ("redis://h:7000/", RedisAddress("h", 7000)),
+        ("rediss://h/15", RedisAddress("h", tls=True, database=15)),
+        ("redis://[::1]:1/0", RedisAddress("::1", 1)),
+        ("redis://:p%40ss%2F@h", RedisAddress("h", password="p@ss/")),
+        ("redis://us%20er:p@h", RedisAddress("h", user="us er", password="p")),
+        ("redis://:@h", RedisAddress("h")),
+        ("unix:/run/my%20redis.sock", RedisAddress(path="/run/my redis.sock")),
+        ("unix://u:p@/run/redis.sock?db=", RedisAddress(path="/run/redis.sock", user="u", password="p")),
+        ("unix:///run/redis.sock?db=4", RedisAddress(path="/run/redis.sock", database=4)),
     ],
 )
-def test_servers(storage: str, server: Server | None) -> None:
+def test_servers(storage: str, server: RedisAddress | None) -> None:
     """What a URL says is taken apart, with nothing left of its quoting."""
     assert server_at(storage) == server
 
 
 @pytest.mark.parametrize(
     ("server", "address"),
-    [(Server("h", 7000), "h:7000"), (Server("::1"), "[::1]:6379"), (Server(path="/run/redis.sock"), "/run/redis.sock")],
+    [
+        (RedisAddress("h", 7000), "h:7000"),
+        (RedisAddress("::1"), "[::1]:6379"),
+        (RedisAddress(path="/run/redis.sock"), "/run/redis.sock"),
+    ],
 )
-def test_addresses(server: Server, address: str) -> None:
+def test_addresses(server: RedisAddress, address: str) -> None:
     """As messages name them."""
     assert server.address == address
 

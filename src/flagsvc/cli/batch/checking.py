@@ -13,7 +13,7 @@ from flagsvc.cli.batch import session, tables
 from flagsvc.cli.batch.client import AdminClient
 from flagsvc.cli.batch.facts import read_facts
 from flagsvc.cli.batch.files import FlagFile
-from flagsvc.cli.batch.refusals import AdminApiError
+from flagsvc.cli.batch.server_errors import AdminApiError
 
 if TYPE_CHECKING:
     from flagsvc.server.store.batch.server_facts import ImportProblem

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from flagsvc.cli.batch.refusals import AdminApiError, Reply, read_error
+from flagsvc.cli.batch.server_errors import AdminApiError, Reply, read_error
 from flagsvc.cli.batch.target import Target
 from flagsvc.core.version import VERSION
 from flagsvc.settings.kinds import printable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from flagsvc.cli.batch.client import AdminClient
-from flagsvc.cli.batch.refusals import AdminApiError
+from flagsvc.cli.batch.server_errors import AdminApiError
 
 if TYPE_CHECKING:
     from flagsvc.server.store.batch.dataset import DataSet

@@ -12,7 +12,7 @@ from typing import Any
 from flagsvc.cli.batch import tables
 from flagsvc.cli.batch.client import AdminClient
 from flagsvc.cli.batch.files import FlagFile, read_flags
-from flagsvc.cli.batch.refusals import AdminApiError
+from flagsvc.cli.batch.server_errors import AdminApiError
 from flagsvc.cli.batch.target import add_target_arguments, read_target, warn_insecure
 from flagsvc.cli.batch.violations import FileViolation, read_violation
 from flagsvc.cli.parser import ParagraphFormatter

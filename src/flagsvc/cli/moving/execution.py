@@ -9,7 +9,7 @@ from flagsvc.cli.batch import session, tables
 from flagsvc.cli.batch.client import AdminClient, quote_path_part
 from flagsvc.cli.batch.files import FlagFile
 from flagsvc.cli.batch.pieces import Piece
-from flagsvc.cli.batch.refusals import AdminApiError
+from flagsvc.cli.batch.server_errors import AdminApiError
 from flagsvc.cli.moving.planning import NAMES_PER_REQUEST, MovePlan, ProjectEnvironment
 from flagsvc.cli.moving.steps import MoveStep
 from flagsvc.core.errors import FlagsvcError

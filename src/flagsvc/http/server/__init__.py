@@ -4,7 +4,7 @@ This room does not know routes, options and applications: it has a contract and 
 TLS, and makes one `Connection` for each connection with a `ConnectionFactory`.
 """
 
+from flagsvc.http.server.connection_limits import ConnectionLimits
 from flagsvc.http.server.factory import ConnectionFactory
-from flagsvc.http.server.limits import ConnectionLimits
 
 __all__ = ["ConnectionFactory", "ConnectionLimits"]

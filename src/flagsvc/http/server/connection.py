@@ -16,8 +16,8 @@ from mypy_extensions import i64, u8
 
 from flagsvc.core.log import locate_error
 from flagsvc.http.contract import Contract
-from flagsvc.http.limits import BODY_TIME, CONNECTIONS, HEADER_TIME, MEMORY, WRITE_TIME
 from flagsvc.http.messages import Response
+from flagsvc.http.reached_limits import BODY_TIME, CONNECTIONS, HEADER_TIME, MEMORY, WRITE_TIME
 from flagsvc.http.server import request_parser as parsing
 from flagsvc.http.server import states
 from flagsvc.http.server.encoder import CLOSE, CONTINUE, KEEP, KEEP_1_0

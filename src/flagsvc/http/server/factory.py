@@ -8,8 +8,8 @@ from typing import Any
 
 from flagsvc.http.contract import Contract
 from flagsvc.http.server.connection import Connection
+from flagsvc.http.server.connection_limits import ConnectionLimits
 from flagsvc.http.server.header_names import HeaderNames
-from flagsvc.http.server.limits import ConnectionLimits
 from flagsvc.http.server.shared import ServerState, SharedState
 
 EXTRA_BYTES = 4096

@@ -13,7 +13,7 @@ import httptools
 from mypy_extensions import i64, u8
 
 from flagsvc.http.call import Call
-from flagsvc.http.messages import Headers, Refused, Request
+from flagsvc.http.messages import Headers, HttpError, Request
 from flagsvc.http.server.header_names import CONNECTION, EXPECT, HOST, UPGRADE, HeaderNames
 from flagsvc.http.server.states import BODY, BROKEN, COMPLETE, HEAD, IDLE, NEW
 from flagsvc.http.server.target import is_host, origin_form
@@ -294,7 +294,7 @@ class RequestParser:
         if call.content_length is not None and not call.chunked:
             try:
                 self.remaining = call.announced()
-            except Refused:  # the contract answers it
+            except HttpError:  # the contract answers it
                 return
 
     def has_one_host(self) -> bool:

@@ -10,10 +10,10 @@ from mypy_extensions import i64
 
 from flagsvc.core.log import Logger
 from flagsvc.http.messages import Response
-from flagsvc.http.server.limits import ConnectionLimits
+from flagsvc.http.server.connection_limits import ConnectionLimits
 from flagsvc.http.server.memory_budget import MemoryBudget
 from flagsvc.http.server.stream import Stream
-from flagsvc.http.server.times import Times
+from flagsvc.http.server.timeouts import Timeouts
 from flagsvc.http.server.writer import ResponseWriter
 
 TLS_WARNING_S: Final = 60.0
@@ -45,7 +45,7 @@ class SharedState:
         self.server: Final = server
         self.limits: Final = limits
         self.loop: Final = loop
-        self.times: Final = Times(limits)
+        self.times: Final = Timeouts(limits)
         self.writer: Final = ResponseWriter(server, loop)
         self.budget: Final = MemoryBudget(limits.memory)
         self.connections: set[Stream] = set()

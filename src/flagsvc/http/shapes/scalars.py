@@ -198,15 +198,15 @@ class Boolean(Shape):
 
 
 class Enum(Shape):
-    """One of several texts, in the order in which a message names them; it does not name those that are `untold`."""
+    """One of several texts, in the order in which a message names them; it does not name those that are `unlisted`."""
 
     rule = "must be string"
 
     def __init__(
-        self, *values: str, untold: tuple[str, ...] = (), description: str = "", example: object = None
+        self, *values: str, unlisted: tuple[str, ...] = (), description: str = "", example: object = None
     ) -> None:
         self.values = values
-        self.told_of = tuple(value for value in values if value not in untold)
+        self.told_of = tuple(value for value in values if value not in unlisted)
         self.known = frozenset(values)
         self.told(description, example)
 

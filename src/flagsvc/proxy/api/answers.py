@@ -7,7 +7,7 @@ from typing import Final
 from flagsvc.http.call import Call
 from flagsvc.http.compression import Negotiator, gzip
 from flagsvc.http.etag import etag, matches
-from flagsvc.http.messages import HTML, JSON, POST, TEXT, Headers, Refused, Response
+from flagsvc.http.messages import HTML, JSON, POST, TEXT, Headers, HttpError, Response
 from flagsvc.proxy.api.cache import CachedAnswer
 from flagsvc.proxy.api.cors import Cors
 from flagsvc.proxy.api.wire_format import WireFormat
@@ -52,32 +52,32 @@ class Answers:
         """Return the headers of a kind of answer that does not depend on the key."""
         return ResponseHeaders(self.cors, content_type, cache, (b"Accept-Encoding",), [] if more is None else more)
 
-    def seal(self, headers: ResponseHeaders, call: Call, body: bytes, tag: bytes | None = None) -> Response:
+    def respond(self, headers: ResponseHeaders, call: Call, body: bytes, tag: bytes | None = None) -> Response:
         """Return the 200 with this body, or the 304 that says the caller has it; `tag` is its entity tag where that is known."""
         if tag is None:
             tag = etag(body)
         condition = call.if_none_match
         if condition is not None and call.request.method != POST and matches(condition, tag):
-            return self.unchanged(headers, tag)
-        return self.pack(200, headers, call, body, [(b"etag", tag)])
+            return self.not_modified(headers, tag)
+        return self.make_response(200, headers, call, body, [(b"etag", tag)])
 
-    def unchanged(self, headers: ResponseHeaders, tag: bytes) -> Response:
+    def not_modified(self, headers: ResponseHeaders, tag: bytes) -> Response:
         """Return the 304 that says the caller has the answer with this tag."""
         return Response(304, headers.unchanged, [(b"etag", tag)], b"")
 
-    def known(self, headers: ResponseHeaders, call: Call, entry: CachedAnswer) -> Response:
+    def respond_cached(self, headers: ResponseHeaders, call: Call, entry: CachedAnswer) -> Response:
         """Return the 200 of an answer that may be kept; its packed form is made once, where a caller takes that and it pays."""
         accept = call.accept_encoding
         if accept is not None and self.negotiator.wants_gzip(accept, len(entry.body)):
             if not entry.packed:
                 entry.packed = gzip(entry.body)
-                entry.compressed = own(entry.tag, entry.packed)
+                entry.compressed = entity_headers(entry.tag, entry.packed)
             return Response(200, headers.packed, entry.compressed.copy(), entry.packed)
         if not entry.plain:
-            entry.plain = own(entry.tag, entry.body)
+            entry.plain = entity_headers(entry.tag, entry.body)
         return Response(200, headers.plain, entry.plain.copy(), entry.body)
 
-    def pack(self, status: int, headers: ResponseHeaders, call: Call, body: bytes, own: Headers) -> Response:
+    def make_response(self, status: int, headers: ResponseHeaders, call: Call, body: bytes, own: Headers) -> Response:
         """Return a response with this body, compressed where the caller takes that and it pays."""
         fixed = headers.plain
         accept = call.accept_encoding
@@ -87,17 +87,17 @@ class Answers:
         own.append((b"content-length", str(len(body)).encode()))
         return Response(status, fixed, own, body)
 
-    def words(self, call: Call, text: str) -> Response:
+    def respond_text(self, call: Call, text: str) -> Response:
         """Return a 200 with a short text that is not to be kept."""
-        return self.pack(200, self.text, call, text.encode(), [])
+        return self.make_response(200, self.text, call, text.encode(), [])
 
-    def refusal(self, call: Call, refused: Refused, own: Headers) -> Response:
+    def refusal(self, call: Call, refused: HttpError, own: Headers) -> Response:
         """Return the error a refusal stands for: text or JSON, never to be kept."""
         form = self.wire_format
         headers = self.text if refused.status in form.text_statuses else self.error
-        return self.pack(refused.status, headers, call, form.error_body(refused), own)
+        return self.make_response(refused.status, headers, call, form.error_body(refused), own)
 
 
-def own(tag: bytes, body: bytes) -> Headers:
+def entity_headers(tag: bytes, body: bytes) -> Headers:
     """Return the header fields of an answer that are its own."""
     return [(b"etag", tag), (b"content-length", str(len(body)).encode())]

@@ -7,10 +7,10 @@ from typing import NamedTuple
 from flagsvc.engine.context import Context
 from flagsvc.engine.values import jsdate, jsnumber
 from flagsvc.http.json_text import parse
-from flagsvc.http.limits import TOGGLES
 from flagsvc.http.media import Media
 from flagsvc.http.messages import invalid
-from flagsvc.proxy.api.bounds import too_long
+from flagsvc.http.reached_limits import TOGGLES
+from flagsvc.proxy.api.context_limits import too_long
 from flagsvc.proxy.api.encoding import unpacked
 
 MUST_BE_TEXT = "must be string"
@@ -35,7 +35,7 @@ class LookupBody(NamedTuple):
 
 
 def read_json(body: bytes, media: Media, limit: int, depth: int = 0) -> object:
-    """Return the JSON value in a body, `{}` for no body; raises Refused (413, 400 with the parser's position).
+    """Return the JSON value in a body, `{}` for no body; raises HttpError (413, 400 with the parser's position).
 
     `depth` is how deeply lists and objects may be nested, 0 for as deeply as the parser goes. Half a surrogate pair becomes U+FFFD.
     """
@@ -44,7 +44,7 @@ def read_json(body: bytes, media: Media, limit: int, depth: int = 0) -> object:
 
 
 def read_lookup(value: object, most: int, longest: int = 0) -> LookupBody:
-    """Return the toggles, at most so many, and the context of a POST /proxy body; raises Refused (400). All else is ignored.
+    """Return the toggles, at most so many, and the context of a POST /proxy body; raises HttpError (400). All else is ignored.
 
     `longest` is as in read_context.
     """
@@ -63,7 +63,7 @@ def read_lookup(value: object, most: int, longest: int = 0) -> LookupBody:
 
 
 def read_context(fields: dict[str, object], longest: int = 0) -> Context:
-    """Return the context in the `context` object of a body; raises Refused (400).
+    """Return the context in the `context` object of a body; raises HttpError (400).
 
     `longest` is how many characters its time may have, 0 for any number; those of other values are counted in what is returned.
     """
@@ -85,7 +85,7 @@ def read_context(fields: dict[str, object], longest: int = 0) -> Context:
 
 
 def text(place: str, name: str, value: object) -> str | None:
-    """Return a scalar as JavaScript writes it, None for null; raises Refused (400) for an array or an object."""
+    """Return a scalar as JavaScript writes it, None for null; raises HttpError (400) for an array or an object."""
     if isinstance(value, str) or value is None:
         return value
     if isinstance(value, list | dict):
@@ -119,8 +119,8 @@ def loose_text(value: object) -> str:
 def read_time(value: object, longest: int = 0) -> float | None:
     """Return `currentTime` in epoch milliseconds: a number, or a text that JavaScript's Date reads; None for no date.
 
-    Raises Refused (400) for an array or an object, or a text of more than `longest` characters (0: any number). Zero is absent, as
-    everything that JavaScript takes for false.
+    Zero is absent, like everything that JavaScript takes for false. Raises HttpError (400) for an array or an object, and for a text
+    of more than `longest` characters (0: any number).
     """
     if isinstance(value, str):
         if longest and len(value) > longest:

@@ -11,7 +11,7 @@ from flagsvc.core.log import Logger
 from flagsvc.core.throttle import Throttle
 from flagsvc.http.call import HEADERS, KEY, Endpoint, Handler, Resource, StatusCounts
 from flagsvc.http.keys import Keys, KeySet
-from flagsvc.http.limits import Reached
+from flagsvc.http.reached_limits import Reached
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.cache import AnswerCache
 from flagsvc.proxy.api.cors import Cors
@@ -102,7 +102,7 @@ def build(
         cache,
         loops=ports.loops,
         reached=reached.counts,
-        private=not settings.operators_here,
+        private=not settings.without_admin_address,
         fleet=ports.fleet,
     )
     readiness = ports.readiness or Readiness(ports.holder, ports.clock, settings.max_staleness)

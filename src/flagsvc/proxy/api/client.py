@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flagsvc.http.call import Answer, Call, Handler
-from flagsvc.http.refusals import not_ready
+from flagsvc.http.http_errors import not_ready
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.body import read_json
 from flagsvc.proxy.api.ports import ConfigurationHolder, UsageCounting
@@ -20,11 +20,11 @@ class Metrics(Handler):
         self.answers = answers
 
     def answer(self, call: Call, body: bytes) -> Answer:
-        """Count a report. Raises Refused (400, 413) before it counts anything."""
+        """Count a report. Raises HttpError (400, 413) before it counts anything."""
         for name, yes, no, variants in read_metrics(read_json(body, call.media, call.limit, call.depth)):
             self.usage.add(name, yes, no, variants)
         self.usage.finish_report()
-        return self.answers.words(call, DONE)
+        return self.answers.respond_text(call, DONE)
 
 
 class Register(Handler):
@@ -34,9 +34,9 @@ class Register(Handler):
         self.answers = answers
 
     def answer(self, call: Call, body: bytes) -> Answer:
-        """Check a registration. Raises Refused (400, 413)."""
+        """Check a registration. Raises HttpError (400, 413)."""
         read_registration(read_json(body, call.media, call.limit, call.depth))
-        return self.answers.words(call, DONE)
+        return self.answers.respond_text(call, DONE)
 
 
 class Features(Handler):
@@ -52,4 +52,4 @@ class Features(Handler):
         if document is None:
             raise not_ready()
         tag = b"W/" + document.etag.removeprefix("W/").encode("latin-1")
-        return self.answers.seal(self.answers.configuration, call, document.body, tag)
+        return self.answers.respond(self.answers.configuration, call, document.body, tag)

@@ -29,7 +29,7 @@ class OpenApi(Handler):
         root = call.request.root
         if not self.made[1] or self.made[0] != root:
             self.made = (root, msgspec.json.encode(document(self.settings, quote(root))))
-        return self.answers.seal(self.headers, call, self.made[1])
+        return self.answers.respond(self.headers, call, self.made[1])
 
 
 class DocsPage(Handler):
@@ -41,7 +41,7 @@ class DocsPage(Handler):
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return the page."""
-        return self.answers.seal(self.headers, call, page("flagsvc proxy: endpoints", call.request.path))
+        return self.answers.respond(self.headers, call, page("flagsvc proxy: endpoints", call.request.path))
 
 
 class File(Handler):
@@ -54,7 +54,7 @@ class File(Handler):
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return the file."""
-        return self.answers.seal(self.headers, call, self.content)
+        return self.answers.respond(self.headers, call, self.content)
 
 
 def files(answers: Answers) -> dict[str, Handler]:

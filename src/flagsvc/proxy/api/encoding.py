@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from flagsvc.http.limits import BODY
 from flagsvc.http.media import CHARSETS, JSON, UTF8, WINDOWS, BodyTooLargeError, CodingError, Media, unpack
-from flagsvc.http.messages import Refused
+from flagsvc.http.messages import HttpError
+from flagsvc.http.reached_limits import BODY
 
 LABELS = CHARSETS | {"utf8": UTF8}
 """Charset label → codec. Like the reference's, the body of any other charset is refused."""
@@ -12,19 +12,19 @@ CODINGS = WINDOWS | {"": 0, "x-gzip": WINDOWS["gzip"]}
 
 
 def media(content_type: bytes | None, content_encoding: bytes | None) -> Media:
-    """Return how to read a body with these headers; raises Refused (415). A missing Content-Type is read as JSON."""
+    """Return how to read a body with these headers; raises HttpError (415). A missing Content-Type is read as JSON."""
     coding = (content_encoding or b"").decode("latin-1").strip().lower()
     window = CODINGS.get(coding)
     if window is None:
-        raise Refused(415, f"the content coding `{coding[:100]}` is not known, only gzip and deflate are", [])
+        raise HttpError(415, f"the content coding `{coding[:100]}` is not known, only gzip and deflate are", [])
     return Media(window, charset(content_type.decode("latin-1"))) if content_type else Media(window, UTF8)
 
 
 def charset(content_type: str) -> str:
-    """Return the codec that a Content-Type asks for; raises Refused (415) for any other media type or charset."""
+    """Return the codec that a Content-Type asks for; raises HttpError (415) for any other media type or charset."""
     name, *parameters = content_type.split(";")
     if name.strip().lower() not in ("", JSON):
-        raise Refused(415, f"the media type `{name.strip()[:100]}` is not read, only {JSON} is", [])
+        raise HttpError(415, f"the media type `{name.strip()[:100]}` is not read, only {JSON} is", [])
     for parameter in parameters:
         key, _, value = parameter.partition("=")
         label = value.strip().strip('"')
@@ -34,23 +34,23 @@ def charset(content_type: str) -> str:
 
 
 def codec(label: str) -> str:
-    """Return the codec of a charset label; raises Refused (415) for one that is not known."""
+    """Return the codec of a charset label; raises HttpError (415) for one that is not known."""
     found = LABELS.get(label.lower())
     if found is None:
-        raise Refused(415, f"the charset `{label[:100]}` is not known, only utf-8 and utf-16 are", [])
+        raise HttpError(415, f"the charset `{label[:100]}` is not known, only utf-8 and utf-16 are", [])
     return found
 
 
 def unpacked(body: bytes, window: int, limit: int) -> bytes:
-    """Return the body without its content coding; raises Refused: 413 over `limit` bytes, 400 where it is damaged."""
+    """Return the body without its content coding; raises HttpError: 413 over `limit` bytes, 400 where it is damaged."""
     try:
         return unpack(body, window, limit)
     except BodyTooLargeError:
         raise too_large(limit) from None
     except CodingError:
-        raise Refused(400, "the body is not of the content coding it claims", []) from None
+        raise HttpError(400, "the body is not of the content coding it claims", []) from None
 
 
-def too_large(limit: int) -> Refused:
+def too_large(limit: int) -> HttpError:
     """Return the 413 for a body over `limit` bytes."""
-    return Refused(413, f"the body is larger than {limit} bytes", [], BODY)
+    return HttpError(413, f"the body is larger than {limit} bytes", [], BODY)

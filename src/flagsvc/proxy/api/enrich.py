@@ -9,7 +9,7 @@ from flagsvc.core.log import Logger, locate_error
 from flagsvc.core.throttle import Throttle
 from flagsvc.engine.context import Context
 from flagsvc.http.deadlines import CancelledInsideError, CrowdedError, Deadline, OverdueError
-from flagsvc.http.limits import ENRICHER_STUCK, ENRICHER_TIME, Reached
+from flagsvc.http.reached_limits import ENRICHER_STUCK, ENRICHER_TIME, Reached
 from flagsvc.proxy.extensions import ContextEnricher, check_result
 from flagsvc.proxy.extensions.check import function_name
 

@@ -12,13 +12,13 @@ from flagsvc.engine.canonical import ALL, ENABLED, NAMED, CacheKeys
 from flagsvc.engine.context import Context
 from flagsvc.http.call import Answer, Call, Handler
 from flagsvc.http.etag import matches
+from flagsvc.http.http_errors import answer_too_large, not_ready
 from flagsvc.http.messages import POST, Response
-from flagsvc.http.refusals import answer_too_large, not_ready
 from flagsvc.http.trust import TrustedProxies
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.body import read_json
-from flagsvc.proxy.api.bounds import Bounds
 from flagsvc.proxy.api.cache import AnswerCache, CachedAnswer
+from flagsvc.proxy.api.context_limits import ContextLimits
 from flagsvc.proxy.api.enrich import Enrichment
 from flagsvc.proxy.api.ports import ConfigurationHolder, EvaluatedSnapshot, UsageCounting
 from flagsvc.proxy.api.settings import ServiceSettings
@@ -57,7 +57,9 @@ class Evaluator:
         self.enrichment = enrichment
         self.trust = TrustedProxies(settings.trust_proxy)
         self.reads_forwarded = self.trust.reads_header
-        self.bounds = Bounds(settings.context_properties_limit, settings.context_value_limit, settings.toggle_limit)
+        self.limits = ContextLimits(
+            settings.context_properties_limit, settings.context_value_limit, settings.toggle_limit
+        )
         self.wire_format = answers.wire_format
         self.headers = answers.evaluation
         self.cache_keys: CacheKeys | None = None
@@ -137,7 +139,7 @@ class Evaluator:
         if condition is not None and call.request.method != POST:
             tag = self.cache.tagger.tag(key)
             if matches(condition, tag):
-                return self.answers.unchanged(self.headers, tag)
+                return self.answers.not_modified(self.headers, tag)
         entry = self.cache.find(key)
         if entry is not None:
             return self.answer_cached(call, key, entry, names)
@@ -153,7 +155,7 @@ class Evaluator:
         if names:
             self.usage.count_all(names, entry.states)
         unpacked = not entry.packed
-        response = self.answers.known(self.headers, call, entry)
+        response = self.answers.respond_cached(self.headers, call, entry)
         if unpacked and entry.packed and entry.size > 0:
             self.cache.add_packed_size(key, entry)
         return response
@@ -175,12 +177,12 @@ class Evaluator:
             self.log_faults(snapshot)
         if names:
             self.usage.count_all(names, entry.states)
-        return self.answers.seal(self.headers, call, entry.body)
+        return self.answers.respond(self.headers, call, entry.body)
 
     def run_snapshot(
         self, snapshot: EvaluatedSnapshot, context: Context, names: list[str], everything: bool
     ) -> CachedAnswer:
-        """Return the snapshot's answer, without a tag. Raises Refused (413) if it would be huge."""
+        """Return the snapshot's answer, without a tag. Raises HttpError (413) if it would be huge."""
         if not names:
             body = snapshot.all(context) if everything else snapshot.enabled(context)
             return CachedAnswer(b"", body, self.no_states)
@@ -211,9 +213,9 @@ class Listing(Handler):
         self.no_names: list[str] = []
 
     def answer(self, call: Call, body: bytes) -> Answer:
-        """Return the toggles for the context in the query string. Raises Refused (400)."""
+        """Return the toggles for the context in the query string. Raises HttpError (400)."""
         evaluator = self.evaluator
-        context = evaluator.wire_format.read_query(call.request.query, evaluator.bounds)
+        context = evaluator.wire_format.read_query(call.request.query, evaluator.limits)
         return evaluator.answer_context(call, context, self.no_names, self.everything)
 
 
@@ -225,8 +227,8 @@ class Lookup(Handler):
         self.everything = everything
 
     def answer(self, call: Call, body: bytes) -> Answer:
-        """Return the toggles for the context in the body. Raises Refused (400, 413)."""
+        """Return the toggles for the context in the body. Raises HttpError (400, 413)."""
         evaluator = self.evaluator
         value = read_json(body, call.media, call.limit, call.depth)
-        asked = evaluator.wire_format.read_body(value, evaluator.bounds)
+        asked = evaluator.wire_format.read_body(value, evaluator.limits)
         return evaluator.answer_context(call, asked.context, asked.toggles, self.everything)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flagsvc.http.call import Answer, Call, Handler
-from flagsvc.http.messages import Refused
+from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.readiness import Readiness
 
@@ -19,7 +19,7 @@ class Health(Handler):
 
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return `ok`."""
-        return self.answers.seal(self.answers.html, call, ALIVE)
+        return self.answers.respond(self.answers.html, call, ALIVE)
 
 
 class Ready(Handler):
@@ -30,8 +30,8 @@ class Ready(Handler):
         self.answers = answers
 
     def answer(self, call: Call, body: bytes) -> Answer:
-        """Return `ready`. Raises Refused (503) with the reason as one word."""
+        """Return `ready`. Raises HttpError (503) with the reason as one word."""
         objection = self.readiness.find_objection()
         if objection:
-            raise Refused(503, objection, [])
-        return self.answers.words(call, READY)
+            raise HttpError(503, objection, [])
+        return self.answers.respond_text(call, READY)

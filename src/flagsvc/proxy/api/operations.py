@@ -8,7 +8,7 @@ from flagsvc.proxy.api import schemas
 from flagsvc.proxy.api.route import Condition, ProxyRoute
 
 DOCS = Condition("enable_oas", 404, "")
-OPERATORS = Condition("operators_here", 404, "")
+WITHOUT_ADMIN_ADDRESS = Condition("without_admin_address", 404, "")
 READY = "Not while there is no configuration (`cold`), one that is too old (`stale`), or the process ends (`draining`)."
 PROBES = (
     ("/livez", "health", "/proxy/live", "text/html"),
@@ -65,7 +65,7 @@ OPERATIONS: tuple[ProxyRoute, ...] = (
         handler="prometheus",
         summary="Read metrics in Prometheus text format",
         media="text/plain",
-        condition=OPERATORS,
+        condition=WITHOUT_ADMIN_ADDRESS,
     ),
     ProxyRoute(
         path="/docs/openapi.json",
@@ -102,7 +102,7 @@ METRICS = ProxyRoute(
 )
 ADMIN: tuple[ProxyRoute, ...] = (
     *(
-        replace(row, condition=None, always=row.always or row.condition is OPERATORS)
+        replace(row, condition=None, always=row.always or row.condition is WITHOUT_ADMIN_ADDRESS)
         for row in OPERATIONS
         if row.for_operators
     ),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from prometheus_client import Metric
 
 FetchMetrics: TypeAlias = Callable[[], Awaitable[bytes]]
-"""Gives the text of all processes; raises Refused."""
+"""Gives the text of all processes; raises HttpError."""
 
 
 def exposition(sources: Sources, served: Mapping[Key, float], processes: Iterable[Metric] | None = None) -> bytes:
@@ -55,8 +55,8 @@ class Prometheus(Handler):
         if self.fetch_metrics is not None:
             return self.later(call, self.fetch_metrics)
         text = exposition(self.sources, readings(self.sources))
-        return self.answers.seal(self.headers, call, text)
+        return self.answers.respond(self.headers, call, text)
 
     async def later(self, call: Call, fetch_metrics: FetchMetrics) -> Response:
-        """Return the same of all processes; raises Refused (503) where that cannot be had."""
-        return self.answers.seal(self.headers, call, await fetch_metrics())
+        """Return the same of all processes; raises HttpError (503) where that cannot be had."""
+        return self.answers.respond(self.headers, call, await fetch_metrics())

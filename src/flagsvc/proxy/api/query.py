@@ -23,7 +23,7 @@ from flagsvc.engine.context import (
 )
 from flagsvc.engine.values import jsdate
 from flagsvc.http.messages import invalid
-from flagsvc.proxy.api.bounds import too_long
+from flagsvc.proxy.api.context_limits import too_long
 
 NESTED: Final = "properties["
 MUST_BE_TEXT: Final = "must be string"
@@ -170,7 +170,7 @@ class QueryContext:
 
 
 def read_query(query: bytes, longest: int = 0) -> Context:
-    """Return the context in a query string. Raises Refused if a field has the wrong shape.
+    """Return the context in a query string. Raises HttpError if a field has the wrong shape.
 
     Its time may have at most `longest` characters; 0 for any number. The caller checks the length of all other values.
     """

@@ -11,11 +11,11 @@ from hashlib import sha256
 from typing import Final
 
 from flagsvc.core.clock import Clock
-from flagsvc.http import refusals
+from flagsvc.http import http_errors
 from flagsvc.http.call import Call
 from flagsvc.http.keys import KeySet
-from flagsvc.http.limits import ADDRESS_RATE, KEY_RATE
 from flagsvc.http.networks import network_of
+from flagsvc.http.reached_limits import ADDRESS_RATE, KEY_RATE
 from flagsvc.http.trust import TrustedProxies
 from flagsvc.proxy.api.settings import ServiceSettings
 
@@ -80,26 +80,26 @@ class RateLimits:
         self.clock = clock
 
     def admit(self, call: Call, key_set: KeySet) -> None:
-        """Admit a call with one of these keys. Raises Refused (429, 401)."""
+        """Admit a call with one of these keys. Raises HttpError (429, 401)."""
         now = self.clock.monotonic()
         if self.addresses is not None:
             self.count_address(call, self.addresses, now)
         key = call.key
         if key is None or not key_set.contains(key):
-            raise refusals.unauthorized()
+            raise http_errors.unauthorized()
         if self.keys is not None:
             seconds = self.keys.take_token(sha256(key.strip(b" \t")).digest(), now)
             if seconds > 0.0:
-                raise refusals.too_many_requests("with this key", KEY_RATE, seconds)
+                raise http_errors.too_many_requests("with this key", KEY_RATE, seconds)
 
     def count_address(self, call: Call, addresses: TokenBuckets, now: float) -> None:
-        """Count a request of the caller's address. On a Unix socket there is none. Raises Refused (429)."""
+        """Count a request of the caller's address. On a Unix socket there is none. Raises HttpError (429)."""
         address = self.trust.address(call.request.peer, call.forwarded)
         if address is None:
             return
         seconds = addresses.take_token(network_of(address), now)
         if seconds > 0.0:
-            raise refusals.too_many_requests("from this address", ADDRESS_RATE, seconds)
+            raise http_errors.too_many_requests("from this address", ADDRESS_RATE, seconds)
 
 
 def make_rate_limits(settings: ServiceSettings, clock: Clock) -> RateLimits | None:

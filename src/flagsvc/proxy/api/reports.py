@@ -150,7 +150,7 @@ REGISTRATION: Final = Named(
 
 
 def read(shape: Shape, value: object) -> object:
-    """Return a body coerced to its shape; raises Refused (400)."""
+    """Return a body coerced to its shape; raises HttpError (400)."""
     try:
         return check(shape, value)
     except ShapeError as error:
@@ -159,12 +159,12 @@ def read(shape: Shape, value: object) -> object:
 
 
 def read_registration(value: object) -> None:
-    """Check the body of a registration; raises Refused (400)."""
+    """Check the body of a registration; raises HttpError (400)."""
     read(REGISTRATION, value)
 
 
 def read_metrics(value: object) -> list[ReportedUsage]:
-    """Return what a metrics post counts, toggle by toggle; raises Refused (400) before anything of it is counted."""
+    """Return what a metrics post counts, toggle by toggle; raises HttpError (400) before anything of it is counted."""
     body = cast("dict[str, dict[str, dict[str, dict[str, object]]]]", read(METRICS, value))
     return [read_usage(name, counts) for name, counts in body["bucket"]["toggles"].items()]
 

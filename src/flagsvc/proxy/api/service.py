@@ -13,10 +13,10 @@ from typing import Final
 
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger, locate_error
-from flagsvc.http import refusals
+from flagsvc.http import http_errors
 from flagsvc.http.call import Answer, Call, Resource, StatusCounts
 from flagsvc.http.contract import Contract
-from flagsvc.http.messages import GET, HEAD, OPTIONS, Headers, Refused, Request, Response
+from flagsvc.http.messages import GET, HEAD, OPTIONS, Headers, HttpError, Request, Response
 from flagsvc.http.networks import network_of
 from flagsvc.http.trust import TrustedProxies, parse_address, unmap_ipv4
 from flagsvc.proxy.api.answers import Answers
@@ -99,35 +99,35 @@ class Service(Contract):
             if request.method == OPTIONS:
                 return self.preflight(call)
             self.check(call)
-        except Refused as refused:
+        except HttpError as refused:
             return self.refuse(call, refused)
         except Exception as error:  # as in admit
             return self.fail(call, error)
         return call
 
     def check(self, call: Call) -> None:
-        """Make all checks that need only the head. Raises Refused."""
+        """Make all checks that need only the head. Raises HttpError."""
         request = call.request
         self.check_size(call)
         resource = self.find_resource(request.path)
         endpoint = None if resource is None else resource.endpoints.get(request.method)
         call.endpoint = endpoint
         if self.holder.current is None and (resource is None or not resource.always):
-            raise refusals.not_ready()
+            raise http_errors.not_ready()
         if resource is None:
-            raise refusals.unknown_path(request.path)
+            raise http_errors.unknown_path(request.path)
         if endpoint is None:
-            raise refusals.wrong_method(request.method, request.path)
+            raise http_errors.wrong_method(request.method, request.path)
         key_set = endpoint.key_set
         if key_set is not None:
             if call.keyed_twice:
-                raise refusals.duplicate_key(self.settings.client_keys_header_name)
+                raise http_errors.duplicate_key(self.settings.client_keys_header_name)
             if self.rates is not None:
                 self.rates.admit(call, key_set)
             elif call.key is None or not key_set.contains(call.key):
-                raise refusals.unauthorized()
+                raise http_errors.unauthorized()
         if endpoint.off:
-            raise refusals.endpoint_disabled(endpoint.off)
+            raise http_errors.endpoint_disabled(endpoint.off)
         if endpoint.limit:
             self.check_body(call, endpoint.limit)
 
@@ -135,9 +135,9 @@ class Service(Contract):
         """Refuse a head that is larger than the limits. The end of a large head cannot be relied on."""
         if call.size > self.header_limit:
             call.huge = True
-            raise refusals.headers_too_large(self.header_limit)
+            raise http_errors.headers_too_large(self.header_limit)
         if len(call.request.query) > self.query_limit:
-            raise refusals.query_too_long(self.query_limit)
+            raise http_errors.query_too_long(self.query_limit)
 
     def check_body(self, call: Call, limit: int) -> None:
         """Refuse a body by its headers, else note how to read it."""
@@ -160,12 +160,12 @@ class Service(Contract):
         """Return the response to an admitted call, or an awaitable of it if there are enrichers. Raises nothing."""
         endpoint = call.endpoint
         if endpoint is None:
-            return self.refuse(call, refusals.unknown_path(call.request.path))
+            return self.refuse(call, http_errors.unknown_path(call.request.path))
         try:
             if call.limit and len(body) > call.limit:
                 raise too_large(call.limit)
             answer = endpoint.handler.answer(call, body)
-        except Refused as refused:
+        except HttpError as refused:
             return self.refuse(call, refused)
         except Exception as error:  # as in admit
             return self.fail(call, error)
@@ -175,10 +175,10 @@ class Service(Contract):
         """Wait for the response of a call with enrichers, and return it."""
         try:
             response = await answer
-        except Refused as refused:
+        except HttpError as refused:
             return self.refuse(call, refused)
         except EnricherError:  # it has been logged
-            return self.refuse(call, refusals.internal_error())
+            return self.refuse(call, http_errors.internal_error())
         except Exception as error:  # as in admit
             return self.fail(call, error)
         return self.finish(call, response)
@@ -192,7 +192,7 @@ class Service(Contract):
         if self.settings.cors_preflight_continue:
             resource = self.find_resource(call.request.path)
             if resource is None:
-                raise refusals.unknown_path(call.request.path)
+                raise http_errors.unknown_path(call.request.path)
             own.append((b"allow", resource.allow))
             status = 200
         self.preflights.add(status)
@@ -202,7 +202,7 @@ class Service(Contract):
             self.log_access(call, response, self.preflights)
         return response
 
-    def refuse(self, call: Call, refused: Refused) -> Response:
+    def refuse(self, call: Call, refused: HttpError) -> Response:
         """Return the answer to a refused request."""
         if refused.limit:
             self.reached.add(refused.limit)
@@ -231,14 +231,14 @@ class Service(Contract):
         """Return the answer to a request that is refused before it could be read."""
         call = self.make_unread_call()
         if status == 431:
-            return self.refuse(call, refusals.headers_too_large(self.header_limit))
+            return self.refuse(call, http_errors.headers_too_large(self.header_limit))
         if status == 503:
-            return self.refuse(call, refusals.too_much_memory() if crowded else refusals.too_many_connections())
-        return self.refuse(call, refusals.not_http())
+            return self.refuse(call, http_errors.too_much_memory() if crowded else http_errors.too_many_connections())
+        return self.refuse(call, http_errors.not_http())
 
     def tls_refusal(self) -> Response:
         """Return the answer to a caller that speaks TLS on a port of plain HTTP."""
-        return self.refuse(self.make_unread_call(), refusals.unexpected_tls())
+        return self.refuse(self.make_unread_call(), http_errors.unexpected_tls())
 
     def make_unread_call(self) -> Call:
         """Return the call of a request that could not be read."""
@@ -251,7 +251,7 @@ class Service(Contract):
         """Return the 500 for an unexpected exception, and log where it was raised."""
         self.log.error("an unexpected error", route=self.route(call), error=locate_error(error))
         call.accept_encoding = None  # it may be the cause
-        return self.refuse(call, refusals.internal_error())
+        return self.refuse(call, http_errors.internal_error())
 
     def finish(self, call: Call, response: Response) -> Response:
         """Return a response with the parts that depend on the request, such as CORS and HEAD, and count it."""

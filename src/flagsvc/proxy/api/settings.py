@@ -52,6 +52,6 @@ class ServiceSettings:
     admin_address: str | None = None
 
     @property
-    def operators_here(self) -> bool:
+    def without_admin_address(self) -> bool:
         """Whether operators use the same address as callers."""
         return self.admin_address is None

@@ -43,8 +43,8 @@ class FirstPage(Handler):
         root = quote(call.request.root)
         found = [Place(row.method, root + row.place(self.base), row.summary, KEYS[row.auth]) for row in self.rows]
         if prefers_json(call.accept):
-            return self.answers.seal(self.json, call, msgspec.json.encode(as_json(NAME, ABOUT, found)))
-        return self.answers.seal(self.text, call, as_text(NAME, ABOUT, found).encode())
+            return self.answers.respond(self.json, call, msgspec.json.encode(as_json(NAME, ABOUT, found)))
+        return self.answers.respond(self.text, call, as_text(NAME, ABOUT, found).encode())
 
 
 def told(row: ProxyRoute, settings: ServiceSettings) -> bool:

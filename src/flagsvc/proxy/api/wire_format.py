@@ -9,9 +9,9 @@ from mypy_extensions import mypyc_attr
 
 from flagsvc.engine.context import Context
 from flagsvc.http.keys import KeySet
-from flagsvc.http.messages import Refused
+from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.body import LookupBody, read_lookup
-from flagsvc.proxy.api.bounds import Bounds
+from flagsvc.proxy.api.context_limits import ContextLimits
 from flagsvc.proxy.api.query import read_query
 
 TEXT_STATUSES: Final = (401, 501, 503)
@@ -40,20 +40,20 @@ class WireFormat:
         """Return the keys that open a route, for the form in which callers send them."""
         return keys
 
-    def read_query(self, query: bytes, bounds: Bounds) -> Context:
-        """Return the context in a query string. Raises Refused (400)."""
-        context = read_query(query, bounds.time)
-        if len(query) > bounds.value or len(context.properties) > bounds.properties:
-            bounds.check(context, "/query", "/query")
+    def read_query(self, query: bytes, limits: ContextLimits) -> Context:
+        """Return the context in a query string. Raises HttpError (400)."""
+        context = read_query(query, limits.time)
+        if len(query) > limits.value or len(context.properties) > limits.properties:
+            limits.check(context, "/query", "/query")
         return context
 
-    def read_body(self, value: object, bounds: Bounds) -> LookupBody:
-        """Return the context and the toggles in a JSON body. Raises Refused (400)."""
-        asked = read_lookup(value, bounds.toggles, bounds.time)
-        bounds.check(asked.context, "/body/context", "/body/context/properties")
+    def read_body(self, value: object, limits: ContextLimits) -> LookupBody:
+        """Return the context and the toggles in a JSON body. Raises HttpError (400)."""
+        asked = read_lookup(value, limits.toggles, limits.time)
+        limits.check(asked.context, "/body/context", "/body/context/properties")
         return asked
 
-    def error_body(self, refused: Refused) -> bytes:
+    def error_body(self, refused: HttpError) -> bytes:
         """Return the body of an error: a text for `text_statuses`, else JSON."""
         if refused.status in self.text_statuses:
             return refused.message.encode()

@@ -33,7 +33,7 @@ from redis.exceptions import (
 from flagsvc.core.errors import StoreError
 from flagsvc.http.client.dialling import in_words
 from flagsvc.http.client.sealing import sealed
-from flagsvc.settings.storage import Server
+from flagsvc.settings.storage import RedisAddress
 
 LARGE_BYTES = 65_536
 """Bytes from which on data are digested in a thread."""
@@ -57,7 +57,7 @@ REASONS: tuple[tuple[type[Exception], str], ...] = (
 class Access:
     """How a server is reached: where it is, TLS settings where it is spoken to over TLS, seconds that an answer may take."""
 
-    server: Server
+    server: RedisAddress
     tls: ssl.SSLContext | None = field(default=None, repr=False)
     timeout_s: float = 2.0
 

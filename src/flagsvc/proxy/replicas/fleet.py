@@ -157,7 +157,7 @@ class Fleet:
             except StoreError as error:
                 self._outage_log.log_failure(error)
             finally:
-                self._step(ReplicaEvent.SERVER_LOST)
+                self._step(ReplicaEvent.REDIS_LOST)
             self._outages += 1
             await self._schedule.pause_after_outage(self._outages)
 
@@ -182,7 +182,7 @@ class Fleet:
         if action is ReplicaAction.RENEW:
             await self._renew()
             await self._hand_over()
-        elif self._schedule.silent(silence) and not self._schedule.rests(silence):
+        elif self._schedule.silent(silence) and not self._schedule.is_paused(silence):
             await self._seek()
 
     async def _hear(self, heartbeat: Heartbeat) -> None:

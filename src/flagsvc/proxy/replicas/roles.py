@@ -41,7 +41,7 @@ class ReplicaEvent(StrEnum):
     """It is time for the next heartbeat."""
     HAND_OVER = "hand-over"
     """It gets nothing from the upstream, and others listen that may."""
-    SERVER_LOST = "server-lost"
+    REDIS_LOST = "server-lost"
     """The server does not answer, or the replica leaves the fleet."""
 
 
@@ -93,7 +93,7 @@ _ROWS: tuple[tuple[ReplicaEvent, tuple[Step, Step, Step]], ...] = (
     (ReplicaEvent.LEASE_RELEASED, (*_stay(ReplicaAction.SEEK), Step(ReplicaRole.LEADER, ReplicaAction.SEEK))),
     (ReplicaEvent.DUE, (*_stay(ReplicaAction.SEEK_IF_SILENT), _LEAD)),
     (ReplicaEvent.HAND_OVER, (_ALONE, _FOLLOWER, Step(ReplicaRole.FOLLOWER, ReplicaAction.RELEASE))),
-    (ReplicaEvent.SERVER_LOST, (_ALONE, _APART, _APART)),
+    (ReplicaEvent.REDIS_LOST, (_ALONE, _APART, _APART)),
 )
 
 TABLE: dict[tuple[ReplicaRole, ReplicaEvent], Step] = {

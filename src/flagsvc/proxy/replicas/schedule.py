@@ -20,22 +20,22 @@ DEAF_HEARTBEATS = 4.0
 """A replica that has heard nothing for so many, while the lease is renewed, subscribes again."""
 RELEASED_S = 0.05
 """When a lease is given back, the others look at it within this many seconds, each at its own moment."""
-REST_LEASES = 3
+PAUSE_LEASES = 3
 """A leader that handed over does not take the lease for the time of so many, unless no other replica has it."""
 
 
 class Schedule:
     """The moments of one replica. `draw` gives random numbers of [0, 1).
 
-    `due` is the moment of the next heartbeat, or look at the lease; `received` that of the last message, `rests_until` the end of a
-    rest, `asks_at` when the upstream may be asked.
+    `due` is the moment of the next heartbeat, or of the next look at the lease. `received` is that of the last message. A replica
+    does not seek the lease before `paused_until`, and does not ask the upstream before `asks_at`.
     """
 
     def __init__(self, clock: Clock, draw: Callable[[], float], lease_s: float, spread_s: float) -> None:
         self.clock = clock
         self.lease_s = lease_s
         self.heartbeat_s = lease_s / HEARTBEATS
-        self.due = self.received = self.rests_until = self.asks_at = 0.0
+        self.due = self.received = self.paused_until = self.asks_at = 0.0
         self._draw = draw
         self._spread_s = spread_s
 
@@ -65,11 +65,11 @@ class Schedule:
 
     def rest(self) -> None:
         """Leave the lease to others for a while."""
-        self.rests_until = self.now() + REST_LEASES * self.lease_s
+        self.paused_until = self.now() + PAUSE_LEASES * self.lease_s
 
-    def rests(self, silence_s: float) -> bool:
+    def is_paused(self, silence_s: float) -> bool:
         """Return whether the lease is left to others, of whom the last was heard so many seconds ago."""
-        return self.now() < self.rests_until and silence_s < 2 * self.lease_s
+        return self.now() < self.paused_until and silence_s < 2 * self.lease_s
 
     def spread(self) -> None:
         """Let the upstream be asked at a moment of this replica's own."""

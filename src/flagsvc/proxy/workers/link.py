@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Generic, Protocol
 
 from flagsvc.core.log import Logger, locate_error
-from flagsvc.http.messages import Refused
+from flagsvc.http.messages import HttpError
 from flagsvc.http.metrics import Readings
 from flagsvc.proxy.api.samples import Sources, readings
 from flagsvc.proxy.configuration import Holder
@@ -96,7 +96,7 @@ class ParentLink(Generic[S]):
         self.channel.send(messages.Serving())
 
     async def fetch_metrics(self) -> bytes:
-        """Return the metrics of all processes. Raises Refused (503) if the parent does not answer."""
+        """Return the metrics of all processes. Raises HttpError (503) if the parent does not answer."""
         self._last_request += 1
         number = self._last_request
         waiting: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
@@ -107,7 +107,7 @@ class ParentLink(Generic[S]):
             async with asyncio.timeout(METRICS_TIMEOUT_S):
                 return await waiting
         except TimeoutError:
-            raise Refused(503, "the metrics of the other processes cannot be had", []) from None
+            raise HttpError(503, "the metrics of the other processes cannot be had", []) from None
         finally:
             del self._metrics_requests[number]
 

@@ -17,10 +17,10 @@ from flagsvc.proxy.usage.record import from_wire
 from flagsvc.proxy.workers import messages
 from flagsvc.proxy.workers.adoption import SocketAdoption
 from flagsvc.proxy.workers.channel import Channel, connect_channel
+from flagsvc.proxy.workers.distribution import DocumentDistribution
 from flagsvc.proxy.workers.heartbeat import WorkerHeartbeat
 from flagsvc.proxy.workers.metric_sums import MetricSums
 from flagsvc.proxy.workers.pulse import ProcessPulse
-from flagsvc.proxy.workers.rollout import DocumentRollout
 from flagsvc.proxy.workers.slot import Child, Conditions, WorkerSlot, wait_for_exit
 
 STEADY_S = 10.0
@@ -102,7 +102,7 @@ class WorkerPool:
         self._slots = [WorkerSlot(number) for number in range(size)]
         self._adoption = SocketAdoption(self._slots, len(self._sockets))
         late, stuck = self._timeouts.late, self._timeouts.stuck
-        self.rollout = DocumentRollout(self._slots, self._conditions, log, late_s=late, stuck_s=stuck)
+        self.distribution = DocumentDistribution(self._slots, self._conditions, log, late_s=late, stuck_s=stuck)
         self._loops = [
             SupervisedTask(f"worker {slot.number}", partial(self._keep_running, slot), clock=clock, log=log, draw=draw)
             for slot in self._slots
@@ -253,8 +253,8 @@ class WorkerPool:
         channel = Channel(messages.decode_worker_message, lambda message, _: self._handle_message(slot, message))
         await connect_channel(here, channel)
         slot.open(channel)
-        slot.send(messages.Welcome(slot.number, self._options, self._sockets, self.rollout.has_configuration))
-        self.rollout.send_current(slot)
+        slot.send(messages.Welcome(slot.number, self._options, self._sockets, self.distribution.has_configuration))
+        self.distribution.send_current(slot)
         if self._is_draining:
             slot.send(messages.Drain())
         if self._is_leaving:

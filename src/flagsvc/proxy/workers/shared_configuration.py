@@ -7,35 +7,35 @@ from flagsvc.proxy.configuration import Holder, Preparer
 from flagsvc.proxy.configuration.holder import ConfigurationDocument
 from flagsvc.proxy.configuration.ports import Compile, S
 from flagsvc.proxy.configuration.prepare import FeatureFilter, PreparedDocument
-from flagsvc.proxy.workers.rollout import DocumentRollout
+from flagsvc.proxy.workers.distribution import DocumentDistribution
 
 
 class SharedHolder(Holder[S]):
-    """A holder that passes replacements and confirmations on to all workers once it has a `rollout`."""
+    """A holder that passes replacements and confirmations on to all workers once it has a `distribution`."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.rollout: DocumentRollout | None = None
+        self.distribution: DocumentDistribution | None = None
 
     def replace(self, snapshot: S, document: ConfigurationDocument, problems: int) -> None:
         """Replace the served configuration, here and in all workers."""
         super().replace(snapshot, document, problems)
-        if self.rollout is not None:
-            self.rollout.switch(document)
+        if self.distribution is not None:
+            self.distribution.switch(document)
 
     def confirm(self, clock: Clock, age_s: float = 0.0) -> None:
         """Record that the configuration is current, here and in all workers."""
         super().confirm(clock, age_s)
-        if self.rollout is not None and self.checked_at is not None:
-            self.rollout.confirm(self.checked_at)
+        if self.distribution is not None and self.checked_at is not None:
+            self.distribution.confirm(self.checked_at)
 
 
 class SharedPreparer(Preparer[S]):
     """A preparer that waits until the workers have prepared the document as well."""
 
-    def __init__(self, compile: Compile[S], wanted: FeatureFilter | None, rollout: DocumentRollout) -> None:
+    def __init__(self, compile: Compile[S], wanted: FeatureFilter | None, distribution: DocumentDistribution) -> None:
         super().__init__(compile, wanted)
-        self._rollout = rollout
+        self._rollout = distribution
 
     async def __call__(self, body: bytes, previous: S | None) -> PreparedDocument[S]:
         """Return the configuration that can replace `previous`. Raises DocumentError, and sends the document to no worker then."""

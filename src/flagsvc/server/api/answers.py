@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from flagsvc.http.call import Call as Head
+from flagsvc.http.call import Call
 from flagsvc.http.compression import Negotiator, gzip
 from flagsvc.http.etag import etag
 from flagsvc.http.messages import HEAD, JSON, Headers, Response
 from flagsvc.http.shapes.text import to_json
 from flagsvc.server.api.call import ApiAnswer
-from flagsvc.server.api.errors import Failure
+from flagsvc.server.api.errors import ApiError
 
 PLAIN_JSON = b"application/json"
 VARY = (b"vary", b"Accept-Encoding")
@@ -26,7 +26,7 @@ class Answers:
     def __init__(self) -> None:
         self._negotiator = Negotiator()
 
-    def respond(self, head: Head, answer: ApiAnswer, media: bytes = PLAIN_JSON) -> Response:
+    def respond(self, head: Call, answer: ApiAnswer, media: bytes = PLAIN_JSON) -> Response:
         """Return the response to a request."""
         headers: Headers = [*answer.headers, VARY]
         if answer.body is None:
@@ -46,12 +46,12 @@ class Answers:
         headers.append((b"content-length", str(len(body)).encode()))
         return Response(answer.status, headers, [], b"" if head.request.method == HEAD else body)
 
-    def fail(self, head: Head, failure: Failure) -> Response:
+    def fail(self, head: Call, failure: ApiError) -> Response:
         """Return the response that is an error."""
         return self.respond(head, ApiAnswer(failure.body, failure.status, tuple(failure.headers)))
 
 
-def is_known(head: Head, tag: bytes) -> bool:
+def is_known(head: Call, tag: bytes) -> bool:
     """Return whether a GET or HEAD has, in its If-None-Match, the body with this entity tag; compared weakly."""
     condition = head.if_none_match
     if condition is None or head.request.method not in (b"GET", HEAD):

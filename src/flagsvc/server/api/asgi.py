@@ -14,11 +14,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import ParamSpec, TypeVar
 
-from flagsvc.http.call import Call as Head
+from flagsvc.http.call import Call
 from flagsvc.http.contract import Contract
-from flagsvc.http.limits import CONNECTIONS, MEMORY
+from flagsvc.http.http_errors import NO_TLS
 from flagsvc.http.messages import GET, HEAD, OPTIONS, Response
-from flagsvc.http.refusals import NO_TLS
+from flagsvc.http.reached_limits import CONNECTIONS, MEMORY
 from flagsvc.server.api.pipeline import HEADER_TABLE, QUERY_LIMIT, AdmittedCall, Pipeline
 from flagsvc.server.api.route import Auth
 
@@ -45,7 +45,7 @@ class FlagServerContract(Contract):
         self._writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="flagsvc writer")
         self._reporters = ThreadPoolExecutor(REPORTERS, thread_name_prefix="flagsvc reporter")
 
-    def check_head(self, call: Head) -> Head | Response:
+    def check_head(self, call: Call) -> Call | Response:
         """Return how much of the body to read, or an answer that needs no body. Never raises."""
         return self._pipeline.check_head(call)
 
@@ -57,11 +57,11 @@ class FlagServerContract(Contract):
         """Return the answer to a TLS handshake on a plain HTTP port. Never raises."""
         return self._pipeline.refuse_early(400, CONNECTIONS, NO_TLS)
 
-    def fail(self, call: Head, error: Exception) -> Response:
+    def fail(self, call: Call, error: Exception) -> Response:
         """Log an unexpected exception and return the 500. Never raises."""
         return self._pipeline.fail(call, error)
 
-    def answer(self, call: Head, body: bytes) -> Response | Awaitable[Response]:
+    def answer(self, call: Call, body: bytes) -> Response | Awaitable[Response]:
         """Return the response to an admitted request and its body, or an awaitable of it. Never raises."""
         if call.request.method not in READ_METHODS or len(body) > MAX_LOOP_BODY:
             return run_in_pool(self._pool(call), self._run_in_thread, call, body)
@@ -77,14 +77,14 @@ class FlagServerContract(Contract):
         for pool in (self._readers, self._writers, self._reporters):
             pool.shutdown()
 
-    def _pool(self, call: Head) -> ThreadPoolExecutor:
+    def _pool(self, call: Call) -> ThreadPoolExecutor:
         """Return the pool for a request. Requests without a route go to the readers."""
         route = self._pipeline.route_of(call)
         if route is None or route.reads or route.method == "GET":
             return self._readers
         return self._reporters if route.auth is Auth.CLIENT else self._writers
 
-    def _run_in_thread(self, call: Head, body: bytes) -> Response:
+    def _run_in_thread(self, call: Call, body: bytes) -> Response:
         """Return the response, from the first check to the handler. Large bodies are processed one at a time."""
         large = call.limit > LARGE_BODY and (call.content_encoding is not None or len(body) > LARGE_BODY)
         with self._large_body_lock if large else nullcontext():

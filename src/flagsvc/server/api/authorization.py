@@ -21,8 +21,8 @@ from flagsvc.server.api.errors import (
     wrong_token,
 )
 from flagsvc.server.api.route import Auth, Route
-from flagsvc.server.store.access import Keyring
 from flagsvc.server.store.actors import Actor, ClientToken
+from flagsvc.server.store.keyring import Keyring
 
 API, ADMIN_API, CLIENT_API, FRONTEND_API = "/api", "/api/admin", "/api/client", "/api/frontend"
 BEARER = re.compile(r"^bearer\s+", re.IGNORECASE)
@@ -50,7 +50,7 @@ class Authorization:
     def identify(self, authorization: bytes | None, path: str, *, repeated: bool = False) -> Caller:
         """Return the caller of a path; `repeated` means that the request has several Authorization headers.
 
-        Raises Failure: 400 for a repeated header, 401 for a missing or unknown token, 403 for one of the wrong type, 404 for the
+        Raises ApiError: 400 for a repeated header, 401 for a missing or unknown token, 403 for one of the wrong type, 404 for the
         frontend API.
         """
         part = api_area(path)
@@ -71,7 +71,7 @@ class Authorization:
         return Caller(actor=found)
 
     def _identify_client(self, secret: str, found: Actor | ClientToken | None) -> Caller:
-        """Return the caller with a backend token. Raises Failure."""
+        """Return the caller with a backend token. Raises ApiError."""
         if found is None:
             raise unknown_token("Send a backend token") if secret.startswith(PERSONAL) else token_required()
         if not isinstance(found, ClientToken) or found.kind not in BACKEND:
@@ -79,7 +79,7 @@ class Authorization:
         return Caller(token=found)
 
     def check(self, route: Route, call: ApiCall) -> None:
-        """Raise Failure (403) where a route rejects this caller: the wrong type of token, or a missing permission."""
+        """Raise ApiError (403) where a route rejects this caller: the wrong type of token, or a missing permission."""
         needed = (route.permission,) if isinstance(route.permission, str) else route.permission
         if route.auth is Auth.CLIENT and call.known_token is None:
             raise wrong_token()

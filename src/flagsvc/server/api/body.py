@@ -9,10 +9,10 @@ import re
 from typing import Any, NamedTuple
 
 from flagsvc.http import json_text
-from flagsvc.http.call import Call as Head
+from flagsvc.http.call import Call
 from flagsvc.http.json_text import whole
 from flagsvc.http.media import CHARSETS, JSON, UTF8, WINDOWS, BodyTooLargeError, CodingError, unpack
-from flagsvc.server.api.errors import Failure, bare, too_large
+from flagsvc.server.api.errors import ApiError, bare, too_large
 
 LABELS = CHARSETS | {"utf-7": "utf-7"}
 """Charset label → codec."""
@@ -46,25 +46,25 @@ class Parsed(NamedTuple):
 EMPTY = Parsed({})
 
 
-def content_type(head: Head) -> str:
+def content_type(head: Call) -> str:
     """Return the Content-Type as it was sent; empty without one."""
     return (head.content_type or b"").decode("latin-1").strip()
 
 
-def is_json(head: Head) -> bool:
+def is_json(head: Call) -> bool:
     """Return whether the body calls itself JSON, in any letter case and with any parameters."""
     return content_type(head).partition(";")[0].strip().lower() == JSON
 
 
-def has_body(head: Head) -> bool:
+def has_body(head: Call) -> bool:
     """Return whether a body comes with the request, be it an empty one."""
     return head.chunked or head.content_length is not None
 
 
-def reading(head: Head, limit: int) -> BodyEncoding | None:
+def reading(head: Call, limit: int) -> BodyEncoding | None:
     """Return how to read the body of a request; None where none is read.
 
-    Raises Failure: 415 for a charset or a content coding that is not known, 413 for a body that says it is over `limit` bytes.
+    Raises ApiError: 415 for a charset or a content coding that is not known, 413 for a body that says it is over `limit` bytes.
     """
     if not is_json(head) or not has_body(head):
         return None
@@ -82,7 +82,7 @@ def reading(head: Head, limit: int) -> BodyEncoding | None:
 
 
 def parse(how: BodyEncoding, body: bytes) -> Parsed:
-    """Return the JSON value of a body, `{}` for an empty one. Raises Failure or Refused: 400 and 413."""
+    """Return the JSON value of a body, `{}` for an empty one. Raises ApiError or HttpError: 400 and 413."""
     text = unpacked(body, how)
     if len(text) > how.limit:
         raise too_large()
@@ -94,7 +94,7 @@ def parse(how: BodyEncoding, body: bytes) -> Parsed:
 
 
 def unpacked(body: bytes, how: BodyEncoding) -> bytes:
-    """Return a body without its content coding; gzip may have several members. Raises Failure: 400 where it is damaged, 413."""
+    """Return a body without its content coding; gzip may have several members. Raises ApiError: 400 where it is damaged, 413."""
     try:
         return unpack(body, how.window, how.limit, members=True)
     except BodyTooLargeError:
@@ -103,7 +103,7 @@ def unpacked(body: bytes, how: BodyEncoding) -> bytes:
         raise damaged(str(error)) from None
 
 
-def damaged(reason: str) -> Failure:
+def damaged(reason: str) -> ApiError:
     """Return the 400 for a body that is not of its content coding, with zlib's own word for it."""
     if not reason:
         return bare(400, "unexpected end of file")

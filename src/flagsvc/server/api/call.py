@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from flagsvc.core.clock import Clock
 from flagsvc.core.log import Logger
-from flagsvc.http.call import Call as Head
-from flagsvc.http.limits import Reached
+from flagsvc.http.call import Call
 from flagsvc.http.messages import Request
+from flagsvc.http.reached_limits import Reached
 from flagsvc.server.api.counts import AnswerCounts
-from flagsvc.server.store.access import Keyring
 from flagsvc.server.store.actors import Actor, ClientToken
+from flagsvc.server.store.keyring import Keyring
 from flagsvc.server.store.store import Store
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class ApiCall:
     admin API, `token` that of the client API.
     """
 
-    head: Head
+    head: Call
     server: ApiContext
     params: dict[str, str] = field(default_factory=dict)
     query: dict[str, list[str]] = field(default_factory=dict)

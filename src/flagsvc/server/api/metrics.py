@@ -9,8 +9,8 @@ from sqlalchemy import func, select
 
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.version import VERSION
-from flagsvc.http.limits import COMMON_LIMITS
 from flagsvc.http.metrics import Labels, MetricRow, limits_row, measure, requests_row
+from flagsvc.http.reached_limits import COMMON_LIMITS
 from flagsvc.server.api.call import ApiContext
 from flagsvc.server.store.schema import features
 from flagsvc.server.store.store import read_revision

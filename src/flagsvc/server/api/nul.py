@@ -13,7 +13,7 @@ NUL = "\0"
 
 
 def refuse_nul(call: ApiCall, *, also_in_body: bool) -> None:
-    """Raise Failure (400), with the first place, if a parameter contains a NUL; with `also_in_body`, check the body too."""
+    """Raise ApiError (400), with the first place, if a parameter contains a NUL; with `also_in_body`, check the body too."""
     for name, value in call.params.items():
         if NUL in value:
             raise invalid([make_nul_detail(f"/params/{name}")])

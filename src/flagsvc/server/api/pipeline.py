@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import describe_error, locate_error
-from flagsvc.http import refusals
-from flagsvc.http.call import CLIENT_SPEC, HEADERS, KEY
-from flagsvc.http.call import Call as Head
-from flagsvc.http.limits import BODY, QUERY
-from flagsvc.http.limits import HEADERS as HEADERS_SIZE
-from flagsvc.http.messages import GET, HTML, OPTIONS, Refused, Request, Response
+from flagsvc.http import http_errors
+from flagsvc.http.call import CLIENT_SPEC, HEADERS, KEY, Call
+from flagsvc.http.messages import GET, HTML, OPTIONS, HttpError, Request, Response
+from flagsvc.http.reached_limits import BODY, QUERY
+from flagsvc.http.reached_limits import HEADERS as HEADERS_SIZE
 from flagsvc.http.shapes import ShapeError, check
 from flagsvc.server.api import errors
 from flagsvc.server.api.answers import Answers
@@ -25,12 +24,12 @@ from flagsvc.server.api.authorization import ADMIN_API, ANONYMOUS, Authorization
 from flagsvc.server.api.body import EMPTY, Parsed, content_type, is_json, parse, reading
 from flagsvc.server.api.call import ApiAnswer, ApiCall, ApiContext
 from flagsvc.server.api.counts import UNKNOWN
-from flagsvc.server.api.errors import Failure
+from flagsvc.server.api.errors import ApiError
 from flagsvc.server.api.nul import refuse_nul
 from flagsvc.server.api.route import Route
 from flagsvc.server.api.routing import Match, Router, allowed, parameters, plain_path, read_query
-from flagsvc.server.store.nouns.maintenance import is_in_maintenance
-from flagsvc.server.store.refusals import Refusal
+from flagsvc.server.store.errors import CallerError
+from flagsvc.server.store.resources.maintenance import is_in_maintenance
 
 HEADER_TABLE = HEADERS | {b"authorization": KEY, b"unleash-client-spec": CLIENT_SPEC}
 """The headers that the server reads."""
@@ -57,7 +56,7 @@ OUTAGE_LOG_INTERVAL_S = 10.0
 class AdmittedCall:
     """A request that passed every check: its route, and the call for the handler."""
 
-    head: Head
+    head: Call
     route: Route
     call: ApiCall
 
@@ -82,7 +81,7 @@ class Pipeline:
         self._answers = Answers()
         self._next_error_log = float("-inf")
 
-    def check_head(self, head: Head) -> Head | Response:
+    def check_head(self, head: Call) -> Call | Response:
         """Return the head with the limit of its body, or an answer that needs only the head."""
         try:
             head.huge = head.content_length is not None and len(head.content_length) > DISCARDED_DIGITS
@@ -90,19 +89,19 @@ class Pipeline:
                 head.huge = True
                 raise errors.bare(431, EARLY_REFUSALS[431])
             if len(head.request.query) > QUERY_LIMIT:
-                raise refusals.query_too_long(QUERY_LIMIT)
+                raise http_errors.query_too_long(QUERY_LIMIT)
             head.found = self._authorization.identify(
                 head.key, self._strip_base(plain_path(head.request.path)), repeated=head.keyed_twice
             )
             reading_plan = reading(head, self._limit)
             head.limit = 0 if reading_plan is None else reading_plan.limit
-        except Refused as refused:
+        except HttpError as refused:
             return self._answer_failure(head, errors.in_form(refused), None)
         except Exception as error:  # the last resort: a caller always gets an answer
             return self.fail(head, error)
         return head
 
-    def fail(self, head: Head, error: Exception) -> Response:
+    def fail(self, head: Call, error: Exception) -> Response:
         """Log an unexpected exception before the route is known, and return the 500."""
         return self._answer_unexpected(head, error, None)
 
@@ -115,10 +114,10 @@ class Pipeline:
         if status == 503:
             self.reached.add(limit)
         return self._answer_failure(
-            Head(Request(GET, b"", b"", [])), errors.bare(status, message or EARLY_REFUSALS[status], headers), None
+            Call(Request(GET, b"", b"", [])), errors.bare(status, message or EARLY_REFUSALS[status], headers), None
         )
 
-    def route_of(self, head: Head) -> Route | None:
+    def route_of(self, head: Call) -> Route | None:
         """Return the route of a request, by its head; None without one."""
         request = head.request
         try:
@@ -126,7 +125,7 @@ class Pipeline:
         except Exception:  # `admit` raises it again, and answers it
             return None
 
-    def admit(self, head: Head, body: bytes) -> AdmittedCall | Response:
+    def admit(self, head: Call, body: bytes) -> AdmittedCall | Response:
         """Return the admitted call of a request, or the answer of the first check that fails."""
         route: Route | None = None
         try:
@@ -171,7 +170,7 @@ class Pipeline:
         )
 
     def _strip_base(self, path: str) -> str:
-        """Return a path without the base path. Raises Failure (404) for one outside of it."""
+        """Return a path without the base path. Raises ApiError (404) for one outside of it."""
         if not self._base:
             return path
         rest = path[len(self._base) :]
@@ -180,7 +179,7 @@ class Pipeline:
         return rest or "/"
 
     def _check_maintenance(self, method: str, path: str) -> None:
-        """Raise Failure for a change during maintenance mode, except for the change that ends it."""
+        """Raise ApiError for a change during maintenance mode, except for the change that ends it."""
         if (
             method not in CHANGING_METHODS
             or api_area(path) != ADMIN_API
@@ -192,7 +191,7 @@ class Pipeline:
         if stopped:
             raise errors.maintenance()
 
-    def _answer_options(self, head: Head, path: str) -> Response:
+    def _answer_options(self, head: Call, path: str) -> Response:
         """Return the answer to OPTIONS: the methods of a path."""
         found = self._router.matches(path)
         if not found:
@@ -201,7 +200,7 @@ class Pipeline:
         response = self._answers.respond(head, ApiAnswer(methods, headers=((b"allow", methods),)), HTML)
         return self._count_response(head, response, None)
 
-    def _build_call(self, head: Head, match: Match, caller: Caller, parsed: Parsed) -> ApiCall:
+    def _build_call(self, head: Call, match: Match, caller: Caller, parsed: Parsed) -> ApiCall:
         """Return the call for a handler, after the checks of its route."""
         route = match.route
         call = ApiCall(head, self._server, known_actor=caller.actor, known_token=caller.token)
@@ -216,11 +215,11 @@ class Pipeline:
         refuse_nul(call, also_in_body=parsed.may_hold_nul)
         return call
 
-    def _answer_error(self, head: Head, error: Exception, route: Route | None) -> Response:
+    def _answer_error(self, head: Call, error: Exception, route: Route | None) -> Response:
         """Return the response for an exception."""
-        if isinstance(error, Refused):
+        if isinstance(error, HttpError):
             return self._answer_failure(head, errors.in_form(error), route)
-        if isinstance(error, Refusal):
+        if isinstance(error, CallerError):
             return self._answer_failure(head, errors.refused(error), route)
         if isinstance(error, ShapeError):
             return self._answer_failure(head, errors.invalid(error.details), route)
@@ -238,7 +237,7 @@ class Pipeline:
         self._next_error_log = now + OUTAGE_LOG_INTERVAL_S if write == log.error else self._next_error_log
         write("the database is away", route=route_label(route), error=str(error))
 
-    def _answer_unexpected(self, head: Head, error: Exception, route: Route | None) -> Response:
+    def _answer_unexpected(self, head: Call, error: Exception, route: Route | None) -> Response:
         """Return the 500 for an unexpected exception, and log where it came from."""
         known = {"error": describe_error(error)} | (
             {"at": locate_error(error)} if isinstance(error, DatabaseError) else {}
@@ -247,13 +246,13 @@ class Pipeline:
         head.accept_encoding = None  # compression may have raised the exception
         return self._answer_failure(head, errors.unexpected(), route)
 
-    def _answer_failure(self, head: Head, failure: Failure, route: Route | None) -> Response:
+    def _answer_failure(self, head: Call, failure: ApiError, route: Route | None) -> Response:
         """Return the response for a failure, and count a reached limit."""
         if failure.status in LIMITS:
             self.reached.add(LIMITS[failure.status])
         return self._count_response(head, self._answers.fail(head, failure), route)
 
-    def _count_response(self, head: Head, response: Response, route: Route | None) -> Response:
+    def _count_response(self, head: Call, response: Response, route: Route | None) -> Response:
         """Count a response and return it."""
         response.close = head.huge
         name, method = (UNKNOWN, UNKNOWN) if route is None else (route.path, route.method)

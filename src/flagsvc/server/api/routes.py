@@ -10,7 +10,7 @@ from flagsvc.server.api.docs import docs_routes
 from flagsvc.server.api.route import Route
 
 
-def _nouns() -> tuple[Route, ...]:
+def _modules() -> tuple[Route, ...]:
     found: list[Route] = []
     for package in (client, admin):
         for module in sorted(each.name for each in iter_modules(package.__path__, f"{package.__name__}.")):
@@ -18,5 +18,5 @@ def _nouns() -> tuple[Route, ...]:
     return tuple(found)
 
 
-_ROWS = (*_nouns(), *operations.ROUTES)
+_ROWS = (*_modules(), *operations.ROUTES)
 ROUTES: tuple[Route, ...] = (*_ROWS, *docs_routes(_ROWS))

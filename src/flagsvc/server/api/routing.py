@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote_to_bytes
 
-from flagsvc.server.api.errors import Failure, invalid, unknown_path, wrong_method
+from flagsvc.server.api.errors import ApiError, invalid, unknown_path, wrong_method
 from flagsvc.server.api.route import Route
 
 SLASHES = re.compile(r"/{2,}")
@@ -67,7 +67,10 @@ class Router:
         return found
 
     def find(self, method: str, path: str) -> Match:
-        """Return the route of a method and a path. Raises Failure: 404 for an unknown path, 405 with `Allow` for another method."""
+        """Return the route of a method and a path.
+
+        Raises ApiError: 404 for an unknown path, 405 with `Allow` for another method.
+        """
         found = self.matches(path)
         match = found.get("GET" if method == "HEAD" else method)
         if match is not None:
@@ -105,13 +108,13 @@ def plain_path(raw: bytes) -> str:
 
 
 def parameters(match: Match) -> dict[str, str]:
-    """Return the path's parameters by name, decoded. Raises Failure (400) for an escape that is none."""
+    """Return the path's parameters by name, decoded. Raises ApiError (400) for an escape that is none."""
     names = [segment[1:] for segment in segments(match.route.path) if segment.startswith(":")]
     return {name: decoded(value) for name, value in zip(names, match.values, strict=True)}
 
 
 def decoded(value: str) -> str:
-    """Return a path's parameter without its escapes. Raises Failure (400; ours: the real server answers 500)."""
+    """Return a path's parameter without its escapes. Raises ApiError (400; ours: the real server answers 500)."""
     try:
         if ESCAPE.search(value):
             raise ValueError
@@ -120,7 +123,7 @@ def decoded(value: str) -> str:
         raise undecodable(value) from None
 
 
-def undecodable(value: str) -> Failure:
+def undecodable(value: str) -> ApiError:
     """Return the 400 for a path's parameter that cannot be decoded."""
     return invalid([{"message": f"Failed to decode param '{value[:100]}'"}])
 

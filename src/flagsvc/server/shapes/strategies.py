@@ -9,7 +9,7 @@ from flagsvc.http.shapes.containers import Array, Map, Object
 from flagsvc.http.shapes.scalars import Boolean, Enum, Integer, Number, String
 from flagsvc.http.shapes.shape import Named, Nullable
 
-UNTOLD: Final = tuple(name for name, operator in OPERATORS.items() if operator.ours)
+UNLISTED: Final = tuple(name for name, operator in OPERATORS.items() if operator.extension)
 """The operators that no message names."""
 PAYLOAD_TYPES: Final = ("json", "csv", "string", "number")
 
@@ -18,7 +18,7 @@ CONSTRAINT: Final = Named(
     Object(
         {
             "contextName": String(description="Context field that is compared.", example="appName"),
-            "operator": Enum(*OPERATORS, untold=UNTOLD, description="How it is compared.", example="IN"),
+            "operator": Enum(*OPERATORS, unlisted=UNLISTED, description="How it is compared.", example="IN"),
             "caseInsensitive": Boolean(description="Whether letter case is ignored where text is compared."),
             "inverted": Boolean(description="Whether the outcome is turned round."),
             "values": Array(String(), description="Values of an operator that takes several.", example=["web", "app"]),

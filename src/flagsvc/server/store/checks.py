@@ -1,6 +1,7 @@
 """Pure checks of names, variants, parameters and links that go beyond the shape of a body (import validation 6.3).
 
-The single operations and the import share them. Each function returns what to store, or raises the Refusal that the API answers.
+The single operations and the import share them. Each function returns what to store, or raises the
+CallerError that the API answers.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from flagsvc.engine.values.jsnumber import parse as parse_number
 from flagsvc.http.shapes.text import to_json
-from flagsvc.server.store.refusals import Detail, Refusal, bad_data
+from flagsvc.server.store.errors import CallerError, Detail, bad_data
 from flagsvc.server.store.urls import BadUrl, normalized
 
 Json: TypeAlias = dict[str, Any]
@@ -48,9 +49,9 @@ def make_detail(message: str, value: object = None) -> Detail:
     return {"message": f"{message}." if falsy else f"{message}. You provided {to_json(value)}."}
 
 
-def invalid(*details: Detail) -> Refusal:
+def invalid(*details: Detail) -> CallerError:
     """Return the 400 with these details."""
-    return Refusal("BadDataError", INVALID, details)
+    return CallerError("BadDataError", INVALID, details)
 
 
 def name_problem(name: str, label: str = "name") -> Detail | None:
@@ -65,7 +66,7 @@ def name_problem(name: str, label: str = "name") -> Detail | None:
 
 
 def check_name(name: str) -> None:
-    """Raise Refusal (400) for a name that no feature may have."""
+    """Raise CallerError (400) for a name that no feature may have."""
     problem = name_problem(name)
     if problem is not None:
         raise invalid(problem)
@@ -92,7 +93,7 @@ def default_strategy(feature: str) -> Json:
 def check_variants(variants: object) -> list[Json]:
     """Return variants, each with the defaults that evaluation uses.
 
-    Raises Refusal (400) for the first invalid or repeated one.
+    Raises CallerError (400) for the first invalid or repeated one.
     """
     if not isinstance(variants, list):
         raise invalid(make_detail('"value" must be an array', variants))
@@ -132,7 +133,7 @@ def _check_variant_name(variant: Json, label: str) -> None:
 
 
 def _check_text(value: object, label: str) -> None:
-    """Raise Refusal unless the value is a text that is not empty."""
+    """Raise CallerError unless the value is a text that is not empty."""
     if not isinstance(value, str):
         raise invalid(make_detail(f'"{label}" must be a string', value))
     if not value:
@@ -182,7 +183,7 @@ def _check_overrides(overrides: object, label: str) -> None:
 
 
 def _check_known_fields(values: Json, known: Sequence[str], label: str) -> None:
-    """Raise Refusal for the first unknown field."""
+    """Raise CallerError for the first unknown field."""
     extra = next((name for name in values if name not in known), None)
     if extra is not None:
         raise invalid(make_detail(f'"{label}.{extra}" is not allowed', values[extra]))
@@ -203,7 +204,7 @@ def _refuse_constant(name: str) -> None:
 def distribute_weights(variants: Sequence[Json]) -> list[Json]:
     """Return variants sorted by name; the variable ones share equally the weight that the fixed ones leave (6.3, 2).
 
-    As on the real server, a variant without a weightType is left out. Raises Refusal (400) where none is variable, or the fixed
+    As on the real server, a variant without a weightType is left out. Raises CallerError (400) where none is variable, or the fixed
     weights exceed the total.
     """
     if not variants:
@@ -226,7 +227,7 @@ def collation_key(name: str) -> tuple[list[int], list[bool]]:
 
 
 def prepare_variants(variants: object) -> list[Json]:
-    """Return variants as they are stored: checked, with their weights, without the defaults. Raises Refusal (400)."""
+    """Return variants as they are stored: checked, with their weights, without the defaults. Raises CallerError (400)."""
     checked = check_variants(variants)
     given = variants if isinstance(variants, list) else []
     return distribute_weights([each | {"weight": full["weight"]} for each, full in zip(given, checked, strict=True)])
@@ -235,7 +236,7 @@ def prepare_variants(variants: object) -> list[Json]:
 def prepare_imported_variants(variants: Sequence[Json]) -> list[Json]:
     """Return variants of an environment as they are stored: as sent, with their weights, without those that have no weightType.
 
-    Raises Refusal (400).
+    Raises CallerError (400).
     """
     check_variants(variants)
     typed = [each for each in variants if "weightType" in each]
@@ -245,7 +246,7 @@ def prepare_imported_variants(variants: Sequence[Json]) -> list[Json]:
 
 
 def check_segment_count(numbers: Sequence[int | float]) -> None:
-    """Raise Refusal (400) for more segments than a strategy may have."""
+    """Raise CallerError (400) for more segments than a strategy may have."""
     if len(numbers) > MAX_SEGMENTS:
         raise bad_data(f"Strategies may not have more than {MAX_SEGMENTS} segments")
 
@@ -259,9 +260,9 @@ class ExternalLink(NamedTuple):
 
 
 def make_link(feature: str, url: str, title: str | None, before: int) -> ExternalLink:
-    """Return a link to store; `before` is how many the feature already has. Raises Refusal (400, 403)."""
+    """Return a link to store; `before` is how many the feature already has. Raises CallerError (400, 403)."""
     if before >= MAX_LINKS:
-        raise Refusal("OperationDeniedError", f"Too many links ({MAX_LINKS}) exist for this feature")
+        raise CallerError("OperationDeniedError", f"Too many links ({MAX_LINKS}) exist for this feature")
     try:
         return ExternalLink(feature, normalized(url), title or None)
     except BadUrl:

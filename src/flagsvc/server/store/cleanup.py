@@ -10,7 +10,7 @@ from sqlalchemy import delete
 from flagsvc.core.clock import Clock
 from flagsvc.core.errors import DatabaseError
 from flagsvc.core.log import Logger
-from flagsvc.server.store.nouns import usage
+from flagsvc.server.store.resources import usage
 from flagsvc.server.store.schema import events
 from flagsvc.server.store.store import Store, Tx
 

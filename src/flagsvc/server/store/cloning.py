@@ -8,11 +8,11 @@ from typing import Any
 from sqlalchemy import select
 
 from flagsvc.server.store.checks import Json, check_name
-from flagsvc.server.store.nouns import dependencies, features, strategies
-from flagsvc.server.store.nouns.feature_environments import save_variants
-from flagsvc.server.store.nouns.feature_views import states_of
-from flagsvc.server.store.nouns.strategies import StrategyPlace
-from flagsvc.server.store.refusals import not_found
+from flagsvc.server.store.errors import not_found
+from flagsvc.server.store.resources import dependencies, features, strategies
+from flagsvc.server.store.resources.feature_environments import save_variants
+from flagsvc.server.store.resources.feature_views import states_of
+from flagsvc.server.store.resources.strategies import StrategyPlace
 from flagsvc.server.store.schema import feature_tags
 from flagsvc.server.store.store import Tx
 
@@ -22,7 +22,7 @@ def clone(tx: Tx, project: str, name: str, new_name: str, *, replace_group: bool
 
     With `replace_group`, the groupId of the copied strategies becomes the new name.
 
-        Raises Refusal (400, 403, 404, 409).
+        Raises CallerError (400, 403, 404, 409).
     """
     check_name(new_name)
     features.check_unused(tx, new_name)

@@ -14,7 +14,7 @@ from flagsvc.engine.values import cidr, jsdate, jsnumber, semver
 from flagsvc.engine.values.regex import encode, is_costly, is_portable
 from flagsvc.http.shapes.text import as_string
 from flagsvc.server.store.checks import Json, invalid, make_detail
-from flagsvc.server.store.refusals import Refusal, bad_data
+from flagsvc.server.store.errors import CallerError, bad_data
 
 MAX_VALUE_LENGTH = 100
 MAX_CONSTRAINTS = 30
@@ -39,7 +39,7 @@ NOT_PORTABLE_MESSAGE = "invalid escape sequence: `\\C`, or a group name that is 
 
 
 def check_constraints(constraints: Sequence[Json], legal: Mapping[str, Sequence[str]]) -> list[Json]:
-    """Return constraints, each with a list of values; raise Refusal (400) for the first invalid one.
+    """Return constraints, each with a list of values; raise CallerError (400) for the first invalid one.
 
     `legal` maps a context field to its legal values; without any, every value is legal.
     """
@@ -49,12 +49,12 @@ def check_constraints(constraints: Sequence[Json], legal: Mapping[str, Sequence[
 
 
 def check_constraint(constraint: Json, legal: Mapping[str, Sequence[str]]) -> Json:
-    """Return one constraint with a list of values, or raise Refusal (400), like `check_constraints`."""
+    """Return one constraint with a list of values, or raise CallerError (400), like `check_constraints`."""
     return check_constraints([constraint], legal)[0]
 
 
 def check_values(constraints: Sequence[Json]) -> list[Json]:
-    """Return constraints, each with a list of values; raise Refusal (400) for the first whose values do not fit its operator."""
+    """Return constraints, each with a list of values. Raises CallerError (400) for the first with values that its operator refuses."""
     checked = [each | {"values": each.get("values", [])} for each in constraints]
     for each in checked:
         _check_texts(each)
@@ -64,7 +64,7 @@ def check_values(constraints: Sequence[Json]) -> list[Json]:
 
 
 def check_legal_values(constraints: Sequence[Json], legal: Mapping[str, Sequence[str]]) -> None:
-    """Raise Refusal (400) for the first constraint with a value that is not legal in its context field."""
+    """Raise CallerError (400) for the first constraint with a value that is not legal in its context field."""
     for each in _in_check_order(constraints):
         allowed = legal.get(each["contextName"])
         if allowed:
@@ -82,7 +82,7 @@ def _in_check_order(constraints: Sequence[Json]) -> list[Json]:
 
 
 def check_limits(constraints: Sequence[Json], before: Sequence[Json] = ()) -> None:
-    """Raise Refusal (400) for too many constraints or values. As many as `before` had are accepted."""
+    """Raise CallerError (400) for too many constraints or values. As many as `before` had are accepted."""
     if len(constraints) > max(MAX_CONSTRAINTS, len(before)):
         raise limit_exceeded("constraints", MAX_CONSTRAINTS)
     counts = [len(each.get("values") or []) for each in before]
@@ -93,9 +93,9 @@ def check_limits(constraints: Sequence[Json], before: Sequence[Json] = ()) -> No
             raise limit_exceeded(f"constraint values for {each['contextName']}", MAX_VALUES)
 
 
-def limit_exceeded(what: str, limit: int) -> Refusal:
+def limit_exceeded(what: str, limit: int) -> CallerError:
     """Return the 400 for an exceeded limit; `what` names the things in the plural."""
-    return Refusal("ExceedsLimitError", LIMIT_MESSAGE.format(what, limit), status=400)
+    return CallerError("ExceedsLimitError", LIMIT_MESSAGE.format(what, limit), status=400)
 
 
 def _check_texts(constraint: Json) -> None:
@@ -115,7 +115,7 @@ def _check_values(constraint: Json) -> None:
 
 
 def _check_networks(constraint: Json) -> None:
-    """Raise Refusal for a list without values, or with one that is neither an address nor a range of them."""
+    """Raise CallerError for a list without values, or with one that is neither an address nor a range of them."""
     _check_values(constraint)
     for index, value in enumerate(constraint["values"]):
         if not cidr.is_range(value):
@@ -123,7 +123,7 @@ def _check_networks(constraint: Json) -> None:
 
 
 def _check_number(constraint: Json) -> None:
-    """Raise Refusal for a value that is not a number, or not exact as a double."""
+    """Raise CallerError for a value that is not a number, or not exact as a double."""
     text = constraint.get("value")
     if text is None:
         return

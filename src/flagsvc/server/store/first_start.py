@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import func, insert, select
 
-from flagsvc.server.store.access import hash_secret
+from flagsvc.server.store.keyring import hash_secret
 from flagsvc.server.store.schema import tokens, users
 from flagsvc.server.store.secrets import make_hint, new_personal_secret
 from flagsvc.server.store.store import Store, Tx

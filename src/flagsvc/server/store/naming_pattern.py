@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.patterns import StepBudget, UncheckedNameError, compile_pattern
-from flagsvc.server.store.refusals import Refusal
 
 SHOWN_CHARACTERS = 200
 """Characters of a pattern that messages show when the pattern cannot be checked."""
@@ -32,17 +32,17 @@ class NamingPattern:
             return unchecked
 
     def check(self, name: str) -> None:
-        """Raise Refusal (400) for a name that does not match, or that takes too many steps to check."""
+        """Raise CallerError (400) for a name that does not match, or that takes too many steps to check."""
         found = self.verdict(name)
         if isinstance(found, UncheckedNameError):
-            raise Refusal(
+            raise CallerError(
                 "PatternError",
                 f'The feature flag name "{name}" cannot be checked against the project\'s naming pattern "{self.short_text}": '
                 f"{found.reason}. To create this feature flag, {found.remedy}.",
             )
         if not found:
             message = [{"message": "The flag name does not match the pattern."}]
-            raise Refusal("PatternError", self._mismatch(name), message)
+            raise CallerError("PatternError", self._mismatch(name), message)
 
     @property
     def short_text(self) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from typing import Any
 
-from flagsvc.server.store.refusals import bad_data
+from flagsvc.server.store.errors import bad_data
 
 END = "-"
 """The step that means the place after the last item of an array."""
@@ -20,7 +20,7 @@ class Unfit(Exception):  # noqa: N818  (what was asked is at fault; it never lea
 
 
 def apply_patch(document: Any, operations: Iterable[Mapping[str, Any]]) -> Any:
-    """Return a document after some operations; the one given stays as it was. Raises Refusal (400) where one does not fit."""
+    """Return a document after some operations; the one given stays as it was. Raises CallerError (400) where one does not fit."""
     held = [deepcopy(document)]
     for number, operation in enumerate(operations):
         try:

@@ -6,7 +6,7 @@ Lengths count as JavaScript counts them, in UTF-16 code units.
 from __future__ import annotations
 
 from flagsvc.server.store.checks import RELATIVE_PATHS, URL_FRIENDLY, invalid, make_detail
-from flagsvc.server.store.refusals import Detail
+from flagsvc.server.store.errors import Detail
 
 JS_SPACE = (
     "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
@@ -42,7 +42,7 @@ def url_problem(text: str, label: str, *, shortest: int = 1, longest: int | None
 
 
 def split_list(text: str, label: str, most: int) -> list[str]:
-    """Return the items of a comma-separated text, stripped, without repeats. Raises Refusal (400) for more than `most`."""
+    """Return the items of a comma-separated text, stripped, without repeats. Raises CallerError (400) for more than `most`."""
     found = list(dict.fromkeys(part.strip() for part in text.split(",")))
     if len(found) > most:
         raise invalid(make_detail(f'"{label}" must contain less than or equal to {most} items'))
@@ -50,7 +50,7 @@ def split_list(text: str, label: str, most: int) -> list[str]:
 
 
 def split_words(text: str, label: str = "query") -> list[str]:
-    """Return the comma-separated words of a search, without repeats. Raises Refusal (400) for too many."""
+    """Return the comma-separated words of a search, without repeats. Raises CallerError (400) for too many."""
     return [word for word in split_list(text, label, MAX_WORDS) if word]
 
 

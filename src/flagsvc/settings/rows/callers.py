@@ -107,7 +107,7 @@ class CallerOptions(Options):
         reads=("FLAGSVC_WATCH_INTERVAL",),
         kind=of.integer(0, 86_400, "SECONDS"),
         default=2,
-        help="seconds between two looks whether the configuration file, a file of secrets or a certificate of ours has changed;"
+        help="seconds between two checks of the configuration file, files of secrets and our certificates for changes;"
         " 0 never looks, and SIGHUP has all read again",
     )
     key_overlap: int = option(
@@ -115,7 +115,7 @@ class CallerOptions(Options):
         reads=("FLAGSVC_KEY_OVERLAP",),
         kind=of.integer(0, 86_400, "SECONDS"),
         default=60,
-        help="seconds that a client key or token goes on opening after others took its place in a running proxy; one that is"
+        help="seconds that a client key or token is still accepted after others have replaced it in a running proxy; one that is"
         " only taken away ends at once",
     )
     json_depth_limit: int = option(

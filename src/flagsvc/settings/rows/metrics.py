@@ -25,14 +25,14 @@ class MetricsOptions(Options):
         reads=("FLAGSVC_METRICS_JITTER",),
         kind=of.MILLISECONDS,
         default=0,
-        help="up to so many milliseconds are added or taken off at random, so that instances do not send together",
+        help="the largest random change of the interval, in milliseconds, so that instances do not send together",
     )
     metrics_buffer: int = option(
         "metricsBuffer",
         reads=("FLAGSVC_METRICS_BUFFER",),
         kind=of.integer(1),
         default=100_000,
-        help="counters of toggles and variants kept while they cannot be sent; what comes on top is dropped and counted",
+        help="counters of toggles and variants kept while they cannot be sent; further ones are dropped, and the drops are counted",
         stops="inventing usage until the memory is full",
     )
     metrics_buffer_bytes: Size = option(
@@ -40,7 +40,7 @@ class MetricsOptions(Options):
         reads=("FLAGSVC_METRICS_BUFFER_BYTES",),
         kind=of.SIZE,
         default=8 * 1024 * 1024,
-        help="bytes of such counters kept, as they would be sent; what comes on top is dropped and counted",
+        help="bytes of such counters kept, as they would be sent; further ones are dropped, and the drops are counted",
         stops="the same, in bytes",
     )
     metrics_batch: int = option(

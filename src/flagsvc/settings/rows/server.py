@@ -115,7 +115,7 @@ class ServerStorage(Options):
         default_factory=defaults.database,
         default_text="flags.db in the user's state folder: $XDG_STATE_HOME/flagsvc, else ~/.local/state/flagsvc",
         secret=True,
-        help="database of the flags, a URL or the path of an SQLite file; what it needs is made in it",
+        help="database of the flags, a URL or the path of an SQLite file; missing tables are created in it",
     )
     seed: str | None = option(
         "seed",
@@ -130,7 +130,7 @@ class ServerStorage(Options):
         kind=of.choice((ONCE, ADD), {}),
         default=ONCE,
         needs="seed",
-        help="what becomes of a changed seed on a database in use: `once`: warn and leave it out; `add`: add what is missing by"
+        help="how a changed seed is applied to a database in use: `once`: warn and leave it out; `add`: add what is missing by"
         " name, change nothing that is there",
     )
 

@@ -77,7 +77,7 @@ class StorageOptions(Options):
         reads=("FLAGSVC_STORAGE_TIMEOUT",),
         kind=of.integer(1, metavar="MS"),
         default=2000,
-        help="milliseconds after which a question to the storage server is given up",
+        help="milliseconds after which a request to the storage server times out",
     )
     storage_prefix: str = option(
         "storagePrefix",

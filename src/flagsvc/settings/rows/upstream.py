@@ -115,7 +115,7 @@ class UpstreamOptions(Options):
         reads=("FLAGSVC_MAX_STALENESS",),
         kind=of.integer(0, 31_536_000, metavar="SECONDS"),
         default=0,
-        help="seconds without a good answer from upstream after which /proxy/ready says no, while all else is answered as"
+        help="seconds without a good answer from upstream after which /proxy/ready is 503; other requests are answered as"
         " before; 0 for never",
     )
     retry_after_limit: int = option(

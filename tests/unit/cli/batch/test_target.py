@@ -156,7 +156,7 @@ def test_what_the_proxy_trusts_and_shows(tmp_path: Path) -> None:
     found = target(env=URL | env)
     assert len(found.tls().get_ca_certs()) == len(target().tls().get_ca_certs()) + 1
     assert "s3cret-word" not in repr(found)
-    with pytest.raises(ConfigurationError, match="upstreamKeyPassword: does not open the key"):
+    with pytest.raises(ConfigurationError, match="upstreamKeyPassword: does not decrypt the key"):
         target(env=URL | env | {"FLAGSVC_UPSTREAM_KEY_PASSWORD": "other"}).tls()
     with pytest.raises(ConfigurationError, match=r"upstreamKey .* has no effect without upstreamCert"):
         target(env=URL | {"FLAGSVC_UPSTREAM_KEY": "key.pem"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flagsvc.http.limits import BODY_TIME, CONNECTIONS, HEADER_TIME, HEADERS, WRITE_TIME
+from flagsvc.http.reached_limits import BODY_TIME, CONNECTIONS, HEADER_TIME, HEADERS, WRITE_TIME
 from flagsvc.http.server import ConnectionLimits
 from flagsvc.http.server.connection import Connection
 from support.aio import asynchronous

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from flagsvc.http.limits import MEMORY
+from flagsvc.http.reached_limits import MEMORY
 from flagsvc.http.server import ConnectionLimits
 from flagsvc.http.server.memory_budget import SMALL
 from support.aio import asynchronous

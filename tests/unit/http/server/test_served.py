@@ -15,7 +15,7 @@ import pytest
 import trustme
 import uvicorn
 
-from flagsvc.http.limits import WRITE_TIME
+from flagsvc.http.reached_limits import WRITE_TIME
 from flagsvc.http.server import ConnectionFactory, ConnectionLimits
 from support.frontkit import KEYED, Serving, get, head, parse_answer, parse_answers, serving
 

@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from flagsvc.http.call import Call
-from flagsvc.http.messages import Headers, Refused, Request
+from flagsvc.http.messages import Headers, HttpError, Request
 from flagsvc.proxy.api.answers import Answers
 from flagsvc.proxy.api.cache import CachedAnswer
 from flagsvc.proxy.api.cors import Cors
@@ -36,15 +36,15 @@ def header(headers: Headers, name: bytes) -> bytes | None:
 def test_the_key_header_is_in_vary() -> None:
     """A shared cache keeps answers apart by key."""
     made = answers()
-    response = made.seal(made.evaluation, call(), b"{}")
+    response = made.respond(made.evaluation, call(), b"{}")
     assert header(response.headers(), b"vary") == b"Accept-Encoding, x-key"
-    assert header(made.seal(made.html, call(), b"ok").headers(), b"vary") == b"Accept-Encoding"
+    assert header(made.respond(made.html, call(), b"ok").headers(), b"vary") == b"Accept-Encoding"
 
 
 def test_a_known_tag_is_taken() -> None:
     """Where the tag is known the body is not hashed."""
     made = answers()
-    response = made.seal(made.evaluation, call(if_none_match=b'"t"'), b"{}", b'W/"t"')
+    response = made.respond(made.evaluation, call(if_none_match=b'"t"'), b"{}", b'W/"t"')
     assert (response.status, response.body) == (304, b"")
     assert header(response.headers(), b"etag") == b'W/"t"'
 
@@ -52,7 +52,7 @@ def test_a_known_tag_is_taken() -> None:
 @pytest.mark.parametrize("status", [400, 401, 404, 405, 413, 414, 415, 431, 500, 501, 503])
 def test_an_error_is_never_kept(status: int) -> None:
     """Text or JSON, with no-store and a length."""
-    response = answers().refusal(call(), Refused(status, "message", []), [])
+    response = answers().refusal(call(), HttpError(status, "message", []), [])
     assert response.status == status
     assert header(response.headers(), b"cache-control") == b"no-store"
     assert header(response.headers(), b"content-length") == str(len(response.body)).encode()
@@ -65,12 +65,12 @@ def test_an_error_is_never_kept(status: int) -> None:
 def test_a_known_answer_is_packed_once(size: int, packed: bool) -> None:
     """Its forms are made when they are asked for, and no response can change them for the next."""
     made, entry = answers(), CachedAnswer(b'W/"t"', b"x" * size, [])
-    first = made.known(made.evaluation, call(accept_encoding=b"gzip"), entry)
+    first = made.respond_cached(made.evaluation, call(accept_encoding=b"gzip"), entry)
     first.own.append((b"x", b"y"))
-    second = made.known(made.evaluation, call(accept_encoding=b"gzip"), entry)
+    second = made.respond_cached(made.evaluation, call(accept_encoding=b"gzip"), entry)
     assert (gzip.decompress(second.body) if packed else second.body) == entry.body
     assert second.body is first.body
     assert second.own == [(b"etag", b'W/"t"'), (b"content-length", str(len(second.body)).encode())]
     assert header(second.headers(), b"content-encoding") == (b"gzip" if packed else None)
-    plain = made.known(made.evaluation, call(), entry)
+    plain = made.respond_cached(made.evaluation, call(), entry)
     assert (plain.status, plain.body, header(plain.headers(), b"content-encoding")) == (200, entry.body, None)

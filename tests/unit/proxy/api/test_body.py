@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flagsvc.http.media import PLAIN, Media
-from flagsvc.http.messages import Refused
+from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.body import LookupBody, loose_text, read_json, read_lookup, read_time, scalar_text, text
 from support.serving import attempt
 
@@ -41,9 +41,9 @@ def test_json_is_read_as_json(value: object) -> None:
 
 @given(st.binary(max_size=40), st.sampled_from(["utf-8", "utf-16"]))
 def test_any_bytes_are_json_or_a_400(body: bytes, codec: str) -> None:
-    """Nothing but Refused is raised."""
+    """Nothing but HttpError is raised."""
     found = attempt(read_json, body, Media(0, codec), 1000)
-    if isinstance(found, Refused):
+    if isinstance(found, HttpError):
         assert found.status == 400
         assert found.message.startswith("the body is")
 
@@ -52,7 +52,7 @@ def test_any_bytes_are_json_or_a_400(body: bytes, codec: str) -> None:
 def test_any_object_is_a_lookup_or_a_400(value: dict[str, object]) -> None:
     """Every field of a context that comes out is text; what cannot be is named by a pointer."""
     found = attempt(read_lookup, value, 5000)
-    if isinstance(found, Refused):
+    if isinstance(found, HttpError):
         ((pointer, _),) = found.problems
         assert found.status == 400
         assert pointer.startswith("/body/")

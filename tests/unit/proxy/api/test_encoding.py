@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flagsvc.http.limits import BODY
 from flagsvc.http.media import Media
-from flagsvc.http.messages import Refused
+from flagsvc.http.messages import HttpError
+from flagsvc.http.reached_limits import BODY
 from flagsvc.proxy.api.encoding import media, unpacked
 from support.serving import attempt
 
@@ -26,7 +26,7 @@ def test_what_headers_say() -> None:
 def test_any_headers_are_read_or_refused(content_type: bytes, coding: bytes) -> None:
     """415 and nothing else, the message bounded."""
     found = attempt(media, content_type, coding)
-    if isinstance(found, Refused):
+    if isinstance(found, HttpError):
         assert found.status == 415
         assert len(found.message) < 300
 
@@ -37,6 +37,6 @@ def test_any_headers_are_read_or_refused(content_type: bytes, coding: bytes) -> 
 )
 def test_what_cannot_be_unpacked_is_refused(body: bytes, status: int, limit: str) -> None:
     """413 with the limit that was reached, else 400."""
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(HttpError) as caught:
         unpacked(body, 31, 4)
     assert (caught.value.status, caught.value.limit) == (status, limit)

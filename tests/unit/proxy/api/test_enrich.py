@@ -11,7 +11,7 @@ import pytest
 from flagsvc.core.throttle import Throttle
 from flagsvc.engine.context import Context
 from flagsvc.http import deadlines
-from flagsvc.http.limits import ENRICHER_STUCK, ENRICHER_TIME, Reached
+from flagsvc.http.reached_limits import ENRICHER_STUCK, ENRICHER_TIME, Reached
 from flagsvc.proxy.api.enrich import EnricherError, Enrichment
 from flagsvc.testing import FakeClock, RecordingLog
 from support.aio import asynchronous, until

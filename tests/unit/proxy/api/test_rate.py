@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from flagsvc.http.call import Call
 from flagsvc.http.keys import KeySet
-from flagsvc.http.limits import ADDRESS_RATE, KEY_RATE
-from flagsvc.http.messages import Refused
+from flagsvc.http.messages import HttpError
 from flagsvc.http.networks import network_of
+from flagsvc.http.reached_limits import ADDRESS_RATE, KEY_RATE
 from flagsvc.proxy.api.rate import RateLimits, TokenBuckets, make_rate_limits
 from flagsvc.proxy.api.settings import ServiceSettings
 from flagsvc.testing import FakeClock
@@ -107,7 +107,7 @@ def ask(
     call.key = key
     call.forwarded = forwarded
     found = attempt(limits.admit, call, KeySet(["k", "l"]))
-    return (found.status, found.limit, found.retry) if isinstance(found, Refused) else found
+    return (found.status, found.limit, found.retry) if isinstance(found, HttpError) else found
 
 
 def test_without_limits_there_is_nothing() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flagsvc.http.messages import Refused
+from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.reports import (
     MAX_COUNT,
     ReportedUsage,
@@ -43,7 +43,7 @@ def metrics(**toggles: object) -> dict[str, Any]:
 def test_any_count_is_in_bounds_or_refused(value: object) -> None:
     """A whole number from 0 to the bound, or a 400."""
     found = attempt(read_metrics, metrics(t={"yes": value}))
-    if isinstance(found, Refused):
+    if isinstance(found, HttpError):
         assert found.problems[0][0] == "/body/bucket/toggles/t/yes"
         return
     assert isinstance(found, list)
@@ -55,9 +55,9 @@ def test_any_count_is_in_bounds_or_refused(value: object) -> None:
 @BOUNDED
 @given(st.dictionaries(st.text(max_size=3), VALUES, max_size=3))
 def test_any_report_is_read_or_refused(toggles: dict[str, object]) -> None:
-    """Nothing but Refused is raised."""
+    """Nothing but HttpError is raised."""
     found = attempt(read_metrics, metrics(**toggles))
-    if isinstance(found, Refused):
+    if isinstance(found, HttpError):
         assert found.status == 400
     else:
         assert isinstance(found, list)
@@ -67,10 +67,10 @@ def test_any_report_is_read_or_refused(toggles: dict[str, object]) -> None:
 @BOUNDED
 @given(VALUES, VALUES, VALUES)
 def test_any_registration_is_read_or_refused(interval: object, started: object, strategies: object) -> None:
-    """Nothing but Refused is raised."""
+    """Nothing but HttpError is raised."""
     body = {"appName": "a", "interval": interval, "started": started, "strategies": strategies}
     found = attempt(read_registration, body)
-    assert found is None or (isinstance(found, Refused) and found.status == 400)
+    assert found is None or (isinstance(found, HttpError) and found.status == 400)
 
 
 def test_what_is_counted() -> None:
@@ -110,7 +110,7 @@ REFUSED: list[tuple[Any, str, str]] = [
 @pytest.mark.parametrize(("body", "pointer", "rule"), REFUSED)
 def test_the_first_problem_of_a_report_is_told(body: Any, pointer: str, rule: str) -> None:
     """In the order of the rows: what is missing first, toggles as they came."""
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(HttpError) as caught:
         read_metrics(body)
     assert (caught.value.status, caught.value.problems) == (400, [(pointer, rule)])
 
@@ -128,7 +128,7 @@ def test_the_first_problem_of_a_report_is_told(body: Any, pointer: str, rule: st
 )
 def test_the_first_problem_of_a_registration_is_told(change: dict[str, Any], pointer: str, rule: str) -> None:
     """What is required is checked before the rest."""
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(HttpError) as caught:
         read_registration(REGISTRATION | change)
     assert caught.value.problems == [(pointer, rule)]
 

@@ -15,8 +15,8 @@ SETTINGS = ServiceSettings(client_keys=("k",))
     [
         (404, "enable_oas", False, False),
         (501, "enable_oas", False, True),
-        (404, "operators_here", True, True),
-        (501, "operators_here", True, True),
+        (404, "without_admin_address", True, True),
+        (501, "without_admin_address", True, True),
     ],
 )
 def test_a_route_that_is_switched_off(status: int, field: str, on: bool, known: bool) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from flagsvc.engine.compile import CompileOptions, compile_document
 from flagsvc.engine.context import FIELDS, Context
-from flagsvc.http.messages import Refused
+from flagsvc.http.messages import HttpError
 from flagsvc.http.shapes import ShapeError, check, components
 from flagsvc.proxy.api.body import TEXT_FIELDS, LookupBody, read_lookup
 from flagsvc.proxy.api.openapi import SHAPES
@@ -110,7 +110,7 @@ CONTEXTS = st.fixed_dictionaries(
 def test_the_fast_reader_of_contexts_and_the_shape_say_the_same(value: dict[str, Any]) -> None:
     """They take the same bodies, and make the same context of one."""
     found = attempt(read_lookup, value, 5)
-    if isinstance(found, Refused):
+    if isinstance(found, HttpError):
         with pytest.raises(ShapeError):
             looked_up(value)
         return
@@ -145,7 +145,7 @@ def test_they_tell_the_same_problem(way: tuple[str | int, ...], held: object) ->
     if isinstance(expected, LookupBody):
         check(LOOKUP, value["body"])
         return
-    assert isinstance(expected, Refused)
+    assert isinstance(expected, HttpError)
     with pytest.raises(ShapeError) as caught:
         check(LOOKUP, value["body"])
     assert [caught.value.problem] == expected.problems

@@ -7,29 +7,29 @@ import json
 import pytest
 
 from flagsvc.http.keys import KeySet
-from flagsvc.http.messages import Refused
-from flagsvc.proxy.api.bounds import Bounds
+from flagsvc.http.messages import HttpError
+from flagsvc.proxy.api.context_limits import ContextLimits
 from flagsvc.proxy.api.wire_format import WireFormat
 
-BOUNDS = Bounds(properties=2, value=5, toggles=2)
+BOUNDS = ContextLimits(properties=2, value=5, toggles=2)
 
 
 def test_the_body_of_an_error() -> None:
     """An error is a message, with its problems if there are some; some statuses have a text instead."""
     problems = [("/body/a", "must be string")]
     form = WireFormat(text_statuses=(401,))
-    assert json.loads(form.error_body(Refused(400, "no", problems))) == {
+    assert json.loads(form.error_body(HttpError(400, "no", problems))) == {
         "error": "no",
         "validation": [{"instancePath": "/body/a", "message": "must be string"}],
     }
-    assert json.loads(form.error_body(Refused(404, "no", []))) == {"error": "no"}
-    assert form.error_body(Refused(401, "no", [])) == b"no"
+    assert json.loads(form.error_body(HttpError(404, "no", []))) == {"error": "no"}
+    assert form.error_body(HttpError(401, "no", [])) == b"no"
 
 
 @pytest.mark.parametrize("query", [b"userId=123456", b"a=1&b=2&c=3", b"abcdef=1"])
 def test_a_query_beyond_the_bounds_is_refused(query: bytes) -> None:
     """Values, names and the number of properties have limits."""
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(HttpError) as refused:
         WireFormat().read_query(query, BOUNDS)
     assert refused.value.status == 400
 
@@ -46,7 +46,7 @@ def test_a_query_within_the_bounds_is_a_context() -> None:
 )
 def test_a_body_beyond_the_bounds_is_refused(body: object) -> None:
     """Values, properties and toggles have limits."""
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(HttpError) as refused:
         WireFormat().read_body(body, BOUNDS)
     assert refused.value.status == 400
 

@@ -19,7 +19,7 @@ def test_every_pair_is_there() -> None:
     [
         (ReplicaEvent.LEASE_TAKEN, {ReplicaRole.LEADER}),
         (ReplicaEvent.LEASE_HELD, {ReplicaRole.FOLLOWER}),
-        (ReplicaEvent.SERVER_LOST, {ReplicaRole.ALONE}),
+        (ReplicaEvent.REDIS_LOST, {ReplicaRole.ALONE}),
     ],
 )
 def test_what_the_server_says_decides(event: ReplicaEvent, roles: set[ReplicaRole]) -> None:
@@ -47,7 +47,7 @@ def test_the_leader_alone_renews() -> None:
 
 def test_the_loss_of_the_server_is_met_once() -> None:
     """A replica that was alone before does not put its next poll off again."""
-    assert [TABLE[role, ReplicaEvent.SERVER_LOST].action for role in ReplicaRole] == [
+    assert [TABLE[role, ReplicaEvent.REDIS_LOST].action for role in ReplicaRole] == [
         ReplicaAction.NOTHING,
         ReplicaAction.SPREAD,
         ReplicaAction.SPREAD,

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from flagsvc.proxy.replicas.schedule import RELEASED_S, REST_LEASES, Schedule
+from flagsvc.proxy.replicas.schedule import PAUSE_LEASES, RELEASED_S, Schedule
 from flagsvc.testing import FakeClock, turns
 from support.aio import asynchronous
 
@@ -51,11 +51,11 @@ async def test_a_rest() -> None:
     """It is over after its time, and sooner where no other replica has the lease."""
     clock = FakeClock()
     made = schedule(clock)
-    assert not made.rests(0.0)
+    assert not made.is_paused(0.0)
     made.rest()
-    assert [made.rests(seconds) for seconds in (1.9 * LEASE_S, 2.1 * LEASE_S)] == [True, False]
-    await clock.advance(REST_LEASES * LEASE_S)
-    assert not made.rests(0.0)
+    assert [made.is_paused(seconds) for seconds in (1.9 * LEASE_S, 2.1 * LEASE_S)] == [True, False]
+    await clock.advance(PAUSE_LEASES * LEASE_S)
+    assert not made.is_paused(0.0)
 
 
 @asynchronous

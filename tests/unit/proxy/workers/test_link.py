@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from flagsvc.http.call import StatusCounts
-from flagsvc.http.messages import Refused
+from flagsvc.http.messages import HttpError
 from flagsvc.proxy.api.cache import AnswerCache
 from flagsvc.proxy.api.samples import Sources
 from flagsvc.proxy.configuration import ConfigurationDocument, Holder
@@ -216,7 +216,7 @@ async def test_a_scrape_without_an_answer() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "METRICS_TIMEOUT_S", 0.02)
         async with pair() as both:
-            with pytest.raises(Refused) as raised:
+            with pytest.raises(HttpError) as raised:
                 await both.link.fetch_metrics()
             assert raised.value.status == 503
 

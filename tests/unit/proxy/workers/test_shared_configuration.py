@@ -8,7 +8,7 @@ import pytest
 
 from flagsvc.core.errors import DocumentError
 from flagsvc.proxy.configuration import ConfigurationDocument
-from flagsvc.proxy.workers.rollout import DocumentRollout
+from flagsvc.proxy.workers.distribution import DocumentDistribution
 from flagsvc.proxy.workers.shared_configuration import SharedHolder, SharedPreparer
 from flagsvc.testing import FakeClock
 from support.aio import asynchronous
@@ -16,7 +16,7 @@ from support.tiny_engine import TinySnapshot, document, tiny_compile
 
 
 class Notes:
-    """A rollout that records its calls."""
+    """A distribution that records its calls."""
 
     def __init__(self) -> None:
         self.prepared: list[tuple[object, bytes]] = []
@@ -37,8 +37,8 @@ class Notes:
 
 
 def shared(notes: Notes) -> SharedPreparer[TinySnapshot]:
-    """Return a preparer with this rollout."""
-    return SharedPreparer(tiny_compile, None, cast("DocumentRollout", notes))
+    """Return a preparer with this distribution."""
+    return SharedPreparer(tiny_compile, None, cast("DocumentDistribution", notes))
 
 
 @asynchronous
@@ -65,7 +65,7 @@ def test_a_replacement_is_one_everywhere() -> None:
     snapshot, served = TinySnapshot("1", {}), ConfigurationDocument(b"{}", '"tag"')
     holder.replace(snapshot, served, 0)
     assert holder.current is snapshot and notes.switched == []
-    holder.rollout = cast("DocumentRollout", notes)
+    holder.distribution = cast("DocumentDistribution", notes)
     holder.replace(snapshot, served, 2)
     assert (notes.switched, holder.problems) == ([served], 2)
 
@@ -77,7 +77,7 @@ async def test_freshness_is_one_everywhere() -> None:
     await clock.advance(7)
     holder.confirm(clock)
     assert (holder.checked_at, notes.confirmed) == (7.0, [])
-    holder.rollout = cast("DocumentRollout", notes)
+    holder.distribution = cast("DocumentDistribution", notes)
     await clock.advance(1)
     holder.confirm(clock)
     holder.confirm(clock, 5.0)

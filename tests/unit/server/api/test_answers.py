@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from flagsvc.http.call import HEADERS
-from flagsvc.http.call import Call as Head
+from flagsvc.http.call import HEADERS, Call
 from flagsvc.http.messages import Request
 from flagsvc.server.api.answers import Answers, encode
 from flagsvc.server.api.call import ApiAnswer
@@ -21,7 +20,7 @@ LONG = {"text": "x" * 5000}
 def respond(answer: ApiAnswer, method: bytes = b"GET", media: bytes = b"application/json", **headers: str) -> Any:
     """Return the status, the headers and the body of an answer."""
     pairs = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-    head = Head(Request(method, b"/", b"", pairs))
+    head = Call(Request(method, b"/", b"", pairs))
     head.read(HEADERS)
     made = Answers().respond(head, answer, media)
     return made.status, {name.decode(): value.decode() for name, value in made.headers()}, made.body
@@ -85,7 +84,7 @@ def test_the_media_type() -> None:
 
 def test_an_error_has_its_headers() -> None:
     """What a failure brings along is sent."""
-    head = Head(Request(b"GET", b"/", b"", []))
+    head = Call(Request(b"GET", b"/", b"", []))
     made = Answers().fail(head, bare(405, "no", [(b"allow", b"GET")]))
     assert (made.status, made.body) == (405, b'{"message":"no"}')
     assert (b"allow", b"GET") in made.headers()

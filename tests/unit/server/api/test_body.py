@@ -7,19 +7,18 @@ import zlib
 
 import pytest
 
-from flagsvc.http.call import HEADERS
-from flagsvc.http.call import Call as Head
-from flagsvc.http.messages import Refused, Request
+from flagsvc.http.call import HEADERS, Call
+from flagsvc.http.messages import HttpError, Request
 from flagsvc.server.api.body import Parsed, is_json, parse, reading
-from flagsvc.server.api.errors import Failure, in_form
+from flagsvc.server.api.errors import ApiError, in_form
 
 LIMIT = 512_000
 
 
-def head(**headers: str) -> Head:
+def head(**headers: str) -> Call:
     """Return the head of a request with these headers."""
     pairs = [(name.replace("_", "-").encode(), value.encode("latin-1")) for name, value in headers.items()]
-    made = Head(Request(b"POST", b"/", b"", pairs))
+    made = Call(Request(b"POST", b"/", b"", pairs))
     made.read(HEADERS)
     return made
 
@@ -132,7 +131,7 @@ REFUSED = [
 @pytest.mark.parametrize(("body", "given", "status", "message"), REFUSED, ids=lambda each: repr(each)[:40])
 def test_bodies_that_are_refused(body: bytes, given: dict[str, str], status: int, message: str | None) -> None:
     """Each is answered with a status and a message and nothing else; a parser's own words are ours."""
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(HttpError) as caught:
         read(body, **given)  # type: ignore[arg-type]
     failure = in_form(caught.value)
     assert failure.status == status
@@ -156,7 +155,7 @@ def test_gzip_may_have_several_members() -> None:
 def test_a_body_that_announces_too_much_is_not_read() -> None:
     """A length over the limit is refused by the head; one of many digits as well."""
     for length in (str(LIMIT + 1), "9" * 400):
-        with pytest.raises(Failure) as caught:
+        with pytest.raises(ApiError) as caught:
             reading(head(content_type="application/json", content_length=length), LIMIT)
         assert caught.value.status == 413
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from flagsvc.server.api.call import ApiAnswer
-from flagsvc.server.api.errors import Failure
+from flagsvc.server.api.errors import ApiError
 from flagsvc.server.api.route import Route
 from flagsvc.server.api.routing import Router, allowed, parameters, plain_path, read_query
 
@@ -51,7 +51,7 @@ def test_a_path_finds_its_route_and_its_parameters(path: str) -> None:
 )
 def test_an_unknown_path_is_a_404(path: str) -> None:
     """The message names the path."""
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(ApiError) as caught:
         ROUTER.find("GET", path)
     assert caught.value.status == 404
     assert caught.value.body["message"] == f"The path you were looking for ({path}) is not available."
@@ -59,7 +59,7 @@ def test_an_unknown_path_is_a_404(path: str) -> None:
 
 def test_another_method_is_a_405_that_lists_them() -> None:
     """All routes that the path may mean count, HEAD beside GET; HEAD finds the route of GET."""
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(ApiError) as caught:
         ROUTER.find("PUT", "/api/admin/tags/all/things")
     assert (caught.value.status, caught.value.headers) == (405, [(b"allow", b"POST,DELETE,GET,HEAD")])
     assert ROUTER.find("HEAD", "/api/admin/tags").route is ROWS[0]
@@ -69,7 +69,7 @@ def test_another_method_is_a_405_that_lists_them() -> None:
 @pytest.mark.parametrize("value", ["%zz", "%", "%f", "%ff", "a%2"])
 def test_an_escape_that_is_none_is_a_400(value: str) -> None:
     """The message names the parameter's value."""
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(ApiError) as caught:
         parameters(ROUTER.find("GET", f"/api/admin/tags/{value}"))
     assert caught.value.status == 400
     assert caught.value.body["details"] == [{"message": f"Failed to decode param '{value}'"}]

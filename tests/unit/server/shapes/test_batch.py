@@ -22,7 +22,7 @@ from flagsvc.http.shapes import (
     json_schema,
 )
 from flagsvc.server.shapes.batch import EXPORT_QUERY, EXPORT_RESULT, IMPORT, VALIDATION
-from flagsvc.server.shapes.strategies import UNTOLD
+from flagsvc.server.shapes.strategies import UNLISTED
 from support import shape_bodies
 
 
@@ -105,7 +105,7 @@ def test_the_operators_are_named_in_order() -> None:
     """The message lists the eighteen operators of version 8.2.0 in its order; IN_CIDR, which it does not know, is taken."""
     constraint = {"contextName": "a", "operator": "X"}
     message = refusal(with_data(featureStrategies=[{"name": "a", "constraints": [constraint]}]))
-    told = [name for name in OPERATORS if name not in UNTOLD]
+    told = [name for name in OPERATORS if name not in UNLISTED]
     assert ", ".join(f'"{name}"' for name in told) in message
     assert len(told) == 18 and "IN_CIDR" not in message
     with_data(featureStrategies=[{"name": "a", "constraints": [constraint | {"operator": "IN_CIDR"}]}])

@@ -16,7 +16,7 @@ from flagsvc.server.store.checks import (
     make_detail,
     prepare_variants,
 )
-from flagsvc.server.store.refusals import Refusal
+from flagsvc.server.store.errors import CallerError
 
 VARIANT = {"name": "v", "weight": 1}
 
@@ -43,7 +43,7 @@ def test_names_that_are_good(name: str) -> None:
 )
 def test_names_that_are_not(name: str, text: str) -> None:
     """Any other name is refused, with what is wrong."""
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(CallerError) as caught:
         check_name(name)
     assert caught.value.status == 400
     assert caught.value.details == [{"message": text}]
@@ -145,7 +145,7 @@ def test_variants_are_sorted_as_people_read() -> None:
 )
 def test_variants_that_cannot_be(variants: object, text: str) -> None:
     """The error has the first problem and its path."""
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(CallerError) as caught:
         check_variants(variants)
     assert caught.value.details == [{"message": text}]
 
@@ -153,14 +153,14 @@ def test_variants_that_cannot_be(variants: object, text: str) -> None:
 @pytest.mark.parametrize("value", ["{", "5", "null", "NaN", "[NaN]", '"x"', "[" * 100_000])
 def test_a_json_payload_is_an_object_or_an_array(value: str) -> None:
     """Other JSON is refused as much as what is none."""
-    with pytest.raises(Refusal, match="invalid data"):
+    with pytest.raises(CallerError, match="invalid data"):
         check_variants([VARIANT | {"payload": {"type": "json", "value": value}}])
     assert check_variants([VARIANT | {"payload": {"type": "json", "value": '{"a": [1]}'}}])
 
 
 def test_a_name_comes_once() -> None:
     """The error has the second variant of the name, with its defaults."""
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(CallerError) as caught:
         check_variants([VARIANT, VARIANT])
     assert caught.value.details[0]["message"].startswith('"[1]" contains a duplicate value. You provided {"name":"v"')
 
@@ -178,7 +178,7 @@ def test_a_name_comes_once() -> None:
 )
 def test_weights_that_cannot_add_up(variants: list[Any], text: str) -> None:
     """No variant is variable, or the fixed weights exceed the total."""
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(CallerError) as caught:
         prepare_variants(variants)
     assert caught.value.details == [{"message": text}]
 

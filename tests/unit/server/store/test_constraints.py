@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from flagsvc.server.store.constraints import check_constraint, check_constraints, check_limits
-from flagsvc.server.store.refusals import Refusal
+from flagsvc.server.store.errors import CallerError
 
 NUMBER = '"value" must be a number'
 SAFE = '"value" must be a safe number'
@@ -26,7 +26,7 @@ def problem(wanted: dict[str, Any], legal: dict[str, list[str]] | None = None) -
     """Return what is wrong with a constraint."""
     try:
         check_constraint(wanted, legal or {})
-    except Refusal as refusal:
+    except CallerError as refusal:
         return refusal.details[0]["message"]
     return None
 
@@ -174,6 +174,6 @@ def test_limits() -> None:
     check_limits([one] * 31, before=[one] * 31)
     check_limits([wide], before=[wide])
     for constraints, before in (([one] * 31, []), ([one] * 32, [one] * 31), ([wide], []), ([wide] * 2, [wide])):
-        with pytest.raises(Refusal, match="more than the established limit") as caught:
+        with pytest.raises(CallerError, match="more than the established limit") as caught:
             check_limits(constraints, before)
         assert (caught.value.name, caught.value.status) == ("ExceedsLimitError", 400)

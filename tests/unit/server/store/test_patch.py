@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.patch import apply_patch
-from flagsvc.server.store.refusals import Refusal
 
 DOCUMENT = {"a": 1, "list": [1, 2, 3], "deep": {"x": {"y": "z"}}, "a/b": 1, "m~n": 2}
 
@@ -72,6 +72,6 @@ def test_the_whole() -> None:
 )
 def test_what_does_not_fit(operation: dict[str, Any]) -> None:
     """It is refused, with the operation that it is about."""
-    with pytest.raises(Refusal, match="Could not apply provided patch: operation 1: ") as caught:
+    with pytest.raises(CallerError, match="Could not apply provided patch: operation 1: ") as caught:
         apply_patch(DOCUMENT, [{"op": "replace", "path": "/a", "value": 1}, operation])
     assert caught.value.status == 400

@@ -5,7 +5,7 @@ from __future__ import annotations
 from flagsvc.http.shapes import Array, Enum, Named, Nullable, Object, OneOf, String
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
-from flagsvc.server.store.nouns import api_tokens
+from flagsvc.server.store.resources import api_tokens
 
 TYPE = "^([Cc][Ll][Ii][Ee][Nn][Tt]|[Bb][Aa][Cc][Kk][Ee][Nn][Dd]|[Ff][Rr][Oo][Nn][Tt][Ee][Nn][Dd])$"
 EXPIRY = "When the token expires."

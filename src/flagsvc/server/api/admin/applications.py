@@ -7,7 +7,7 @@ from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Array, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
-from flagsvc.server.store.nouns.applications import create, get, instances_of, list_applications, remove
+from flagsvc.server.store.resources.applications import create, get, instances_of, list_applications, remove
 from flagsvc.server.store.texts import split_words
 
 MAX_APPLICATIONS = 1000
@@ -87,7 +87,7 @@ def read_integer(call: ApiCall, name: str) -> int:
 
 
 def show_application(call: ApiCall) -> ApiAnswer:
-    """Return one application. Raises `Refusal` (404)."""
+    """Return one application. Raises `CallerError` (404)."""
     with call.store.reading() as tx:
         return ApiAnswer(get(tx, call.params["appName"]))
 

@@ -9,8 +9,8 @@ from flagsvc.server.api.admin.features import PROJECT
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.errors import forbidden
 from flagsvc.server.api.route import Handler, Route
-from flagsvc.server.store.nouns import feature_archive
-from flagsvc.server.store.nouns.features import find
+from flagsvc.server.store.resources import feature_archive
+from flagsvc.server.store.resources.features import find
 from flagsvc.server.store.store import Tx
 
 

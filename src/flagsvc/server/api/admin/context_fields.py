@@ -8,8 +8,8 @@ from flagsvc.server.api.permission_projects import body_project, context_field_p
 from flagsvc.server.api.route import Route
 from flagsvc.server.api.shared import MAX_SORT_ORDER, MIN_SORT_ORDER, NAME_BODY, location_header
 from flagsvc.server.shapes.batch import CONTEXT_FIELD, LEGAL_VALUE
-from flagsvc.server.store.nouns import context_fields
-from flagsvc.server.store.refusals import Refusal, not_found
+from flagsvc.server.store.errors import CallerError, not_found
+from flagsvc.server.store.resources import context_fields
 
 LEGAL_VALUES = Array(LEGAL_VALUE, description="The values that constraints may use; empty for any.")
 CHANGES = {
@@ -53,7 +53,7 @@ def show(call: ApiCall) -> ApiAnswer:
     try:
         with call.store.reading() as tx:
             return ApiAnswer(context_fields.find(tx, call.params["contextField"]))
-    except Refusal:
+    except CallerError:
         raise not_found("Could not find context field") from None
 
 

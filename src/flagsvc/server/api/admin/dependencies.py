@@ -6,7 +6,7 @@ from flagsvc.http.shapes import Array, Boolean, Named, Object, String
 from flagsvc.server.api.admin.features import PROJECT
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
-from flagsvc.server.store.nouns import dependencies
+from flagsvc.server.store.resources import dependencies
 
 CREATE = Named(
     "createDependentFeatureSchema",

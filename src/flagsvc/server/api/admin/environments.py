@@ -8,7 +8,7 @@ from flagsvc.server.api.admin.shapes_features import CREATE_STRATEGY
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Handler, Route
 from flagsvc.server.api.shared import MAX_SORT_ORDER, MIN_SORT_ORDER
-from flagsvc.server.store.nouns import environments
+from flagsvc.server.store.resources import environments
 
 FIELDS = {
     "name": String(example="development"),

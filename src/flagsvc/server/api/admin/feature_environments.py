@@ -11,9 +11,9 @@ from flagsvc.server.api.admin.strategies import read_place
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Handler, Route
 from flagsvc.server.shapes.features import FEATURE_ENVIRONMENT
-from flagsvc.server.store.nouns import feature_environments
-from flagsvc.server.store.nouns.strategies import StrategyPlace
-from flagsvc.server.store.refusals import Refusal
+from flagsvc.server.store.errors import CallerError
+from flagsvc.server.store.resources import feature_environments
+from flagsvc.server.store.resources.strategies import StrategyPlace
 
 ACTIVATE = Parameter("shouldActivateDisabledStrategies", "`true`: enable disabled strategies.")
 VARIANTS_PERMISSION = "UPDATE_FEATURE_ENVIRONMENT_VARIANTS"
@@ -86,7 +86,7 @@ def push_variants(call: ApiCall) -> ApiAnswer:
 
 def _check_permission(call: ApiCall, project: str, environment: str) -> None:
     if not call.actor.may(VARIANTS_PERMISSION, project, environment):
-        raise Refusal(
+        raise CallerError(
             "PermissionError",
             "You don't have the required permissions to perform this operation. To perform this action, you need the "
             f'"{VARIANTS_PERMISSION}" permission in the "{environment}" environment.',

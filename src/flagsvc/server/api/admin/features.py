@@ -10,7 +10,7 @@ from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
 from flagsvc.server.store import cloning
 from flagsvc.server.store.checks import invalid, make_detail
-from flagsvc.server.store.nouns import feature_archive, feature_views, features
+from flagsvc.server.store.resources import feature_archive, feature_views, features
 
 TRUE = "true"
 TAGGED = re.compile(r"\w+:.+", re.ASCII)
@@ -27,7 +27,7 @@ def list_all(call: ApiCall) -> ApiAnswer:
 
 
 def _parse_tag(text: str, place: int) -> tuple[str, str]:
-    """Return the type and the value of `type:value`. Raises Refusal (400)."""
+    """Return the type and the value of `type:value`. Raises CallerError (400)."""
     if not TAGGED.search(text):
         raise invalid(make_detail(f'"tag[{place}]" with value "{text}" fails to match the tag pattern', text))
     kind, _, value = text.partition(":")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from flagsvc.http.shapes import Boolean, Named, Object
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
-from flagsvc.server.store.nouns.maintenance import is_in_maintenance, set_maintenance
+from flagsvc.server.store.resources.maintenance import is_in_maintenance, set_maintenance
 
 PATH = "/api/admin/maintenance"
 MODE = Named("maintenanceSchema", Object({"enabled": Boolean()}, required=("enabled",)))

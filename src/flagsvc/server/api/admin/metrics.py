@@ -7,7 +7,7 @@ from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Array, Integer, Map, Named, Object, String
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
-from flagsvc.server.store.nouns.usage import KEEP_HOURS, SHOW_HOURS, list_hourly, summarize
+from flagsvc.server.store.resources.usage import KEEP_HOURS, SHOW_HOURS, list_hourly, summarize
 
 ABOUT = {"version": 1, "maturity": "stable"}
 VERSION = {"version": Integer(), "maturity": String()}

@@ -9,7 +9,7 @@ from flagsvc.server.api.admin.shapes_features import PROJECT_FEATURE
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
 from flagsvc.server.shapes.features import WHEN
-from flagsvc.server.store.nouns import projects
+from flagsvc.server.store.resources import projects
 
 HEALTH = {
     "health": Integer(minimum=0, maximum=100, description="Share of the features that are not stale, in percent."),

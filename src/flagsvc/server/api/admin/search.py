@@ -9,8 +9,8 @@ from flagsvc.http.shapes import Enum, Shape, String, check
 from flagsvc.server.api.admin import shapes_features as shapes
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
-from flagsvc.server.store.nouns import feature_search
-from flagsvc.server.store.nouns.feature_search import DEFAULT_LIMIT, MAX_LIMIT, FeatureSearch
+from flagsvc.server.store.resources import feature_search
+from flagsvc.server.store.resources.feature_search import DEFAULT_LIMIT, MAX_LIMIT, FeatureSearch
 from flagsvc.server.store.texts import split_words
 
 IS = "^(IS|IS_NOT|IS_ANY_OF|IS_NONE_OF):(.*?)(,([a-zA-Z0-9_]+))*$"

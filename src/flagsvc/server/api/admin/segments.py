@@ -14,7 +14,7 @@ from flagsvc.server.api.permission_projects import (
 from flagsvc.server.api.route import Route
 from flagsvc.server.api.shared import NAME_BODY, location_header
 from flagsvc.server.shapes.strategies import CONSTRAINT
-from flagsvc.server.store.nouns import segments
+from flagsvc.server.store.resources import segments
 
 COUNT = Nullable(Integer(minimum=0))
 CONSTRAINTS = Array(CONSTRAINT, description="Conditions that must all hold.")
@@ -84,7 +84,7 @@ STRATEGIES = Named(
 
 
 def _read_id(call: ApiCall) -> int:
-    """Return the id of the segment in the path. Raises ShapeError (400), and Refusal (404) for a too large number."""
+    """Return the id of the segment in the path. Raises ShapeError (400), and CallerError (404) for a too large number."""
     number = read_number(call, "id")
     if number == MAX_ID:
         raise segments.unknown_segment(call.params["id"])

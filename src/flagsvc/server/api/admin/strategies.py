@@ -9,8 +9,8 @@ from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
 from flagsvc.server.shapes.strategies import FEATURE_STRATEGY
 from flagsvc.server.store.checks import invalid
-from flagsvc.server.store.nouns import strategies
-from flagsvc.server.store.nouns.strategies import StrategyPlace
+from flagsvc.server.store.resources import strategies
+from flagsvc.server.store.resources.strategies import StrategyPlace
 
 
 def read_place(call: ApiCall) -> StrategyPlace:

@@ -6,7 +6,7 @@ from flagsvc.http.shapes import Array, Boolean, Enum, Integer, Named, Nullable, 
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
 from flagsvc.server.api.shared import location_header
-from flagsvc.server.store.nouns import strategy_types
+from flagsvc.server.store.resources import strategy_types
 
 TYPES = ("string", "percentage", "list", "number", "boolean")
 PARAMETERS = Array(

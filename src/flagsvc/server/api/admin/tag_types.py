@@ -7,7 +7,7 @@ from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
 from flagsvc.server.api.shared import location_header
 from flagsvc.server.shapes.batch import TAG_TYPE
-from flagsvc.server.store.nouns import tag_types
+from flagsvc.server.store.resources import tag_types
 
 COLOR = "^#[0-9A-Fa-f]{6}$"
 DESCRIPTION = String(description="The meaning of tags of this type.", example="Who looks after a feature")

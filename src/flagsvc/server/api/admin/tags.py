@@ -8,8 +8,8 @@ from flagsvc.server.api.permission_projects import feature_project
 from flagsvc.server.api.route import Route
 from flagsvc.server.api.shared import location_header
 from flagsvc.server.shapes.features import TAG
-from flagsvc.server.store.nouns import tags
-from flagsvc.server.store.nouns.tag_types import MAX_LENGTH, MIN_LENGTH
+from flagsvc.server.store.resources import tags
+from flagsvc.server.store.resources.tag_types import MAX_LENGTH, MIN_LENGTH
 
 KIND = String(min_length=MIN_LENGTH, max_length=MAX_LENGTH, description="The tag type.", example="simple")
 COLOR = Nullable(String(pattern="^#[0-9A-Fa-f]{6}$"), description="The color of the type; has no effect when sent.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from flagsvc.http.shapes import Anything, Array, Boolean, Integer, Map, Named, Nullable, Object, String, check
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
-from flagsvc.server.store.nouns import personal_tokens
+from flagsvc.server.store.resources import personal_tokens
 
 DATE = String(format="date-time")
 CREATE = Named(

@@ -6,7 +6,7 @@ from flagsvc.http.shapes import Array, Boolean, Enum, Integer, Named, Nullable, 
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
 from flagsvc.server.api.shared import location_header
-from flagsvc.server.store.nouns import users
+from flagsvc.server.store.resources import users
 
 DATE = Nullable(String(format="date-time"))
 ROLE = OneOf(

@@ -18,7 +18,7 @@ from flagsvc.server.api.route import Auth, Route
 from flagsvc.server.store.actors import ALL, ClientToken
 from flagsvc.server.store.checks import INVALID, MAX_NAME_LENGTH, RELATIVE_PATHS, URL_FRIENDLY
 from flagsvc.server.store.documents import ClientDocument, DocumentQuery
-from flagsvc.server.store.refusals import Refusal, bad_data, not_found
+from flagsvc.server.store.errors import CallerError, bad_data, not_found
 
 NUMBER = r"(0|[1-9]\d{0,15})"
 LABEL = r"(?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)"
@@ -43,7 +43,7 @@ def get_cached_features(call: ApiCall) -> ApiAnswer | None:
 
 
 def get_feature(call: ApiCall) -> ApiAnswer:
-    """Return one feature of the document. Raises `Refusal` (404)."""
+    """Return one feature of the document. Raises `CallerError` (404)."""
     name = call.params["featureName"]
     body = call.server.documents.feature(read_query(call), name)
     if body is None:
@@ -60,7 +60,7 @@ def build_answer(call: ApiCall, found: ClientDocument) -> ApiAnswer:
 
 
 def read_query(call: ApiCall) -> DocumentQuery:
-    """Return the query of a request. Raises `Refusal` (400) for an invalid filter or header."""
+    """Return the query of a request. Raises `CallerError` (400) for an invalid filter or header."""
     inline = not knows_segments(call.head.client_spec)
     token, requested = call.token, call.query
     given = {name: list(requested[name]) for name in FILTERS if name in requested}
@@ -68,7 +68,7 @@ def read_query(call: ApiCall) -> DocumentQuery:
         given.pop("project", None)
     wrong = [problem for name, values in given.items() for problem in FILTERS[name](values)]
     if wrong:
-        raise Refusal("BadDataError", INVALID, [{"message": problem} for problem in wrong])
+        raise CallerError("BadDataError", INVALID, [{"message": problem} for problem in wrong])
     return DocumentQuery(
         environment=token.environment,
         projects=select_projects(token, given.get("project")),
@@ -93,7 +93,7 @@ def split_tags(tags: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def knows_segments(version: bytes | None) -> bool:
-    """Return whether an SDK with this version of the client specification supports segments. Raises `Refusal` (400)."""
+    """Return whether an SDK with this version of the client specification supports segments. Raises `CallerError` (400)."""
     if not version:
         return False
     text = version.decode("latin-1").strip()

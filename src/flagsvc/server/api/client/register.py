@@ -6,8 +6,8 @@ from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.client.bodies import REGISTRATION
 from flagsvc.server.api.route import Auth, Route
 from flagsvc.server.store.checks import INVALID
-from flagsvc.server.store.nouns.applications import Registration, register
-from flagsvc.server.store.refusals import Refusal
+from flagsvc.server.store.errors import CallerError
+from flagsvc.server.store.resources.applications import Registration, register
 from flagsvc.server.store.timestamps import parse_time
 
 MAX_NAME_LENGTH = 255
@@ -16,7 +16,7 @@ DEFAULT_INSTANCE = "default"
 
 
 def register_client(call: ApiCall) -> ApiAnswer:
-    """Store an application, its instance, and the token's projects and environment. Raises `Refusal` (400)."""
+    """Store an application, its instance, and the token's projects and environment. Raises `CallerError` (400)."""
     body = call.body
     wrong = [
         f'"{name}" {problem}'
@@ -24,7 +24,7 @@ def register_client(call: ApiCall) -> ApiAnswer:
         if (problem := text_problem(body, name))
     ]
     if wrong:
-        raise Refusal("BadDataError", INVALID, [{"message": each} for each in wrong])
+        raise CallerError("BadDataError", INVALID, [{"message": each} for each in wrong])
     with call.store.recording() as tx:
         registration = Registration(
             app_name=body["appName"],

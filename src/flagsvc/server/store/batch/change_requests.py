@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import select
 
 from flagsvc.server.store.actors import Actor
-from flagsvc.server.store.refusals import Refusal
+from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.schema import state
 from flagsvc.server.store.store import Tx
 
@@ -18,7 +18,7 @@ MESSAGE = "You don't have the required permissions to perform this operation. To
 def check_change_request_not_required(
     tx: Tx, actor: Actor | None, project: str, environment: str | None = None
 ) -> None:
-    """Raise Refusal (403) where changes need a change request and the actor may not skip it; `None` never may.
+    """Raise CallerError (403) where changes need a change request and the actor may not skip it; `None` never may.
 
     Without an environment, any environment of the project counts.
     """
@@ -30,11 +30,11 @@ def check_change_request_not_required(
         raise permission_refusal([SKIP_PERMISSION])
 
 
-def permission_refusal(permissions: list[str], environment: str | None = None) -> Refusal:
+def permission_refusal(permissions: list[str], environment: str | None = None) -> CallerError:
     """Return the 403 for missing permissions. As on the real server, its text for several says that one is enough."""
     names = ", ".join(f'"{name}"' for name in permissions)
     end = "." if environment is None else f' in the "{environment}" environment.'
     if len(permissions) == 1:
-        return Refusal("PermissionError", MESSAGE.format(f"the {names}", end))
+        return CallerError("PermissionError", MESSAGE.format(f"the {names}", end))
     start = MESSAGE.partition(" need ")[0]
-    return Refusal("PermissionError", f"{start} need one of the following permissions: {names}{end}")
+    return CallerError("PermissionError", f"{start} need one of the following permissions: {names}{end}")

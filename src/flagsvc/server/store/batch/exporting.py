@@ -9,8 +9,8 @@ from sqlalchemy import Row, Select, Table, insert, select
 
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.batch.dataset import Json
-from flagsvc.server.store.nouns.links import links_of
-from flagsvc.server.store.nouns.strategies import segments_of
+from flagsvc.server.store.resources.links import links_of
+from flagsvc.server.store.resources.strategies import segments_of
 from flagsvc.server.store.schema import (
     context_fields,
     dependencies,

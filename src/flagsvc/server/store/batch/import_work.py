@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, select, update
 from flagsvc.server.store.actors import Actor
 from flagsvc.server.store.batch.database_facts import DatabaseFacts, StoredFeature, TargetProject, read_features
 from flagsvc.server.store.batch.dataset import DataSet, Json
-from flagsvc.server.store.nouns.features import no_feature
+from flagsvc.server.store.resources.features import no_feature
 from flagsvc.server.store.schema import feature_environments
 from flagsvc.server.store.store import Tx
 from flagsvc.server.store.upsert import chunks
@@ -56,7 +56,7 @@ class ImportWork:
         self.features = read_features(self.tx, named)
 
     def require(self, name: str) -> StoredFeature:
-        """Return a feature of the target project. Raises Refusal (404) where the project does not have it."""
+        """Return a feature of the target project. Raises CallerError (404) where the project does not have it."""
         stored = self.features.get(name)
         if stored is None or stored.project != self.data.project:
             raise no_feature(name, self.data.project, None if stored is None else stored.project)

@@ -40,7 +40,7 @@ def import_data(tx: Tx, actor: Actor, body: Mapping[str, Any], sent: Mapping[str
     """Import the data set of a body, which has the shape of importTogglesSchema and texts that the database can store.
 
     `sent` is the same body with its original texts; the checks before the first write use it.
-    Raises Refusal (400, 403, 404, 409); the transaction must then be rolled back, as `Store.writing` does.
+    Raises CallerError (400, 403, 404, 409); the transaction must then be rolled back, as `Store.writing` does.
     """
     data = read_data_set(body)
     known = read_database_facts(tx, data)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from flagsvc.server.store.batch.dataset import Json
 from flagsvc.server.store.checks import RELATIVE_PATHS, URL_FRIENDLY, make_detail
-from flagsvc.server.store.refusals import Detail
+from flagsvc.server.store.errors import Detail
 
 NAME_LENGTHS = (1, 100)
 TAG_LENGTHS = (2, 50)

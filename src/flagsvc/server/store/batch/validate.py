@@ -10,8 +10,8 @@ from flagsvc.server.store.batch.database_facts import DatabaseFacts, read_databa
 from flagsvc.server.store.batch.dataset import DataSet, Json, read_data_set
 from flagsvc.server.store.batch.permissions import missing_permissions
 from flagsvc.server.store.batch.rules import ERRORS, WARNINGS, apply
-from flagsvc.server.store.nouns.features import not_active
-from flagsvc.server.store.refusals import not_found
+from flagsvc.server.store.errors import not_found
+from flagsvc.server.store.resources.features import not_active
 from flagsvc.server.store.store import Tx
 
 MISSING_PERMISSIONS = "We detected you are missing the following permissions:"
@@ -21,7 +21,7 @@ def validate(tx: Tx, actor: Actor, body: Mapping[str, Any], sent: Mapping[str, A
     """Return the `errors`, `warnings` and missing `permissions` of an import of the body by the actor.
 
     `body` has the shape of importTogglesSchema and texts that the database can store. `sent` is the same body with its original
-    texts; the rules use it. Raises Refusal (404) where the project or the environment does not exist, or the
+    texts; the rules use it. Raises CallerError (404) where the project or the environment does not exist, or the
     project is archived: the specification lists that answer (the real server does not give it).
     """
     data = read_data_set(sent)
@@ -36,7 +36,7 @@ def validate(tx: Tx, actor: Actor, body: Mapping[str, Any], sent: Mapping[str, A
 
 
 def check_target(data: DataSet, known: DatabaseFacts) -> None:
-    """Raise Refusal (404) unless the target project and environment exist and the project is active."""
+    """Raise CallerError (404) unless the target project and environment exist and the project is active."""
     if known.project is None:
         raise not_found(f"Could not find project with id {data.project}")
     if known.project.archived:

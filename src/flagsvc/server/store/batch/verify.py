@@ -17,7 +17,7 @@ from flagsvc.server.store.batch.rules import (
     unknown_strategies,
 )
 from flagsvc.server.store.checks import INVALID
-from flagsvc.server.store.refusals import Refusal, bad_data
+from flagsvc.server.store.errors import CallerError, bad_data
 
 USER_REQUIRED = (
     "You can't use an admin token to import features. Please use either a personal access token "
@@ -27,13 +27,13 @@ USER_REQUIRED = (
 
 
 def check_importer(actor: Actor) -> None:
-    """Raise Refusal (400) for an admin token: only users may import."""
+    """Raise CallerError (400) for an admin token: only users may import."""
     if not actor.is_user:
         raise bad_data(USER_REQUIRED)
 
 
 def verify(data: DataSet, known: DatabaseFacts, actor: Actor) -> None:
-    """Raise Refusal (400, 403) where a cleaned data set cannot be imported by the actor."""
+    """Raise CallerError (400, 403) where a cleaned data set cannot be imported by the actor."""
     _check_supported(unknown_strategies(data, known))
     _check_supported(conflicting_context_fields(data, known))
     missing = missing_permissions(data, known, actor)
@@ -50,7 +50,7 @@ def verify(data: DataSet, known: DatabaseFacts, actor: Actor) -> None:
 
 
 def _check_supported(names: Sequence[str]) -> None:
-    """Raise Refusal (400) with one detail for each unsupported name; return if there is none."""
+    """Raise CallerError (400) with one detail for each unsupported name; return if there is none."""
     messages = [f"{name} is not supported." for name in names]
     if messages:
-        raise Refusal("BadDataError", INVALID, [{"description": each, "message": each} for each in messages])
+        raise CallerError("BadDataError", INVALID, [{"description": each, "message": each} for each in messages])

@@ -7,8 +7,8 @@ from sqlalchemy import delete, select
 from flagsvc.server.store.batch.change_requests import check_change_request_not_required
 from flagsvc.server.store.batch.dataset import Json, RequestedDependency, list_requested_dependencies
 from flagsvc.server.store.batch.import_work import ImportWork
-from flagsvc.server.store.nouns.dependencies import TRANSITIVE
-from flagsvc.server.store.refusals import Refusal, not_found
+from flagsvc.server.store.errors import CallerError, not_found
+from flagsvc.server.store.resources.dependencies import TRANSITIVE
 from flagsvc.server.store.schema import dependencies
 from flagsvc.server.store.upsert import chunks, upsert
 
@@ -18,7 +18,7 @@ OTHER_PROJECT = 'Cannot add the dependency. Both the parent and the child featur
 def write_dependencies(work: ImportWork) -> None:
     """Write the dependencies whose children are in the data set with a project; others are skipped.
 
-    All are checked against the state before, so one import can create a chain. Raises Refusal (403, 404).
+    All are checked against the state before, so one import can create a chain. Raises CallerError (403, 404).
     """
     requested = list_requested_dependencies(work.data)
     for project in dict.fromkeys(each.project for each in requested):
@@ -43,7 +43,7 @@ def _dependency_columns(requirement: Json) -> Json:
 
 
 def _check(work: ImportWork, requested: list[RequestedDependency]) -> None:
-    """Raise Refusal (403, 404) for the first dependency that cannot be created."""
+    """Raise CallerError (403, 404) for the first dependency that cannot be created."""
     if any(each.child == each.requirement["feature"] for each in requested):
         raise _invalid_operation("A feature flag cannot depend on itself.")
     depended_on = _find_in_column(work, "parent", [each.child for each in requested])
@@ -60,8 +60,8 @@ def _check(work: ImportWork, requested: list[RequestedDependency]) -> None:
             raise not_found(OTHER_PROJECT.format(work.data.project))
 
 
-def _invalid_operation(message: str) -> Refusal:
-    return Refusal("InvalidOperationError", message)
+def _invalid_operation(message: str) -> CallerError:
+    return CallerError("InvalidOperationError", message)
 
 
 def _find_in_column(work: ImportWork, column: str, names: list[str]) -> set[str]:

@@ -11,7 +11,7 @@ from flagsvc.server.store.batch.change_requests import check_change_request_not_
 from flagsvc.server.store.batch.import_work import FeatureState, ImportWork, read_states, update_states
 from flagsvc.server.store.batch.write_strategies import insert_strategies
 from flagsvc.server.store.checks import default_strategy, prepare_imported_variants
-from flagsvc.server.store.refusals import Refusal, not_found
+from flagsvc.server.store.errors import CallerError, not_found
 from flagsvc.server.store.schema import strategies
 from flagsvc.server.store.upsert import chunks
 
@@ -19,7 +19,7 @@ CREATE_STRATEGY = "CREATE_FEATURE_STRATEGY"
 
 
 def write_variants(work: ImportWork) -> None:
-    """Replace the variants of the features that the data set gives some. Raises Refusal (400, 404)."""
+    """Replace the variants of the features that the data set gives some. Raises CallerError (400, 404)."""
     wanted = {each["featureName"]: prepare_imported_variants(each["variants"]) for each in work.data.with_variants()}
     states = read_states(work, wanted)
     for name in wanted:
@@ -32,7 +32,7 @@ def write_variants(work: ImportWork) -> None:
 
 
 def write_states(work: ImportWork) -> None:
-    """Switch features on and off. A feature without an active strategy gets the default one. Raises Refusal (400, 403, 404).
+    """Switch features on and off. A feature without an active strategy gets the default one. Raises CallerError (400, 403, 404).
 
     An entry's `name` is its feature. Where two entries of a feature differ, it is switched on.
     """
@@ -66,7 +66,7 @@ def _read_active_strategies(work: ImportWork, names: Iterable[str]) -> dict[str,
 def _check_states(
     work: ImportWork, wanted: dict[str, bool], states: dict[str, FeatureState], active_strategies: dict[str, list[bool]]
 ) -> None:
-    """Raise Refusal for the first feature that cannot be switched. Like the real server, each check runs over all features."""
+    """Raise CallerError for the first feature that cannot be switched. Like the real server, each check runs over all features."""
     project, environment = work.data.project, work.data.environment
     may_create = work.actor.may(CREATE_STRATEGY, project, environment)
     if not may_create and any(on and name in states and name not in active_strategies for name, on in wanted.items()):
@@ -78,4 +78,4 @@ def _check_states(
             raise not_found(f"Could not find environment {environment} for feature: {name}")
     if any(work.features[name].archived for name in wanted):
         message = "Cannot perform this operation on archived features"
-        raise Refusal("ArchivedFeatureError", message, status=400)
+        raise CallerError("ArchivedFeatureError", message, status=400)

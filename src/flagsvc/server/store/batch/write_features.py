@@ -10,15 +10,15 @@ from flagsvc.server.store.batch.dataset import Json
 from flagsvc.server.store.batch.import_work import ImportWork
 from flagsvc.server.store.batch.rules import overwritten_features
 from flagsvc.server.store.checks import check_name
-from flagsvc.server.store.nouns.features import feature_columns, find_all, metadata, not_active
-from flagsvc.server.store.refusals import Refusal
+from flagsvc.server.store.errors import CallerError
+from flagsvc.server.store.resources.features import feature_columns, find_all, metadata, not_active
 from flagsvc.server.store.schema import feature_environments, features
 
 LIMIT_REACHED = "You have reached the maximum number of feature flags for this project."
 
 
 def write_features(work: ImportWork) -> None:
-    """Change the features of the project; create new ones in all its environments. Raises Refusal (400, 403, 404, 409)."""
+    """Change the features of the project; create new ones in all its environments. Raises CallerError (400, 403, 404, 409)."""
     before = {row.name: row for row in find_all(work.tx, overwritten_features(work.data, work.known))}
     changed, created = _split_changed_and_created(work, before)
     changed = {name: values for name, values in changed.items() if _differs(before[name], values)}
@@ -51,15 +51,15 @@ def _is_active(values: Json) -> bool:
 
 
 def _check_new(work: ImportWork, name: str, created: dict[str, Json], active: int) -> None:
-    """Raise Refusal where the project cannot have a new feature of this name; `active` counts its active features so far."""
+    """Raise CallerError where the project cannot have a new feature of this name; `active` counts its active features so far."""
     check_name(name)
     if name in created:
         kind = "A" if _is_active(created[name]) else "An archived"
-        raise Refusal("NameExistsError", f"{kind} flag with that name already exists")
+        raise CallerError("NameExistsError", f"{kind} flag with that name already exists")
     work.project.naming.check(name)
     limit = work.project.limit
     if limit is not None and active >= limit:
-        raise Refusal("InvalidOperationError", LIMIT_REACHED)
+        raise CallerError("InvalidOperationError", LIMIT_REACHED)
     if work.known.project is None or work.project.archived:
         raise not_active(work.data.project)
 

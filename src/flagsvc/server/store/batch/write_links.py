@@ -6,12 +6,12 @@ from collections import Counter
 
 from flagsvc.server.store.batch.import_work import ImportWork
 from flagsvc.server.store.checks import ExternalLink, make_link
-from flagsvc.server.store.nouns.links import add_links, links_of, remove_links
-from flagsvc.server.store.refusals import not_found
+from flagsvc.server.store.errors import not_found
+from flagsvc.server.store.resources.links import add_links, links_of, remove_links
 
 
 def write_links(work: ImportWork) -> None:
-    """Replace the links of every feature that `links` names. Raises Refusal (400, 403, 404)."""
+    """Replace the links of every feature that `links` names. Raises CallerError (400, 403, 404)."""
     before = links_of(work.tx, (each["feature"] for each in work.data.links))
     wanted = _read_links(work)
     remove_links(work.tx, (each["feature"] for each in work.data.links))

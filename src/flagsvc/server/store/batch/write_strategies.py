@@ -13,15 +13,15 @@ from flagsvc.server.store.batch.dataset import Json
 from flagsvc.server.store.batch.import_work import ImportWork
 from flagsvc.server.store.checks import check_segment_count, fill_parameters, prepare_variants
 from flagsvc.server.store.constraints import check_legal_values, check_limits, check_values
+from flagsvc.server.store.errors import bad_data
 from flagsvc.server.store.legal_values import read_legal_values
-from flagsvc.server.store.nouns.strategies import as_integer_if_whole, read_sort_order
-from flagsvc.server.store.refusals import bad_data
+from flagsvc.server.store.resources.strategies import as_integer_if_whole, read_sort_order
 from flagsvc.server.store.schema import strategies, strategy_segments
 from flagsvc.server.store.upsert import chunks
 
 
 def write_strategies(work: ImportWork) -> None:
-    """Replace the strategies of the data set's features, and add those of other features. Raises Refusal (400, 403, 404)."""
+    """Replace the strategies of the data set's features, and add those of other features. Raises CallerError (400, 403, 404)."""
     for chunk in chunks(dict.fromkeys(work.data.names)):
         here = strategies.c.environment == work.data.environment
         work.tx.db.execute(delete(strategies).where(here, strategies.c.feature.in_(chunk)))
@@ -31,7 +31,7 @@ def write_strategies(work: ImportWork) -> None:
 
 
 def insert_strategies(work: ImportWork, wanted: Sequence[Json]) -> None:
-    """Add strategies, each to the feature of its `featureName`, in bulk. Raises Refusal (400, 404)."""
+    """Add strategies, each to the feature of its `featureName`, in bulk. Raises CallerError (400, 404)."""
     if not wanted:
         return
     for each in wanted:
@@ -55,7 +55,7 @@ def insert_strategies(work: ImportWork, wanted: Sequence[Json]) -> None:
 
 
 def _segments(work: ImportWork, wanted: Sequence[Json]) -> list[list[int]]:
-    """Return the ids of the segments of each strategy on this server. Raises Refusal (400) for an undeclared one."""
+    """Return the ids of the segments of each strategy on this server. Raises CallerError (400) for an undeclared one."""
     names = {each["id"]: each["name"] for each in work.data.segments}
     found: list[list[int]] = []
     for each in wanted:

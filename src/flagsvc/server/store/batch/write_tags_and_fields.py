@@ -16,14 +16,14 @@ from flagsvc.server.store.batch.tag_and_field_checks import (
     tag_problems,
 )
 from flagsvc.server.store.checks import invalid
-from flagsvc.server.store.nouns.features import NO_FLAG
-from flagsvc.server.store.refusals import Refusal, bad_data, not_found
+from flagsvc.server.store.errors import CallerError, bad_data, not_found
+from flagsvc.server.store.resources.features import NO_FLAG
 from flagsvc.server.store.schema import context_fields, feature_tags, tag_types, tags
 from flagsvc.server.store.upsert import chunks, upsert
 
 
 def write_tag_types(work: ImportWork) -> None:
-    """Create the new tag types; the last entry of a repeated one counts. Raises Refusal (400)."""
+    """Create the new tag types; the last entry of a repeated one counts. Raises CallerError (400)."""
     new = {each["name"]: each for each in work.data.tag_types if each["name"] not in work.known.tag_types}
     for each in new.values():
         found = list(length_problems("name", each["name"], *TAG_LENGTHS, friendly=True))
@@ -37,7 +37,7 @@ def write_tag_types(work: ImportWork) -> None:
 
 
 def write_tags(work: ImportWork) -> None:
-    """Replace the tags of every feature of the data set. Raises Refusal (400, 404)."""
+    """Replace the tags of every feature of the data set. Raises CallerError (400, 404)."""
     wanted = [each for each in work.data.tags if each.get("tagType")]
     types = set(work.tx.db.execute(select(tag_types.c.name)).scalars())
     for each in wanted:
@@ -56,7 +56,7 @@ def write_tags(work: ImportWork) -> None:
 
 
 def _check_tag(work: ImportWork, tag: Json, types: set[str]) -> None:
-    """Raise Refusal for a tag that a feature cannot have."""
+    """Raise CallerError for a tag that a feature cannot have."""
     if tag["featureName"] not in work.features:
         raise not_found(NO_FLAG)
     kind, value = tag["tagType"], tag["tagValue"]
@@ -95,13 +95,13 @@ def _create_tags(work: ImportWork, pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def write_context_fields(work: ImportWork) -> None:
-    """Create the new context fields. Raises Refusal (400, 404, 409)."""
+    """Create the new context fields. Raises CallerError (400, 404, 409)."""
     new = [each for each in work.data.context_fields if each["name"] not in work.known.context_fields]
     for each in new:
         _check_context_field(each)
     twice = find_repeated([each["name"] for each in new])
     if twice:
-        raise Refusal("NameExistsError", f"The data has more than one context field of the name {twice[0]}")
+        raise CallerError("NameExistsError", f"The data has more than one context field of the name {twice[0]}")
     if work.known.project is None and any(each.get("project") for each in new):
         raise not_found(f"Could not find project with id {work.data.project}")
     rows = [_context_field(work, each) for each in new]
@@ -124,7 +124,7 @@ def _context_field(work: ImportWork, field: Json) -> dict[str, Any]:
 
 
 def _check_context_field(field: Json) -> None:
-    """Raise Refusal (400) for the first problem of a new context field."""
+    """Raise CallerError (400) for the first problem of a new context field."""
     found = next(context_field_problems(field), None)
     if found is not None:
         raise invalid(found)

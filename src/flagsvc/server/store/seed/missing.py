@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, select
 
 from flagsvc.server.store import schema
-from flagsvc.server.store.access import hash_secret
-from flagsvc.server.store.nouns.users import SEED_NAME
+from flagsvc.server.store.keyring import hash_secret
+from flagsvc.server.store.resources.users import SEED_NAME
 from flagsvc.server.store.seed.file import Seed
 from flagsvc.server.store.seed.keys import BUILT_IN, IDENTITY
 from flagsvc.server.store.store import Tx

@@ -8,9 +8,9 @@ import pytest
 
 from flagsvc.engine.context import Context
 from flagsvc.http.keys import KeySet
-from flagsvc.http.messages import Headers, Refused
-from flagsvc.proxy.api.bounds import Bounds
+from flagsvc.http.messages import Headers, HttpError
 from flagsvc.proxy.api.client import Register
+from flagsvc.proxy.api.context_limits import ContextLimits
 from flagsvc.proxy.api.dialects import DIALECTS
 from flagsvc.proxy.api.dialects.dialect import Dialect
 from flagsvc.proxy.api.evaluation import Listing, Lookup
@@ -45,13 +45,13 @@ class ShoutedFormat(WireFormat):
         """Return the keys behind a word."""
         return BearerKeys(keys)
 
-    def read_query(self, query: bytes, bounds: Bounds) -> Context:
+    def read_query(self, query: bytes, limits: ContextLimits) -> Context:
         """Return a context of one user."""
         context = Context()
         context.user_id = query.decode().upper()
         return context
 
-    def error_body(self, refused: Refused) -> bytes:
+    def error_body(self, refused: HttpError) -> bytes:
         """Return a message in capitals."""
         return json.dumps({"MESSAGE": refused.message.upper()}).encode()
 

@@ -1,0 +1,312 @@
+"""Compiles large features and segments in slices, because compiling one at once would delay requests.
+
+The result equals that of `Maker.part` and `segment_part`. The same functions are called for a few constraints, values or variants
+at a time. Those two also compile a malformed one, so that its problem is reported in the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from flagsvc.core.errors import DocumentError
+from flagsvc.engine.features import FIRST_VARIANT, Toggle, ToggleOutcome
+from flagsvc.engine.model import ConstraintSpec, FeatureSpec, SegmentSpec, StrategySpec, VariantSpec
+from flagsvc.engine.parse import (
+    as_list,
+    as_object,
+    parse_constraint,
+    parse_dependency,
+    parse_feature,
+    parse_segment,
+    parse_strategy,
+    parse_variants,
+)
+from flagsvc.engine.parts import DISABLED, PLACE, Maker, Part, SegmentPart, segment_key, segment_part
+from flagsvc.engine.predicates import Predicate
+from flagsvc.engine.sliced_decoding import STEP, PieceReading
+from flagsvc.engine.strategies import CompiledStrategy
+from flagsvc.engine.values.cidr import CidrSet
+
+LARGE: Final = 12_288
+"""A feature or segment of more bytes is compiled in slices."""
+
+# what work costs, in the measure of STEP
+CONSTRAINT: Final = 60
+VALUE: Final = 5
+STRATEGY: Final = 120
+VARIANT: Final = 60
+NETWORK: Final = 20
+VALUES: Final = STEP // VALUE
+"""Values of a constraint that are parsed at once."""
+SETS: Final = ("IN", "NOT_IN")
+"""Operators whose values become a set."""
+NETWORKS: Final = "IN_CIDR"
+"""The operator whose values become networks."""
+
+DONE: Final = -1
+FAILED: Final = -2
+
+
+class StepwiseParser:
+    """Parses a decoded value in steps and releases it meanwhile. After the last step `feature` or `segment` is set.
+
+    The steps raise a DocumentError where something is malformed.
+    """
+
+    def __init__(self, raw: object) -> None:
+        self.raw = raw
+        self.feature: FeatureSpec | None = None
+        self.segment: SegmentSpec | None = None
+        # what was done since the last step
+        self.cost = 0
+
+    def feature_steps(self) -> Iterator[int]:
+        """Parse a feature."""
+        raw = as_object(self.raw, PLACE)
+        strategies = as_list(raw, "strategies", PLACE)
+        variants = as_list(raw, "variants", PLACE)
+        dependencies = as_list(raw, "dependencies", PLACE)
+        nothing: list[object] = []
+        short: dict[str, object] = {**raw, "variants": nothing, "dependencies": nothing}
+        if strategies:
+            short["strategies"] = nothing
+        feature = parse_feature(short, PLACE)
+        for at, item in enumerate(strategies):
+            yield from self.strategy(item, f"{PLACE}.strategies[{at}]", feature.strategies)
+        yield from self.variants(variants, PLACE, feature.variants)
+        for at, item in enumerate(dependencies):
+            feature.dependencies.append(parse_dependency(item, f"{PLACE}.dependencies[{at}]"))
+            self.cost += VARIANT
+            if self.cost >= STEP:
+                yield self.take_cost()
+        self.feature = feature
+        yield self.take_cost()
+
+    def segment_steps(self) -> Iterator[int]:
+        """Parse a segment."""
+        raw = as_object(self.raw, PLACE)
+        constraints = as_list(raw, "constraints", PLACE)
+        nothing: list[object] = []
+        segment = parse_segment({**raw, "constraints": nothing}, PLACE)
+        yield from self.constraints(constraints, PLACE, segment.constraints)
+        self.segment = segment
+        yield self.take_cost()
+
+    def take_cost(self) -> int:
+        """Return the cost since the last step, and reset it."""
+        cost = self.cost
+        self.cost = 0
+        return cost
+
+    def strategy(self, item: object, path: str, found: list[StrategySpec]) -> Iterator[int]:
+        """Parse a strategy."""
+        raw = as_object(item, path)
+        constraints = as_list(raw, "constraints", path)
+        variants = as_list(raw, "variants", path)
+        nothing: list[object] = []
+        strategy = parse_strategy({**raw, "constraints": nothing, "variants": nothing}, path)
+        found.append(strategy)
+        self.cost += STRATEGY
+        yield from self.constraints(constraints, path, strategy.constraints)
+        yield from self.variants(variants, path, strategy.variants)
+
+    def variants(self, items: list[object], path: str, found: list[VariantSpec]) -> Iterator[int]:
+        """Parse variants, one by one."""
+        for item in items:
+            found += parse_variants({"variants": [item]}, path)
+            self.cost += VARIANT
+            if self.cost >= STEP:
+                yield self.take_cost()
+
+    def constraints(self, items: list[object], path: str, found: list[ConstraintSpec | None]) -> Iterator[int]:
+        """Parse constraints, one by one."""
+        for at, item in enumerate(items):
+            place = f"{path}.constraints[{at}]"
+            values = as_list(item, "values", place) if isinstance(item, dict) else []
+            if len(values) > VALUES:
+                yield from self.long_constraint(as_object(item, place), values, place, found)
+            else:
+                found.append(None if item is None else parse_constraint(item, place))
+                self.cost += VALUE * len(values)
+            self.cost += CONSTRAINT
+            items[at] = None
+            if self.cost >= STEP:
+                yield self.take_cost()
+
+    def long_constraint(
+        self, raw: dict[str, object], values: list[object], path: str, found: list[ConstraintSpec | None]
+    ) -> Iterator[int]:
+        """Parse a constraint with many values."""
+        nothing: list[object] = []
+        constraint = parse_constraint({**raw, "values": nothing}, path)
+        members: set[str] | None = set() if constraint.operator in SETS else None
+        networks = CidrSet([]) if constraint.operator == NETWORKS else None
+        texts: list[str] = []
+        for at in range(0, len(values), VALUES):
+            some = parse_constraint({"values": values[at : at + VALUES]}, path).values
+            texts += some
+            if members is not None:
+                members.update(some)
+            elif networks is not None:
+                yield VALUES * NETWORK
+                networks.add(list(some))
+            yield STEP
+        constraint.values = tuple(texts)
+        constraint.members = members
+        constraint.networks = networks
+        found.append(constraint)
+
+
+class LargeFeature:
+    """Makes the part of a feature that is JSON; `part` when its steps are done."""
+
+    def __init__(self, maker: Maker, item: object) -> None:
+        self.maker = maker
+        self.item = item
+        self.part: Part | None = None
+
+    def steps(self) -> Iterator[int]:
+        """Yield the cost of each step. Raises a msgspec.MsgspecError or UnicodeDecodeError where decoding does."""
+        reading = PieceReading(self.item)
+        yield from reading.steps()
+        self.part = self.maker.start_part(reading.value, reading.content)
+        if self.part.included:
+            yield from self.complete(self.part, reading.value)
+
+    def complete(self, part: Part, raw: object) -> Iterator[int]:
+        """Parse and compile the decoded feature, as `Maker.complete` does."""
+        parser = StepwiseParser(raw)
+        steps = parser.feature_steps()
+        cost = 0
+        while cost >= 0:
+            yield cost
+            cost = step(steps)
+        feature = parser.feature
+        if feature is None:
+            self.maker.complete(part, msgspec.json.decode(self.item))  # type: ignore[call-overload]
+            return
+        compiler = StepwiseCompiler(self.maker)
+        yield from compiler.toggle_steps(feature)
+        self.maker.fill(part, feature, compiler.compiled_toggle())
+        yield STEP
+
+
+class LargeSegment:
+    """Makes the part of a segment that is JSON; `part` when its steps are done."""
+
+    def __init__(self, item: object) -> None:
+        self.item = item
+        self.part: SegmentPart | None = None
+
+    def steps(self) -> Iterator[int]:
+        """Yield the cost of each step. Raises a msgspec.MsgspecError or UnicodeDecodeError where decoding does."""
+        reading = PieceReading(self.item)
+        yield from reading.steps()
+        parser = StepwiseParser(reading.value)
+        steps = parser.segment_steps()
+        cost = 0
+        while cost >= 0:
+            yield cost
+            cost = step(steps)
+        if parser.segment is None:
+            self.part = segment_part(msgspec.json.decode(self.item))  # type: ignore[call-overload]
+        else:
+            self.part = SegmentPart(reading.content, parser.segment, None)
+
+
+def step(work: Iterator[int]) -> int:
+    """Return what the next step of parsing has cost; DONE after the last, FAILED where something is malformed."""
+    try:
+        return next(work, DONE)
+    except DocumentError:
+        return FAILED
+
+
+class StepwiseCompiler:
+    """Compiles a parsed feature in steps with the functions of a maker. After the last step `toggle` is set."""
+
+    def __init__(self, maker: Maker) -> None:
+        self.maker = maker
+        self.toggle: Toggle | None = None
+        self.cost = 0
+
+    def compiled_toggle(self) -> Toggle:
+        """Return the toggle."""
+        assert self.toggle is not None
+        return self.toggle
+
+    def toggle_steps(self, feature: FeatureSpec) -> Iterator[int]:
+        """Compile a feature, as `Maker.toggle` does."""
+        maker = self.maker
+        toggle = Toggle(feature.name, maker.plain_outcomes(feature))
+        self.toggle = toggle
+        yield from self.outcomes(feature, toggle.outcomes)
+        if not feature.enabled:
+            toggle.turn_off(DISABLED)
+            return
+        toggle.choice = maker.choice(feature)
+        first = FIRST_VARIANT + len(feature.variants)
+        strategies: list[CompiledStrategy] = []
+        for spec in feature.strategies:
+            strategy = maker.rule(spec, first)
+            first += len(spec.variants)
+            self.cost += STRATEGY
+            yield from self.conditions(spec, strategy)
+            strategies.append(strategy)
+        maker.finish(toggle, strategies)
+        yield STEP
+
+    def outcomes(self, feature: FeatureSpec, found: list[ToggleOutcome]) -> Iterator[int]:
+        """Add the outcomes of the variants, as `Maker.outcomes` does."""
+        yield from self.add_variant_outcomes(feature, feature.variants, found)
+        for strategy in feature.strategies:
+            yield from self.add_variant_outcomes(feature, strategy.variants, found)
+
+    def add_variant_outcomes(
+        self, feature: FeatureSpec, variants: list[VariantSpec], found: list[ToggleOutcome]
+    ) -> Iterator[int]:
+        """Add the outcomes of some variants."""
+        for variant in variants:
+            found.append(self.maker.variant_outcome(feature, variant))
+            self.cost += VARIANT
+            if self.cost >= STEP:
+                yield self.take_cost()
+
+    def take_cost(self) -> int:
+        """Return the cost since the last step, and reset it."""
+        cost = self.cost
+        self.cost = 0
+        return cost
+
+    def conditions(self, spec: StrategySpec, strategy: CompiledStrategy) -> Iterator[int]:
+        """Add the conditions of a strategy, as `Maker.strategy` does."""
+        for at, constraint in enumerate(spec.constraints):
+            self.maker.condition(strategy, self.compile_constraint(constraint))
+            spec.constraints[at] = None  # releases memory in steps as small
+            if self.cost >= STEP:
+                yield self.take_cost()
+        for identity in spec.segments:
+            self.maker.condition(strategy, self.maker.segment(identity))
+
+    def compile_constraint(self, spec: ConstraintSpec | None) -> Predicate:
+        """Return the predicate of a constraint."""
+        self.cost += CONSTRAINT + (0 if spec is None else len(spec.values))
+        return self.maker.constraint(spec)
+
+    def segment_steps(self, part: SegmentPart) -> Iterator[int]:
+        """Compile a segment before a feature asks for it."""
+        spec = part.spec
+        if spec is None or self.maker.segments[spec.identity] is not part:
+            return  # malformed, or not the last one of its id
+        if segment_key(part) in self.maker.pool.predicates:
+            return
+        parts: list[Predicate] = []
+        for constraint in spec.constraints:
+            parts.append(self.compile_constraint(constraint))
+            if self.cost >= STEP:
+                yield self.take_cost()
+        self.maker.ready[segment_key(part)] = self.maker.compiled_segment(spec, parts)
+        yield self.take_cost()

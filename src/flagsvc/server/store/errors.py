@@ -1,0 +1,50 @@
+"""The errors of the flag server by the real server's names (import validation 5). One class; the API answers the name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from flagsvc.core.errors import FlagsvcError
+
+Detail: TypeAlias = dict[str, str]
+
+STATUS = {
+    "BadDataError": 400,
+    "PatternError": 400,
+    "ValidationError": 400,
+    "PermissionError": 403,
+    "InvalidOperationError": 403,
+    "OperationDeniedError": 403,
+    "NotFoundError": 404,
+    "NameExistsError": 409,
+    "FeatureHasTagError": 409,
+    "ConflictError": 409,
+}
+"""Name of an error → its HTTP status."""
+
+BAD_DATA = "Request validation failed: your request body or params contain invalid data: "
+"""The prefix of the real server's message of a BadDataError with one detail."""
+
+
+class CallerError(FlagsvcError):
+    """A request that cannot be served. `details` are objects with a `message`; by default one, with the error's message."""
+
+    def __init__(
+        self, name: str, message: str, details: Sequence[Detail] | None = None, *, status: int | None = None
+    ) -> None:
+        self.name = name
+        self.status = STATUS[name] if status is None else status
+        self.message = message
+        self.details = [{"message": message}] if details is None else list(details)
+        super().__init__(message)
+
+
+def bad_data(message: str, details: Sequence[Detail] | None = None) -> CallerError:
+    """Return the 400 for invalid data: its message has the prefix, its detail has not."""
+    return CallerError("BadDataError", BAD_DATA + message, [{"message": message}] if details is None else details)
+
+
+def not_found(message: str) -> CallerError:
+    """Return the 404 with this message."""
+    return CallerError("NotFoundError", message)

@@ -1,0 +1,135 @@
+"""Who asks, and what they may do: users, tokens and the keyring that knows every token (import validation 1; 4.3).
+
+The keyring answers from memory. It reloads when the database's revision changes, and keeps its old entries while the database
+cannot be read. It holds hashes of the secrets, never the secrets.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import threading
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from sqlalchemy import Row, bindparam, select, update
+
+from flagsvc.core.clock import Clock
+from flagsvc.core.errors import DatabaseError
+from flagsvc.core.log import Logger
+from flagsvc.server.store.actors import ADMIN_TOKEN_ID, ALL, Actor, ClientToken
+from flagsvc.server.store.schema import environments, project_roles, tokens, users
+from flagsvc.server.store.store import Store, Tx, read_revision
+
+TokenOwner: TypeAlias = Actor | ClientToken
+
+
+def hash_secret(secret: str) -> str:
+    """Return the hash under which a secret is stored. A secret is random, so a slow hash would add nothing (decision 0017)."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True)
+class KeyringEntry:
+    """One token in the keyring: who holds it, and when it expires (seconds since the epoch; None: never)."""
+
+    id: int
+    hash: str
+    owner: TokenOwner
+    expires: float | None
+
+
+class Keyring:
+    """Every token, in memory. `find` is safe to call from any thread."""
+
+    def __init__(self, store: Store, clock: Clock, log: Logger) -> None:
+        self._store = store
+        self._clock = clock
+        self._log = log
+        self._load_lock = threading.Lock()
+        self._revision = 0
+        self._entries: dict[str, KeyringEntry] = {}
+        self._used_tokens: set[int] = set()
+
+    def load(self, revision: int = 0) -> None:
+        """Read every token, unless `revision` or a later one is already loaded. Raises `DatabaseError` and then changes nothing."""
+        with self._load_lock:
+            if revision and revision <= self._revision:
+                return
+            with self._store.reading() as tx:
+                self._entries, self._revision = {key.hash: key for key in read_keys(tx)}, read_revision(tx.db)
+
+    def find(self, secret: str) -> TokenOwner | None:
+        """Return who holds a secret; None for an unknown or expired one."""
+        digest = hash_secret(secret)
+        key = self._entries.get(digest)
+        if key is None or not hmac.compare_digest(key.hash, digest):
+            return None
+        if key.expires is not None and key.expires <= self._clock.now():
+            return None
+        self._used_tokens.add(key.id)
+        return key.owner
+
+    def save_seen_times(self) -> int:
+        """Store the last use of the tokens used since the last call, and return how many there were. Never raises.
+
+        A background thread calls this from time to time, not each request. After a database error the next call tries again.
+        """
+        seen, self._used_tokens = self._used_tokens, set()
+        if not seen:
+            return 0
+        try:
+            with self._store.recording() as tx:
+                save_tokens_seen(tx, seen)
+        except DatabaseError as error:
+            self._used_tokens |= seen
+            self._log.warn("the last use of tokens could not be stored", error=str(error))
+            return 0
+        return len(seen)
+
+
+def save_tokens_seen(tx: Tx, ids: Iterable[int]) -> None:
+    """Store now as the last use of tokens, and of the users whose personal tokens they are."""
+    rows = [{"token": number, "moment": tx.now} for number in sorted(ids)]
+    owner = select(tokens.c.user_id).where(tokens.c.id == bindparam("token")).scalar_subquery()
+    tx.db.execute(update(tokens).where(tokens.c.id == bindparam("token")).values(seen_at=bindparam("moment")), rows)
+    tx.db.execute(update(users).where(users.c.id == owner).values(seen_at=bindparam("moment")), rows)
+
+
+def read_keys(tx: Tx) -> list[KeyringEntry]:
+    """Return every token of the database."""
+    actors = read_actors(tx)
+    return [
+        KeyringEntry(
+            row.id, row.hash, _read_owner(row, actors), None if row.expires_at is None else row.expires_at.timestamp()
+        )
+        for row in tx.db.execute(select(tokens)).all()
+        if row.kind != "personal" or row.user_id in actors
+    ]
+
+
+def read_actors(tx: Tx) -> dict[int, Actor]:
+    """Return every user, by id."""
+    known = frozenset(tx.db.execute(select(environments.c.name)).scalars())
+    roles: dict[int, dict[str, tuple[str, ...]]] = defaultdict(dict)
+    for user, project, role in tx.db.execute(
+        select(project_roles.c.user_id, project_roles.c.project, project_roles.c.role)
+    ):
+        roles[user][project] = (*roles[user].get(project, ()), role)
+    found = tx.db.execute(select(users)).all()
+    return {row.id: _read_user(row, roles.get(row.id, {}), known) for row in found}
+
+
+def _read_user(row: Row[Any], roles: Mapping[str, tuple[str, ...]], known: frozenset[str]) -> Actor:
+    name = row.email or row.username or "unknown"
+    return Actor(row.id, name, "user", row.root_role, roles, known, row.username, row.email)
+
+
+def _read_owner(row: Row[Any], actors: Mapping[int, Actor]) -> TokenOwner:
+    if row.kind == "personal":
+        return actors[row.user_id]
+    if row.kind == "admin":
+        return Actor(ADMIN_TOKEN_ID, row.name, "token", "admin")
+    return ClientToken(row.kind, row.environment or ALL, tuple(row.projects), row.name, row.id)

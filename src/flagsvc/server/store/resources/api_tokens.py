@@ -1,0 +1,155 @@
+"""API tokens: list, create, change expiry, delete; as on the real server's `/api/admin/api-tokens`.
+
+Only `create` returns the secret. Later answers contain the masked secret (decision 0017), which also identifies the token in
+requests.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, and_, delete, insert, select, update
+
+from flagsvc.server.store.actors import Actor
+from flagsvc.server.store.checks import INVALID
+from flagsvc.server.store.errors import CallerError, Detail, bad_data
+from flagsvc.server.store.keyring import hash_secret
+from flagsvc.server.store.schema import environments, projects, tokens
+from flagsvc.server.store.secrets import make_hint, new_secret
+from flagsvc.server.store.store import Tx
+from flagsvc.server.store.texts import text_problem
+from flagsvc.server.store.timestamps import format_time, parse_time
+
+ALL = "*"
+MAX_NAME_LENGTH = 255
+"""UTF-16 code units; ours, the real server accepts any length."""
+DEFAULT_ENVIRONMENT = "development"
+MASK = "***"
+MASKED = re.compile(r"\*\*\*([0-9]{1,18})$", re.ASCII)
+READ_PERMISSIONS = {
+    "admin": "ADMIN",
+    "backend": "READ_CLIENT_API_TOKEN",
+    "client": "READ_CLIENT_API_TOKEN",
+    "frontend": "READ_FRONTEND_API_TOKEN",
+}
+"""Type of a token → the permission to read it."""
+TITLES = {"backend": "Client", "client": "Client", "frontend": "Frontend"}
+
+
+def list_tokens(tx: Tx, actor: Actor, name: str | None = None) -> list[dict[str, Any]]:
+    """Return the tokens that an actor may read, all or those with a name, in order of creation."""
+    kinds = [kind for kind, permission in READ_PERMISSIONS.items() if actor.may(permission)]
+    query = select(tokens).where(tokens.c.kind.in_(kinds)).order_by(tokens.c.id)
+    rows = tx.db.execute(query if name is None else query.where(tokens.c.name == name))
+    return [_to_json(row) for row in rows]
+
+
+def create(tx: Tx, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Create a token and return it with its secret, which no other function returns.
+
+    `wanted` has tokenName and type, and may have environment, projects and expiresAt. Raises CallerError (400).
+    """
+    _check(tx, wanted)
+    kind = str(wanted["type"]).lower()
+    environment, named = _requested_scope(wanted)
+    secret = new_secret(named, environment)
+    row = {"hash": hash_secret(secret), "hint": make_hint(secret), "kind": kind, "name": wanted["tokenName"]}
+    row |= {"environment": environment, "projects": named, "created_at": tx.now}
+    expires = wanted.get("expiresAt")
+    row["expires_at"] = None if expires is None else parse_time(expires, tx.now)
+    tx.db.execute(insert(tokens).values(row))
+    created = {"tokenName": row["name"], "environment": environment, "projects": named, "secret": secret, "type": kind}
+    created |= {"alias": None, "project": ",".join(named), "createdAt": format_time(tx.now)}
+    created |= {} if expires is None else {"expiresAt": format_time(row["expires_at"])}
+    tx.record_event(
+        "api-token-created", data=_without_secret(created), environment=environment, project=created["project"]
+    )
+    return created
+
+
+def set_expiry(tx: Tx, token: str, expires_at: str) -> None:
+    """Change when a token expires. `token` is its secret or masked secret; an unknown one changes nothing."""
+    row = _find(tx, token)
+    if row is None:
+        return
+    tx.db.execute(update(tokens).where(tokens.c.id == row.id).values(expires_at=parse_time(expires_at, tx.now)))
+    changed = tx.db.execute(select(tokens).where(tokens.c.id == row.id)).one()
+    tx.record_event("api-token-updated", data=_without_secret(_to_json(changed)), environment=row.environment)
+
+
+def remove(tx: Tx, token: str) -> None:
+    """Delete a token. `token` is its secret or masked secret; an unknown one changes nothing."""
+    row = _find(tx, token)
+    if row is None:
+        return
+    tx.db.execute(delete(tokens).where(tokens.c.id == row.id))
+    tx.record_event("api-token-deleted", data=_without_secret(_to_json(row)), environment=row.environment)
+
+
+def mask_secret(hint: str, number: int) -> str:
+    """Return what answers contain in place of a secret: its hint and the token's id."""
+    return f"{hint}{MASK}{number}"
+
+
+def _find(tx: Tx, token: str) -> Row[Any] | None:
+    """Return the token of a secret or of a masked secret, whose hint must match too. Personal tokens are not found."""
+    found = MASKED.search(token)
+    same: ColumnElement[bool] = tokens.c.hash == hash_secret(token)
+    if found:
+        same = same | and_(tokens.c.id == int(found[1]), tokens.c.hint == token[: found.start()])
+    return tx.db.execute(select(tokens).where(same, tokens.c.kind != "personal")).first()
+
+
+def _to_json(row: Row[Any]) -> dict[str, Any]:
+    """Return a token as lists contain it. The real server's lists say `client` for every backend token."""
+    return {
+        "secret": mask_secret(row.hint, row.id),
+        "tokenName": row.name,
+        "type": "client" if row.kind == "backend" else row.kind,
+        "project": ",".join(row.projects),
+        "projects": row.projects,
+        "environment": row.environment or ALL,
+        "expiresAt": format_time(row.expires_at),
+        "createdAt": format_time(row.created_at),
+        "alias": row.alias,
+        "seenAt": format_time(row.seen_at),
+    }
+
+
+def _without_secret(token: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in token.items() if key != "secret"}
+
+
+def _requested_scope(wanted: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """Return the environment and the projects of a new token."""
+    named = list(dict.fromkeys(wanted.get("projects", [ALL])))
+    return wanted.get("environment", DEFAULT_ENVIRONMENT), [ALL] if ALL in named else named
+
+
+def _check(tx: Tx, wanted: Mapping[str, Any]) -> None:
+    """Raise CallerError for an invalid token, with the first reason in the real server's order."""
+    problems = list(_problems(wanted))
+    if problems:
+        raise CallerError("BadDataError", INVALID, problems)
+    environment, named = _requested_scope(wanted)
+    if environment == ALL:
+        raise bad_data(f"{TITLES[str(wanted['type']).lower()]} token cannot be scoped to all environments")
+    if tx.db.execute(select(environments.c.name).where(environments.c.name == environment)).first() is None:
+        raise bad_data(f"Environment={environment} does not exist")
+    known = set(tx.db.execute(select(projects.c.id)).scalars()) | {ALL}
+    unknown = next((name for name in named if name not in known), None)
+    if unknown is not None:
+        raise bad_data(f"Project={unknown or 'invalid'} does not exist")
+
+
+def _problems(wanted: Mapping[str, Any]) -> Iterable[Detail]:
+    """Yield what the body's shape accepts and the real server does not."""
+    problem = text_problem(wanted["tokenName"], "tokenName", longest=MAX_NAME_LENGTH)
+    if problem is not None:
+        yield problem
+    if wanted.get("projects") == []:
+        yield {"message": '"projects" must contain at least 1 items. You provided [].'}
+    if wanted.get("environment") == "":
+        yield {"message": '"environment" is not allowed to be empty.'}

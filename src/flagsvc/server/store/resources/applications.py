@@ -1,0 +1,224 @@
+"""The applications that use flags, and their running instances, as they report themselves (dialects: POST /api/client/register).
+
+An application is deleted 30 days after its last report, an instance after one day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, asc, delete, desc, func, or_, select, true
+
+from flagsvc.server.store.errors import not_found
+from flagsvc.server.store.resources.features import metadata
+from flagsvc.server.store.resources.usage import list_seen
+from flagsvc.server.store.schema import application_instances as instances
+from flagsvc.server.store.schema import application_usage, applications, features, strategy_types
+from flagsvc.server.store.store import Tx
+from flagsvc.server.store.timestamps import format_time
+from flagsvc.server.store.upsert import chunks, upsert
+
+APPLICATION_DAYS = 30
+INSTANCE_DAYS = 1
+MAX_INSTANCES = 1000
+"""The most instances in an answer."""
+ALL = "*"
+INSTANCE_KEY = ("app_name", "environment", "instance_id")
+SYSTEM_USER = "unleash_system_user"
+"""The creator of an application that registered itself: the name that clients of the admin API expect."""
+
+
+@dataclass(frozen=True)
+class Registration:
+    """What an instance of an application reports about itself; None where it reports nothing. `projects` are those of its token."""
+
+    app_name: str
+    environment: str
+    instance_id: str = "default"
+    projects: tuple[str, ...] = (ALL,)
+    strategies: tuple[str, ...] | None = None
+    sdk_version: str | None = None
+    sdk_type: str | None = None
+    started: datetime | None = None
+    client_ip: str | None = None
+    registered: bool = True
+
+    def instance(self, now: datetime) -> dict[str, Any]:
+        """Return the row of the instance, only with what it reported."""
+        registration = {
+            "sdk_version": self.sdk_version,
+            "sdk_type": self.sdk_type,
+            "started": self.started,
+            "client_ip": self.client_ip,
+        }
+        key = {"app_name": self.app_name, "environment": self.environment, "instance_id": self.instance_id}
+        return key | {name: value for name, value in registration.items() if value is not None} | {"seen_at": now}
+
+
+def register(tx: Tx, registrations: Sequence[Registration]) -> None:
+    """Store applications and their instances, and delete those without a recent report."""
+    delete_unseen(tx)
+    for registration in sorted(registrations, key=lambda each: (each.app_name, each.environment, each.instance_id)):
+        values: dict[str, Any] = {"seen_at": tx.now}
+        if registration.strategies is not None:
+            values |= {"strategies": list(registration.strategies)}
+        by = {"created_by": SYSTEM_USER} if registration.registered else {}
+        save(tx, registration.app_name, values, by)
+        row = registration.instance(tx.now)
+        upsert(tx, instances, [row | {"created_at": tx.now}], [name for name in row if name not in INSTANCE_KEY])
+        save_usage(tx, registration.app_name, registration.projects or (ALL,), registration.environment)
+
+
+def create(tx: Tx, app_name: str, values: dict[str, Any]) -> None:
+    """Create or change an application; `values` are `strategies`, `description`, `url`, `color`, `icon`."""
+    save(tx, app_name, values | {"seen_at": tx.now}, {})
+    save_usage(tx, app_name, (ALL,), ALL)
+
+
+def remove(tx: Tx, app_name: str) -> None:
+    """Delete an application and its instances, if it exists."""
+    for table in (instances, applications):
+        tx.db.execute(delete(table).where(table.c.app_name == app_name))
+
+
+def save(tx: Tx, app_name: str, values: dict[str, Any], new: dict[str, Any]) -> None:
+    """Create an application with `values` and `new`, or change the `values` of an existing one."""
+    row = {"strategies": [], "announced": False} | values | new | {"app_name": app_name, "created_at": tx.now}
+    upsert(tx, applications, [row], list(values))
+
+
+def save_usage(tx: Tx, app_name: str, projects: Iterable[str], environment: str) -> None:
+    """Store the projects and the environment that an application reads."""
+    rows = [{"app_name": app_name, "project": each, "environment": environment} for each in sorted(set(projects))]
+    upsert(tx, application_usage, rows, ())
+
+
+def delete_unseen(tx: Tx) -> None:
+    """Delete instances and applications without a recent report."""
+    for table, days in ((instances, INSTANCE_DAYS), (applications, APPLICATION_DAYS)):
+        tx.db.execute(delete(table).where(table.c.seen_at < tx.now - timedelta(days=days)))
+
+
+def list_applications(
+    tx: Tx, *, words: Sequence[str] = (), limit: int = 1000, offset: int = 0, descending: bool = False
+) -> dict[str, Any]:
+    """Return a page of applications by name, and their total number. With `words`, names must contain one of them."""
+    named = name_condition(words)
+    order = desc(applications.c.app_name) if descending else asc(applications.c.app_name)
+    page = select(applications).where(named).order_by(order).limit(limit).offset(offset)
+    rows = tx.db.execute(page).all()
+    used = usage_of(tx, [row.app_name for row in rows])
+    total = tx.db.execute(select(func.count()).select_from(applications).where(named)).scalar_one()
+    return {"applications": [to_list_item(row, used[row.app_name]) for row in rows], "total": total if rows else 0}
+
+
+def name_condition(words: Sequence[str]) -> ColumnElement[bool]:
+    """Return the condition that a name contains one of the words, in any letter case."""
+    found = [applications.c.app_name.icontains(word, autoescape=True) for word in words]
+    return or_(*found) if found else true()
+
+
+def usage_of(tx: Tx, names: Sequence[str]) -> dict[str, dict[str, list[str]]]:
+    """Return the projects of applications, and the environments of each project."""
+    found: dict[str, dict[str, list[str]]] = {name: {} for name in names}
+    table = application_usage
+    for chunk in chunks(names):
+        rows = select(table).where(table.c.app_name.in_(chunk)).order_by(table.c.project, table.c.environment)
+        for row in tx.db.execute(rows):
+            found[row.app_name].setdefault(row.project, []).append(row.environment)
+    return found
+
+
+def to_list_item(row: Row[Any], used: dict[str, list[str]]) -> dict[str, Any]:
+    """Return an application as the list contains it."""
+    project, environments = next(iter(used.items()), (None, [None]))
+    return {
+        "appName": row.app_name,
+        "createdAt": format_time(row.created_at),
+        "updatedAt": format_time(row.seen_at),
+        "description": row.description,
+        "strategies": row.strategies,
+        "createdBy": row.created_by,
+        "url": row.url,
+        "color": row.color,
+        "icon": row.icon,
+        "project": project,
+        "environment": environments[0],
+        "usage": [{"project": name, "environments": each} for name, each in used.items()],
+    }
+
+
+def get(tx: Tx, app_name: str) -> dict[str, Any]:
+    """Return an application with its strategies, its instances and the features that it evaluated. Raises `CallerError` (404)."""
+    row = tx.db.execute(select(applications).where(applications.c.app_name == app_name)).one_or_none()
+    if row is None:
+        raise not_found(f"Could not find appName={app_name}")
+    return {
+        "appName": row.app_name,
+        "createdAt": format_time(row.created_at),
+        "description": row.description,
+        "url": row.url,
+        "color": row.color,
+        "icon": row.icon,
+        "strategies": list_strategy_types(tx, row.strategies),
+        "instances": instances_of(tx, app_name),
+        "seenToggles": list_features(tx, list_seen(tx, "feature", app_name=app_name)),
+        "links": {"self": f"/api/applications/{row.app_name}"},
+    }
+
+
+def list_strategy_types(tx: Tx, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the strategy types with these names; an unknown one is marked as not found."""
+    found = {row.name: row for chunk in chunks(names) for row in tx.db.execute(strategy_types_query(chunk))}
+    return [strategy_type_to_json(found[name]) if name in found else {"name": name, "notFound": True} for name in names]
+
+
+def strategy_types_query(names: Sequence[str]) -> Any:
+    """Return the query for strategy types."""
+    return select(strategy_types).where(strategy_types.c.name.in_(names))
+
+
+def strategy_type_to_json(row: Row[Any]) -> dict[str, Any]:
+    """Return a strategy type as an application contains it."""
+    return {
+        "displayName": row.display_name,
+        "name": row.name,
+        "editable": not row.built_in,
+        "description": row.description,
+        "parameters": row.parameters,
+        "deprecated": row.deprecated,
+        "title": row.title,
+    }
+
+
+def list_features(tx: Tx, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the features with these names; an unknown or archived one is marked as not found."""
+    wanted = (select(features).where(features.c.name.in_(chunk)) for chunk in chunks(names))
+    found = {row.name: row for rows in wanted for row in tx.db.execute(rows) if row.archived_at is None}
+    return [metadata(found[name]) if name in found else {"name": name, "notFound": True} for name in names]
+
+
+def instances_of(tx: Tx, app_name: str, environment: str | None = None) -> list[dict[str, Any]]:
+    """Return the instances of an application that reported within a day, the most recent first."""
+    here = true() if environment is None else instances.c.environment == environment
+    recent = instances.c.seen_at >= tx.now - timedelta(days=INSTANCE_DAYS)
+    rows = select(instances).where(instances.c.app_name == app_name, here, recent)
+    order = (instances.c.seen_at.desc(), instances.c.instance_id)
+    return [instance_to_json(row) for row in tx.db.execute(rows.order_by(*order).limit(MAX_INSTANCES))]
+
+
+def instance_to_json(row: Row[Any]) -> dict[str, Any]:
+    """Return an instance as its application shows it."""
+    return {
+        "appName": row.app_name,
+        "instanceId": row.instance_id,
+        "sdkVersion": row.sdk_version,
+        "sdkType": row.sdk_type,
+        "clientIp": row.client_ip,
+        "lastSeen": format_time(row.seen_at),
+        "createdAt": format_time(row.created_at),
+        "environment": row.environment,
+    }

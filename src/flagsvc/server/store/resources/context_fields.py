@@ -1,0 +1,178 @@
+"""Context fields: what constraints may look at, and the values these may have; as on the real server's `/api/admin/context`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Row, Text, cast, delete, insert, select, update
+
+from flagsvc.server.store.checks import Json, invalid, make_detail, name_problem
+from flagsvc.server.store.errors import CallerError, Detail, not_found
+from flagsvc.server.store.resources.owners import check_project_exists
+from flagsvc.server.store.resources.segments import strategies_to_json, used_strategies_query
+from flagsvc.server.store.schema import context_fields, strategies
+from flagsvc.server.store.store import Tx
+from flagsvc.server.store.texts import text_problem
+from flagsvc.server.store.timestamps import format_time
+
+LONGEST_DESCRIPTION = 250
+LONGEST_VALUE = 100
+NAME_TAKEN = "A context field with that name already exist"
+IN_USE = "This context field is in use by existing flags. To delete it, first remove its usage from all flags."
+
+
+def list_fields(tx: Tx) -> list[Json]:
+    """Return every context field by name, with how many features and projects constrain it; archived features do not count."""
+    uses: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    for row in tx.db.execute(_constrained_strategies()):
+        for constraint in row.constraints:
+            uses[constraint["contextName"]].add((row.project, row.feature))
+    rows = tx.db.execute(select(context_fields).order_by(context_fields.c.name)).all()
+    return [_to_json(row, uses.get(row.name, set())) for row in rows]
+
+
+def _constrained_strategies() -> Any:
+    """Return the query for the strategies with constraints of active features."""
+    return used_strategies_query().where(cast(strategies.c.constraints, Text) != "[]")
+
+
+def _to_json(row: Row[Any], uses: set[tuple[str, str]] | None = None) -> Json:
+    """Return a context field as the API answers it."""
+    found = {
+        "name": row.name,
+        "description": row.description,
+        "stickiness": row.stickiness,
+        "sortOrder": row.sort_order,
+        "legalValues": row.legal_values or [],
+        "createdAt": format_time(row.created_at),
+    }
+    if uses is not None:
+        found |= {"usedInProjects": len({project for project, _ in uses}), "usedInFeatures": len(uses)}
+    return found | ({"project": row.project} if row.project else {})
+
+
+def find(tx: Tx, name: str) -> Json:
+    """Return a context field. Raises CallerError (404)."""
+    row = tx.db.execute(select(context_fields).where(context_fields.c.name == name)).first()
+    if row is None:
+        raise not_found(f"Could not find Context field with name {name}")
+    return _to_json(row)
+
+
+def strategies_using(tx: Tx, name: str) -> list[Json]:
+    """Return the strategies of active features that constrain a context field."""
+    rows = tx.db.execute(_constrained_strategies()).all()
+    return strategies_to_json(row for row in rows if any(each["contextName"] == name for each in row.constraints))
+
+
+def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
+    """Create a context field and return it.
+
+    `wanted` has a name, and may have description, stickiness, sortOrder, legalValues and project. Raises CallerError (400, 409).
+    """
+    check_name_free(tx, wanted["name"])
+    _check(wanted)
+    check_project_exists(tx, wanted.get("project"))
+    row = {"name": wanted["name"], "description": wanted.get("description"), "created_at": tx.now}
+    row |= _reset_columns(wanted) | {"sort_order": wanted.get("sortOrder", 0), "project": wanted.get("project")}
+    tx.db.execute(insert(context_fields).values(row))
+    created = find(tx, wanted["name"])
+    tx.record_event("context-field-created", data=created)
+    return created
+
+
+def _reset_columns(wanted: Mapping[str, Any]) -> Json:
+    """Return the columns that every write of a field sets."""
+    return {"stickiness": wanted.get("stickiness", False), "legal_values": wanted.get("legalValues", [])}
+
+
+def _check(wanted: Mapping[str, Any]) -> None:
+    """Raise CallerError (400) for the first problem of a field."""
+    problem = name_problem(wanted["name"]) or _description_problem(wanted) or _values_problem(wanted)
+    if problem is None and wanted.get("project") == "":
+        problem = make_detail('"project" is not allowed to be empty')
+    if problem is not None:
+        raise invalid(problem)
+
+
+def _description_problem(wanted: Mapping[str, Any]) -> Detail | None:
+    text = wanted.get("description")
+    return text_problem(text, "description", longest=LONGEST_DESCRIPTION) if text else None
+
+
+def _values_problem(wanted: Mapping[str, Any]) -> Detail | None:
+    """Return what is wrong with the legal values: an empty, too long or repeated one."""
+    seen: set[str] = set()
+    for index, each in enumerate(wanted.get("legalValues", ())):
+        label = f"legalValues[{index}]"
+        problem = text_problem(each["value"], f"{label}.value", longest=LONGEST_VALUE)
+        if problem is None and each["value"] in seen:
+            problem = make_detail(f'"{label}" contains a duplicate value', each)
+        if problem is not None:
+            return problem
+        seen.add(each["value"])
+    return None
+
+
+def check_name(tx: Tx, name: str) -> None:
+    """Raise CallerError for a name that a new context field cannot have: invalid (400) or in use (409)."""
+    problem = name_problem(name)
+    if problem is not None:
+        raise invalid(problem)
+    check_name_free(tx, name)
+
+
+def check_name_free(tx: Tx, name: str) -> None:
+    """Raise CallerError (409) for the name of an existing context field."""
+    if tx.db.execute(select(context_fields.c.name).where(context_fields.c.name == name)).first():
+        raise CallerError("NameExistsError", NAME_TAKEN)
+
+
+def change(tx: Tx, name: str, wanted: Mapping[str, Any]) -> None:
+    """Change a context field. Raises CallerError (400, 404).
+
+    As on the real server, the sort order becomes 0; without stickiness and legal values the field loses its own. Description and
+    project stay if they are absent.
+    """
+    find(tx, name)
+    _check({**wanted, "name": name})
+    check_project_exists(tx, wanted.get("project"))
+    row = _reset_columns(wanted) | {"sort_order": 0}
+    row |= {key: wanted[key] for key in ("description", "project") if wanted.get(key) is not None}
+    _write(tx, name, row)
+
+
+def _write(tx: Tx, name: str, row: Mapping[str, Any]) -> None:
+    tx.db.execute(update(context_fields).where(context_fields.c.name == name).values(row))
+    tx.record_event("context-field-updated", data=find(tx, name))
+
+
+def set_legal_value(tx: Tx, name: str, value: Json) -> None:
+    """Add a legal value to a context field, or change its description. Raises CallerError (400, 404)."""
+    values = list(find(tx, name)["legalValues"])
+    problem = text_problem(value["value"], "value", longest=LONGEST_VALUE)
+    if problem is not None:
+        raise invalid(problem)
+    places = [index for index, each in enumerate(values) if each["value"] == value["value"]]
+    if places:
+        values[places[0]] = value
+    else:
+        values.append(value)
+    _write(tx, name, {"legal_values": values})
+
+
+def remove_legal_value(tx: Tx, name: str, value: str) -> None:
+    """Remove a legal value from a context field; an unknown value changes nothing. Raises CallerError (404)."""
+    values = find(tx, name)["legalValues"]
+    _write(tx, name, {"legal_values": [each for each in values if each["value"] != value]})
+
+
+def remove(tx: Tx, name: str) -> None:
+    """Delete a context field. Raises CallerError: 404, and 409 where strategies of active features constrain it."""
+    before = find(tx, name)
+    if strategies_using(tx, name):
+        raise CallerError("ConflictError", IN_USE)
+    tx.db.execute(delete(context_fields).where(context_fields.c.name == name))
+    tx.record_event("context-field-deleted", data=before)

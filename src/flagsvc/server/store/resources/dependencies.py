@@ -1,0 +1,136 @@
+"""Dependencies of features on parent features (the real server's …/dependencies; import validation 6.3, step 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import and_, delete, exists, insert, or_, select
+
+from flagsvc.server.store.checks import Json
+from flagsvc.server.store.errors import CallerError
+from flagsvc.server.store.resources.features import find, require
+from flagsvc.server.store.schema import dependencies, feature_environments, features, strategies
+from flagsvc.server.store.store import Tx
+from flagsvc.server.store.upsert import chunks
+
+TRANSITIVE = "Transitive dependency detected. Cannot add a dependency to the feature that "
+
+
+def parents_of(tx: Tx, child: str) -> list[Json]:
+    """Return the parents of a feature, with their required state."""
+    query = select(dependencies).where(dependencies.c.child == child).order_by(dependencies.c.parent)
+    return [
+        {"feature": row.parent, "enabled": row.enabled, "variants": row.variants or []} for row in tx.db.execute(query)
+    ]
+
+
+def children_of(tx: Tx, parents: Sequence[str]) -> list[str]:
+    """Return the features that depend on any of these, sorted by name."""
+    found: set[str] = set()
+    for chunk in chunks(parents):
+        found.update(tx.db.execute(select(dependencies.c.child).where(dependencies.c.parent.in_(chunk))).scalars())
+    return sorted(found)
+
+
+def parents_of_others(tx: Tx, names: Sequence[str]) -> list[str]:
+    """Return the features among `names` that a feature not in `names` depends on."""
+    found: set[str] = set()
+    named = set(names)
+    for chunk in chunks(named):
+        query = select(dependencies.c.parent, dependencies.c.child).where(dependencies.c.parent.in_(chunk))
+        found.update(parent for parent, child in tx.db.execute(query) if child not in named)
+    return sorted(found)
+
+
+def have_dependencies(tx: Tx, names: Sequence[str]) -> bool:
+    """Return whether any of these features is a parent or a child."""
+    return any(
+        tx.db.execute(
+            select(dependencies.c.child)
+            .where(or_(dependencies.c.parent.in_(chunk), dependencies.c.child.in_(chunk)))
+            .limit(1)
+        ).first()
+        for chunk in chunks(names)
+    )
+
+
+def any_dependencies(tx: Tx) -> bool:
+    """Return whether the database has any dependency."""
+    return tx.db.execute(select(dependencies.c.child).limit(1)).first() is not None
+
+
+def add(tx: Tx, project: str, child: str, wanted: Mapping[str, Any]) -> None:
+    """Make a feature depend on one parent, which replaces other parents. Raises CallerError (403, 404)."""
+    parent, enabled = wanted["feature"], wanted.get("enabled", True)
+    require(tx, project, child)
+    _check(tx, project, child, parent)
+    variants = wanted.get("variants") or [] if enabled else []
+    tx.db.execute(delete(dependencies).where(dependencies.c.child == child))
+    row = {"child": child, "parent": parent, "enabled": enabled, "variants": variants}
+    tx.db.execute(insert(dependencies).values(row))
+    data = {"feature": parent, "enabled": enabled} | ({"variants": wanted["variants"]} if "variants" in wanted else {})
+    tx.record_event("feature-dependency-added", project=project, feature=child, data=data)
+
+
+def _check(tx: Tx, project: str, child: str, parent: str) -> None:
+    """Raise CallerError where a child cannot depend on a parent, with the first reason in the real server's order."""
+    if child == parent:
+        raise _invalid_operation("A feature flag cannot depend on itself.")
+    if children_of(tx, [child]):
+        raise _invalid_operation(f"{TRANSITIVE}other features depend on.")
+    if parents_of(tx, parent):
+        raise _invalid_operation(f"{TRANSITIVE}has parent dependency.")
+    owner = find(tx, parent)
+    if owner is None or owner.archived_at is not None:
+        raise _invalid_operation(f"No active feature {parent} exists")
+    if owner.project != project:
+        raise _invalid_operation("Parent and child features should be in the same project")
+
+
+def check_owner(tx: Tx, project: str, child: str) -> None:
+    """Raise CallerError (404) for a feature of another project. A missing feature passes, because nothing would change."""
+    if find(tx, child) is not None:
+        require(tx, project, child)
+
+
+def _invalid_operation(message: str) -> CallerError:
+    return CallerError("InvalidOperationError", message)
+
+
+def remove(tx: Tx, project: str, child: str, parent: str) -> None:
+    """Remove a dependency of a feature; a missing one is not an error."""
+    which = and_(dependencies.c.child == child, dependencies.c.parent == parent)
+    tx.db.execute(delete(dependencies).where(which))
+    tx.record_event("feature-dependency-removed", project=project, feature=child, data={"feature": parent})
+
+
+def remove_dependencies(tx: Tx, project: str, children: Sequence[str]) -> None:
+    """Remove all dependencies of features."""
+    for chunk in chunks(children):
+        query = select(dependencies.c.child).where(dependencies.c.child.in_(chunk)).distinct()
+        found = sorted(tx.db.execute(query).scalars())
+        tx.db.execute(delete(dependencies).where(dependencies.c.child.in_(chunk)))
+        for name in found:
+            tx.record_event("feature-dependencies-removed", project=project, feature=name)
+
+
+def possible_parents(tx: Tx, child: str) -> list[str]:
+    """Return the features that a feature can depend on, sorted by name: active ones of its project without a parent."""
+    row = find(tx, child)
+    if row is None:
+        return []
+    depends = exists().where(dependencies.c.child == features.c.name)
+    query = select(features.c.name).where(
+        features.c.project == row.project, features.c.name != child, features.c.archived_at.is_(None), ~depends
+    )
+    return sorted(tx.db.execute(query).scalars())
+
+
+def variants_of(tx: Tx, feature: str) -> list[str]:
+    """Return the names of a feature's variants, in its environments and strategies."""
+    found: set[str] = set()
+    for table in (strategies, feature_environments):
+        for variants in tx.db.execute(select(table.c.variants).where(table.c.feature == feature)).scalars():
+            found.update(each["name"] for each in variants or [])
+    return sorted(found)

@@ -1,0 +1,141 @@
+"""Environments, and those of projects (the real server's /api/admin/environments and …/projects/…/environments)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, ScalarSelect, and_, delete, exists, func, insert, select, update
+
+from flagsvc.server.store.checks import Json
+from flagsvc.server.store.errors import CallerError, bad_data, not_found
+from flagsvc.server.store.schema import (
+    environments,
+    feature_environments,
+    features,
+    project_environments,
+    projects,
+    tokens,
+)
+from flagsvc.server.store.store import Tx
+from flagsvc.server.store.upsert import upsert
+
+ALL = "*"
+ORDER = (environments.c.sort_order, environments.c.name)
+
+
+def to_json(row: Row[Any]) -> Json:
+    """Return an environment as the API answers it."""
+    return {
+        "name": row.name,
+        "type": row.type,
+        "sortOrder": row.sort_order,
+        "enabled": row.enabled,
+        "protected": row.protected,
+        "requiredApprovals": None,
+    }
+
+
+def list_all(tx: Tx) -> list[Json]:
+    """Return every environment in order, with its numbers of projects, tokens and enabled features."""
+    here = environments.c.name
+    counts = {
+        "projectCount": _count_query(project_environments, project_environments.c.environment == here),
+        "apiTokenCount": _count_query(tokens, tokens.c.environment == here),
+        "enabledToggleCount": _enabled_count(),
+    }
+    query = select(environments, *(count.label(name) for name, count in counts.items())).order_by(*ORDER)
+    return [to_json(row) | {name: row._mapping[name] for name in counts} for row in tx.db.execute(query)]
+
+
+def _count_query(table: Any, *conditions: ColumnElement[bool]) -> ScalarSelect[int]:
+    return select(func.count()).select_from(table).where(*conditions).scalar_subquery()
+
+
+def _enabled_count(*conditions: ColumnElement[bool]) -> ScalarSelect[int]:
+    """Return the subquery that counts the active features that are on in an environment."""
+    joined = feature_environments.join(features, features.c.name == feature_environments.c.feature)
+    state = feature_environments.c.environment == environments.c.name, feature_environments.c.enabled
+    return _count_query(joined, *state, features.c.archived_at.is_(None), *conditions)
+
+
+def get(tx: Tx, name: str) -> Json:
+    """Return an environment. Raises CallerError (404)."""
+    row = tx.db.execute(select(environments).where(environments.c.name == name)).first()
+    if row is None:
+        raise not_found(f"Could not find environment with name: {name}")
+    return to_json(row)
+
+
+def environment_exists(tx: Tx, name: str) -> bool:
+    """Return whether an environment exists."""
+    return tx.db.execute(select(environments.c.name).where(environments.c.name == name)).first() is not None
+
+
+def switch(tx: Tx, name: str, *, enabled: bool) -> None:
+    """Switch an environment on or off; new projects do not get one that is off. Raises CallerError (404)."""
+    changed = update(environments).where(environments.c.name == name).values(enabled=enabled)
+    if not tx.db.execute(changed).rowcount:
+        raise not_found(f"Could not find environment {name}")
+
+
+def sort(tx: Tx, orders: Mapping[str, int]) -> None:
+    """Set the sort order of environments; unknown ones are ignored."""
+    known = tx.db.execute(select(environments.c.name)).scalars().all()
+    for name in (name for name in known if name in orders):
+        tx.db.execute(update(environments).where(environments.c.name == name).values(sort_order=orders[name]))
+
+
+def list_for_project(tx: Tx, project: str) -> list[Json]:
+    """Return every environment with its numbers for a project; `visible` tells whether the project has it."""
+    here = environments.c.name
+    linked = exists().where(project_environments.c.environment == here, project_environments.c.project == project)
+    query = select(
+        environments, _enabled_count(features.c.project == project).label("enabled_count"), linked.label("linked")
+    )
+    counts = _token_counts(tx, project)
+    return [
+        to_json(row)
+        | {
+            "projectApiTokenCount": counts.get(row.name, 0),
+            "projectEnabledToggleCount": row.enabled_count,
+            "visible": bool(row.linked),
+        }
+        for row in tx.db.execute(query.order_by(*ORDER))
+    ]
+
+
+def _token_counts(tx: Tx, project: str) -> dict[str, int]:
+    """Return how many tokens may read a project, by environment."""
+    counts: dict[str, int] = {}
+    query = select(tokens.c.environment, tokens.c.projects).where(tokens.c.environment.is_not(None))
+    for name, seen in tx.db.execute(query):
+        counts[name] = counts.get(name, 0) + (seen == [ALL] or project in seen)
+    return counts
+
+
+def add_to_project(tx: Tx, project: str, name: str) -> None:
+    """Add an environment to a project; its features are off there. Raises CallerError (400, 404, 409)."""
+    if tx.db.execute(select(projects.c.id).where(projects.c.id == project)).first() is None:
+        raise not_found("No project found")
+    if not environment_exists(tx, name):
+        raise bad_data(f"Environment {name} does not exist")
+    link = {"project": project, "environment": name}
+    here = project_environments.c.project == project, project_environments.c.environment == name
+    if tx.db.execute(select(project_environments).where(*here)).first() is not None:
+        raise CallerError("NameExistsError", f"{project} already has the environment {name} enabled")
+    tx.db.execute(insert(project_environments).values(link))
+    names = tx.db.execute(select(features.c.name).where(features.c.project == project)).scalars()
+    rows = [{"feature": each, "environment": name, "enabled": False, "variants": []} for each in names]
+    upsert(tx, feature_environments, rows, [])
+    tx.record_event("project-environment-added", project=project, environment=name)
+
+
+def remove_from_project(tx: Tx, project: str, name: str) -> None:
+    """Remove an environment from a project. The strategies of its features stay, in case the environment is added again."""
+    here = and_(project_environments.c.project == project, project_environments.c.environment == name)
+    tx.db.execute(delete(project_environments).where(here))
+    mine = select(features.c.name).where(features.c.project == project)
+    states = feature_environments.c.environment == name, feature_environments.c.feature.in_(mine)
+    tx.db.execute(delete(feature_environments).where(*states))
+    tx.record_event("project-environment-removed", project=project, environment=name)

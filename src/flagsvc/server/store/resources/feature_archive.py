@@ -1,0 +1,129 @@
+"""Archives, revives and deletes features (the real server's archive endpoints)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Row, delete, update
+
+from flagsvc.server.store.checks import Json
+from flagsvc.server.store.errors import CallerError, not_found
+from flagsvc.server.store.resources.dependencies import (
+    children_of,
+    have_dependencies,
+    parents_of_others,
+    remove_dependencies,
+)
+from flagsvc.server.store.resources.features import (
+    NO_FLAG,
+    find,
+    find_all,
+    metadata,
+    require,
+    require_active_project,
+    require_project,
+)
+from flagsvc.server.store.schema import feature_environments, features
+from flagsvc.server.store.store import Tx
+from flagsvc.server.store.upsert import chunks
+
+DEPENDED_ON = {
+    False: "You can not archive/delete this feature since other features depend on it.",
+    True: "You can not archive/delete those features since other features depend on them.",
+}
+"""Whether the request names several features → the message when others depend on them."""
+
+
+def archive(tx: Tx, project: str, name: str) -> None:
+    """Archive a feature. Raises CallerError (403 where others depend on it, 404)."""
+    if find(tx, name) is None:
+        raise not_found(NO_FLAG)
+    row = require(tx, project, name)
+    _check_without_children(tx, name)
+    _archive(tx, project, [row])
+
+
+def archive_all(tx: Tx, project: str, names: Sequence[str]) -> None:
+    """Archive features; unknown names are ignored. Raises CallerError (403)."""
+    rows = find_all(tx, names)
+    require_project(tx, project, rows)
+    _check_orphans(tx, names)
+    _archive(tx, project, rows)
+
+
+def validate_archiving(tx: Tx, names: Sequence[str]) -> Json:
+    """Return how archiving features would affect dependencies."""
+    return {
+        "parentsWithChildFeatures": parents_of_others(tx, names),
+        "hasDeletedDependencies": have_dependencies(tx, names),
+    }
+
+
+def revive_all(tx: Tx, project: str, names: Sequence[str]) -> None:
+    """Revive features, switched off in all environments; active ones do not change. Raises CallerError (403, 404)."""
+    require_active_project(tx, project)
+    rows = find_all(tx, names)
+    require_project(tx, project, rows)
+    _revive(tx, [row for row in rows if row.archived_at is not None])
+
+
+def revive(tx: Tx, name: str) -> None:
+    """Revive a feature, switched off in all environments. Raises CallerError (404)."""
+    row = find(tx, name)
+    if row is None:
+        raise not_found(NO_FLAG)
+    require_active_project(tx, row.project)
+    _revive(tx, [row])
+
+
+def remove_all(tx: Tx, project: str, names: Sequence[str]) -> None:
+    """Delete the archived ones among these features. Raises CallerError (403)."""
+    rows = find_all(tx, names)
+    require_project(tx, project, rows)
+    _check_orphans(tx, names)
+    _remove(tx, [row for row in rows if row.archived_at is not None])
+
+
+def remove(tx: Tx, name: str) -> None:
+    """Delete a feature if it is archived. Raises CallerError (403, 404)."""
+    _check_without_children(tx, name)
+    row = find(tx, name)
+    if row is None:
+        raise not_found(NO_FLAG)
+    _remove(tx, [row] if row.archived_at is not None else [])
+
+
+def _check_without_children(tx: Tx, name: str) -> None:
+    if children_of(tx, [name]):
+        raise CallerError("InvalidOperationError", DEPENDED_ON[False])
+
+
+def _check_orphans(tx: Tx, names: Sequence[str]) -> None:
+    if parents_of_others(tx, names):
+        raise CallerError("InvalidOperationError", DEPENDED_ON[len(names) > 1])
+
+
+def _archive(tx: Tx, project: str, rows: Sequence[Row[Any]]) -> None:
+    names = [row.name for row in rows]
+    for chunk in chunks(names):
+        tx.db.execute(update(features).where(features.c.name.in_(chunk)).values(archived_at=tx.now))
+    remove_dependencies(tx, project, names)
+    for row in rows:
+        tx.record_event("feature-archived", project=row.project, feature=row.name)
+
+
+def _revive(tx: Tx, rows: Sequence[Row[Any]]) -> None:
+    for chunk in chunks(row.name for row in rows):
+        tx.db.execute(update(features).where(features.c.name.in_(chunk)).values(archived_at=None))
+        states = update(feature_environments).where(feature_environments.c.feature.in_(chunk))
+        tx.db.execute(states.values(enabled=False))
+    for row in rows:
+        tx.record_event("feature-revived", project=row.project, feature=row.name)
+
+
+def _remove(tx: Tx, rows: Sequence[Row[Any]]) -> None:
+    for chunk in chunks(row.name for row in rows):
+        tx.db.execute(delete(features).where(features.c.name.in_(chunk)))
+    for row in rows:
+        tx.record_event("feature-deleted", project=row.project, feature=row.name, data=metadata(row))

@@ -1,0 +1,190 @@
+"""Searches all features, with filters, order and pages (the real server's /api/admin/search/features)."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from sqlalchemy import ColumnElement, Row, and_, exists, func, or_, select, tuple_
+
+from flagsvc.server.store.checks import Json
+from flagsvc.server.store.resources.feature_views import counts_of, created_by, list_overviews
+from flagsvc.server.store.resources.people import names_of
+from flagsvc.server.store.schema import dependencies, feature_tags, features, segments, strategies, strategy_segments
+from flagsvc.server.store.store import Tx
+from flagsvc.server.store.texts import split_list
+from flagsvc.server.store.timestamps import format_time
+from flagsvc.server.store.upsert import chunks
+
+Condition: TypeAlias = ColumnElement[bool]
+DEFAULT_LIMIT = 50
+MAX_LIMIT = 100
+MAX_VALUES = 100
+"""The most values of one filter."""
+NUMBER = re.compile(r"-?\d{1,9}", re.ASCII)
+SORTS: dict[str, Any] = {
+    "name": features.c.name,
+    "type": features.c.type,
+    "project": features.c.project,
+    "stale": features.c.stale,
+    "impressionData": features.c.impression_data,
+    "createdAt": features.c.created_at,
+    "archivedAt": features.c.archived_at,
+}
+"""The sort keys; any other key sorts by creation."""
+
+
+@dataclass(frozen=True)
+class FeatureSearch:
+    """A search. `filters` maps a parameter to its text, `OPERATOR:value,value`; `words` are substrings of texts."""
+
+    words: Sequence[str] = ()
+    filters: Mapping[str, str] | None = None
+    archived: bool = False
+    sort_by: str = ""
+    descending: bool = False
+    offset: int = 0
+    limit: int = DEFAULT_LIMIT
+
+
+def search(tx: Tx, wanted: FeatureSearch) -> Json:
+    """Return a page of features, and the number of features on all pages."""
+    conditions = list(_conditions(wanted))
+    total = tx.db.execute(select(func.count()).select_from(features).where(*conditions)).scalar_one()
+    column = SORTS.get(wanted.sort_by, features.c.position)
+    order = column.desc() if wanted.descending else column.asc()
+    query = select(features).where(*conditions).order_by(order, features.c.position)
+    rows = tx.db.execute(query.offset(wanted.offset).limit(wanted.limit)).all()
+    return {"features": _to_json(tx, rows), "total": total}
+
+
+def _conditions(wanted: FeatureSearch) -> Iterable[Condition]:
+    archived = features.c.archived_at
+    yield archived.is_not(None) if wanted.archived else archived.is_(None)
+    if wanted.words:
+        yield or_(*(_contains_word(word) for word in wanted.words))
+    for name, text in (wanted.filters or {}).items():
+        operator, _, values = text.partition(":")
+        condition = FILTERS[name]
+        yield SEARCH_OPERATORS[operator](condition, split_list(values, name, MAX_VALUES))
+
+
+def _contains_word(word: str) -> Condition:
+    """Return the condition that a feature's name, description or tag contains a word."""
+    tag = feature_tags.c.type + ":" + feature_tags.c.value
+    tagged = exists().where(feature_tags.c.feature == features.c.name, tag.icontains(word, autoescape=True))
+    texts = (features.c.name, features.c.description)
+    return or_(*(column.icontains(word, autoescape=True) for column in texts), tagged)
+
+
+def _equals(column: ColumnElement[Any]) -> FilterCondition:
+    return column.in_
+
+
+def _has_tag(values: Sequence[str]) -> Condition:
+    tags = [(kind, text) for kind, _, text in (value.partition(":") for value in values)]
+    here = feature_tags.c.feature == features.c.name
+    return exists().where(here, tuple_(feature_tags.c.type, feature_tags.c.value).in_(tags))
+
+
+def _has_segment(values: Sequence[str]) -> Condition:
+    used = strategies.join(strategy_segments, strategy_segments.c.strategy_id == strategies.c.id)
+    used = used.join(segments, segments.c.id == strategy_segments.c.segment_id)
+    here = strategies.c.feature == features.c.name, segments.c.name.in_(values)
+    return select(strategies.c.id).select_from(used).where(*here).exists()
+
+
+def _created_by(values: Sequence[str]) -> Condition:
+    return features.c.created_by_id.in_([int(value) for value in values if NUMBER.fullmatch(value)])
+
+
+def _is_stale(values: Sequence[str]) -> Condition:
+    return features.c.stale.in_([value == "stale" for value in values if value in ("stale", "active")])
+
+
+FilterCondition: TypeAlias = Callable[[Sequence[str]], Condition]
+FILTERS: dict[str, FilterCondition] = {
+    "project": _equals(features.c.project),
+    "type": _equals(features.c.type),
+    "state": _is_stale,
+    "createdBy": _created_by,
+    "tag": _has_tag,
+    "segment": _has_segment,
+}
+"""Parameter → the condition that a feature has one of several values."""
+
+
+def _any(condition: FilterCondition, values: Sequence[str]) -> Condition:
+    return condition(values)
+
+
+def _all(condition: FilterCondition, values: Sequence[str]) -> Condition:
+    return and_(*(condition([value]) for value in values))
+
+
+def _none(condition: FilterCondition, values: Sequence[str]) -> Condition:
+    return ~_any(condition, values)
+
+
+def _not_all(condition: FilterCondition, values: Sequence[str]) -> Condition:
+    return ~_all(condition, values)
+
+
+SEARCH_OPERATORS: dict[str, Callable[[FilterCondition, Sequence[str]], Condition]] = {
+    "IS": _any,
+    "IS_ANY_OF": _any,
+    "IS_NOT": _none,
+    "IS_NONE_OF": _none,
+    "INCLUDE": _any,
+    "INCLUDE_ANY_OF": _any,
+    "INCLUDE_ALL_OF": _all,
+    "DO_NOT_INCLUDE": _none,
+    "EXCLUDE_IF_ANY_OF": _none,
+    "EXCLUDE_ALL": _not_all,
+}
+
+
+def _to_json(tx: Tx, rows: Sequence[Row[Any]]) -> list[Json]:
+    """Return features as the search answers them."""
+    names = [row.name for row in rows]
+    known = names_of(tx, (row.created_by_id for row in rows if row.created_by_id is not None))
+    kinds, used = _dependency_types(tx, names), _segments_of(tx, names)
+    counts = counts_of(tx, names)
+    return [
+        overview
+        | {
+            "project": row.project,
+            "archivedAt": format_time(row.archived_at),
+            "dependencyType": kinds.get(row.name),
+            "environments": [
+                each | counts[row.name, each["name"]] | {"changeRequestIds": []} for each in overview["environments"]
+            ],
+            "segments": used.get(row.name, []),
+        }
+        | created_by(row, known)
+        for row, overview in zip(rows, list_overviews(tx, rows), strict=True)
+    ]
+
+
+def _dependency_types(tx: Tx, names: Sequence[str]) -> dict[str, str]:
+    """Return for features whether they are a parent or a child; those that are neither have no entry."""
+    found: dict[str, str] = {}
+    for kind, column in (("child", dependencies.c.child), ("parent", dependencies.c.parent)):
+        for chunk in chunks(names):
+            found |= dict.fromkeys(tx.db.execute(select(column).where(column.in_(chunk))).scalars(), kind)
+    return found
+
+
+def _segments_of(tx: Tx, names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the names of the segments that features use."""
+    used = strategies.join(strategy_segments, strategy_segments.c.strategy_id == strategies.c.id)
+    used = used.join(segments, segments.c.id == strategy_segments.c.segment_id)
+    found: dict[str, list[str]] = defaultdict(list)
+    for chunk in chunks(names):
+        query = select(strategies.c.feature, segments.c.name).select_from(used).where(strategies.c.feature.in_(chunk))
+        for feature, name in tx.db.execute(query.distinct().order_by(segments.c.name)):
+            found[feature].append(name)
+    return found

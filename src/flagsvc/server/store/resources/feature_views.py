@@ -1,0 +1,202 @@
+"""Features as the admin API answers them: one feature in full, and lists (the real server's features and search)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, Select, func, select
+
+from flagsvc.server.store.checks import Json
+from flagsvc.server.store.errors import not_found
+from flagsvc.server.store.resources import strategies
+from flagsvc.server.store.resources.dependencies import children_of, parents_of
+from flagsvc.server.store.resources.features import require
+from flagsvc.server.store.resources.people import list_collaborators, names_of, person_to_json
+from flagsvc.server.store.schema import environments, feature_environments, feature_tags, features, links, usage
+from flagsvc.server.store.schema import strategies as strategy_rows
+from flagsvc.server.store.store import Tx
+from flagsvc.server.store.timestamps import HOUR, format_time
+from flagsvc.server.store.upsert import chunks
+
+STATE_COLUMNS = (
+    *feature_environments.c[("feature", "environment", "enabled", "variants", "last_seen_at")],
+    environments.c.type,
+    environments.c.sort_order,
+)
+
+
+def get(tx: Tx, project: str, name: str, *, with_variants: bool) -> Json:
+    """Return an active feature with its environments, strategies and relatives. Raises CallerError (404)."""
+    row = require(tx, project, name)
+    if row.archived_at is not None:
+        raise not_found(f"Could not find feature flag with name {name}")
+    states = states_of(tx, [name])[name]
+    creator = created_by(row, names_of(tx, [row.created_by_id] if row.created_by_id is not None else []))
+    return (
+        {
+            "environments": _environments(tx, name, states, with_variants=with_variants),
+            "name": row.name,
+            "impressionData": row.impression_data,
+            "description": row.description,
+            "project": row.project,
+            "stale": row.stale,
+            "createdAt": format_time(row.created_at),
+        }
+        | creator
+        | {
+            "type": row.type,
+            "lastSeenAt": format_time(last_seen(states)),
+            "variants": next((state.variants for state in reversed(states) if state.variants), []),
+            "archived": False,
+            "dependencies": parents_of(tx, name),
+            "children": children_of(tx, [name]),
+            "links": _links(tx, name, with_feature=not with_variants),
+            "collaborators": {"users": list_collaborators(tx, name)},
+        }
+    )
+
+
+def created_by(row: Row[Any], known: dict[int, str]) -> Json:
+    """Return the member `createdBy`; nothing where the creator is unknown."""
+    if row.created_by_id is None:
+        return {}
+    return {"createdBy": person_to_json(row.created_by_id, known.get(row.created_by_id, row.created_by))}
+
+
+def states_of(tx: Tx, names: Iterable[str]) -> dict[str, list[Row[Any]]]:
+    """Return the states of features, by feature, in the order of the environments."""
+    found: dict[str, list[Row[Any]]] = defaultdict(list)
+    joined = feature_environments.join(environments, environments.c.name == feature_environments.c.environment)
+    order = environments.c.sort_order, environments.c.name
+    for chunk in chunks(names):
+        query = (
+            select(*STATE_COLUMNS).select_from(joined).where(feature_environments.c.feature.in_(chunk)).order_by(*order)
+        )
+        for row in tx.db.execute(query):
+            found[row.feature].append(row)
+    return found
+
+
+def last_seen(states: Sequence[Row[Any]]) -> datetime | None:
+    """Return when a feature was last evaluated in any environment."""
+    return max((state.last_seen_at for state in states if state.last_seen_at is not None), default=None)
+
+
+def _environments(tx: Tx, name: str, states: Sequence[Row[Any]], *, with_variants: bool) -> list[Json]:
+    """Return the state and the strategies of a feature in each environment."""
+    by_environment = strategies.rows_by_environment(tx, name)
+    used = strategies.segments_of(tx, (row.id for rows in by_environment.values() for row in rows))
+    counts = counts_of(tx, [name])
+    return [
+        {"name": state.environment, "lastSeenAt": format_time(state.last_seen_at)}
+        | ({"variants": state.variants or []} if with_variants else {})
+        | {"enabled": state.enabled, **counts[name, state.environment]}
+        | {"type": state.type, "sortOrder": state.sort_order}
+        | {"strategies": [strategies.to_json(row, used.get(row.id, ())) for row in by_environment[state.environment]]}
+        for state in states
+    ]
+
+
+def counts_of(tx: Tx, names: Iterable[str]) -> dict[tuple[str, str], Json]:
+    """Return how often features were on and off in the last hour, by feature and environment."""
+    found: dict[tuple[str, str], Json] = defaultdict(lambda: {"yes": 0, "no": 0})
+    sums = func.sum(usage.c.yes), func.sum(usage.c.no)
+    for chunk in chunks(names):
+        recent = usage.c.feature.in_(chunk), usage.c.hour >= tx.now - HOUR
+        query = select(usage.c.feature, usage.c.environment, *sums).where(*recent)
+        for feature, place, yes, no in tx.db.execute(query.group_by(usage.c.feature, usage.c.environment)):
+            found[feature, place] = {"yes": int(yes), "no": int(no)}
+    return found
+
+
+def _links(tx: Tx, name: str, *, with_feature: bool) -> list[Json]:
+    columns = ("id", "url", "title", "feature") if with_feature else ("id", "url", "title")
+    query = select(*links.c[columns]).where(links.c.feature == name).order_by(links.c.position)
+    return [dict(row._mapping) for row in tx.db.execute(query)]
+
+
+def active_features_query(project: str) -> Select[Any]:
+    """Return the query for the active features of a project, in order of creation."""
+    here = features.c.project == project, features.c.archived_at.is_(None)
+    return select(features).where(*here).order_by(features.c.position)
+
+
+def list_in_project(
+    tx: Tx, project: str, *, tags: Sequence[tuple[str, str]] | None = None, prefix: str | None = None
+) -> list[Json]:
+    """Return the active features of a project: with `tags` those with one of them, with `prefix` those whose names begin so."""
+    query = active_features_query(project)
+    if prefix and prefix.strip():
+        query = query.where(features.c.name.istartswith(prefix.removesuffix("%"), autoescape=True))
+    rows = tx.db.execute(query).all()
+    if tags is not None:
+        tagged = _features_with_tags(tx, tags)
+        rows = [row for row in rows if row.name in tagged]
+    return list_overviews(tx, rows)
+
+
+def _features_with_tags(tx: Tx, tags: Sequence[tuple[str, str]]) -> set[str]:
+    found: set[str] = set()
+    for kind, value in dict.fromkeys(tags):
+        same = feature_tags.c.type == kind, feature_tags.c.value == value
+        found.update(tx.db.execute(select(feature_tags.c.feature).where(*same)).scalars())
+    return found
+
+
+def list_overviews(tx: Tx, rows: Sequence[Row[Any]]) -> list[Json]:
+    """Return features as lists contain them."""
+    names = [row.name for row in rows]
+    states, tags, active = states_of(tx, names), tags_of(tx, names), _has_active_strategies(tx, names)
+    return [
+        {
+            "type": row.type,
+            "description": row.description,
+            "favorite": False,
+            "name": row.name,
+            "createdAt": format_time(row.created_at),
+            "stale": row.stale,
+            "impressionData": row.impression_data,
+            "lastSeenAt": format_time(last_seen(states.get(row.name, []))),
+            "environments": [state_to_json(state, active) for state in states.get(row.name, [])],
+        }
+        | ({"tags": tags[row.name]} if row.name in tags else {})
+        for row in rows
+    ]
+
+
+def state_to_json(state: Row[Any], active: dict[tuple[str, str], bool]) -> Json:
+    """Return the state of a feature in an environment, as lists contain it; `active` comes from `_has_active_strategies`."""
+    found = active.get((state.feature, state.environment))
+    return {
+        "name": state.environment,
+        "enabled": state.enabled,
+        "type": state.type,
+        "sortOrder": state.sort_order,
+        "variantCount": len(state.variants or []),
+        "lastSeenAt": format_time(state.last_seen_at),
+        "hasStrategies": found is not None,
+        "hasEnabledStrategies": found is True,
+    }
+
+
+def tags_of(tx: Tx, names: Iterable[str]) -> dict[str, list[Json]]:
+    """Return the tags of features, by feature."""
+    found: dict[str, list[Json]] = defaultdict(list)
+    for chunk in chunks(names):
+        query = select(feature_tags).where(feature_tags.c.feature.in_(chunk))
+        for row in tx.db.execute(query.order_by(feature_tags.c.type, feature_tags.c.value)):
+            found[row.feature].append({"value": row.value, "type": row.type})
+    return found
+
+
+def _has_active_strategies(tx: Tx, names: Iterable[str]) -> dict[tuple[str, str], bool]:
+    """Return whether a strategy is active, by feature and environment; without strategies there is no entry."""
+    found: dict[tuple[str, str], bool] = {}
+    for chunk in chunks(names):
+        columns = strategy_rows.c[("feature", "environment", "disabled")]
+        for feature, place, disabled in tx.db.execute(select(*columns).where(strategy_rows.c.feature.in_(chunk))):
+            found[feature, place] = found.get((feature, place), False) or not disabled
+    return found

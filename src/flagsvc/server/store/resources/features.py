@@ -1,0 +1,291 @@
+"""Creates and changes features, and checks names (the real server's …/features; import validation 6.3, step 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Row, func, insert, select, update
+
+from flagsvc.server.store.checks import Json, check_name, invalid, make_detail, name_problem
+from flagsvc.server.store.constraints import limit_exceeded
+from flagsvc.server.store.errors import CallerError, bad_data, not_found
+from flagsvc.server.store.naming_pattern import NamingPattern
+from flagsvc.server.store.patch import apply_patch
+from flagsvc.server.store.schema import (
+    feature_environments,
+    feature_tags,
+    features,
+    project_environments,
+    projects,
+    tag_types,
+    tags,
+)
+from flagsvc.server.store.store import Tx
+from flagsvc.server.store.timestamps import format_time
+from flagsvc.server.store.upsert import chunks, upsert
+
+MAX_FEATURES = 5000
+RELEASE = "release"
+BOOLEAN_TEXTS = {"true": True, "false": False}
+NO_FLAG = "No feature flag found"
+VARIANTS_NOT_HERE = (
+    "Changing variants is done via PATCH operation to /api/admin/projects/:project/features/:feature/variants"
+)
+
+
+def find(tx: Tx, name: str) -> Row[Any] | None:
+    """Return a feature's row, archived or not; None without one."""
+    return tx.db.execute(select(features).where(features.c.name == name)).first()
+
+
+def find_all(tx: Tx, names: Sequence[str]) -> list[Row[Any]]:
+    """Return the rows of the features of these names, archived or not, in order of creation."""
+    found: list[Row[Any]] = []
+    for chunk in chunks(dict.fromkeys(names)):
+        found += tx.db.execute(select(features).where(features.c.name.in_(chunk))).all()
+    return sorted(found, key=lambda row: row.position)
+
+
+def require(tx: Tx, project: str, name: str) -> Row[Any]:
+    """Return a feature's row, archived or not. Raises CallerError (404) where the project does not have it."""
+    row = find(tx, name)
+    if row is None or row.project != project:
+        raise no_feature(name, project, None if row is None else row.project)
+    return row
+
+
+def no_feature(name: str, project: str, elsewhere: str | None) -> CallerError:
+    """Return the 404 for a feature that a project does not have; `elsewhere` is the project that has it, if any."""
+    end = "." if elsewhere is None else f', but there\'s a feature with that name in project "{elsewhere}"'
+    return not_found(f'There\'s no feature named "{name}" in project "{project}"{end}')
+
+
+def require_project(tx: Tx, project: str, rows: Sequence[Row[Any]]) -> None:
+    """Raise CallerError (403) for features of another project."""
+    others = dict.fromkeys(row.project for row in rows if row.project != project)
+    if others:
+        raise CallerError(
+            "InvalidOperationError",
+            "The operation could not be completed. The features exist, but the provided project ids "
+            f'("{",".join(others)}") does not match the project provided in request URL ("{project}").',
+        )
+
+
+def require_active_project(tx: Tx, project: str) -> None:
+    """Raise CallerError (404) for a project that does not exist or is archived."""
+    active = projects.c.id == project, projects.c.archived_at.is_(None)
+    if tx.db.execute(select(projects.c.id).where(*active)).first() is None:
+        raise not_active(project)
+
+
+def not_active(project: str) -> CallerError:
+    """Return the 404 for a project that does not exist or is archived."""
+    return not_found(f"Active project with id {project} does not exist")
+
+
+def metadata(row: Row[Any]) -> Json:
+    """Return a feature as the real server answers a creation or change; its lastSeenAt is always null."""
+    archived = {} if row.archived_at is None else {"archivedAt": format_time(row.archived_at)}
+    return {
+        "name": row.name,
+        "description": row.description,
+        "type": row.type,
+        "project": row.project,
+        "stale": row.stale,
+        "createdAt": format_time(row.created_at),
+        "lastSeenAt": None,
+        "impressionData": row.impression_data,
+        **archived,
+        "archived": row.archived_at is not None,
+    }
+
+
+def check_unused(tx: Tx, name: str) -> None:
+    """Raise CallerError (409) for the name of an existing feature, archived or not."""
+    row = find(tx, name)
+    if row is not None:
+        raise CallerError(
+            "NameExistsError", f"{'A' if row.archived_at is None else 'An archived'} flag with that name already exists"
+        )
+
+
+def check_new_name(tx: Tx, name: str, project: str | None) -> None:
+    """Raise CallerError where a new feature cannot have a name: not URL-friendly, in use, or against the project's pattern."""
+    check_name(name)
+    check_unused(tx, name)
+    if project:
+        check_pattern(tx, project, name)
+
+
+def check_pattern(tx: Tx, project: str, name: str) -> None:
+    """Raise CallerError (400) for a name that does not match the naming pattern of its project, if it has one."""
+    row = tx.db.execute(select(projects).where(projects.c.id == project)).first()
+    if row is not None:
+        NamingPattern(row.naming_pattern, row.naming_example, row.naming_description).check(name)
+
+
+def check_project_limit(tx: Tx, project: str) -> None:
+    """Raise CallerError (403) where a project has reached its limit of active features."""
+    limit = tx.db.execute(select(projects.c.feature_limit).where(projects.c.id == project)).scalar()
+    active = features.c.archived_at.is_(None)
+    if limit is not None and _count(tx, features.c.project == project, active) >= limit:
+        raise CallerError(
+            "InvalidOperationError", "You have reached the maximum number of feature flags for this project."
+        )
+
+
+def _count(tx: Tx, *conditions: Any) -> int:
+    return int(tx.db.execute(select(func.count()).select_from(features).where(*conditions)).scalar_one())
+
+
+def create(tx: Tx, project: str, wanted: Mapping[str, Any]) -> Json:
+    """Create a feature in every environment of its project, and return it.
+
+    `wanted` has a name, and may have description, type, impressionData and tags. Raises CallerError.
+    """
+    name = wanted["name"]
+    check_new_name(tx, name, project)
+    check_project_limit(tx, project)
+    if _count(tx, features.c.archived_at.is_(None)) >= MAX_FEATURES:
+        raise limit_exceeded("feature flag", MAX_FEATURES)
+    require_active_project(tx, project)
+    insert_feature(tx, project, wanted)
+    _add_tags(tx, name, wanted.get("tags") or [])
+    row = find(tx, name)
+    assert row is not None
+    tx.record_event("feature-created", project=project, feature=name, data=metadata(row))
+    return metadata(row)
+
+
+def insert_feature(tx: Tx, project: str, wanted: Mapping[str, Any]) -> None:
+    """Insert a feature, switched off in every environment of its project."""
+    name = wanted["name"]
+    row = {
+        "name": name,
+        "project": project,
+        "type": wanted.get("type", RELEASE),
+        "description": wanted.get("description") or None,
+        "stale": wanted.get("stale", False),
+        "impression_data": wanted.get("impressionData", False),
+        "created_by": None if tx.actor is None else tx.actor.name,
+        "created_by_id": None if tx.actor is None else tx.actor.id,
+        "created_at": tx.now,
+        "position": tx.positions(features)[0],
+    }
+    tx.db.execute(insert(features).values(row))
+    places = tx.db.execute(select(project_environments.c.environment).where(project_environments.c.project == project))
+    states = [{"feature": name, "environment": each, "enabled": False, "variants": []} for each in places.scalars()]
+    if states:
+        tx.db.execute(insert(feature_environments), states)
+
+
+def _add_tags(tx: Tx, name: str, wanted: Sequence[Mapping[str, Any]]) -> None:
+    """Add tags to a new feature, and create tags that do not exist. Raises CallerError (400) for an unknown type."""
+    pairs = list(dict.fromkeys((each["type"], each["value"]) for each in wanted))
+    for kind in dict.fromkeys(kind for kind, _ in pairs):
+        if tx.db.execute(select(tag_types.c.name).where(tag_types.c.name == kind)).first() is None:
+            raise bad_data(f"Tag type '{kind}' does not exist")
+    rows = [{"type": kind, "value": value, "created_at": tx.now} for kind, value in pairs]
+    upsert(tx, tags, rows, [])
+    by = None if tx.actor is None else tx.actor.id
+    upsert(tx, feature_tags, [row | {"feature": name, "created_by_id": by} for row in rows], [])
+
+
+def replace(tx: Tx, project: str, name: str, wanted: Mapping[str, Any]) -> Json:
+    """Replace the description of a feature; absent members get their defaults. Raises CallerError (400, 404)."""
+    if wanted.get("name") and wanted["name"] != name:
+        raise bad_data("Cannot change name of feature flag")
+    return change(tx, project, name, {**wanted, "name": name})
+
+
+def patch(tx: Tx, project: str, name: str, operations: Sequence[Mapping[str, Any]]) -> Json:
+    """Change the description of a feature by a JSON Patch. Raises CallerError (400, 403, 404)."""
+    before = find(tx, name)
+    if before is None:
+        raise not_found(NO_FLAG)
+    if any("/variants" in each["path"] for each in operations):
+        raise CallerError("OperationDeniedError", VARIANTS_NOT_HERE)
+    wanted = apply_patch(metadata(before), operations)
+    if not isinstance(wanted, dict):
+        raise invalid(make_detail('"value" must be of type object', wanted))
+    after = change(tx, project, name, wanted)
+    if after["stale"] != before.stale:
+        record_stale(tx, project, name, stale=after["stale"])
+    return after
+
+
+def change(tx: Tx, project: str, name: str, wanted: Mapping[str, Any]) -> Json:
+    """Store the description of a feature and return it. Raises CallerError (400, 404)."""
+    before = require(tx, project, name)
+    values = feature_columns(wanted)
+    archived = values.pop("archived")
+    values["archived_at"] = (before.archived_at or tx.now) if archived else None
+    tx.db.execute(update(features).where(features.c.name == name).values(values))
+    after = metadata(require(tx, project, name))
+    if after != metadata(before):
+        tx.record_event("feature-metadata-updated", project=project, feature=name, data=after)
+    return after
+
+
+def feature_columns(wanted: Mapping[str, Any]) -> Json:
+    """Return the columns that describe a feature, with defaults for absent members. Raises CallerError (400) with all problems."""
+    problems = [problem for problem in (_name_problem(wanted),) if problem]
+    values = {
+        "stale": _read_boolean(wanted, "stale", problems),
+        "archived": _read_boolean(wanted, "archived", problems),
+        "type": _read_type(wanted, problems),
+        "description": _read_description(wanted, problems),
+        "impression_data": _read_boolean(wanted, "impressionData", problems),
+    }
+    if problems:
+        raise invalid(*problems)
+    return values
+
+
+def _name_problem(wanted: Mapping[str, Any]) -> dict[str, str] | None:
+    if "name" not in wanted:
+        return make_detail('"name" is required')
+    name = wanted["name"]
+    return name_problem(name) if isinstance(name, str) else make_detail('"name" must be a string', name)
+
+
+def _read_boolean(wanted: Mapping[str, Any], name: str, problems: list[dict[str, str]]) -> bool:
+    value = wanted.get(name, False)
+    if isinstance(value, str):
+        value = BOOLEAN_TEXTS.get(value.strip().lower(), value)
+    if not isinstance(value, bool):
+        problems.append(make_detail(f'"{name}" must be a boolean', value))
+    return value is True
+
+
+def _read_type(wanted: Mapping[str, Any], problems: list[dict[str, str]]) -> Any:
+    value = wanted.get("type", RELEASE)
+    if not isinstance(value, str):
+        problems.append(make_detail('"type" must be a string', value))
+    elif not value:
+        problems.append(make_detail('"type" is not allowed to be empty'))
+    return value
+
+
+def _read_description(wanted: Mapping[str, Any], problems: list[dict[str, str]]) -> Any:
+    value = wanted.get("description")
+    if value is not None and not isinstance(value, str):
+        problems.append(make_detail('"description" must be a string', value))
+    return value or None
+
+
+def set_stale(tx: Tx, project: str, names: Sequence[str], *, stale: bool) -> None:
+    """Mark features as stale or not; unknown names are ignored. Raises CallerError (403) for features of another project."""
+    rows = find_all(tx, names)
+    require_project(tx, project, rows)
+    changed = [row.name for row in rows if row.stale != stale]
+    for chunk in chunks(changed):
+        tx.db.execute(update(features).where(features.c.name.in_(chunk)).values(stale=stale))
+    for name in changed:
+        record_stale(tx, project, name, stale=stale)
+
+
+def record_stale(tx: Tx, project: str, name: str, *, stale: bool) -> None:
+    """Record the event that a feature became stale, or is no longer."""
+    tx.record_event(f"feature-stale-{'on' if stale else 'off'}", project=project, feature=name)

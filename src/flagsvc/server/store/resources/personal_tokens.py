@@ -1,0 +1,108 @@
+"""The personal tokens of a user, and the answer of the real server's `/api/admin/user` (import validation 1, step 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Row, delete, func, insert, select
+
+from flagsvc.server.store.actors import ALL, Actor
+from flagsvc.server.store.errors import CallerError, bad_data, not_found
+from flagsvc.server.store.keyring import hash_secret
+from flagsvc.server.store.schema import tokens, users
+from flagsvc.server.store.secrets import make_hint, new_personal_secret
+from flagsvc.server.store.store import Tx
+from flagsvc.server.store.texts import utf16_length
+from flagsvc.server.store.timestamps import format_time, parse_time
+
+MAX_TOKENS = 10
+MAX_DESCRIPTION_LENGTH = 255
+"""UTF-16 code units of a description; ours, the real server accepts any length."""
+PERSONAL = "personal"
+
+
+def list_tokens(tx: Tx, actor: Actor) -> list[dict[str, Any]]:
+    """Return the user's tokens without their secrets. Raises CallerError (403) unless the actor is a user."""
+    _check_user(actor)
+    mine = (tokens.c.kind == PERSONAL, tokens.c.user_id == actor.id)
+    return [_to_json(row) for row in tx.db.execute(select(tokens).where(*mine).order_by(tokens.c.id))]
+
+
+def create(tx: Tx, actor: Actor, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Create a token of the user and return it with its secret, which no other function returns.
+
+    Raises CallerError: 400 for an empty or too long description and for an expiry in the past, 403 for too many tokens, 409 for a
+    repeated description.
+    """
+    _check_user(actor)
+    expires = parse_time(wanted["expiresAt"], tx.now)
+    if not wanted["description"]:
+        raise bad_data("PAT description cannot be empty.")
+    if utf16_length(wanted["description"]) > MAX_DESCRIPTION_LENGTH:
+        raise bad_data(f"PAT description cannot be longer than {MAX_DESCRIPTION_LENGTH} characters.")
+    if expires < tx.now:
+        raise bad_data("The expiry date should be in future.")
+    _check_others(tx, actor, wanted["description"])
+    secret = new_personal_secret()
+    row = {"hash": hash_secret(secret), "hint": make_hint(secret), "kind": PERSONAL, "name": wanted["description"]}
+    row |= {"projects": [ALL], "user_id": actor.id, "created_at": tx.now, "expires_at": expires}
+    created = tx.db.execute(insert(tokens).values(row).returning(tokens)).one()
+    tx.record_event("pat-created", data=_to_json(created))
+    return _to_json(created) | {"secret": secret}
+
+
+def remove(tx: Tx, actor: Actor, number: int) -> None:
+    """Delete a token of the user. Raises CallerError (404) where the user does not have it."""
+    _check_user(actor)
+    mine = (tokens.c.kind == PERSONAL, tokens.c.user_id == actor.id, tokens.c.id == number)
+    row = tx.db.execute(select(tokens).where(*mine)).first()
+    if row is None:
+        raise not_found("No PAT found.")
+    tx.db.execute(delete(tokens).where(tokens.c.id == number))
+    tx.record_event("pat-deleted", data=_to_json(row))
+
+
+def describe(tx: Tx, actor: Actor) -> dict[str, Any]:
+    """Return the actor and the actor's permissions."""
+    grants = sorted(actor.grants, key=lambda grant: (grant.permission, grant.project or "", grant.environment or ""))
+    permissions = [_without_none(grant._asdict()) for grant in grants]
+    return {"user": _describe_user(tx, actor), "permissions": permissions, "feedback": [], "splash": {}}
+
+
+def _describe_user(tx: Tx, actor: Actor) -> dict[str, Any]:
+    row = tx.db.execute(select(users).where(users.c.id == actor.id)).first() if actor.is_user else None
+    if row is None:
+        scope = {"environment": ALL, "type": "admin", "projects": [ALL], "internalAdminTokenUserId": actor.id}
+        return {"username": actor.name, "permissions": ["ADMIN"], **scope}
+    known = {"accountType": "User", "id": row.id, "name": row.name, "username": row.username, "email": row.email}
+    times = {"seenAt": format_time(row.seen_at), "createdAt": format_time(row.created_at)}
+    return _without_none(known) | {"loginAttempts": 0} | times
+
+
+def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _check_user(actor: Actor) -> None:
+    if not actor.is_user:
+        raise CallerError("ForbiddenError", "PATs require an authenticated user.", status=403)
+
+
+def _check_others(tx: Tx, actor: Actor, description: str) -> None:
+    """Raise CallerError where the user has too many tokens, or one with this description."""
+    mine = (tokens.c.kind == PERSONAL, tokens.c.user_id == actor.id)
+    if tx.db.execute(select(func.count()).select_from(tokens).where(*mine)).scalar_one() >= MAX_TOKENS:
+        raise CallerError("OperationDeniedError", f"Too many PATs ({MAX_TOKENS}) already exist for this user.")
+    if tx.db.execute(select(tokens.c.id).where(*mine, tokens.c.name == description)).first():
+        raise CallerError("NameExistsError", "PAT description already exists.")
+
+
+def _to_json(row: Row[Any]) -> dict[str, Any]:
+    times = {"createdAt": format_time(row.created_at), "seenAt": format_time(row.seen_at)}
+    return {
+        "id": row.id,
+        "description": row.name,
+        "expiresAt": format_time(row.expires_at),
+        "userId": row.user_id,
+    } | times

@@ -1,0 +1,142 @@
+"""Projects as the admin API answers them (the real server's /api/admin/projects). The seed file creates them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Row, case, func, select
+
+from flagsvc.server.store.checks import Json
+from flagsvc.server.store.errors import not_found
+from flagsvc.server.store.resources.feature_views import list_in_project
+from flagsvc.server.store.schema import (
+    environments,
+    events,
+    features,
+    project_environments,
+    project_roles,
+    projects,
+    usage,
+)
+from flagsvc.server.store.store import Tx
+from flagsvc.server.store.timestamps import format_time
+
+FULL_HEALTH = 100
+SYSTEM_OWNER = [{"ownerType": "system"}]
+"""The owners of a project without an owner who is a user."""
+
+
+def list_all(tx: Tx, *, archived: bool = False) -> list[Json]:
+    """Return the active projects, or the archived ones, sorted by name."""
+    which = projects.c.archived_at.is_not(None) if archived else projects.c.archived_at.is_(None)
+    rows = tx.db.execute(select(projects).where(which).order_by(projects.c.name, projects.c.id)).all()
+    flags, members = _count_features(tx), _count_members(tx)
+    changed, used = _read_last_changes(tx), _read_last_usage(tx)
+    return [
+        {
+            "name": row.name,
+            "id": row.id,
+            "description": row.description,
+            **health_to_json(*flags.get(row.id, (0, 0))),
+            "featureCount": flags.get(row.id, (0, 0))[0],
+            "memberCount": members.get(row.id, 0),
+            "createdAt": format_time(row.created_at),
+            "archivedAt": format_time(row.archived_at),
+            "mode": row.mode,
+            "lastReportedFlagUsage": format_time(used.get(row.id)),
+            "lastUpdatedAt": format_time(changed.get(row.id)),
+            "owners": SYSTEM_OWNER,
+        }
+        for row in rows
+    ]
+
+
+def health_to_json(count: int, stale: int) -> Json:
+    """Return the health of a project, the percentage of its features that are not stale, and its debt, the rest to 100."""
+    debt = int(FULL_HEALTH * stale / count + 0.5) if count else 0
+    return {"health": FULL_HEALTH - debt, "technicalDebt": debt}
+
+
+def _count_features(tx: Tx) -> dict[str, tuple[int, int]]:
+    """Return the numbers of active features and of stale ones among them, by project."""
+    stale = func.sum(case((features.c.stale, 1), else_=0))
+    query = select(features.c.project, func.count(), stale).where(features.c.archived_at.is_(None))
+    return {project: (count, int(old)) for project, count, old in tx.db.execute(query.group_by(features.c.project))}
+
+
+def _count_members(tx: Tx) -> dict[str, int]:
+    """Return how many users have a role, by project."""
+    count = func.count(project_roles.c.user_id.distinct())
+    return {
+        row[0]: row[1]
+        for row in tx.db.execute(select(project_roles.c.project, count).group_by(project_roles.c.project))
+    }
+
+
+def _read_last_changes(tx: Tx) -> dict[str, Any]:
+    """Return the time of the last event, by project."""
+    query = select(events.c.project, func.max(events.c.created_at)).where(events.c.project.is_not(None))
+    return {row[0]: row[1] for row in tx.db.execute(query.group_by(events.c.project))}
+
+
+def _read_last_usage(tx: Tx) -> dict[str, Any]:
+    """Return the last hour in which a feature was evaluated, by project."""
+    joined = usage.join(features, features.c.name == usage.c.feature)
+    query = select(features.c.project, func.max(usage.c.hour)).select_from(joined)
+    return {row[0]: row[1] for row in tx.db.execute(query.group_by(features.c.project))}
+
+
+def find(tx: Tx, project: str) -> Row[Any]:
+    """Return a project's row, archived or not. Raises CallerError (404)."""
+    row = tx.db.execute(select(projects).where(projects.c.id == project)).first()
+    if row is None:
+        raise not_found("No project found")
+    return row
+
+
+def get_overview(tx: Tx, project: str) -> Json:
+    """Return a project with its environments and its numbers of features by type. Raises CallerError (404)."""
+    row = find(tx, project)
+    return _to_json(tx, row) | {"linkTemplates": [], "featureTypeCounts": _count_types(tx, project)}
+
+
+def get_health_report(tx: Tx, project: str) -> Json:
+    """Return a project with its active features and the number of stale ones. Raises CallerError (404)."""
+    row = find(tx, project)
+    count, stale = _count_features(tx).get(project, (0, 0))
+    counts = {"potentiallyStaleCount": 0, "activeCount": count - stale, "staleCount": stale}
+    return _to_json(tx, row) | {"features": list_in_project(tx, project)} | counts
+
+
+def _to_json(tx: Tx, row: Row[Any]) -> Json:
+    naming = {"pattern": row.naming_pattern, "example": row.naming_example, "description": row.naming_description}
+    archived = {} if row.archived_at is None else {"archivedAt": format_time(row.archived_at)}
+    return {
+        "version": 1,
+        "name": row.name,
+        "description": row.description,
+        "mode": row.mode,
+        "featureLimit": row.feature_limit,
+        "featureNaming": naming,
+        "defaultStickiness": row.default_stickiness,
+        **health_to_json(*_count_features(tx).get(row.id, (0, 0))),
+        "favorite": False,
+        "updatedAt": format_time(row.updated_at or row.created_at),
+        **archived,
+        "createdAt": format_time(row.created_at),
+        "environments": [{"environment": name} for name in environments_of(tx, row.id)],
+        "members": _count_members(tx).get(row.id, 0),
+    }
+
+
+def environments_of(tx: Tx, project: str) -> list[str]:
+    """Return the environments of a project, in order."""
+    joined = project_environments.join(environments, environments.c.name == project_environments.c.environment)
+    query = select(environments.c.name).select_from(joined).where(project_environments.c.project == project)
+    return list(tx.db.execute(query.order_by(environments.c.sort_order, environments.c.name)).scalars())
+
+
+def _count_types(tx: Tx, project: str) -> list[Json]:
+    here = features.c.project == project, features.c.archived_at.is_(None)
+    query = select(features.c.type, func.count()).where(*here).group_by(features.c.type).order_by(features.c.type)
+    return [{"type": kind, "count": count} for kind, count in tx.db.execute(query)]

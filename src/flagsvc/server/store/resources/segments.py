@@ -1,0 +1,238 @@
+"""Segments, named lists of constraints that strategies share; as on the real server's `/api/admin/segments`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Row, Select, delete, distinct, func, insert, select, update
+
+from flagsvc.server.store.checks import Json, check_segment_count, invalid
+from flagsvc.server.store.constraints import MAX_VALUE_LENGTH, check_constraints, limit_exceeded
+from flagsvc.server.store.errors import CallerError, Detail, bad_data, not_found
+from flagsvc.server.store.legal_values import read_legal_values
+from flagsvc.server.store.resources.owners import check_project_exists
+from flagsvc.server.store.schema import features, segments, strategies, strategy_segments
+from flagsvc.server.store.store import Tx
+from flagsvc.server.store.texts import text_problem
+from flagsvc.server.store.timestamps import format_time
+from flagsvc.server.store.upsert import chunks
+
+MAX_NAME_LENGTH = 255
+"""Ours: the real server accepts any length, but its database fails above some thousands."""
+MAX_SEGMENTS = 300
+"""The most segments of a server."""
+MAX_VALUES = 1000
+"""The most values of all constraints of a segment together."""
+
+
+def list_segments(tx: Tx) -> list[Json]:
+    """Return every segment by name, with the numbers of features and projects that use it, without archived features."""
+    query = (
+        select(
+            strategy_segments.c.segment_id,
+            func.count(distinct(features.c.project)).label("projects"),
+            func.count(distinct(features.c.name)).label("features"),
+        )
+        .join(strategies, strategies.c.id == strategy_segments.c.strategy_id)
+        .join(features, features.c.name == strategies.c.feature)
+        .where(features.c.archived_at.is_(None))
+        .group_by(strategy_segments.c.segment_id)
+    )
+    uses = {row.segment_id: (row.projects, row.features) for row in tx.db.execute(query)}
+    rows = tx.db.execute(select(segments).order_by(segments.c.name)).all()
+    return [_to_json(row) | _usage_to_json(*uses.get(row.id, (0, 0))) for row in rows]
+
+
+def _usage_to_json(of_projects: int, of_features: int) -> Json:
+    return {"usedInProjects": of_projects, "usedInFeatures": of_features}
+
+
+def _to_json(row: Row[Any]) -> Json:
+    """Return a segment as the API answers it."""
+    found = {"id": row.id, "name": row.name, "description": row.description}
+    owner = {"project": row.project} if row.project else {}
+    created = {"constraints": row.constraints, "createdBy": row.created_by, "createdAt": format_time(row.created_at)}
+    return found | owner | created
+
+
+def find(tx: Tx, number: int) -> Json:
+    """Return a segment. Raises CallerError (404)."""
+    row = tx.db.execute(select(segments).where(segments.c.id == number)).first()
+    if row is None:
+        raise unknown_segment(number)
+    return _to_json(row)
+
+
+def unknown_segment(number: object) -> CallerError:
+    """Return the 404 for a segment that does not exist."""
+    return not_found(f'No segment exists with ID "{number}"')
+
+
+def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
+    """Create a segment and return it. Raises CallerError (400, 409).
+
+    `wanted` has name and constraints, and may have description and project.
+    """
+    if tx.db.execute(select(func.count()).select_from(segments)).scalar_one() >= MAX_SEGMENTS:
+        raise limit_exceeded("segment", MAX_SEGMENTS)
+    row = _checked_columns(tx, wanted)
+    check_name_free(tx, row["name"])
+    check_project_exists(tx, row["project"])
+    row |= {"description": wanted.get("description"), "created_at": tx.now}
+    row["created_by"] = None if tx.actor is None else tx.actor.name
+    number = tx.db.execute(insert(segments).values(row).returning(segments.c.id)).scalar_one()
+    created = find(tx, number)
+    tx.record_event("segment-created", project=row["project"], data=created)
+    return created
+
+
+def _checked_columns(tx: Tx, wanted: Mapping[str, Any]) -> Json:
+    """Return the columns for a segment's name, constraints and project. Raises CallerError (400)."""
+    name, constraints = wanted["name"], wanted["constraints"]
+    problem = _name_problem(name)
+    if problem is not None:
+        raise invalid(problem)
+    for index, each in enumerate(constraints):
+        _check_texts(each, f"constraints[{index}]")
+    checked = check_constraints(constraints, read_legal_values(tx, (each["contextName"] for each in constraints)))
+    if sum(len(each["values"]) for each in checked) > MAX_VALUES:
+        raise bad_data(f"Segments may not have more than {MAX_VALUES} values")
+    return {"name": name, "constraints": checked, "project": wanted.get("project") or None}
+
+
+def _name_problem(name: str) -> Detail | None:
+    return text_problem(name, "name", longest=MAX_NAME_LENGTH)
+
+
+def _check_texts(constraint: Json, label: str) -> None:
+    """Raise CallerError for an empty context field name, and for an empty or too long value."""
+    problems = [text_problem(constraint["contextName"], f"{label}.contextName")]
+    for index, value in enumerate(constraint.get("values", ())):
+        problems.append(text_problem(value, f"{label}.values[{index}]", longest=MAX_VALUE_LENGTH))
+    found = next((problem for problem in problems if problem is not None), None)
+    if found is not None:
+        raise invalid(found)
+
+
+def check_name(tx: Tx, name: str) -> None:
+    """Raise CallerError for a name that a new segment cannot have: empty or too long (400), or in use (409)."""
+    if not name:
+        raise bad_data("Segment name cannot be empty")
+    problem = _name_problem(name)
+    if problem is not None:
+        raise invalid(problem)
+    check_name_free(tx, name)
+
+
+def check_name_free(tx: Tx, name: str) -> None:
+    """Raise CallerError (409) for the name of an existing segment."""
+    if tx.db.execute(select(segments.c.id).where(segments.c.name == name)).first():
+        raise CallerError("NameExistsError", "Segment name already exists")
+
+
+def change(tx: Tx, number: int, wanted: Mapping[str, Any]) -> None:
+    """Change a segment. Without a project it belongs to all projects; without a description it keeps its own.
+
+    Raises CallerError (400, 404, 409).
+    """
+    row = _checked_columns(tx, wanted)
+    before = find(tx, number)
+    if row["name"] != before["name"]:
+        check_name_free(tx, row["name"])
+    check_project_exists(tx, row["project"])
+    _check_users(tx, number, row["project"])
+    row |= {"description": wanted["description"]} if "description" in wanted else {}
+    tx.db.execute(update(segments).where(segments.c.id == number).values(row))
+    tx.record_event("segment-updated", project=row["project"], data={"before": before, "after": find(tx, number)})
+
+
+def _check_users(tx: Tx, number: int, project: str | None) -> None:
+    """Raise CallerError (400) where strategies of other projects use a segment that is to belong to one project."""
+    if project is None:
+        return
+    users = list(dict.fromkeys(each["projectId"] for each in strategies_using(tx, number)))
+    if any(each != project for each in users):
+        raise bad_data(
+            f"Invalid project. Segment is being used by strategies in other projects: {', '.join(sorted(users))}"
+        )
+
+
+def strategies_using(tx: Tx, number: int) -> list[Json]:
+    """Return the strategies of active features that use a segment."""
+    query = used_strategies_query().join(strategy_segments, strategy_segments.c.strategy_id == strategies.c.id)
+    return strategies_to_json(tx.db.execute(query.where(strategy_segments.c.segment_id == number)))
+
+
+def used_strategies_query() -> Select[Any]:
+    """Return the query for the strategies of features that are not archived."""
+    found = select(strategies, features.c.project).join(features, features.c.name == strategies.c.feature)
+    return found.where(features.c.archived_at.is_(None)).order_by(strategies.c.position)
+
+
+def strategies_to_json(rows: Iterable[Row[Any]]) -> list[Json]:
+    """Return strategies as the answers about usage contain them."""
+    return [
+        {
+            "id": row.id,
+            "projectId": row.project,
+            "featureName": row.feature,
+            "strategyName": row.name,
+            "environment": row.environment,
+        }
+        for row in rows
+    ]
+
+
+def remove(tx: Tx, number: int) -> bool:
+    """Delete a segment and return True; return False where strategies of active features use it. Raises CallerError (404)."""
+    if strategies_using(tx, number):
+        return False
+    before = find(tx, number)
+    tx.db.execute(delete(strategy_segments).where(strategy_segments.c.segment_id == number))
+    tx.db.execute(delete(segments).where(segments.c.id == number))
+    tx.record_event("segment-deleted", project=before.get("project"), data=before)
+    return True
+
+
+def segments_of(tx: Tx, strategy: str) -> list[Json]:
+    """Return the segments of a strategy, by its id; an empty list for an unknown one."""
+    query = select(segments).join(strategy_segments, strategy_segments.c.segment_id == segments.c.id)
+    query = query.where(strategy_segments.c.strategy_id == strategy).order_by(strategy_segments.c.position)
+    return [_to_json(row) for row in tx.db.execute(query)]
+
+
+def set_segments(tx: Tx, strategy: str, numbers: Sequence[int], *, project: str, environment: str) -> None:
+    """Set the segments of a strategy in a project and an environment.
+
+    Raises CallerError: 400 for too many, 404 for a strategy or a segment that does not exist. Ours: the real server answers 500 for
+    what does not exist and for a repeated segment, and does not check the project and environment of the strategy.
+    """
+    check_segment_count(numbers)
+    check_strategy(tx, strategy, project, environment)
+    wanted = list(dict.fromkeys(numbers))
+    check_segments_exist(tx, wanted)
+    tx.db.execute(delete(strategy_segments).where(strategy_segments.c.strategy_id == strategy))
+    rows = [{"strategy_id": strategy, "segment_id": each, "position": place} for place, each in enumerate(wanted)]
+    if rows:
+        tx.db.execute(insert(strategy_segments), rows)
+    data = {"strategyId": strategy, "segments": wanted}
+    tx.record_event("feature-strategy-update", project=project, environment=environment, data=data)
+
+
+def check_strategy(tx: Tx, strategy: str, project: str, environment: str) -> None:
+    """Raise CallerError (404) unless the project has a strategy with this id in the environment."""
+    query = select(strategies.c.id).join(features, features.c.name == strategies.c.feature)
+    place = (features.c.project == project, strategies.c.environment == environment)
+    if not tx.db.execute(query.where(strategies.c.id == strategy, *place)).first():
+        raise not_found(f"Could not find strategy with id {strategy}")
+
+
+def check_segments_exist(tx: Tx, numbers: Sequence[int]) -> None:
+    """Raise CallerError (404) for the first of these segments that does not exist."""
+    known: set[int] = set()
+    for chunk in chunks(numbers):
+        known |= set(tx.db.execute(select(segments.c.id).where(segments.c.id.in_(chunk))).scalars())
+    missing = next((each for each in numbers if each not in known), None)
+    if missing is not None:
+        raise unknown_segment(missing)

@@ -1,0 +1,97 @@
+"""Tag types; as on the real server's `/api/admin/tag-types`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import Row, delete, insert, select, update
+
+from flagsvc.server.store.checks import Json, invalid
+from flagsvc.server.store.errors import CallerError, bad_data, not_found
+from flagsvc.server.store.schema import tag_types
+from flagsvc.server.store.store import Tx
+from flagsvc.server.store.texts import url_problem
+from flagsvc.server.store.upsert import chunks
+
+MIN_LENGTH, MAX_LENGTH = 2, 50
+FIELDS = ("name", "description", "icon", "color")
+CHANGEABLE = FIELDS[1:]
+
+
+def list_types(tx: Tx) -> list[Json]:
+    """Return every tag type, in order of creation."""
+    return [
+        _to_json(row) for row in tx.db.execute(select(tag_types).order_by(tag_types.c.created_at, tag_types.c.name))
+    ]
+
+
+def _to_json(row: Row[Any]) -> Json:
+    """Return a tag type as the API answers it."""
+    return {"name": row.name, "description": row.description, "icon": row.icon, "color": row.color}
+
+
+def find(tx: Tx, name: str) -> Json:
+    """Return a tag type. Raises CallerError (404)."""
+    row = tx.db.execute(select(tag_types).where(tag_types.c.name == name)).first()
+    if row is None:
+        raise not_found("Could not find tag-type")
+    return _to_json(row)
+
+
+def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
+    """Create a tag type and return the members of the request. Raises CallerError (400, 409).
+
+    `wanted` has name, and may have description, icon and color.
+    """
+    check_new_name(tx, wanted["name"])
+    given = {key: wanted[key] for key in FIELDS if key in wanted}
+    tx.db.execute(insert(tag_types).values(created_at=tx.now, **given))
+    tx.record_event("tag-type-created", data=given)
+    return given
+
+
+def check_new_name(tx: Tx, name: str) -> None:
+    """Raise CallerError for a name that a new tag type cannot have: invalid (400) or in use (409)."""
+    check_name(name)
+    if tx.db.execute(select(tag_types.c.name).where(tag_types.c.name == name)).first():
+        raise CallerError("NameExistsError", f"There already exists a tag-type with the name {name}")
+
+
+def check_name(name: str) -> None:
+    """Raise CallerError (400) for an invalid name of a tag type."""
+    problem = url_problem(name, "name", shortest=MIN_LENGTH, longest=MAX_LENGTH)
+    if problem is not None:
+        raise invalid(problem)
+
+
+def check_types_exist(tx: Tx, names: Iterable[str]) -> None:
+    """Raise CallerError (400) for the first of these tag types that does not exist."""
+    wanted = list(dict.fromkeys(names))
+    known: set[str] = set()
+    for chunk in chunks(wanted):
+        known |= set(tx.db.execute(select(tag_types.c.name).where(tag_types.c.name.in_(chunk))).scalars())
+    missing = next((name for name in wanted if name not in known), None)
+    if missing is not None:
+        raise bad_data(f"Tag type '{missing}' does not exist")
+
+
+def change(tx: Tx, name: str, wanted: Mapping[str, Any]) -> None:
+    """Change description, icon and color of a tag type, those that are present. Raises CallerError (400).
+
+    As on the real server, a tag type that does not exist is not an error.
+    """
+    check_name(name)
+    given = {key: wanted[key] for key in CHANGEABLE if key in wanted}
+    if not given:
+        return
+    changed = tx.db.execute(update(tag_types).where(tag_types.c.name == name).values(given))
+    if changed.rowcount:
+        tx.record_event("tag-type-updated", data={"name": name} | given)
+
+
+def remove(tx: Tx, name: str) -> None:
+    """Delete a tag type, and its tags from every feature. Raises CallerError (404)."""
+    before = find(tx, name)
+    tx.db.execute(delete(tag_types).where(tag_types.c.name == name))
+    tx.record_event("tag-type-deleted", data=before)

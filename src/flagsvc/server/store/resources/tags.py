@@ -1,0 +1,178 @@
+"""Tags, and the tags of features; as on the real server's `/api/admin/tags` and `/api/admin/features/:featureName/tags`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import delete, insert, select
+
+from flagsvc.server.store.checks import Json, invalid
+from flagsvc.server.store.errors import CallerError, not_found
+from flagsvc.server.store.resources.owners import project_of_feature
+from flagsvc.server.store.resources.tag_types import MAX_LENGTH, MIN_LENGTH, check_types_exist
+from flagsvc.server.store.schema import feature_tags, features, tag_types, tags
+from flagsvc.server.store.store import Tx
+from flagsvc.server.store.texts import strip_whitespace, text_problem, url_problem
+from flagsvc.server.store.upsert import chunks, upsert
+
+NO_FEATURE = "No feature flag found"
+
+
+def list_tags(tx: Tx, kind: str | None = None) -> list[Json]:
+    """Return the tags of one type or all, in order of creation."""
+    query = select(tags.c.type, tags.c.value).order_by(tags.c.created_at, tags.c.type, tags.c.value)
+    found = tx.db.execute(query if kind is None else query.where(tags.c.type == kind))
+    return [{"type": each, "value": value} for each, value in found]
+
+
+def find(tx: Tx, kind: str, value: str) -> Json:
+    """Return a tag. Raises CallerError (404)."""
+    if not _exists(tx, kind, value):
+        raise not_found(f"No tag with type: [{kind}] and value [{value}]")
+    return {"type": kind, "value": value}
+
+
+def _exists(tx: Tx, kind: str, value: str) -> bool:
+    query = select(tags.c.value).where(tags.c.type == kind, tags.c.value == value)
+    return tx.db.execute(query).first() is not None
+
+
+def create(tx: Tx, wanted: Mapping[str, Any]) -> Json:
+    """Create a tag, whose value loses white space at the ends, and return it.
+
+    Raises CallerError (400, 409). Ours: the real server answers 500 for a type that does not exist.
+    """
+    tag = _checked({**wanted, "value": strip_whitespace(wanted["value"])})
+    if _exists(tx, tag["type"], tag["value"]):
+        raise CallerError("NameExistsError", f"A tag of {tag['type']}:{tag['value']} already exists")
+    check_types_exist(tx, [tag["type"]])
+    tx.db.execute(insert(tags).values(created_at=tx.now, **tag))
+    tx.record_event("tag-created", data=tag)
+    return tag
+
+
+def _checked(tag: Mapping[str, Any]) -> Json:
+    """Return type and value of a tag. Raises CallerError (400) with all their problems."""
+    problems = [
+        text_problem(tag["value"], "value", shortest=MIN_LENGTH, longest=MAX_LENGTH),
+        url_problem(tag["type"], "type", shortest=MIN_LENGTH, longest=MAX_LENGTH),
+    ]
+    found = [problem for problem in problems if problem is not None]
+    if found:
+        raise invalid(*found)
+    return _type_and_value(tag)
+
+
+def _type_and_value(tag: Mapping[str, Any]) -> Json:
+    return {"type": tag["type"], "value": tag["value"]}
+
+
+def remove(tx: Tx, kind: str, value: str) -> None:
+    """Delete a tag, also from every feature; a missing tag is not an error."""
+    deleted = tx.db.execute(delete(tags).where(tags.c.type == kind, tags.c.value == value))
+    if deleted.rowcount:
+        tx.record_event("tag-deleted", data={"type": kind, "value": value})
+
+
+def tags_of(tx: Tx, feature: str) -> list[Json]:
+    """Return the tags of a feature, archived or not, with the colors of their types. Raises CallerError (404)."""
+    if project_of_feature(tx, feature) is None:
+        raise not_found(f"Could not find feature with name {feature}")
+    query = (
+        select(feature_tags.c.type, feature_tags.c.value, tag_types.c.color)
+        .outerjoin(tag_types, tag_types.c.name == feature_tags.c.type)
+        .where(feature_tags.c.feature == feature)
+        .order_by(feature_tags.c.type, feature_tags.c.value)
+    )
+    return [{"type": row.type, "value": row.value, "color": row.color} for row in tx.db.execute(query)]
+
+
+def add_to_feature(tx: Tx, feature: str, tag: Mapping[str, Any]) -> Json:
+    """Add a tag to a feature and return it; create the tag if it does not exist. Raises CallerError (400, 404)."""
+    project = _project(tx, feature)
+    added = _checked(tag)
+    _add_tags(tx, {feature: project}, [added])
+    return added
+
+
+def _project(tx: Tx, feature: str) -> str:
+    """Return the project of a feature. Raises CallerError (404)."""
+    project = project_of_feature(tx, feature)
+    if project is None:
+        raise not_found(NO_FEATURE)
+    return project
+
+
+def _add_tags(tx: Tx, projects: Mapping[str, str], added: Sequence[Mapping[str, Any]]) -> None:
+    """Add tags to features; `projects` maps a feature to its project. Raises CallerError (400) for an unknown type."""
+    check_types_exist(tx, (tag["type"] for tag in added))
+    wanted = _distinct(added)
+    new = [tag for tag in wanted if not _exists(tx, tag["type"], tag["value"])]
+    upsert(tx, tags, [tag | {"created_at": tx.now} for tag in new], ())
+    for tag in new:
+        tx.record_event("tag-created", data=tag)
+    by = None if tx.actor is None else tx.actor.id
+    rows = [
+        tag | {"feature": feature, "created_by_id": by, "created_at": tx.now} for feature in projects for tag in wanted
+    ]
+    upsert(tx, feature_tags, rows, ())
+    for row in rows:
+        tx.record_event(
+            "feature-tagged", project=projects[row["feature"]], feature=row["feature"], data=_type_and_value(row)
+        )
+
+
+def _distinct(several: Iterable[Mapping[str, Any]]) -> list[Json]:
+    """Return tags without repeats, as type and value."""
+    return list({(tag["type"], tag["value"]): _type_and_value(tag) for tag in several}.values())
+
+
+def _remove_tags(tx: Tx, projects: Mapping[str, str], removed: Sequence[Mapping[str, Any]]) -> None:
+    """Remove tags from features; a tag that a feature does not have is not an error."""
+    for tag in _distinct(removed):
+        for chunk in chunks(projects):
+            same_tag = (feature_tags.c.type == tag["type"], feature_tags.c.value == tag["value"])
+            query = select(feature_tags.c.feature).where(feature_tags.c.feature.in_(chunk), *same_tag)
+            holders = tx.db.execute(query).scalars().all()
+            tx.db.execute(delete(feature_tags).where(feature_tags.c.feature.in_(holders), *same_tag))
+            for feature in holders:
+                tx.record_event("feature-untagged", project=projects[feature], feature=feature, data=tag)
+
+
+def remove_from_feature(tx: Tx, feature: str, kind: str, value: str) -> None:
+    """Remove a tag from a feature; one that it does not have is not an error. Raises CallerError (404)."""
+    _remove_tags(tx, {feature: _project(tx, feature)}, [{"type": kind, "value": value}])
+
+
+def change_tags_of_feature(
+    tx: Tx, feature: str, added: Sequence[Mapping[str, Any]], removed: Sequence[Mapping[str, Any]]
+) -> list[Json]:
+    """Add tags to a feature, then remove tags, and return its tags. Raises CallerError (400, 404)."""
+    if added or removed:
+        project = {feature: _project(tx, feature)}
+        _add_tags(tx, project, [_checked(tag) for tag in added])
+        _remove_tags(tx, project, removed)
+    return tags_of(tx, feature)
+
+
+def change_tags_of_features(
+    tx: Tx,
+    project: str,
+    names: Sequence[str],
+    added: Sequence[Mapping[str, Any]],
+    removed: Sequence[Mapping[str, Any]],
+) -> None:
+    """Add tags to features of a project, then remove tags. Raises CallerError (400, 404).
+
+    Ours: the real server answers 500 for a feature that does not exist, and changes features of any project.
+    """
+    known: set[str] = set()
+    for chunk in chunks(dict.fromkeys(names)):
+        query = select(features.c.name).where(features.c.name.in_(chunk), features.c.project == project)
+        known |= set(tx.db.execute(query).scalars())
+    if not known.issuperset(names):
+        raise not_found(NO_FEATURE)
+    projects = dict.fromkeys(names, project)
+    _add_tags(tx, projects, added)
+    _remove_tags(tx, projects, removed)

@@ -1,0 +1,82 @@
+"""Registered applications on the admin API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from flagsvc.server.store.resources.applications import Registration, register
+from flagsvc.testing import FakeClock
+from support.flagservers import EDITOR_SECRET, VIEWER_SECRET, AppClient, app_client
+
+NOW = datetime(2026, 3, 4, 12, 34, 56, 789_000, tzinfo=UTC)
+MOMENT = "2026-03-04T12:34:56.789Z"
+
+
+@pytest.fixture
+def client(database_url: str) -> Iterator[AppClient]:
+    """Give a server at 12:34:56, on each kind of database."""
+    with app_client(database_url, clock=FakeClock(NOW.timestamp())) as client:
+        yield client
+
+
+def test_instances_of_an_environment(client: AppClient) -> None:
+    """The route lists an application's instances in one environment, and is empty for an unknown environment."""
+    with client.server.store.recording() as tx:
+        register(
+            tx, [Registration("app", name, name[0], sdk_version="sdk:1") for name in ("development", "production")]
+        )
+    place = "/api/admin/metrics/instances/{}/environment/production"
+    instance = {"instanceId": "p", "clientIp": None, "sdkVersion": "sdk:1", "lastSeen": MOMENT}
+    assert client.get(place.format("app"), token=VIEWER_SECRET).json() == {"instances": [instance]}
+    assert client.get(place.format("nosuch")).json() == {"instances": []}
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("", ["Ab", "bc", "cd"]),
+        ("?query=b,%20D", ["Ab", "bc", "cd"]),
+        ("?query=a", ["Ab"]),
+        ("?limit=1&offset=1", ["bc"]),
+        ("?sortOrder=desc&limit=2", ["cd", "bc"]),
+        ("?limit=x&offset=-5", ["Ab", "bc", "cd"]),
+        ("?limit=99999999999999999999", ["Ab", "bc", "cd"]),
+        ("?offset=99999999999999999999", []),
+    ],
+)
+def test_the_list_of_applications(client: AppClient, query: str, names: list[str]) -> None:
+    """The list can be searched, sorted and paged; a parameter that should be a number and is not is ignored."""
+    with client.server.store.recording() as tx:
+        register(tx, [Registration(name, "development") for name in ("cd", "Ab", "bc")])
+    found = client.get(f"/api/admin/metrics/applications{query}").json()["applications"]
+    assert [row["appName"] for row in found] == names
+
+
+def test_more_words_than_a_search_may_have(client: AppClient) -> None:
+    """Too many different search words are refused; repeated words count once."""
+    url = "/api/admin/metrics/applications?query="
+    assert client.get(url + "a," * 5000).status == 200
+    assert client.get(url + ",".join(map(str, range(51)))).status == 400
+
+
+def test_an_application_by_hand(client: AppClient) -> None:
+    """A user with the permission makes, changes and deletes an application; others may only read it."""
+    url = "/api/admin/metrics/applications/by%20hand"
+    values = {"url": "u", "color": "c", "icon": "i", "description": "d", "strategies": ["x"], "appName": "other"}
+    assert client.post(url, values, token=VIEWER_SECRET).status == 403
+    made = [client.post(url, values, token=EDITOR_SECRET), client.post(url, {"url": "v"})]
+    assert [(answer.status, answer.body) for answer in made] == [(202, b"")] * 2
+    empty = {"instances": [], "seenToggles": [], "links": {"self": "/api/applications/by hand"}}
+    look = {"description": "d", "url": "v", "color": "c", "icon": "i", "strategies": [{"name": "x", "notFound": True}]}
+    shown = client.get(url, token=VIEWER_SECRET).json()
+    assert shown == {"appName": "by hand", "createdAt": MOMENT} | look | empty
+    assert client.delete(url, token=VIEWER_SECRET).status == 403
+    assert [(answer.status, answer.body) for answer in (client.delete(url), client.delete(url))] == [(200, b"")] * 2
+    gone = client.get(url)
+    message = "Could not find appName=by hand"
+    expected = {"name": "NotFoundError", "message": message, "details": [{"message": message}]}
+    assert (gone.status, gone.json()) == (404, expected)
+    assert client.post(url, {"strategies": "x"}).status == 400

@@ -1,0 +1,246 @@
+"""GET /api/client/features on the wire: tokens, filters, entity tags, versions of the client specification."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from flagsvc.http.call import Call
+from flagsvc.http.messages import Request
+from flagsvc.server.api.call import ApiCall
+from flagsvc.server.api.client.features import get_cached_features
+from support.flagservers import ADMIN_SECRET, BACKEND_SECRET, AppClient, app_client
+from support.stored_flags import Flags
+
+ONE_PROJECT = "default:development.of-one-project"
+TWO_PROJECTS = "[]:production.of-two-projects"
+PATH = "/api/client/features"
+SPEC = {"Unleash-Client-Spec": "5.1.9"}
+US = {"contextName": "region", "operator": "IN", "values": ["us"]}
+GIVEN = {
+    "projects": [{"id": "other", "name": "Other"}],
+    "tokens": [
+        {"type": "backend", "secret": ONE_PROJECT, "projects": ["default"], "environment": "development"},
+        {"type": "backend", "secret": TWO_PROJECTS, "projects": ["default", "other"], "environment": "production"},
+    ],
+}
+LONG = "a" * 101
+AT_MOST = "less than or equal to"
+NO_PROJECT = '"project" does not contain 1 required value(s). You provided [{}].'
+TOP = "Request validation failed: your request body or params contain invalid data"
+MANY = f"{TOP}. Refer to the `details` list for more information."
+
+
+@pytest.fixture
+def client(database_url: str) -> Iterator[AppClient]:
+    """Give a server with flags in two projects, on each kind of database."""
+    with app_client(database_url, given=GIVEN) as client:
+        flags = Flags()
+        flags.segment("us", US)
+        flags.feature("a-flag", on=["development"], strategies=[{"segments": ["us"]}], tags=[("simple", "red:x")])
+        flags.feature("b-flag", on=["production"])
+        flags.feature("o-flag", project="other")
+        flags.feature("archived", archived_at=datetime(2026, 1, 1, tzinfo=UTC))
+        with client.server.store.writing(None) as tx:
+            flags.put(tx)
+        yield client
+
+
+def ask(client: AppClient, query: str = "", token: str = BACKEND_SECRET, **headers: str) -> Any:
+    """Ask for the document."""
+    return client.get(PATH + query, token=token, headers=SPEC | headers)
+
+
+def names(client: AppClient, query: str = "", token: str = BACKEND_SECRET) -> list[str]:
+    """Return the names of the features in a document."""
+    answer = ask(client, query, token)
+    assert answer.status == 200, answer.body
+    return [feature["name"] for feature in answer.json()["features"]]
+
+
+def test_the_document(client: AppClient) -> None:
+    """It is JSON with an entity tag, which it also contains; HEAD has no body."""
+    answer = ask(client)
+    document = answer.json()
+    assert (answer.status, answer.headers["content-type"]) == (200, "application/json; charset=utf-8")
+    assert list(document) == ["version", "features", "query", "segments", "meta"]
+    assert answer.headers["etag"] == document["meta"]["etag"]
+    assert document["query"] == {"environment": "development", "inlineSegmentConstraints": False}
+    assert document["segments"] == [{"id": 1, "name": "us", "constraints": [US]}]
+    head = client.ask("HEAD", PATH, token=BACKEND_SECRET, headers=SPEC)
+    assert (head.status, head.body, head.headers["etag"]) == (200, b"", answer.headers["etag"])
+
+
+@pytest.mark.parametrize(
+    ("token", "query", "expected"),
+    [
+        (BACKEND_SECRET, "", ["a-flag", "b-flag", "o-flag"]),
+        (ONE_PROJECT, "", ["a-flag", "b-flag"]),
+        (TWO_PROJECTS, "", ["a-flag", "b-flag", "o-flag"]),
+        (BACKEND_SECRET, "?project=other", ["o-flag"]),
+        (BACKEND_SECRET, "?project=other&project=default", ["a-flag", "b-flag", "o-flag"]),
+        (BACKEND_SECRET, "?project=*", ["a-flag", "b-flag", "o-flag"]),
+        (BACKEND_SECRET, "?project=nosuch", []),
+        (ONE_PROJECT, "?project=other", ["a-flag", "b-flag"]),
+        (BACKEND_SECRET, "?namePrefix=a", ["a-flag"]),
+        (BACKEND_SECRET, "?namePrefix=A", []),
+        (ONE_PROJECT, "?namePrefix=o", []),
+        (BACKEND_SECRET, "?tag=simple:red:x", ["a-flag"]),
+        (BACKEND_SECRET, "?tag=simple:none&tag=simple:red:x", ["a-flag"]),
+        (BACKEND_SECRET, "?tag=simple:none", []),
+        (BACKEND_SECRET, "?environment=production&foo=bar", ["a-flag", "b-flag", "o-flag"]),
+    ],
+)
+def test_what_a_token_sees(client: AppClient, token: str, query: str, expected: list[str]) -> None:
+    """The token's projects limit the document; filters narrow it; a project filter works only with a token of all projects."""
+    assert names(client, query, token) == expected
+
+
+def test_the_environment_is_the_tokens(client: AppClient) -> None:
+    """The token's environment decides which flags are on, with any query."""
+    features = ask(client, "?environment=development", TWO_PROJECTS).json()["features"]
+    assert [feature["name"] for feature in features if feature["enabled"]] == ["b-flag"]
+
+
+@pytest.mark.parametrize(
+    ("query", "messages"),
+    [
+        ("?project=", ['"project" must be an array.']),
+        ("?project=a%20b", ['"project[0]" must be URL friendly. You provided "a b".', NO_PROJECT.format('"a b"')]),
+        ("?project=default&project=", ['"project[1]" is not allowed to be empty.']),
+        (
+            f"?project=x&project={LONG}",
+            [f'"project[1]" length must be {AT_MOST} 100 characters long. You provided "{LONG}".'],
+        ),
+        ("?namePrefix=", ['"namePrefix" is not allowed to be empty.']),
+        ("?namePrefix=a&namePrefix=b", ['"namePrefix" must be a string. You provided ["a","b"].']),
+        ("?tag=", ['"tag" must be an array.']),
+        ("?tag=simple", ['"tag[0]" with value "simple" fails to match the tag pattern. You provided "simple".']),
+        (
+            "?tag=&tag=a:b&namePrefix=",
+            ['"tag[0]" is not allowed to be empty.', '"namePrefix" is not allowed to be empty.'],
+        ),
+    ],
+)
+def test_filters_that_are_none(client: AppClient, query: str, messages: list[str]) -> None:
+    """Invalid filters are a 400 that names all of them."""
+    answer = ask(client, query)
+    details = [{"message": message} for message in messages]
+    assert (answer.status, answer.json()) == (400, {"name": "BadDataError", "message": MANY, "details": details})
+
+
+@pytest.mark.parametrize(
+    ("version", "knows"),
+    [
+        ("4.1.9", False),
+        ("4.2.0", True),
+        ("4.2.0-beta", False),
+        ("4.3.0-beta", True),
+        ("5.1.9", True),
+        ("10.0.0", True),
+        ("", False),
+    ],
+)
+def test_which_sdks_know_segments(client: AppClient, version: str, knows: bool) -> None:
+    """From version 4.2.0 of the client specification on, a document has segments; before, strategies hold their constraints."""
+    document = client.get(PATH, token=BACKEND_SECRET, headers={"Unleash-Client-Spec": version}).json()
+    strategy = document["features"][0]["strategies"][0]
+    assert ("segments" in document, "segments" in strategy, strategy["constraints"] == [US]) == (
+        knows,
+        knows,
+        not knows,
+    )
+    assert document["query"]["inlineSegmentConstraints"] is not knows
+
+
+@pytest.mark.parametrize(
+    ("version", "what"),
+    [
+        ("v5.0.0", "prefix"),
+        ("abc", "prefix"),
+        ("5", "SemVer"),
+        ("5.1", "SemVer"),
+        ("5.1.0+x", "SemVer"),
+        ("05.1.0", "SemVer"),
+        (f"1.{'9' * 5000}.0", "SemVer"),
+    ],
+)
+def test_versions_that_are_none(client: AppClient, version: str, what: str) -> None:
+    """An invalid version is a 400 with the real server's text."""
+    message = f'Invalid {what} in the Unleash-Client-Spec header: "{version}".'
+    answer = client.get(PATH, token=BACKEND_SECRET, headers={"Unleash-Client-Spec": version})
+    expected = {"name": "BadDataError", "message": f"{TOP}: {message}", "details": [{"message": message}]}
+    assert (answer.status, answer.json()) == (400, expected)
+
+
+@pytest.mark.parametrize("form", ["{0}", "W/{0}", '"a", {0}', "*"])
+def test_a_caller_who_has_the_document(client: AppClient, form: str) -> None:
+    """If-None-Match with the document's tag, in any of its forms, is a 304 without a body."""
+    tag = ask(client).headers["etag"]
+    answer = ask(client, **{"If-None-Match": form.format(tag)})
+    assert (answer.status, answer.body, answer.headers["etag"]) == (304, b"", tag)
+    assert ask(client, **{"If-None-Match": '"other:1:v1"'}).status == 200
+
+
+def test_a_document_of_another_revision_with_the_same_content(client: AppClient) -> None:
+    """A tag that another server gave to the same content matches: the digest decides, not the revision number."""
+    digest = ask(client).json()["meta"]["queryHash"]
+    assert ask(client, **{"If-None-Match": f'"{digest}:999:v1"'}).status == 304
+
+
+def test_a_change_gives_another_tag(client: AppClient) -> None:
+    """After a commit the caller's tag is no longer that of the document."""
+    tag = ask(client).headers["etag"]
+    flags = Flags(placed=50)
+    flags.feature("new")
+    with client.server.store.writing(None) as tx:
+        flags.put(tx)
+    answer = ask(client, **{"If-None-Match": tag})
+    assert (answer.status, answer.headers["etag"] == tag) == (200, False)
+    assert [feature["name"] for feature in answer.json()["features"]][-1] == "new"
+
+
+def test_gzip(client: AppClient) -> None:
+    """A large document is compressed if the client accepts gzip, and has the same tag."""
+    flags = Flags(placed=50)
+    for number in range(30):
+        flags.feature(f"more-{number}")
+    with client.server.store.writing(None) as tx:
+        flags.put(tx)
+    plain, gzipped = ask(client), ask(client, **{"Accept-Encoding": "gzip"})
+    assert gzipped.headers["content-encoding"] == "gzip"
+    assert (gzip.decompress(gzipped.body), gzipped.headers["etag"]) == (plain.body, plain.headers["etag"])
+
+
+def test_one_feature(client: AppClient) -> None:
+    """A single feature is the same as in the document; one that the token cannot see is a 404."""
+    whole = {feature["name"]: feature for feature in ask(client).json()["features"]}
+    answer = client.get(f"{PATH}/a-flag", token=ONE_PROJECT, headers=SPEC)
+    assert (answer.status, answer.json()) == (200, whole["a-flag"])
+    for name in ("A-flag", "o-flag", "archived"):
+        message = f"Could not find feature flag {name}"
+        answer = client.get(f"{PATH}/{name}", token=ONE_PROJECT)
+        expected = {"name": "NotFoundError", "message": message, "details": [{"message": message}]}
+        assert (answer.status, answer.json()) == (404, expected)
+
+
+def test_users_and_admin_tokens_have_no_document(client: AppClient) -> None:
+    """The configuration is for backend tokens (a named difference: the real server shows an admin token an empty environment)."""
+    assert ask(client, token=ADMIN_SECRET).status == 403
+
+
+def test_what_is_up_to_date_is_answered_without_a_thread(client: AppClient) -> None:
+    """The second request needs no thread; a request after a change does."""
+    token = client.server.keyring.find(BACKEND_SECRET)
+    call = ApiCall(Call(Request(b"GET", PATH.encode(), b"", [])), client.server, known_token=token)  # type: ignore[arg-type]
+    assert get_cached_features(call) is None
+    client.get(PATH, token=BACKEND_SECRET)
+    answer = get_cached_features(call)
+    assert answer is not None and answer.status == 200
+    with client.server.store.writing(None):
+        pass
+    assert get_cached_features(call) is None

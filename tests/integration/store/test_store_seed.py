@@ -1,0 +1,245 @@
+"""A seed is written into an empty database as a whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from sqlalchemy import func, insert, select
+
+from flagsvc.core.clock import SystemClock
+from flagsvc.core.errors import DatabaseError
+from flagsvc.http.shapes import json_schema
+from flagsvc.server.store import schema
+from flagsvc.server.store.resources.maintenance import is_in_maintenance
+from flagsvc.server.store.seed.apply import apply_seed, parse_seed
+from flagsvc.server.store.seed.keys import SECTIONS
+from flagsvc.server.store.store import Store, open_store
+from flagsvc.testing import RecordingLog
+
+WHOLE: dict[str, Any] = {
+    "environments": [
+        {"name": "staging", "type": "preproduction"},
+        {"name": "production", "type": "production", "protected": True},
+    ],
+    "projects": [
+        {
+            "id": "shop",
+            "name": "Shop",
+            "environments": ["staging"],
+            "featureLimit": 5,
+            "featureNaming": {"pattern": "[a-z]+", "example": "abc", "description": "lower case"},
+        },
+        {"id": "old", "archived": True},
+    ],
+    "contextFields": [
+        {"name": "country", "legalValues": [{"value": "no"}], "project": "shop", "stickiness": True, "sortOrder": 7},
+        {"name": "userId", "description": "Ours"},
+    ],
+    "segments": [
+        {
+            "name": "vip",
+            "constraints": [{"contextName": "userId", "operator": "IN", "values": ["1"]}],
+            "project": "shop",
+        }
+    ],
+    "strategyTypes": [{"name": "mine", "deprecated": True, "parameters": [{"name": "p", "type": "string"}]}],
+    "tagTypes": [{"name": "team", "icon": "T"}],
+    "features": [
+        {"name": "b", "project": "shop", "enabled": ["staging"], "description": "Second letter", "stale": True},
+        {"name": "a", "type": "kill-switch", "impressionData": True},
+        {"name": "gone", "archived": True},
+    ],
+    "strategies": [
+        {
+            "feature": "b",
+            "environment": "staging",
+            "name": "flexibleRollout",
+            "parameters": {"rollout": "50"},
+            "segments": ["vip"],
+        },
+        {"feature": "b", "environment": "staging", "name": "mine", "title": "T", "disabled": True},
+        {"feature": "a", "environment": "production", "name": "default", "sortOrder": 3.5},
+    ],
+    "users": [
+        {
+            "name": "u",
+            "rootRole": "editor",
+            "email": "u@example.org",
+            "projectRoles": [{"project": "shop", "role": "owner"}],
+        }
+    ],
+    "tokens": [
+        {"secret": "user:u-secret", "type": "personal", "user": "u", "expiresAt": "2031-01-01T00:00:00+01:00"},
+        {"secret": "shop:staging.some-secret", "type": "backend", "name": "checkout"},
+    ],
+    "maintenance": True,
+    "changeRequests": [{"project": "shop", "environment": "staging"}],
+}
+
+
+@pytest.fixture
+def store(database_url: str) -> Iterator[Store]:
+    """Give a new database."""
+    store = open_store(database_url, SystemClock(), RecordingLog())
+    yield store
+    store.close()
+
+
+def apply_seed_once(store: Store, data: dict[str, Any]) -> None:
+    """Write a seed."""
+    with store.writing(None) as tx:
+        apply_seed(tx, parse_seed(data))
+
+
+def rows(store: Store, name: str, *columns: str, order: str = "") -> list[tuple[Any, ...]]:
+    """Return some columns of a table, in the order of one of them."""
+    table = schema.METADATA.tables[name]
+    with store.reading() as tx:
+        query = select(*(table.c[column] for column in columns)).order_by(table.c[order or columns[0]])
+        return [tuple(row) for row in tx.db.execute(query)]
+
+
+def test_the_example_uses_every_section() -> None:
+    """The seed of these tests uses every section."""
+    assert set(WHOLE) == {*SECTIONS, "maintenance"}
+
+
+def test_the_schema_of_every_section_takes_the_example() -> None:
+    """Each section's shape is also a JSON Schema, and the example is valid under it."""
+    for name, shape in SECTIONS.items():
+        validator = jsonschema_rs.validator_for(json_schema(shape))
+        assert all(validator.is_valid(entry) for entry in WHOLE[name])
+        assert not validator.is_valid({"nosuch": 1})
+
+
+def test_environments_and_projects(store: Store) -> None:
+    """The file adds to the built-in objects or replaces them; a project without environments is in all."""
+    apply_seed_once(store, WHOLE)
+    assert rows(store, "environments", "name", "type", "protected") == [
+        ("development", "development", False),
+        ("production", "production", True),
+        ("staging", "preproduction", False),
+    ]
+    limits = ("id", "name", "feature_limit", "naming_pattern", "naming_example", "naming_description")
+    assert rows(store, "projects", *limits) == [
+        ("default", "Default", None, None, None, None),
+        ("old", "old", None, None, None, None),
+        ("shop", "Shop", 5, "[a-z]+", "abc", "lower case"),
+    ]
+    assert [moment is not None for _, moment in rows(store, "projects", "id", "archived_at")] == [False, True, False]
+    everywhere = ["development", "production", "staging"]
+    assert sorted(rows(store, "project_environments", "project", "environment")) == [
+        *(("default", name) for name in everywhere[:2]),
+        *(("old", name) for name in everywhere),
+        ("shop", "staging"),
+    ]
+
+
+def test_what_features_are_described_with(store: Store) -> None:
+    """Context fields, segments, strategy types and tag types are written; those of the file replace built-in ones."""
+    apply_seed_once(store, WHOLE)
+    fields = {
+        name: rest
+        for name, *rest in rows(store, "context_fields", "name", "description", "legal_values", "project", "sort_order")
+    }
+    assert fields["country"] == [None, [{"value": "no"}], "shop", 7]
+    assert fields["userId"][0] == "Ours" and set(fields) >= {"appName", "sessionId"}
+    types = {
+        name: rest for name, *rest in rows(store, "strategy_types", "name", "built_in", "deprecated", "parameters")
+    }
+    assert types["mine"] == [False, True, [{"name": "p", "type": "string"}]] and types["default"][0] is True
+    assert rows(store, "tag_types", "name", "icon") == [("simple", "#"), ("team", "T")]
+    assert rows(store, "segments", "name", "project") == [("vip", "shop")]
+
+
+def test_features_are_in_every_environment_of_their_project(store: Store) -> None:
+    """A feature is off and without variants unless the file says otherwise; the order of the file is kept."""
+    apply_seed_once(store, WHOLE)
+    assert [name for name, _ in rows(store, "features", "name", "position", order="position")] == ["b", "a", "gone"]
+    details = rows(store, "features", "name", "project", "type", "description", "stale", "impression_data")
+    assert details == [
+        ("a", "default", "kill-switch", None, False, True),
+        ("b", "shop", "release", "Second letter", True, False),
+        ("gone", "default", "release", None, False, False),
+    ]
+    assert [bool(moment) for _, moment in rows(store, "features", "name", "archived_at")] == [False, False, True]
+    assert sorted(rows(store, "feature_environments", "feature", "environment", "enabled", "variants")) == [
+        ("a", "development", False, []),
+        ("a", "production", False, []),
+        ("b", "staging", True, []),
+        ("gone", "development", False, []),
+        ("gone", "production", False, []),
+    ]
+
+
+def test_strategies_keep_their_order_and_segments(store: Store) -> None:
+    """Strategies come in the order of the file unless it numbers them, and use segments by name."""
+    apply_seed_once(store, WHOLE)
+    assert sorted(rows(store, "strategies", "feature", "environment", "name", "sort_order", "disabled")) == [
+        ("a", "production", "default", 3.5, False),
+        ("b", "staging", "flexibleRollout", 0, False),
+        ("b", "staging", "mine", 1, True),
+    ]
+    first = next(key for key, name in rows(store, "strategies", "id", "name") if name == "flexibleRollout")
+    assert [strategy for strategy, _ in rows(store, "strategy_segments", "strategy_id", "segment_id")] == [first]
+
+
+def test_people_and_settings(store: Store) -> None:
+    """Users have their roles, tokens their scope and expiry; maintenance mode is on if the file says so."""
+    apply_seed_once(store, WHOLE)
+    assert rows(store, "users", "username", "email", "root_role") == [("u", "u@example.org", "editor")]
+    assert rows(store, "project_roles", "project", "role") == [("shop", "owner")]
+    assert sorted(rows(store, "tokens", "kind", "name", "environment", "projects", "hint")) == [
+        ("backend", "checkout", "staging", ["shop"], "shop:staging."),
+        ("personal", "u", None, ["*"], "user:"),
+    ]
+    ends = [moment for (moment,) in rows(store, "tokens", "expires_at") if moment]
+    assert [moment.isoformat() for moment in ends] == ["2030-12-31T23:00:00+00:00"]
+    with store.reading() as tx:
+        assert is_in_maintenance(tx)
+        value = select(schema.state.c.value).where(schema.state.c.key == "changeRequests")
+        assert tx.db.execute(value).scalar_one() == WHOLE["changeRequests"]
+
+
+def test_no_secret_is_stored(store: Store, database_url: str) -> None:
+    """A secret of the file is in no table."""
+    apply_seed_once(store, WHOLE)
+    with store.reading() as tx:
+        everything = [str(row) for table in schema.METADATA.tables.values() for row in tx.db.execute(select(table))]
+    assert len(everything) > 30
+    assert not any("u-secret" in row or "some-secret" in row for row in everything)
+
+
+def test_a_seed_that_fails_leaves_nothing(store: Store) -> None:
+    """A seed that fails half way stores nothing."""
+    twins = [{"name": "x", "rootRole": "viewer"}, {"name": "y", "rootRole": "viewer"}]
+    seed = parse_seed(WHOLE | {"users": twins, "tokens": []})
+    twins[1]["name"] = "x"
+    with pytest.raises(DatabaseError), store.writing(None) as tx:
+        apply_seed(tx, seed)
+    assert rows(store, "users", "id") == rows(store, "features", "name") == []
+
+
+def test_a_large_seed_is_written(store: Store) -> None:
+    """Thousands of features with strategies stay within both databases' limits."""
+    names = [f"f{number}" for number in range(3000)]
+    strategies = [{"feature": name, "environment": "production", "name": "default"} for name in names]
+    apply_seed_once(store, {"features": [{"name": name} for name in names], "strategies": strategies})
+    with store.reading() as tx:
+        tables = (schema.features, schema.strategies, schema.feature_environments)
+        counts = [tx.db.execute(select(func.count()).select_from(table)).scalar_one() for table in tables]
+    assert counts == [3000, 3000, 6000]
+    with store.writing(None) as tx:
+        assert list(tx.positions(schema.features)) == [3001]
+
+
+def test_segments_are_numbered_on_after_a_seed(store: Store) -> None:
+    """Segments that are added later get new ids."""
+    apply_seed_once(store, {"segments": [{"name": "one"}, {"name": "two"}]})
+    with store.writing(None) as tx:
+        row = {"name": "three", "constraints": [], "created_at": tx.now}
+        tx.db.execute(insert(schema.segments).values(row))
+    assert len(rows(store, "segments", "id")) == 3

@@ -1,0 +1,363 @@
+"""Large features and segments are compiled some at a time, and become what they would be in one go."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from typing import Any
+
+import msgspec
+import pytest
+
+from flagsvc.engine.compile import Compilation, Compiled, CompileOptions, Compiler
+from flagsvc.engine.context import Context
+from flagsvc.engine.digest import digest
+from flagsvc.engine.explain import explain
+from flagsvc.engine.sliced_compilation import LARGE
+from flagsvc.engine.sliced_decoding import STEP, PieceReading
+from flagsvc.engine.snapshot import Snapshot
+from flagsvc.engine.source import Unusual
+from support.evaluating import constraint, feature, strategy
+
+Json = dict[str, Any]
+
+SLICE = 12_288
+"""The budget that the poller gives."""
+USERS = [f"user-{number}" for number in range(2_000)]
+CONTEXTS = [
+    Context(user_id="user-7", remote_address="10.0.3.7", properties={"plan": "PLAN-3", "f5": "w5"}),
+    Context(user_id="nobody", remote_address="::1", properties={"plan": "x", "f1": "v1"}),
+    Context(),
+]
+
+
+def segment(identity: object, *constraints: Json | None, **more: Any) -> Json:
+    """Return a segment."""
+    return {"id": identity, "name": "s", "constraints": list(constraints), **more}
+
+
+def variant(number: int) -> Json:
+    """Return a variant."""
+    chosen = [{"contextName": "userId", "values": [f"user-{number}"]}]
+    return {
+        "name": f"v{number}",
+        "weight": 1,
+        "stickiness": "userId",
+        "payload": {"type": "json", "value": {"a": [1]}},
+    } | ({"overrides": chosen} if number % 3 else {})
+
+
+def many(count: int = 400) -> list[Json | None]:
+    """Return constraints of several kinds, equal ones among them."""
+    kinds: list[Json | None] = [
+        constraint("NOT_IN", field="f1", values=["v1", "", " w1 "]),
+        constraint("NUM_LT", field="age", value=12),
+        constraint("DATE_AFTER", value="2020-01-01T00:00:00Z"),
+        *[constraint("NOT_IN", field=f"f{number % 7}", values=[f"v{number}", "é"]) for number in range(count)],
+    ]
+    return [*kinds, *kinds[:5]]
+
+
+def nested(depth: int) -> list[Any]:
+    """Return lists in lists, the innermost of them long."""
+    return [nested(depth - 1), "\U0001f600", "z" * 9_000] if depth else list(range(5_000))
+
+
+LONG = [
+    constraint("IN", field="userId", values=USERS),
+    constraint("NOT_IN", field="userId", values=[*USERS, 3, 2.5, True, "", None]),
+    constraint(
+        "IN_CIDR", field="remoteAddress", values=[f"10.0.{number // 256}.{number % 256}/31" for number in range(2_000)]
+    ),
+    constraint(
+        "STR_STARTS_WITH", field="plan", values=[f"plan-{number}" for number in range(2_000)], caseInsensitive=True
+    ),
+]
+DOCUMENTS: dict[str, Json] = {
+    "constraints": {"features": [feature("a", strategy("default", *many()))]},
+    "long lists": {"features": [feature(f"l{at}", strategy("default", each)) for at, each in enumerate(LONG)]},
+    "null": {"features": [feature("a", strategy("default", None, *LONG)), feature("b", strategy("default", *many()))]},
+    "strategies": {
+        "features": [
+            feature(
+                "a",
+                *[
+                    strategy(
+                        "flexibleRollout",
+                        constraint("IN", values=[str(at)]),
+                        parameters={"rollout": "50", "groupId": str(at)},
+                    )
+                    for at in range(200)
+                ],
+                strategy("default", segments=[1, 2, 9]),
+            )
+        ],
+        "segments": [segment(1, *LONG[:1]), segment(2)],
+    },
+    "variants": {
+        "features": [
+            feature("a", strategy("default"), variants=[variant(at) for at in range(200)]),
+            feature("b", strategy("default") | {"variants": [variant(at) for at in range(200)]}),
+            feature("c", strategy("default"), variants=[variant(at) for at in range(200)], enabled=False),
+            feature(
+                "d", strategy("default"), dependencies=[{"feature": "a", "variants": [f"v{at}"]} for at in range(400)]
+            ),
+        ]
+    },
+    "segments": {
+        "features": [feature(f"s{at}", strategy("default", segments=[at, 1])) for at in range(6)],
+        "segments": [
+            segment(1, *LONG[:2]),
+            segment(2, *many()),
+            segment(3, None, *LONG[2:]),
+            segment(4, *[constraint("NOT_IN", field=f"f{at}", values=[]) for at in range(300)]),
+            segment(4, *LONG[:1]),
+            segment(4, *LONG[:1]),
+            segment(5, {**LONG[0], "operator": "UNKNOWN"}),
+        ],
+    },
+    "other": {
+        "features": [
+            feature("a", strategy("userWithId", parameters={"userIds": ",".join(USERS)}), description="é" * 9_000),
+            feature("none", more=USERS, strategies=[]),
+            feature("null", more=USERS, strategies=None),
+            feature("numbers", strategy("default"), more=[10**30, *range(5_000)]),
+            feature("deep", strategy("default"), more=nested(10)),
+            feature(
+                "empty",
+                strategy("default"),
+                more={"": {}, 'é\n"': USERS, "b": [{}] * 5_000, "c": [{"x": USERS}, {}, {"y": USERS}]},
+            ),
+        ]
+    },
+}
+"""Documents with large features and segments."""
+
+
+def text(document: Json) -> bytes:
+    """Return the JSON of a document."""
+    return json.dumps(document).encode()
+
+
+def begun(body: bytes, options: CompileOptions, previous: Snapshot | None = None) -> Compilation:
+    """Return the compiling of a document's bytes."""
+    building = Compiler(options).begin_text(body, previous)
+    assert building is not None
+    return building
+
+
+def in_slices(document: Json, options: CompileOptions | None = None) -> Compiled:
+    """Return what compiling gives that is stopped wherever it can be."""
+    building = begun(text(document), options or CompileOptions())
+    while not building.advance(1):
+        pass
+    return building.compiled()
+
+
+def in_one_go(document: Json, options: CompileOptions | None = None) -> Compiled:
+    """Return what compiling the decoded document gives."""
+    return Compiler(options or CompileOptions())(msgspec.json.decode(text(document)))
+
+
+def told(found: Compiled) -> list[object]:
+    """Return everything that can be seen of what was compiled."""
+    snapshot = found.snapshot
+    for number, context in enumerate(CONTEXTS):
+        context.entropy = number
+    pool = snapshot.lineage.pool
+    return [
+        snapshot.revision,
+        [str(each) for each in found.problems],
+        snapshot.names,
+        [snapshot.all(context) for context in CONTEXTS],
+        [each.to_text() for context in CONTEXTS for each in explain(snapshot, context, None)],
+        [part.digest for part in snapshot.lineage.parts],
+        [snapshot.cache_keys.key(context, "all", []) for context in CONTEXTS],
+        (set(pool.predicates), int(pool.slots), int(pool.compiled)),
+    ]
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+@pytest.mark.parametrize("fold", [True, False])
+def test_the_outcome_is_that_of_one_go(name: str, fold: bool) -> None:
+    """Revision, problems, answers, explanations and what is shared are the same."""
+    options = CompileOptions(fold=fold)
+    assert told(in_slices(DOCUMENTS[name], options)) == told(in_one_go(DOCUMENTS[name], options))
+
+
+def broken(change: str) -> Json:
+    """Return a document with a large feature and a large segment, with something malformed in both."""
+    constraints = [json.loads(json.dumps(each)) for each in [*many(300), *LONG[:3]]]
+    flag = feature("a", strategy("default", *constraints), variants=[variant(at) for at in range(150)])
+    kept = segment(1, *constraints)
+    if change == "value":
+        constraints[-1]["values"][1_500] = {"x": 1}
+    elif change == "constraint":
+        flag["strategies"][0]["constraints"][200] = kept["constraints"][200] = 7
+    elif change == "two":
+        constraints[200]["values"] = 7
+        flag["strategies"][0]["segments"] = [None]
+        kept["id"] = None
+    elif change == "variant":
+        flag["variants"][120]["weight"] = "x"
+    elif change == "dependency":
+        flag["dependencies"] = [*[{"feature": "b"} for _ in range(100)], 3]
+    elif change == "name":
+        flag["name"] = kept["name"] = None
+    elif change == "strategy":
+        flag["strategies"].append([])
+    return {"features": [feature("b"), flag, ["x"] * 5_000], "segments": [kept, USERS]}
+
+
+FEATURE_ALONE = ("variant", "dependency", "name", "strategy")
+"""Changes that make nothing of the segment malformed."""
+
+
+@pytest.mark.parametrize(
+    "change", ["value", "constraint", "two", "variant", "dependency", "name", "strategy", "nothing"]
+)
+def test_what_is_malformed_is_told_as_of_a_small_one(change: str) -> None:
+    """The same problem is told of the same place, and costs the same toggles."""
+    found, expected = in_slices(broken(change)), in_one_go(broken(change))
+    assert told(found)[:6] == told(expected)[:6]
+    assert len(found.problems) == (2 if change == "nothing" else 3 if change in FEATURE_ALONE else 4)
+
+
+def test_features_that_are_not_wanted_are_left_out() -> None:
+    """A large feature of another prefix is read, and no more."""
+    options = CompileOptions(name_prefix="b")
+    assert told(in_slices(broken("value"), options)) == told(in_one_go(broken("value"), options))
+    assert told(in_slices(DOCUMENTS["variants"], options)) == told(in_one_go(DOCUMENTS["variants"], options))
+
+
+@pytest.mark.parametrize("name", ["constraints", "long lists", "strategies", "variants", "segments"])
+def test_no_step_is_long(name: str) -> None:
+    """A slice ends within a large feature or segment: no step costs more than a small part of a slice."""
+    building = begun(text(DOCUMENTS[name]), CompileOptions())
+    costs = list(building.steps)
+    assert max(costs) <= 4 * STEP < SLICE
+    assert sum(costs) > 2 * LARGE
+
+
+def test_a_slice_ends_within_a_feature() -> None:
+    """One feature with thousands of constraints takes many slices of the poller's budget."""
+    document = {"features": [feature("a", strategy("default", *many(4_000)))]}
+    slices, building = 1, begun(text(document), CompileOptions())
+    while not building.advance(SLICE):
+        slices += 1
+    assert slices >= 4_000 * 100 / SLICE
+    assert building.compiled().snapshot.names.keys() == {"a"}
+
+
+@pytest.mark.parametrize("place", ["features", "segments"])
+def test_what_the_strict_decoder_refuses_in_a_large_piece_is_unusual(place: str) -> None:
+    """A number beyond all doubles, wherever it stands."""
+    piece = json.dumps({"name": "a", "id": 1, "constraints": many(), "more": [USERS, "@"]}).replace('"@"', "1e999")
+    building = begun(
+        f'{{"features":[],"{place}":[{piece}]}}'.replace('"features":[],"f', '"f').encode(), CompileOptions()
+    )
+    with pytest.raises(Unusual):
+        building.advance(10**9)
+
+
+def test_a_large_feature_is_compiled_again_with_its_segment() -> None:
+    """What a large feature takes over, and what it does not, is as of a small one."""
+    compiler = Compiler(CompileOptions())
+
+    def document(*segments: Json, name: str = "b") -> bytes:
+        flag = feature("a", strategy("default", *many(300), segments=[1]))
+        return text({"features": [flag, feature(name)], "segments": list(segments)})
+
+    def compiled(body: bytes, previous: Snapshot | None) -> Snapshot:
+        building = compiler.begin_text(body, previous)
+        assert building is not None
+        assert building.advance(10**9)
+        return building.compiled().snapshot
+
+    first = compiled(document(segment(1, *LONG[:1])), None)
+    assert compiled(document(segment(1, *LONG[:1])), first) is first
+    second = compiled(document(segment(1, *LONG[1:2])), first)
+    assert second.lineage.parts[0] is not first.lineage.parts[0]
+    spelled = {"constraints": LONG[1:2], "name": "s", "id": 1}  # other bytes of the same content
+    third = compiled(document(spelled, name="c"), second)
+    assert third.lineage.parts[0] is second.lineage.parts[0]
+    assert third.lineage.segment_parts[0] is not second.lineage.segment_parts[0]
+    for snapshot, body in ((second, document(segment(1, *LONG[1:2]))), (third, document(spelled, name="c"))):
+        alone = compiled(body, None)
+        assert snapshot.revision == alone.revision
+        assert [snapshot.all(context) for context in CONTEXTS] == [alone.all(context) for context in CONTEXTS]
+
+
+def test_a_large_segment_that_nobody_names_changes_nothing() -> None:
+    """It is compiled beforehand for nobody."""
+    document = {"features": [feature("a", strategy("default", segments=[1]))], "segments": [segment(7, *many())]}
+    assert told(in_slices(document))[:6] == told(in_one_go(document))[:6]
+
+
+def value(draw: random.Random, depth: int) -> Any:
+    """Return a JSON value, often a large one."""
+    kind = draw.randint(0, 9 if depth else 5)
+    if kind < 2:
+        return draw.choice([None, True, False, 0, -1, 2**63, -0.0, 1.5, 1e300, 10**17])
+    if kind < 4:
+        return draw.choice(["", "a", "é", "null", '\n"\\/', "\u2028", "\U0001f600", "x" * 9_000])
+    if kind < 6:
+        return [draw.choice([1, "b", {}, []])] * draw.choice([0, 1, 3, 3_000])
+    if kind < 8:
+        return [value(draw, depth - 1) for _ in range(draw.choice([1, 3, 9]))]
+    return {
+        draw.choice(["a", "b", "é", "", "z\n", "\U0001f600"]) + str(at): value(draw, depth - 1)
+        for at in range(draw.choice([1, 5, 9]))
+    }
+
+
+def test_reading_gives_what_decoding_gives_and_its_digest() -> None:
+    """Whatever the piece, value and digest are those of one go; the order of keys is kept."""
+    draw = random.Random(9)
+    sizes = []
+    blanks = b" " * 20_000
+    bodies = [b"{%s}" % blanks, b'{"a":{},"b":[[1 %s]]}' % blanks, b"[%s[]]" % blanks]
+    for _ in range(60):
+        made = value(draw, 3)
+        bodies.append(json.dumps(made, ensure_ascii=draw.random() < 0.5, indent=draw.choice([None, None, 2])).encode())
+    for body in bodies:
+        reading = PieceReading(msgspec.Raw(body))
+        sizes.append(sum(reading.steps()))
+        whole = msgspec.json.decode(body)
+        assert json.dumps(reading.value) == json.dumps(whole)
+        assert reading.content == digest(whole)
+    assert max(sizes) > 20 * STEP
+
+
+GIVEN_BACK = """
+import gc, json, sys, threading
+from flagsvc.engine.compile import Compiler
+from flagsvc.engine.options import CompileOptions
+
+rollout = {"name": "flexibleRollout", "parameters": {"rollout": "50", "stickiness": "userId", "groupId": "g"},
+           "constraints": [{"contextName": "region", "operator": "IN", "values": ["eu"]}]}
+feature = {"name": "a", "enabled": True, "strategies": [rollout] * int(sys.argv[1])}
+found = [Compiler(CompileOptions())({"version": 2, "features": [feature]})]
+
+def give_back():
+    found.clear()
+    gc.collect()
+
+threading.stack_size(256 * 1024)
+thread = threading.Thread(target=give_back)
+thread.start()
+thread.join()
+print(gc.collect() >= 0)
+"""
+
+
+@pytest.mark.parametrize("number", [60, 8_000])
+def test_a_long_chain_is_given_back_one_by_one(number: int) -> None:
+    """However many strategies a feature has: with little stack, and with nothing written where it must not be."""
+    around = os.environ | {"PYTHONMALLOC": "debug"}  # it looks at what stands before each block
+    told = [sys.executable, "-c", GIVEN_BACK, str(number)]
+    ended = subprocess.run(told, capture_output=True, text=True, timeout=60, env=around)
+    assert (ended.returncode, ended.stdout.strip()) == (0, "True"), ended.stderr[-500:]
