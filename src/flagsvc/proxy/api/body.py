@@ -119,8 +119,8 @@ def loose_text(value: object) -> str:
 def read_time(value: object, longest: int = 0) -> float | None:
     """Return `currentTime` in epoch milliseconds: a number, or a text that JavaScript's Date reads; None for no date.
 
-    Zero is absent, like everything that JavaScript takes for false. Raises HttpError (400) for an array or an object, and for a text
-    of more than `longest` characters (0: any number).
+    Zero is absent, like everything that JavaScript takes for false. `longest` is the most characters of a text, 0 for any number.
+    Raises HttpError (400) for a longer text, an array or an object.
     """
     if isinstance(value, str):
         if longest and len(value) > longest:

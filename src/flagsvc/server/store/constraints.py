@@ -54,7 +54,7 @@ def check_constraint(constraint: Json, legal: Mapping[str, Sequence[str]]) -> Js
 
 
 def check_values(constraints: Sequence[Json]) -> list[Json]:
-    """Return constraints, each with a list of values. Raises CallerError (400) for the first with values that its operator refuses."""
+    """Return constraints, each with a list of values. Raises CallerError (400) if an operator refuses its values."""
     checked = [each | {"values": each.get("values", [])} for each in constraints]
     for each in checked:
         _check_texts(each)
