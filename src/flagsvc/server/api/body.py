@@ -1,6 +1,6 @@
-"""From the bytes of a body to a JSON value, as the real server's parser reads it (import validation 1.1).
+"""Parses the bytes of a body into a JSON value, as the real server's parser does (import validation 1.1).
 
-It stands before everything else, authentication included, and looks only at what calls itself `application/json`.
+It parses only bodies whose Content-Type is `application/json`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ LABELS = CHARSETS | {"utf-7": "utf-7"}
 """Charset label → codec."""
 
 HALF = re.compile(rb"u[dD][89a-fA-F]")
-"""What the escape of half a surrogate pair holds."""
+"""Matches the escape of half a surrogate pair, without its backslash."""
 CHARSET = re.compile(r';\s*charset\s*=\s*"?([^\s;"]+)', re.IGNORECASE)
 
 
 class BodyEncoding(NamedTuple):
-    """How a body becomes a value: zlib's window bits, a codec, and the most bytes it may have when unpacked."""
+    """How to decode a body: zlib's window bits, the codec of the text, and the most bytes of the unpacked body."""
 
     window: int
     codec: str
@@ -31,15 +31,17 @@ class BodyEncoding(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """The JSON value of a body as it was sent, and whether any text in it may hold a NUL or half a surrogate pair: only their
-    escapes can bring one in."""
+    """The JSON value of a body as it was sent, and whether a text in it may contain a NUL or half a surrogate pair.
+
+    In UTF-8 JSON, only escapes can produce them, so the parser looks for these escapes.
+    """
 
     value: Any
     may_hold_nul: bool = False
     may_hold_halves: bool = False
 
     def stored(self, value: Any) -> Any:
-        """Return the value, or its coerced form, as databases take it: half a surrogate pair becomes U+FFFD."""
+        """Return a value in the form that databases can store: half a surrogate pair becomes U+FFFD."""
         return whole(value) if self.may_hold_halves else value
 
 
@@ -52,19 +54,19 @@ def content_type(head: Call) -> str:
 
 
 def is_json(head: Call) -> bool:
-    """Return whether the body calls itself JSON, in any letter case and with any parameters."""
+    """Return whether the Content-Type is JSON, in any letter case and with any parameters."""
     return content_type(head).partition(";")[0].strip().lower() == JSON
 
 
 def has_body(head: Call) -> bool:
-    """Return whether a body comes with the request, be it an empty one."""
+    """Return whether the request has a body; an empty body counts."""
     return head.chunked or head.content_length is not None
 
 
 def reading(head: Call, limit: int) -> BodyEncoding | None:
-    """Return how to read the body of a request; None where none is read.
+    """Return how to read the body of a request; None if the server does not read the body.
 
-    Raises ApiError: 415 for a charset or a content coding that is not known, 413 for a body that says it is over `limit` bytes.
+    Raises ApiError: 415 for an unknown charset or content coding, 413 for a Content-Length over `limit` bytes.
     """
     if not is_json(head) or not has_body(head):
         return None
@@ -82,7 +84,7 @@ def reading(head: Call, limit: int) -> BodyEncoding | None:
 
 
 def parse(how: BodyEncoding, body: bytes) -> Parsed:
-    """Return the JSON value of a body, `{}` for an empty one. Raises ApiError or HttpError: 400 and 413."""
+    """Return the JSON value of a body; `{}` for an empty body. Raises ApiError or HttpError (400, 413)."""
     text = unpacked(body, how)
     if len(text) > how.limit:
         raise too_large()
@@ -94,7 +96,7 @@ def parse(how: BodyEncoding, body: bytes) -> Parsed:
 
 
 def unpacked(body: bytes, how: BodyEncoding) -> bytes:
-    """Return a body without its content coding; gzip may have several members. Raises ApiError: 400 where it is damaged, 413."""
+    """Return the unpacked body; gzip may have several members. Raises ApiError: 400 for a damaged body, 413 for a too large one."""
     try:
         return unpack(body, how.window, how.limit, members=True)
     except BodyTooLargeError:
@@ -104,7 +106,7 @@ def unpacked(body: bytes, how: BodyEncoding) -> bytes:
 
 
 def damaged(reason: str) -> ApiError:
-    """Return the 400 for a body that is not of its content coding, with zlib's own word for it."""
+    """Return the 400 for a body that cannot be unpacked, with the reason that zlib gives."""
     if not reason:
         return bare(400, "unexpected end of file")
     return bare(400, reason.rpartition(": ")[2] if ": " in reason else "incorrect data")

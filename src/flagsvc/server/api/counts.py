@@ -1,11 +1,11 @@
-"""How often each route answered with each status. The labels come from the route rows, never from callers."""
+"""Counts the responses of each route by status. The labels come from the routes, never from callers."""
 
 from __future__ import annotations
 
 import threading
 
 UNKNOWN = "none"
-"""The label of what is no route."""
+"""The label of a request without a route."""
 
 
 class AnswerCounts:

@@ -1,4 +1,4 @@
-"""The routes of the OpenAPI document, of its page and of the page's files."""
+"""The routes of the OpenAPI document, its HTML page, and the files of that page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def show_page(call: ApiCall) -> ApiAnswer:
 
 
 def show_file(call: ApiCall) -> ApiAnswer:
-    """Return a file of the page, which the last segment of the path names."""
+    """Return the file of the page that the last segment of the path names."""
     name = PurePath(call.request.path.decode("latin-1")).name.lower()
     content_type = docs_page.TYPES[PurePath(name).suffix]
     return ApiAnswer(docs_page.contents()[name], headers=(*SAFE, (b"content-type", content_type)))

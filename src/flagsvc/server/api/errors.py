@@ -1,7 +1,7 @@
-"""The errors of the flag server in the forms of the wire (import validation 1; 5).
+"""Builds the error responses of the flag server (import validation 1; 5).
 
-Three forms: what stands before a route answers with an id, a name, a message and details; what an operation refuses with the same
-without the id; the body parser, a token of the wrong type and maintenance with a message alone.
+An error has one of three forms. The checks before an operation send an id, a name, a message and details. An operation sends the
+same without the id. The body parser, a token of the wrong type and maintenance mode send only a message.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ SQLITE_AWAY = frozenset(
         sqlite3.SQLITE_PROTOCOL,
     }
 )
-"""What SQLite fails with when the file cannot be used, not when a statement is wrong."""
+"""SQLite's error codes for a file that cannot be used. Errors in a statement have other codes."""
 DOCUMENTATION = "/docs/openapi"
 ADMIN_TOKENS = "Send the token of a user, or an admin token"
 
 
 class ApiError(HttpError):
-    """The answer is an error: a status, the JSON value of its body, and headers of its own."""
+    """An error response: its status, the JSON value of its body, and its additional headers."""
 
     def __init__(self, status: int, body: dict[str, Any], headers: Headers | None = None) -> None:
         super().__init__(status, str(body["message"]), [])
@@ -47,37 +47,37 @@ class ApiError(HttpError):
 
 
 def bare(status: int, message: str, headers: Headers | None = None) -> ApiError:
-    """Return an error that is a message and nothing else: of the body parser, of a wrong token, of maintenance."""
+    """Return an error that contains only a message."""
     return ApiError(status, {"message": message}, headers)
 
 
 def in_form(refused: HttpError) -> ApiError:
-    """Return an error in the form of the wire; one that both programs know is a message and nothing else."""
+    """Return the error response for a `HttpError`. An error that the server shares with the proxy contains only a message."""
     return refused if isinstance(refused, ApiError) else bare(refused.status, refused.message)
 
 
 def named(
     status: int, name: str, message: str, details: Sequence[Any] | None = None, headers: Headers | None = None
 ) -> ApiError:
-    """Return an error that a request meets before its operation: with an id; the details are by default the message."""
+    """Return an error with an id, for a request that fails before its operation. By default, the message is the only detail."""
     found = [{"message": message}] if details is None else list(details)
     return ApiError(status, {"id": str(uuid4()), "name": name, "message": message, "details": found}, headers)
 
 
 def refused(refusal: CallerError) -> ApiError:
-    """Return an operation's own error: without an id."""
+    """Return the error of an operation, without an id."""
     return ApiError(
         refusal.status, {"name": refusal.name, "message": refusal.message, "details": list(refusal.details)}
     )
 
 
 def invalid(details: Sequence[Any]) -> ApiError:
-    """Return the 400 for a body or a parameter that does not have its shape."""
+    """Return the 400 for a body or a parameter that does not match its shape."""
     return named(400, "BadDataError", INVALID, details)
 
 
 def no_token(base: str) -> ApiError:
-    """Return the 401 for no token on the admin API (import validation 1.2); its `path` is the documentation's."""
+    """Return the 401 of the admin API for a missing token (import validation 1.2). Its `path` leads to the documentation."""
     failure = named(
         401, "AuthenticationRequired", f"This request has no token. {ADMIN_TOKENS}, in the Authorization header."
     )
@@ -86,12 +86,12 @@ def no_token(base: str) -> ApiError:
 
 
 def unknown_token(wanted: str = ADMIN_TOKENS) -> ApiError:
-    """Return the 401 for a token that is not known; `wanted` says which kind to send."""
+    """Return the 401 for an unknown or expired token; `wanted` says which kind of token to send."""
     return named(401, "UnauthorizedError", f"This server does not know this token, or it has expired. {wanted}.")
 
 
 def token_required() -> ApiError:
-    """Return the 401 of the client API."""
+    """Return the 401 of the client API for a missing token."""
     return bare(
         401,
         "This endpoint requires an API token. Please add an authorization header to your request with a valid token",
@@ -99,7 +99,10 @@ def token_required() -> ApiError:
 
 
 def two_tokens() -> ApiError:
-    """Return the 400 for two tokens (ours: the real server takes the first): who reads the other would let in somebody else."""
+    """Return the 400 for two tokens (ours: the real server takes the first).
+
+    A gateway and this server could otherwise read different tokens, and so identify different callers.
+    """
     return bare(400, "the header `authorization` came more than once")
 
 
@@ -109,17 +112,17 @@ def wrong_token() -> ApiError:
 
 
 def maintenance() -> ApiError:
-    """Return the 503 of maintenance mode."""
+    """Return the 503 for a change during maintenance mode."""
     return bare(503, "The server is in maintenance mode: it takes no changes until that is switched off.")
 
 
 def unknown_path(path: str) -> ApiError:
-    """Return the 404 for a path that is no route."""
+    """Return the 404 for a path without a route."""
     return named(404, "NotFoundError", f"The path you were looking for ({path}) is not available.")
 
 
 def no_frontend_api() -> ApiError:
-    """Return the 404 of the frontend API (ours: the real server has one), which says what answers frontend SDKs."""
+    """Return the 404 of the frontend API (ours: the real server has one). Its message tells the caller to use the proxy."""
     return named(
         404,
         "NotFoundError",
@@ -128,13 +131,13 @@ def no_frontend_api() -> ApiError:
 
 
 def wrong_method(path: str, method: str, allowed: str) -> ApiError:
-    """Return the 405 for a known path (ours: the real server answers 404)."""
+    """Return the 405 for a known path without this method (ours: the real server answers 404)."""
     message = f"The path {path} does not take {method}. It takes {allowed.replace(',', ', ')}."
     return named(405, "MethodNotAllowedError", message, headers=[(b"allow", allowed.encode())])
 
 
 def wrong_media(content_type: str) -> ApiError:
-    """Return the 415 for a body that is not JSON, on a route that takes one."""
+    """Return the 415 for a body that is not JSON, on a route that accepts JSON."""
     given = content_type or "you didn't provide one"
     return named(
         415,
@@ -145,7 +148,7 @@ def wrong_media(content_type: str) -> ApiError:
 
 
 def forbidden(permissions: Sequence[str]) -> ApiError:
-    """Return the 403 for a missing permission; of several any one would do."""
+    """Return the 403 for a missing permission. If it names several permissions, any one of them is enough."""
     names = ", ".join(f'"{name}"' for name in permissions)
     needed = f"the {names} permission" if len(permissions) == 1 else f"one of the following permissions: {names}"
     failure = named(
@@ -164,21 +167,21 @@ def too_large() -> ApiError:
 
 
 def too_deep() -> ApiError:
-    """Return the 400 for a body nested beyond all measure."""
+    """Return the 400 for a body that is nested too deeply."""
     return bare(400, "the body is nested too deeply")
 
 
 def is_away(error: DatabaseError) -> bool:
-    """Return whether the database could not be reached, or was too busy: asking again may help."""
+    """Return whether the database was unreachable or too busy, so that a retry may succeed."""
     cause = error.__cause__
     if isinstance(cause, DBAPIError) and isinstance(cause.orig, sqlite3.Error):
-        # the low byte is the kind; what is above it says more of the same
+        # the low byte is the primary error code; the other bits only refine it
         return getattr(cause.orig, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF in SQLITE_AWAY
     return isinstance(cause, OperationalError | InterfaceError | TimeoutError)
 
 
 def unavailable() -> ApiError:
-    """Return the 503 while the database is away."""
+    """Return the 503 for an unavailable database."""
     again = [(b"retry-after", str(RETRY_S).encode())]
     return named(
         503, "DatabaseUnavailableError", "The database cannot be used at the moment. Try again.", headers=again
@@ -186,5 +189,5 @@ def unavailable() -> ApiError:
 
 
 def unexpected() -> ApiError:
-    """Return the 500 that tells nothing of its cause."""
+    """Return the 500 for an unexpected exception. It does not reveal the cause."""
     return named(500, "InternalError", "An unexpected error occurred. The log of the server says more.")

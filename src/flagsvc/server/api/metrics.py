@@ -1,4 +1,4 @@
-"""The rows of the flag server's metrics: one for each metric, and where its numbers come from."""
+"""The metrics of the flag server: one row for each metric, with the function that reads its values."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from flagsvc.server.store.store import read_revision
 
 
 class Stored(NamedTuple):
-    """What the database tells: its revision, and how many features are not archived."""
+    """The values from the database: its revision, and the number of features that are not archived."""
 
     revision: int
     features: int
 
 
 class Scrape:
-    """What one scrape reads from: `server`, and its database once."""
+    """The sources of one scrape. A scrape reads the database once."""
 
     def __init__(self, server: ApiContext) -> None:
         self.server = server
 
     @cached_property
     def stored(self) -> Stored | None:
-        """What the database tells, None where it cannot be asked."""
+        """The values from the database; None if the database cannot be read."""
         active = select(func.count()).select_from(features).where(features.c.archived_at.is_(None))
         try:
             with self.server.store.reading() as tx:
@@ -71,11 +71,11 @@ OWN: tuple[Row, ...] = (
         lambda of: None if of.stored is None else {(): of.stored.features},
     ),
 )
-"""The metrics of the flag server's own."""
+"""The metrics that only the flag server defines, and those that it shares with the proxy."""
 
 
 def text(server: ApiContext) -> bytes:
-    """Return every metric in Prometheus text format; without the database, those it tells are left out."""
+    """Return every metric in Prometheus text format; without the database, the metrics that need it are left out."""
     from flagsvc.http.metric_families import exposition, this_collector, this_process
 
     return exposition(measure(OWN, Scrape(server)), [*this_process(), *this_collector()])

@@ -1,4 +1,4 @@
-"""The flag server's OpenAPI document; its components are the shapes that have a name (specification: Batch import data set)."""
+"""Builds the OpenAPI document of the flag server. Its components are the named shapes (specification: Batch import data set)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ERROR = Named(
 
 
 def is_bare(route: Route) -> bool:
-    """Return whether a 400 may have no body: a report that clients send may be refused without one."""
+    """Return whether a 400 of the route may have no body, as for the reports of clients."""
     return route.auth is Auth.CLIENT and route.method == "POST"
 
 
@@ -55,16 +55,16 @@ ANSWERS: tuple[Documented[Route], ...] = (
     Documented(415, "The body is not JSON, or in a charset or content coding that is not read.", lambda _: True),
     Documented(503, "The server is in maintenance mode, or its database is away.", lambda _: True),
 )
-"""The answers when not all is well, each with the routes that can give it."""
+"""The error responses, each with a function that tells which routes can send it."""
 
 
 def document(routes: Iterable[Route], place: str) -> Json:
-    """Return the OpenAPI document of the routes; `place` is what stands before every path, empty for nothing."""
+    """Return the OpenAPI document of the routes; `place` is the prefix of every path, or empty."""
     rows = [route for route in routes if route.listed]
     templates: dict[str, str] = {}
     operations = []
     for route in rows:
-        path = templates.setdefault(PARAMETER.sub(":", route.path), route.path)  # one place, one name of each parameter
+        path = templates.setdefault(PARAMETER.sub(":", route.path), route.path)  # one name for each parameter
         operations.append(operation(route, path))
     shapes = [shape for route in rows for shape in (route.body, route.result) if shape is not None]
     schemas = {ERROR.name: json_schema(ERROR.inner)} | components(shapes)
@@ -72,7 +72,7 @@ def document(routes: Iterable[Route], place: str) -> Json:
 
 
 def operation(route: Route, path: str) -> Operation:
-    """Return what the document says of a route; `path` names its parameters."""
+    """Return the operation of a route; `path` is the route's path with the names of its parameters."""
     failures = {str(each.status): failure(each, ERROR) for each in ANSWERS if each.applies(route)}
     return Operation(
         row=route,
@@ -86,7 +86,7 @@ def operation(route: Route, path: str) -> Operation:
 
 
 def description(route: Route) -> str:
-    """Return what there is to say about a route beyond its summary: the permission it needs."""
+    """Return the description of a route, with the permission that it requires."""
     needed = (route.permission,) if isinstance(route.permission, str) else route.permission
     names = " or ".join(f"`{name}`" for name in needed if name)
     return " ".join(text for text in (route.description, f"Needs {names}." if names else "") if text)

@@ -1,4 +1,4 @@
-"""What operators ask of the server: the first page, health, readiness and metrics."""
+"""The endpoints for operators: the first page, health, readiness and metrics."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ PLACES = (
     Place("GET", "/ready", "Tell whether the server and its database answer"),
     Place("GET", "/internal-backstage/prometheus", "Metrics of the server in Prometheus text format"),
 )
-"""What the first page names. Frontend SDKs are told of the proxy where they ask."""
+"""The endpoints on the first page. The 404 of the frontend API tells frontend SDKs to use the proxy."""
 LASTING: tuple[tuple[bytes, bytes], ...] = ((b"cache-control", b"no-cache"),)
 FIRST_PAGE = (*LASTING, (b"vary", b"Accept"))
 
 
 def welcome(call: ApiCall) -> ApiAnswer:
-    """Return what this is and where to go, as JSON where the caller asks for that."""
+    """Return the name and the endpoints of the server, as JSON if the caller prefers JSON, else as text."""
     root = quote(call.request.root) + call.server.base
     places = [each._replace(path=root + each.path) for each in PLACES]
     if prefers_json(call.head.accept):
@@ -42,12 +42,12 @@ def welcome(call: ApiCall) -> ApiAnswer:
 
 
 def health(call: ApiCall) -> ApiAnswer:
-    """Return that the server runs; it serves from memory, so the database is not asked."""
+    """Return that the server runs. It does not check the database, because the server can serve flags from memory."""
     return GOOD
 
 
 def ready(call: ApiCall) -> ApiAnswer:
-    """Return whether the database answers as well, and the server is not about to end."""
+    """Return readiness: 200 if the database answers and the server is not draining, else 503."""
     if call.server.process.draining:
         return BAD
     try:

@@ -1,4 +1,4 @@
-"""What a route of the flag server is: one row, which pipeline, OpenAPI document and tests read."""
+"""The definition of a route of the flag server. The pipeline, the OpenAPI document and the tests read it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ProjectOf: TypeAlias = Callable[[ApiCall], str | None]
 
 
 class Auth(Enum):
-    """Whose tokens open a route: users and admin tokens, backend tokens, or none."""
+    """The tokens that a route accepts: those of users and admin tokens, backend tokens, or no token."""
 
     ADMIN = "admin"
     CLIENT = "client"
@@ -27,13 +27,13 @@ class Auth(Enum):
 class Route(RouteRow):
     """One method of one path.
 
-    `path` names its parameters as `:projectId`, `operation` is the name of the row in the OpenAPI document. `permission` is what
-    an actor needs, for the project and environment that the path parameters `projectId` and `environment` name; empty where being
-    known is enough, several where any one of them is.
-    `project_of`, where a route has it, says which project that is when the path does not; it sees the body as it was sent.
-    `in_memory` marks what is answered without the database, and so without a thread. `at_once`, where a route has it, is asked
-    first, on the event loop: it answers what it can from memory, or gives None, and then `handler` is called in a thread. `reads`
-    marks what changes nothing although its method may: it waits for no change that is under way.
+    `path` names its parameters as `:projectId`. `operation` is the operationId in the OpenAPI document. `permission` is the
+    permission that an actor needs, in the project and environment of the path parameters `projectId` and `environment`. An empty
+    `permission` accepts every authenticated caller; of several permissions, any one is enough.
+    `project_of` returns the project if the path does not name it; it gets the body as it was sent.
+    `in_memory` marks a handler that needs no database and so runs on the event loop. `at_once` runs first, on the event loop; it
+    returns an answer from memory, or None, and then `handler` runs in a thread. `reads` marks a route that changes nothing
+    although its method could; it does not wait for running changes.
     """
 
     handler: Handler

@@ -1,6 +1,6 @@
-"""From a path to the rows of its route: a tree of path segments (import validation 1).
+"""Finds the routes of a path, in a tree of path segments (import validation 1).
 
-Letter case, a slash at the end and repeated slashes do not count; a parameter's value keeps its letter case and is decoded.
+Letter case, a slash at the end and repeated slashes do not matter. The value of a parameter keeps its letter case and is decoded.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOST_PARAMETERS = 1000
 
 @dataclass
 class Node:
-    """One segment of the tree: what follows by name (lower case) or as a parameter, and the routes that end here."""
+    """A node of the tree: its children by name (lower case), its child for a parameter, and the routes that end here."""
 
     named: dict[str, Node] = field(default_factory=dict)
     parameter: Node | None = None
@@ -30,14 +30,14 @@ class Node:
 
 
 class Match(NamedTuple):
-    """A route that a path names, and the values of its parameters in their order, as they were sent."""
+    """A route that matches a path, and the values of its parameters in order, as they were sent."""
 
     route: Route
     values: tuple[str, ...]
 
 
 class Router:
-    """Finds routes. Raises ValueError when two rows are the same method of the same path."""
+    """Finds routes. Raises ValueError if two routes have the same method and path."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self._root = Node()
@@ -57,7 +57,7 @@ class Router:
         node.routes[route.method] = route
 
     def matches(self, path: str) -> dict[str, Match]:
-        """Return the routes of a path by method, a segment by its name before one by a parameter; empty for an unknown path."""
+        """Return the routes of a path, by method; empty for an unknown path. Names of segments take precedence over parameters."""
         found: dict[str, Match] = {}
         ends: list[tuple[Node, tuple[str, ...]]] = []
         _walk(self._root, segments(path), 0, (), ends)
@@ -67,10 +67,7 @@ class Router:
         return found
 
     def find(self, method: str, path: str) -> Match:
-        """Return the route of a method and a path.
-
-        Raises ApiError: 404 for an unknown path, 405 with `Allow` for another method.
-        """
+        """Return the route of a method and a path. Raises ApiError: 404 for an unknown path, 405 with `Allow` for others."""
         found = self.matches(path)
         match = found.get("GET" if method == "HEAD" else method)
         if match is not None:
@@ -81,7 +78,7 @@ class Router:
 def _walk(
     node: Node, rest: list[str], at: int, values: tuple[str, ...], ends: list[tuple[Node, tuple[str, ...]]]
 ) -> None:
-    """Note every node where the segments from `at` on end, the most literal first."""
+    """Append to `ends` every node that the segments from `at` on lead to. Names of segments come before parameters."""
     if at == len(rest):
         ends.append((node, values))
         return
@@ -98,23 +95,23 @@ def segments(path: str) -> list[str]:
 
 
 def allowed(found: Iterable[str]) -> str:
-    """Return the methods of a path as `Allow` lists them: HEAD beside every GET."""
+    """Return the methods of a path as `Allow` lists them: HEAD follows GET."""
     return ",".join(name for method in found for name in ((method, "HEAD") if method == "GET" else (method,)))
 
 
 def plain_path(raw: bytes) -> str:
-    """Return a path with repeated slashes as one, otherwise as it was sent."""
+    """Return a path as it was sent, but with one slash in place of repeated slashes."""
     return SLASHES.sub("/", raw.decode("latin-1"))
 
 
 def parameters(match: Match) -> dict[str, str]:
-    """Return the path's parameters by name, decoded. Raises ApiError (400) for an escape that is none."""
+    """Return the path's parameters by name, decoded. Raises ApiError (400) for an invalid escape."""
     names = [segment[1:] for segment in segments(match.route.path) if segment.startswith(":")]
     return {name: decoded(value) for name, value in zip(names, match.values, strict=True)}
 
 
 def decoded(value: str) -> str:
-    """Return a path's parameter without its escapes. Raises ApiError (400; ours: the real server answers 500)."""
+    """Return a decoded parameter of a path. Raises ApiError (400; ours: the real server answers 500)."""
     try:
         if ESCAPE.search(value):
             raise ValueError
@@ -129,7 +126,7 @@ def undecodable(value: str) -> ApiError:
 
 
 def read_query(query: bytes) -> dict[str, list[str]]:
-    """Return the parameters of a query string, each with its values in order; `tag[]` and `tag[0]` are `tag`."""
+    """Return the parameters of a query string, each with its values in order; `tag[]` and `tag[0]` mean `tag`."""
     pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True, encoding="utf-8", errors="replace")
     found: dict[str, list[str]] = {}
     for name, value in pairs[:MOST_PARAMETERS]:
