@@ -59,9 +59,9 @@ def initialize(store: Store, options: ServerOptions, url: str, seed: Seed | None
 def apply_seed(store: Store, options: ServerOptions, seed: Seed, log: Logger) -> list[Notice]:
     """Apply the seed once, and return notices about it; log a warning if it is skipped."""
     seed_result = apply_seed_once(store, seed, add=options.seed_mode == ADD)
-    if seed_result.outcome is SeedOutcome.LEFT:
+    if seed_result.outcome is SeedOutcome.SKIPPED:
         log.warn(SEED_SKIPPED, seed=options.seed, database=format_counts(seed_result.there))
-    if seed_result.outcome not in (SeedOutcome.PLANTED, SeedOutcome.ADDED):
+    if seed_result.outcome not in (SeedOutcome.WRITTEN, SeedOutcome.ADDED):
         return []
     added = f"added {format_counts(seed_result.written)}" if seed_result.written else "nothing to add"
     return [Notice(f"flagsvc seed: {added}", seed_result.written)]

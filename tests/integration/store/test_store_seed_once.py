@@ -72,7 +72,7 @@ def holder(store: Store, secret: str) -> Actor:
 
 def test_a_seed_is_planted_once(store: Store) -> None:
     """The second start does not write the seed again, also after changes."""
-    assert apply_seed_once(store, SEED).outcome is SeedOutcome.PLANTED
+    assert apply_seed_once(store, SEED).outcome is SeedOutcome.WRITTEN
     assert count_features(store) == 2
     with store.writing(None) as tx:
         assert is_in_maintenance(tx)
@@ -86,7 +86,7 @@ def test_another_seed_is_left_out(store: Store) -> None:
     """In a database in use nothing of another seed is written, and the log says what is there."""
     apply_seed_once(store, SEED)
     before = store.revision()
-    assert apply_seed_once(store, CHANGED) == SeedResult(SeedOutcome.LEFT, there={"features": 3, "tokens": 1})
+    assert apply_seed_once(store, CHANGED) == SeedResult(SeedOutcome.SKIPPED, there={"features": 3, "tokens": 1})
     assert (rows(store, schema.users.c.id), store.revision()) == ([], before)
 
 
@@ -165,7 +165,7 @@ def test_a_plain_first_start_rules_no_seed_out(store: Store) -> None:
     tokens = [{"type": "personal", "user": "admin", "secret": "user:of-the-seed"}]
     given = parse_seed(FIRST | {"users": users, "tokens": tokens, "projects": [{"id": "default", "name": "Renamed"}]})
     seed_result = apply_seed_once(store, given)
-    assert (seed_result.outcome, seed_result.written["users"]) == (SeedOutcome.PLANTED, 1)
+    assert (seed_result.outcome, seed_result.written["users"]) == (SeedOutcome.WRITTEN, 1)
     assert holder(store, secret) == holder(store, "user:of-the-seed")
     assert rows(store, schema.users.c.username, schema.users.c.root_role) == [("ada", "viewer"), ("admin", "admin")]
     assert rows(store, schema.projects.c.name) == [("Renamed",)]
@@ -192,7 +192,7 @@ def test_what_was_made_after_a_first_start_stays(store: Store, section: str, ent
     uses = {"changeRequests": [{"project": "default", "environment": "production"}]}
     seed_result = apply_seed_once(store, parse_seed(FIRST | uses | {section: [other]}))
     assert (seed_result.outcome, seed_result.written) == (
-        SeedOutcome.PLANTED,
+        SeedOutcome.WRITTEN,
         {"features": 3, "tokens": 1, "changeRequests": 1},
     )
     assert "mine" in [row[0] for row in rows(store, column)] and "of the seed" not in [
@@ -210,7 +210,7 @@ def test_places_of_an_earlier_seed_that_held_no_more(store: Store) -> None:
     }
     apply_seed_once(store, parse_seed(places))
     staging = {"environments": [*places["environments"], {"name": "staging"}], "projects": [{"id": "shop"}]}
-    assert apply_seed_once(store, parse_seed(FIRST | staging)).outcome is SeedOutcome.PLANTED
+    assert apply_seed_once(store, parse_seed(FIRST | staging)).outcome is SeedOutcome.WRITTEN
     links = schema.project_environments.c
     found = [row[1] for row in rows(store, links.project, links.environment) if row[0] == "shop"]
     assert sorted(found) == ["development", "staging"]
@@ -221,7 +221,7 @@ def test_what_every_database_holds_is_as_a_first_seed_has_it(store: Store) -> No
     create_first_token(store)
     given = {"name": "userId", "legalValues": [{"value": "ada"}]}
     assert apply_seed_once(store, parse_seed({"contextFields": [given]})) == SeedResult(
-        SeedOutcome.PLANTED, {"contextFields": 1}, {"users": 1, "tokens": 1}
+        SeedOutcome.WRITTEN, {"contextFields": 1}, {"users": 1, "tokens": 1}
     )
     fields = schema.context_fields.c
     assert ("userId", [{"value": "ada"}]) in rows(store, fields.name, fields.legal_values)
@@ -234,7 +234,7 @@ def test_a_database_in_use_is_not_new(store: Store, made: str) -> None:
     row = {"type": "admin", "secret": "*:*.of-a-person"} if made == "token" else {"name": "first-flag"}
     with store.writing(None) as tx:
         seed.apply_seed(tx, parse_seed({f"{made}s": [row]}))
-    assert apply_seed_once(store, SEED).outcome is SeedOutcome.LEFT
+    assert apply_seed_once(store, SEED).outcome is SeedOutcome.SKIPPED
 
 
 @pytest.mark.parametrize("add", [False, True])
@@ -252,7 +252,7 @@ def test_what_breaks_off_has_not_begun(store: Store, add: bool, monkeypatch: pyt
         with pytest.raises(DatabaseError):
             apply_seed_once(store, CHANGED, add=add)
     assert rows(store, schema.features.c.name) == before and rows(store, schema.users.c.id) == []
-    assert apply_seed_once(store, CHANGED, add=add).outcome is (SeedOutcome.ADDED if add else SeedOutcome.PLANTED)
+    assert apply_seed_once(store, CHANGED, add=add).outcome is (SeedOutcome.ADDED if add else SeedOutcome.WRITTEN)
 
 
 @pytest.mark.parametrize("add", [False, True])

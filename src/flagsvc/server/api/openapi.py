@@ -41,7 +41,7 @@ def is_bare(route: Route) -> bool:
     return route.auth is Auth.CLIENT and route.method == "POST"
 
 
-MISSHAPEN = "The body or a parameter does not have its shape, or holds what cannot be."
+MISSHAPEN = "The body or a parameter does not match its schema, or contains an invalid value."
 ANSWERS: tuple[Documented[Route], ...] = (
     Documented(400, MISSHAPEN, lambda route: not is_bare(route)),
     Documented(400, MISSHAPEN, is_bare, ""),
@@ -50,7 +50,7 @@ ANSWERS: tuple[Documented[Route], ...] = (
         403, "The token is of the wrong type, or a permission is missing.", lambda route: route.auth is not Auth.NONE
     ),
     Documented(404, "Something that the path or the body names does not exist.", lambda _: True),
-    Documented(409, "It contradicts what is there.", lambda route: route.method != "GET"),
+    Documented(409, "It conflicts with existing data.", lambda route: route.method != "GET"),
     Documented(413, "The body is too large.", lambda _: True),
     Documented(415, "The body is not JSON, or in a charset or content coding that is not read.", lambda _: True),
     Documented(503, "The server is in maintenance mode, or its database is away.", lambda _: True),

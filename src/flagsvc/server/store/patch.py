@@ -15,7 +15,7 @@ END = "-"
 """The step that means the place after the last item of an array."""
 
 
-class Unfit(Exception):  # noqa: N818  (what was asked is at fault; it never leaves this module)
+class InapplicableOperationError(Exception):
     """An operation does not fit the document."""
 
 
@@ -25,7 +25,7 @@ def apply_patch(document: Any, operations: Iterable[Mapping[str, Any]]) -> Any:
     for number, operation in enumerate(operations):
         try:
             OPERATIONS[operation["op"]](held, operation)
-        except Unfit as error:
+        except InapplicableOperationError as error:
             raise bad_data(f"Could not apply provided patch: operation {number}: {error}") from None
     return held[0]
 
@@ -33,7 +33,7 @@ def apply_patch(document: Any, operations: Iterable[Mapping[str, Any]]) -> Any:
 def _steps(pointer: str) -> list[str]:
     """Return the steps of a JSON Pointer."""
     if pointer and not pointer.startswith("/"):
-        raise Unfit(f"`{pointer}` is no JSON Pointer")
+        raise InapplicableOperationError(f"`{pointer}` is no JSON Pointer")
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
 
 
@@ -44,19 +44,19 @@ def _place(held: list[Any], pointer: str) -> tuple[Any, str]:
     for step in _steps(pointer):
         holder, key = _value(holder, key, pointer), step
     if not isinstance(holder, dict | list):
-        raise Unfit(f"there is nothing at `{pointer}`")
+        raise InapplicableOperationError(f"there is nothing at `{pointer}`")
     return holder, key
 
 
 def _value(holder: Any, key: str, pointer: str) -> Any:
-    """Return the value of a key; raise Unfit where there is none."""
+    """Return the value of a key; raise InapplicableOperationError where there is none."""
     if isinstance(holder, dict) and key in holder:
         return holder[key]
     if isinstance(holder, list):
         place = _index(holder, key, pointer)
         if place < len(holder):
             return holder[place]
-    raise Unfit(f"there is nothing at `{pointer}`")
+    raise InapplicableOperationError(f"there is nothing at `{pointer}`")
 
 
 def _index(holder: list[Any], key: str, pointer: str) -> int:
@@ -64,7 +64,7 @@ def _index(holder: list[Any], key: str, pointer: str) -> int:
     if key == END:
         return len(holder)
     if not (key.isascii() and key.isdecimal()):
-        raise Unfit(f"there is nothing at `{pointer}`")
+        raise InapplicableOperationError(f"there is nothing at `{pointer}`")
     return min(int(key[:9]), len(holder))
 
 
@@ -84,12 +84,12 @@ def _put(held: list[Any], pointer: str, value: Any, *, insert: bool) -> None:
     elif place < len(holder):
         holder[place] = value
     else:
-        raise Unfit(f"there is nothing at `{pointer}`")
+        raise InapplicableOperationError(f"there is nothing at `{pointer}`")
 
 
 def _given(operation: Mapping[str, Any], name: str) -> Any:
     if name not in operation:
-        raise Unfit(f"`{name}` is missing")
+        raise InapplicableOperationError(f"`{name}` is missing")
     return operation[name]
 
 
@@ -104,7 +104,7 @@ def _replace(held: list[Any], operation: Mapping[str, Any]) -> None:
 def _remove(held: list[Any], operation: Mapping[str, Any]) -> None:
     holder, key = _place(held, operation["path"])
     if holder is held:
-        raise Unfit("the whole cannot be removed")
+        raise InapplicableOperationError("the whole document cannot be removed")
     if isinstance(holder, dict):
         holder.pop(key, None)
         return
@@ -125,7 +125,7 @@ def _move(held: list[Any], operation: Mapping[str, Any]) -> None:
 
 def _test(held: list[Any], operation: Mapping[str, Any]) -> None:
     if _find(held, operation["path"]) != _given(operation, "value"):
-        raise Unfit(f"the value at `{operation['path']}` is another")
+        raise InapplicableOperationError(f"the value at `{operation['path']}` is another")
 
 
 OPERATIONS = {"add": _add, "replace": _replace, "remove": _remove, "copy": _copy, "move": _move, "test": _test}

@@ -38,7 +38,7 @@ def normalized(address: str) -> str:
     text = trim(address)
     if text[:5].lower() == "data:":
         return _data(text)
-    if _is_foreign(text):
+    if _has_other_scheme(text):
         return text
     if RELATIVE.match(text) and not text.startswith("//"):
         raise BadUrl(address)
@@ -88,7 +88,7 @@ def _attribute(text: str) -> str:
     return f"{key}={value}" if value else key
 
 
-def _is_foreign(text: str) -> bool:
+def _has_other_scheme(text: str) -> bool:
     """Return whether an address has a scheme that is none of ours; a dot in it makes it a host."""
     try:
         scheme = parsed(text).protocol

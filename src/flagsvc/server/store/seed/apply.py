@@ -27,8 +27,8 @@ CHANGE_REQUESTS = "changeRequests"
 
 def apply_seed(tx: Tx, seed: Seed) -> None:
     """Write a seed; none of its features, segments, users and tokens is there, other entries replace what is there."""
-    _write_world(tx, seed)
-    _write_words(tx, seed)
+    _write_environments_and_projects(tx, seed)
+    _write_fields_types_and_segments(tx, seed)
     _write_people(tx, seed)
     _write_features(tx, seed)
     _write_strategies(tx, seed)
@@ -44,7 +44,7 @@ def _write(tx: Tx, table: Table, rows: list[dict[str, Any]]) -> None:
     upsert(tx, table, rows, [name for name in rows[0] if name not in key] if rows else [])
 
 
-def _write_world(tx: Tx, seed: Seed) -> None:
+def _write_environments_and_projects(tx: Tx, seed: Seed) -> None:
     """Write environments and projects, and which of the first are in which of the second."""
     _write(tx, schema.environments, [_environment(each, order) for order, each in enumerate(seed["environments"], 1)])
     _write(tx, schema.projects, [_project(each, tx.now) for each in seed["projects"]])
@@ -83,7 +83,7 @@ def _project(each: Entry, now: datetime) -> dict[str, Any]:
     }
 
 
-def _write_words(tx: Tx, seed: Seed) -> None:
+def _write_fields_types_and_segments(tx: Tx, seed: Seed) -> None:
     """Write what features are described with."""
     now = {"created_at": tx.now}
     _write(tx, schema.context_fields, [_context_field(each) | now for each in seed["contextFields"]])
@@ -119,7 +119,7 @@ def _write_people(tx: Tx, seed: Seed) -> None:
     """Write users, their roles and every token."""
     for each in seed["users"]:
         _write_user(tx, each)
-    numbers = _numbers_of_users(tx)
+    numbers = _read_user_ids(tx)
     roles = [
         {"user_id": numbers[each["name"]], "project": role["project"], "role": role["role"]}
         for each in seed["users"]
@@ -131,7 +131,7 @@ def _write_people(tx: Tx, seed: Seed) -> None:
         tx.db.execute(insert(schema.tokens), rows)
 
 
-def _numbers_of_users(tx: Tx) -> dict[str, int]:
+def _read_user_ids(tx: Tx) -> dict[str, int]:
     """Return the number of each user by user name; by mail address for one who has no user name."""
     query = select(SEED_NAME, schema.users.c.id).order_by(schema.users.c.username.is_not(None))
     return {row[0]: row[1] for row in tx.db.execute(query)}
@@ -156,11 +156,11 @@ def _token(each: Entry, users: Mapping[str, int], now: datetime) -> dict[str, An
         "projects": (["*"] if "*" in projects else projects) if client else ["*"],
         "user_id": users[each["user"]] if each["type"] == "personal" else None,
         "created_at": now,
-        "expires_at": _moment(each.get("expiresAt")),
+        "expires_at": _parse_time(each.get("expiresAt")),
     }
 
 
-def _moment(value: str | date | None) -> datetime | None:
+def _parse_time(value: str | date | None) -> datetime | None:
     """Return the moment of a text or of what YAML made of one; UTC where no zone is named."""
     if value is None:
         return None

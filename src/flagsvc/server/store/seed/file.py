@@ -59,7 +59,7 @@ def parse_seed(data: object) -> Seed:
     if not isinstance(data, dict):
         raise SeedError([f"expected an object with {', '.join(SECTIONS)} and {MAINTENANCE}"])
     problems = list(_problems(data))
-    problems = problems or [*_repeated(data), *_unknown(data), *_tokens(data)]
+    problems = problems or [*_repeated(data), *_reference_problems(data), *_tokens(data)]
     if problems:
         raise SeedError(problems)
     sections = {name: list(data.get(name) or []) for name in SECTIONS}
@@ -70,14 +70,14 @@ def _problems(data: Mapping[str, Any]) -> Iterator[str]:
     """Give what is wrong with the shape."""
     for name, value in data.items():
         if name == MAINTENANCE:
-            yield from _wrong(name, FLAG, value)
+            yield from _shape_problems(name, FLAG, value)
         elif name not in SECTIONS:
             yield _unknown_key(str(name), [*SECTIONS, MAINTENANCE], "")
         elif value is not None:
-            yield from _wrong(name, List(SECTIONS[name]), value)
+            yield from _shape_problems(name, List(SECTIONS[name]), value)
 
 
-def _wrong(name: str, shape: Shape, value: object) -> Iterator[str]:
+def _shape_problems(name: str, shape: Shape, value: object) -> Iterator[str]:
     """Give what is wrong with what stands under a name."""
     for fault in below(name, problems(shape, value)):
         place = place_of(fault)
@@ -105,7 +105,7 @@ def _repeated(data: Mapping[str, Any]) -> Iterator[str]:
                 yield f"{section}[{index}].{key}: {what} is in {section}[{earlier}] already"
 
 
-def _unknown(data: Mapping[str, Any]) -> Iterator[str]:
+def _reference_problems(data: Mapping[str, Any]) -> Iterator[str]:
     """Give what an entry names that is neither in the file nor in every database."""
     known = {
         name: {entry[key] for entry in data.get(name) or []} | set(BUILT_IN.get(name, ()))
@@ -146,7 +146,7 @@ def _tokens(data: Mapping[str, Any]) -> Iterator[str]:
     for index, token in enumerate(data.get("tokens") or []):
         path = f"tokens[{index}]"
         if (token["type"] == "personal") != (token.get("user") is not None):
-            yield f"{path}.user: a personal token has a user, and no other has"
+            yield f"{path}.user: a personal token needs a user, and no other token has one"
         elif token["type"] in ("backend", "frontend"):
             yield from _scope(token, environments, projects, path)
 

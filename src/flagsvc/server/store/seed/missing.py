@@ -29,7 +29,7 @@ COLUMNS: Mapping[str, ColumnElement[Any]] = {
 """Section → what tells whether an entry is there."""
 
 
-def not_made(tx: Tx, seed: Seed) -> Seed:
+def without_user_entries(tx: Tx, seed: Seed) -> Seed:
     """Return a seed for a new database without the entries that people have made there.
 
     What every database holds from the start stays in it: a seed may change that.
@@ -72,6 +72,6 @@ def _name(section: str, entry: Mapping[str, Any]) -> str:
     return hash_secret(name) if section == "tokens" else name
 
 
-def counted(seed: Seed) -> dict[str, int]:
+def count_entries(seed: Seed) -> dict[str, int]:
     """Return how many entries of each section there are, without empty sections."""
     return {name: len(entries) for name, entries in seed.sections.items() if entries}

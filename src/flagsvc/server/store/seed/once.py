@@ -20,7 +20,7 @@ from sqlalchemy import func, select
 from flagsvc.server.store.first_start import is_first_token
 from flagsvc.server.store.schema import features, segments, state, tokens, users
 from flagsvc.server.store.seed.apply import Seed, apply_seed
-from flagsvc.server.store.seed.missing import counted, missing, not_made
+from flagsvc.server.store.seed.missing import count_entries, missing, without_user_entries
 from flagsvc.server.store.store import Store, Tx
 from flagsvc.server.store.upsert import upsert
 
@@ -32,16 +32,16 @@ NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
 class SeedOutcome(Enum):
-    """What becomes of a seed."""
+    """What the start does with a seed."""
 
     KNOWN = "known"
-    PLANTED = "planted"
+    WRITTEN = "planted"
     ADDED = "added"
-    LEFT = "left"
+    SKIPPED = "left"
 
 
 class SeedResult(NamedTuple):
-    """What became of a seed: how many entries were written by section, and how many rows were there by table."""
+    """What the start did with a seed: how many entries were written by section, and how many rows were there by table."""
 
     outcome: SeedOutcome
     written: Mapping[str, int] = NOTHING
@@ -55,11 +55,11 @@ def apply_seed_once(store: Store, seed: Seed, *, add: bool = False) -> SeedResul
     """
     digest = digest_of(seed)
     with store.reading() as tx:
-        found = _look(tx, digest, add)
+        found = _outcome_without_write(tx, digest, add)
     if found is not None:
         return found
     with store.writing(None) as tx:
-        found = _look(tx, digest, add)  # another server may have come first
+        found = _outcome_without_write(tx, digest, add)  # another server may have come first
         if found is None:
             found = _write(tx, seed)
             upsert(tx, state, [{"key": SEEDED, "value": [*_applied_seeds(tx), digest]}], ["value"])
@@ -72,25 +72,25 @@ def digest_of(seed: Seed) -> str:
     return sha256(text.encode()).hexdigest()
 
 
-def _look(tx: Tx, digest: str, add: bool) -> SeedResult | None:
+def _outcome_without_write(tx: Tx, digest: str, add: bool) -> SeedResult | None:
     """Return what became of a seed where there is nothing to write; else None."""
-    there = _there(tx)
+    there = _count_existing_rows(tx)
     new = _is_new(tx, there)  # before the digests: they are written together with the rows
     if digest in _applied_seeds(tx):
         return SeedResult(SeedOutcome.KNOWN)
-    return None if new or add else SeedResult(SeedOutcome.LEFT, there=there)
+    return None if new or add else SeedResult(SeedOutcome.SKIPPED, there=there)
 
 
 def _write(tx: Tx, seed: Seed) -> SeedResult:
     """Write all of a seed into a new database, or what is missing into one in use."""
-    there = _there(tx)
+    there = _count_existing_rows(tx)
     new = _is_new(tx, there)
-    rest = not_made(tx, seed) if new else missing(tx, seed)
+    rest = without_user_entries(tx, seed) if new else missing(tx, seed)
     apply_seed(tx, rest)
-    return SeedResult(SeedOutcome.PLANTED if new else SeedOutcome.ADDED, counted(rest), there)
+    return SeedResult(SeedOutcome.WRITTEN if new else SeedOutcome.ADDED, count_entries(rest), there)
 
 
-def _there(tx: Tx) -> dict[str, int]:
+def _count_existing_rows(tx: Tx) -> dict[str, int]:
     """Return how many rows there are of what a server in use has, without empty tables."""
     counts = {table.name: tx.db.execute(select(func.count()).select_from(table)).scalar_one() for table in USED}
     return {name: count for name, count in counts.items() if count}
