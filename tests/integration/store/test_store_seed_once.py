@@ -264,7 +264,7 @@ def test_several_servers_write_one_seed_once(database_url: str, add: bool) -> No
             apply_seed_once(stores[0], SEED)
         with ThreadPoolExecutor(len(stores)) as pool:
             found = list(pool.map(lambda each: apply_seed_once(each, CHANGED, add=add).outcome, stores))
-        assert sorted(each.name for each in found) == sorted(["KNOWN"] * 3 + ["ADDED" if add else "PLANTED"])
+        assert sorted(each.name for each in found) == sorted(["KNOWN"] * 3 + ["ADDED" if add else "WRITTEN"])
     finally:
         for each in stores:
             each.close()

@@ -182,7 +182,11 @@ class Fleet:
         if action is ReplicaAction.RENEW:
             await self._renew()
             await self._hand_over()
-        elif self._schedule.silent(silence) and not self._schedule.is_paused(silence):
+        elif (
+            action is ReplicaAction.SEEK_IF_SILENT
+            and self._schedule.silent(silence)
+            and not self._schedule.is_paused(silence)
+        ):
             await self._seek()
 
     async def _hear(self, heartbeat: Heartbeat) -> None:

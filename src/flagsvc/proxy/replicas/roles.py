@@ -1,10 +1,15 @@
-"""The part of a replica in its fleet as a table: role × event → role, action. No I/O, no clock, no random draw (decision 0029).
+"""The role of a replica in its fleet as a table: role × event → role, action. No I/O, no clock, no random draw (decision 0029).
 
-    alone ──── the server is there ───→ follower ──── the lease was free ───→ leader
-      ↑                                   │   ↑                                 │
-      └──── the server does not answer ───┘   └── another has it, or handed over ┘
+    from        to        when
+    alone       follower  another replica has the lease
+    alone       leader    the lease was free
+    follower    leader    the lease was free
+    leader      follower  another replica has the lease now, or this replica handed it over
+    follower    alone     Redis does not answer
+    leader      alone     Redis does not answer
 
-A replica that is alone or leads asks the upstream; a follower is told. `fleet` carries the actions out.
+A replica that is alone or leads polls the upstream. A follower gets the configuration from the leader. `fleet`
+carries the actions out.
 """
 
 from __future__ import annotations
@@ -14,55 +19,55 @@ from typing import NamedTuple
 
 
 class ReplicaRole(StrEnum):
-    """The part of a replica."""
+    """The role of a replica."""
 
     ALONE = "alone"
-    """There is no fleet for it: the server is not there, or not heard of yet."""
+    """It has no fleet: Redis does not answer, or has not answered yet."""
     FOLLOWER = "follower"
-    """Another replica has the lease, and tells what it gets from the upstream."""
+    """Another replica has the lease. It publishes what it gets from the upstream."""
     LEADER = "leader"
-    """It has the lease, asks the upstream for all, and tells them."""
+    """It has the lease. It polls the upstream for all replicas, and publishes what it gets."""
 
 
 class ReplicaEvent(StrEnum):
-    """What can happen to it."""
+    """An event that a replica reacts to."""
 
     LEASE_TAKEN = "lease-taken"
-    """The lease was free, or its own, and is its own now."""
+    """The replica has the lease now. It was free, or already its own."""
     LEASE_HELD = "lease-held"
     """Another replica has the lease."""
     LEASE_LOST = "lease-lost"
-    """The lease was to be renewed, and another replica has it."""
+    """The replica could not renew its lease, because another replica has it."""
     HEARTBEAT = "heartbeat"
-    """Another replica speaks as the leader."""
+    """Another replica published a heartbeat as the leader."""
     LEASE_RELEASED = "lease-released"
     """Another replica has given the lease back."""
     DUE = "due"
     """It is time for the next heartbeat."""
     HAND_OVER = "hand-over"
-    """It gets nothing from the upstream, and others listen that may."""
-    REDIS_LOST = "server-lost"
-    """The server does not answer, or the replica leaves the fleet."""
+    """The leader gets nothing from the upstream, and other replicas may get something."""
+    REDIS_LOST = "redis-lost"
+    """Redis does not answer, or the replica leaves the fleet."""
 
 
 class ReplicaAction(Enum):
-    """What the replica has to do."""
+    """What the replica does next."""
 
     NOTHING = "nothing"
     SEEK = "seek"
-    """Look whether the lease is free, and take it."""
+    """Take the lease if it is free."""
     SEEK_IF_SILENT = "seek-if-silent"
-    """The same where the leader has not been heard of for too long."""
+    """Take the lease if it is free and the leader has been silent for too long."""
     SEEK_SOON = "seek-soon"
-    """The same with the next turn of the loop."""
+    """Take the lease if it is free, in the next turn of the loop."""
     FOLLOW = "follow"
-    """Take what the leader said."""
+    """Read what the leader published."""
     RENEW = "renew"
-    """Renew the lease and tell a heartbeat."""
+    """Renew the lease and publish a heartbeat."""
     RELEASE = "release"
     """Give the lease back."""
     SPREAD = "spread"
-    """Ask the upstream at a moment of its own: all replicas may have lost the server at once."""
+    """Poll the upstream after a random time, because all replicas may have lost Redis at once."""
 
 
 class Step(NamedTuple):
@@ -80,7 +85,7 @@ _APART = Step(ReplicaRole.ALONE, ReplicaAction.SPREAD)
 
 
 def _stay(action: ReplicaAction) -> tuple[Step, Step]:
-    """Return the cells of a replica that does not lead, whose role stays."""
+    """Return the cells of the two roles that do not lead, for an event that changes neither."""
     return Step(ReplicaRole.ALONE, action), Step(ReplicaRole.FOLLOWER, action)
 
 

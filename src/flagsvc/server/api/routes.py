@@ -10,13 +10,14 @@ from flagsvc.server.api.docs import docs_routes
 from flagsvc.server.api.route import Route
 
 
-def _modules() -> tuple[Route, ...]:
+def _module_routes() -> tuple[Route, ...]:
+    """Return the routes of every module of the two packages. A module without `ROUTES` is an error (AttributeError)."""
     found: list[Route] = []
     for package in (client, admin):
         for module in sorted(each.name for each in iter_modules(package.__path__, f"{package.__name__}.")):
-            found += getattr(import_module(module), "ROUTES", ())
+            found += import_module(module).ROUTES
     return tuple(found)
 
 
-_ROWS = (*_modules(), *operations.ROUTES)
+_ROWS = (*_module_routes(), *operations.ROUTES)
 ROUTES: tuple[Route, ...] = (*_ROWS, *docs_routes(_ROWS))

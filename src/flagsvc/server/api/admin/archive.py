@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from flagsvc.server.api.admin import shapes_features as shapes
 from flagsvc.server.api.admin.features import PROJECT
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.errors import forbidden
 from flagsvc.server.api.route import Handler, Route
+from flagsvc.server.shapes import feature_bodies as shapes
 from flagsvc.server.store.resources import feature_archive
 from flagsvc.server.store.resources.features import find
 from flagsvc.server.store.store import Tx

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from flagsvc.http.shapes import Array, Boolean, Integer, Map, Named, Nullable, Object, String
 from flagsvc.server.api.admin.features import PROJECT
-from flagsvc.server.api.admin.shapes_features import CREATE_STRATEGY
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Handler, Route
 from flagsvc.server.api.shared import MAX_SORT_ORDER, MIN_SORT_ORDER
+from flagsvc.server.shapes.feature_bodies import CREATE_STRATEGY
 from flagsvc.server.store.resources import environments
 
 FIELDS = {

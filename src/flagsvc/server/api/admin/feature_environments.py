@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flagsvc.http.route import Parameter
-from flagsvc.server.api.admin import shapes_features as shapes
 from flagsvc.server.api.admin.features import ONE, PROJECT, TAG, TRUE
 from flagsvc.server.api.admin.strategies import read_place
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Handler, Route
+from flagsvc.server.shapes import feature_bodies as shapes
 from flagsvc.server.shapes.features import FEATURE_ENVIRONMENT
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources import feature_environments

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flagsvc.server.api.admin import shapes_features as shapes
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
+from flagsvc.server.shapes import feature_bodies as shapes
 
 TYPES: tuple[tuple[str, str, str, int | None], ...] = (
     ("release", "Release", "Holds back what is new until it may be released.", 40),

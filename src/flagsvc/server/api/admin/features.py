@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from flagsvc.http.route import Parameter
-from flagsvc.server.api.admin import shapes_features as shapes
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
+from flagsvc.server.shapes import feature_bodies as shapes
 from flagsvc.server.store import cloning
 from flagsvc.server.store.checks import invalid, make_detail
 from flagsvc.server.store.resources import feature_archive, feature_views, features

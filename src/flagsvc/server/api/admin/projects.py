@@ -5,9 +5,9 @@ from __future__ import annotations
 from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Anything, Array, Boolean, Integer, Named, Nullable, Object, String
 from flagsvc.server.api.admin.features import PROJECT, TRUE
-from flagsvc.server.api.admin.shapes_features import PROJECT_FEATURE
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
+from flagsvc.server.shapes.feature_bodies import PROJECT_FEATURE
 from flagsvc.server.shapes.features import WHEN
 from flagsvc.server.store.resources import projects
 

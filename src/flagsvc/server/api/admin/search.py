@@ -6,9 +6,9 @@ import re
 
 from flagsvc.http.route import Parameter
 from flagsvc.http.shapes import Enum, Shape, String, check
-from flagsvc.server.api.admin import shapes_features as shapes
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
+from flagsvc.server.shapes import feature_bodies as shapes
 from flagsvc.server.store.resources import feature_search
 from flagsvc.server.store.resources.feature_search import DEFAULT_LIMIT, MAX_LIMIT, FeatureSearch
 from flagsvc.server.store.texts import split_words

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from flagsvc.http.shapes import Array, ShapeError, check
-from flagsvc.server.api.admin import shapes_features as shapes
 from flagsvc.server.api.admin.features import ONE, TAG
 from flagsvc.server.api.call import ApiAnswer, ApiCall
 from flagsvc.server.api.route import Route
+from flagsvc.server.shapes import feature_bodies as shapes
 from flagsvc.server.shapes.strategies import FEATURE_STRATEGY
 from flagsvc.server.store.checks import invalid
 from flagsvc.server.store.resources import strategies
