@@ -13,8 +13,8 @@ from typing import TypeAlias
 from flagsvc.http.route import Parameter
 from flagsvc.http.shapes.text import to_json
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.client.bodies import FEATURE, FEATURES
 from flagsvc.server.api.route import Auth, Route
+from flagsvc.server.shapes.client_bodies import FEATURE, FEATURES
 from flagsvc.server.store.actors import ALL, ClientToken
 from flagsvc.server.store.checks import INVALID, MAX_NAME_LENGTH, RELATIVE_PATHS, URL_FRIENDLY
 from flagsvc.server.store.documents import ClientDocument, DocumentQuery

@@ -12,9 +12,9 @@ from datetime import datetime
 from typing import Any
 
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.client.bodies import BULK_METRICS, METRICS
 from flagsvc.server.api.client.register import DEFAULT_INSTANCE, MAX_NAME_LENGTH
 from flagsvc.server.api.route import Auth, Route
+from flagsvc.server.shapes.client_bodies import BULK_METRICS, METRICS
 from flagsvc.server.store.resources.applications import ALL, Registration, register
 from flagsvc.server.store.resources.usage import MAX_COUNT, UsageCount, add_counts
 from flagsvc.server.store.timestamps import parse_time

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from flagsvc.server.api.call import ApiAnswer, ApiCall
-from flagsvc.server.api.client.bodies import REGISTRATION
 from flagsvc.server.api.route import Auth, Route
+from flagsvc.server.shapes.client_bodies import REGISTRATION
 from flagsvc.server.store.checks import INVALID
 from flagsvc.server.store.errors import CallerError
 from flagsvc.server.store.resources.applications import Registration, register

@@ -1,7 +1,7 @@
 """The start of a server on a database with a seed (decision 0042).
 
 the database has had this seed                → KNOWN    nothing to do: a restart
-it is new: empty, or after a plain first start → PLANTED  all of the seed is written, but for what people made
+it is new: empty, or after a plain first start → WRITTEN  all of the seed is written, but for what people made
 it is in use                                  → LEFT     nothing is written, or
                                                 ADDED    what is missing is, where that is asked for
 """
