@@ -1,9 +1,11 @@
-"""The start of a server on a database with a seed (decision 0042).
+"""The start of a flag server with a seed (decision 0042).
 
-the database has had this seed                → KNOWN    nothing to do: a restart
-it is new: empty, or after a plain first start → WRITTEN  all of the seed is written, but for what people made
-it is in use                                  → LEFT     nothing is written, or
-                                                ADDED    what is missing is, where that is asked for
+| The database | Outcome | What is written |
+|---|---|---|
+| has had this seed already | KNOWN | nothing |
+| is new: empty, or after a plain first start | WRITTEN | all of the seed, except what users have made |
+| is in use | SKIPPED | nothing |
+| is in use, and `add` is given | ADDED | what is missing |
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ WRONG: list[tuple[Any, list[str]]] = [
         {"users": [{"name": "u", "projectRoles": [{"project": "default"}]}]},
         ["users[0].projectRoles[0].role: is missing"],
     ),
-    ({"tokens": [{"secret": "x", "type": "personal"}]}, ["tokens[0].user: a personal token has a user"]),
+    ({"tokens": [{"secret": "x", "type": "personal"}]}, ["tokens[0].user: a personal token needs a user"]),
     (
         {"tokens": [{"secret": "user:x", "type": "personal", "user": "nobody"}]},
         ["tokens[0].user: `nobody` is not in users"],
