@@ -1,18 +1,21 @@
-"""Replicas that keep their configuration on one Redis or Valkey server, and have one of them ask the upstream for all.
+"""Replicas whose configuration is stored on one Redis or Valkey server. One of them polls the upstream for all.
 
-    roles         alone, follower or leader: the table of what follows from each event
-    fleet         the loop of one replica: it takes the lease, renews it, receives messages and publishes them; with what it knows
-                  of the leader (leader), its own checks of the upstream (checks), times (schedule), publications (publisher)
-    coordinator   the server's side: the lease with the last heartbeat in it, the stored configuration, the channel
-    heartbeat     what a leader publishes
-    configurations  what this replica has accepted, and what the fleet offers
-    source        where the poller's documents come from: the upstream for a replica that leads or is alone, else the fleet
-    document_storage  stores what the poller accepted, for the fleet
-    store         a storage provider on the server
-    record_store  unsent usage metrics on the server
-    client        the client of the server: bounded in time, with errors of flagsvc
+    roles             alone, follower or leader, as a table of events
+    fleet             the loop of one replica: takes and renews the lease, receives messages, publishes
+    leader            what a follower knows of its leader
+    checks            the results of the replica's own polls of the upstream
+    schedule          when a replica does what
+    publisher         publishes heartbeats and the configuration
+    coordinator       what is on the server: the lease, the stored configuration, the channel
+    heartbeat         the message of a leader
+    configurations    the accepted configuration, and the one that the fleet offers
+    source            the source of documents: the upstream or the fleet
+    document_storage  stores accepted documents for the fleet
+    store             a storage provider on the server
+    record_store      unsent usage metrics on the server
+    client            a client with time limits and with errors of flagsvc
 
-Redis is imported with this package, so it is imported where the storage is such a server, and only there.
+This package imports Redis. So it is imported only if the storage is on such a server.
 """
 
 from flagsvc.proxy.replicas.client import Access, Client

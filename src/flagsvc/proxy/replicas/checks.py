@@ -1,16 +1,16 @@
-"""What a replica's own checks of the upstream have brought."""
+"""The results of a replica's own polls of the upstream."""
 
 from __future__ import annotations
 
 FAILURES = 3
-"""After so many failed checks in a row a leader lets another replica try."""
+"""After this many failed polls in a row, a leader lets another replica lead."""
 
 
 class UpstreamChecks:
-    """The checks since the role has changed; `number` counts all of them.
+    """The polls since the role changed. `number` counts all polls.
 
-    `failing` is the kind of error that the last one brought, empty where it went well. `confirmed` tells that this replica serves
-    what the upstream has.
+    `failing` is the kind of error of the last poll; empty if it succeeded. `confirmed` tells whether the upstream has confirmed
+    what this replica serves.
     """
 
     def __init__(self) -> None:
@@ -20,16 +20,20 @@ class UpstreamChecks:
         self._failures = 0
 
     def note(self, failing: str, known: bool) -> None:
-        """Note a check: the kind of error, if it met one, or that it brought what is `known`."""
+        """Record a poll: the kind of its error, if it failed, and whether it returned what is `known`."""
         self.number += 1
         self.failing = failing
         self._failures = self._failures + 1 if failing else 0
         self.confirmed = self.confirmed or known
 
     def forget(self) -> None:
-        """Begin again: what was met in one role says nothing of the upstream in the next."""
+        """Start again. Polls in one role do not count in the next."""
         self.failing, self._failures, self.confirmed = "", 0, False
 
     def useless(self, serves: bool) -> bool:
-        """Return whether another replica may do better: this one does not reach the upstream, or has nothing and gets nothing."""
+        """
+
+        eturn whether another replica may lead better: this one cannot reach the upstream, or has no configuration and gets
+        none.
+        """
         return self._failures >= FAILURES and (self.failing == "network" or not serves)

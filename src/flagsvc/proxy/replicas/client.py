@@ -1,7 +1,7 @@
-"""A client of a Redis or Valkey server: every question is bounded in time, and every error is one of ours.
+"""A client of a Redis or Valkey server. Every request has a time limit, and every error is a StoreError.
 
-It never tries again by itself: its callers know better when to. What the server says goes into no message, for it repeats
-the words of commands that it does not know, and one of them carries the password.
+The client does not retry; its callers decide when to retry. Messages of the server are not repeated in errors, because they may
+quote a command with the password.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from flagsvc.http.client.sealing import sealed
 from flagsvc.settings.storage import RedisAddress
 
 LARGE_BYTES = 65_536
-"""Bytes from which on data are digested in a thread."""
+"""Data of at least this many bytes are digested in a thread."""
 SHORTEST_S = 0.001
 
 REASONS: tuple[tuple[type[Exception], str], ...] = (
@@ -50,12 +50,12 @@ REASONS: tuple[tuple[type[Exception], str], ...] = (
     (InvalidResponse, "what it says is no answer of such a server"),
     (ValueError, "what it says is no answer of such a server"),
 )
-"""Error → what it is called; the first that fits counts, as some are subclasses of others."""
+"""Error class → its description. The first class that fits counts, because some are subclasses of others."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """How a server is reached: where it is, TLS settings where it is spoken to over TLS, seconds that an answer may take."""
+    """How to reach a server: its address, the TLS context if it uses TLS, and the seconds that an answer may take."""
 
     server: RedisAddress
     tls: ssl.SSLContext | None = field(default=None, repr=False)
@@ -63,7 +63,7 @@ class Access:
 
 
 class TlsConnection(Connection):
-    """A connection with TLS settings of ours, made once and not for each connection."""
+    """A connection with a TLS context that is made once, not for each connection."""
 
     def __init__(self, *, tls: ssl.SSLContext, **given: Any) -> None:
         super().__init__(**given)
@@ -82,17 +82,17 @@ class Subscription:
 
     @sealed
     async def receive(self, seconds: float) -> bytes | None:
-        """Return the next message, None when none came within so many seconds. Raises StoreError."""
+        """Return the next message, or None if none comes within this many seconds. Raises StoreError."""
         async with self._client.bounded(seconds):
             heard = await self._pubsub.get_message(timeout=max(seconds, SHORTEST_S))
         return heard["data"] if heard is not None and heard["type"] == "message" else None
 
 
 class Client:
-    """Speaks to one server. `errors` counts what went wrong with it."""
+    """A client of one server. `errors` counts its failures."""
 
     def __init__(self, access: Access) -> None:
-        """Take how it is reached; nothing is opened yet."""
+        """Take the address and the time limits. No connection is opened yet."""
         self.errors = 0
         self.timeout_s = access.timeout_s
         self._address = access.server.address
@@ -106,15 +106,15 @@ class Client:
             return await self._redis.execute_command(*words)  # type: ignore[no-untyped-call]
 
     async def run(self, script: str, keys: Sequence[str], *arguments: bytes | str | int) -> Any:
-        """Return what a script gives, which the server runs as one step. Raises StoreError.
+        """Return the result of a script, which the server runs as one step. Raises StoreError.
 
-        Its text is sent each time: a server that was restarted does not know it any more.
+        The text of the script is sent each time, because a restarted server does not know it any more.
         """
         return await self.call("EVAL", script, len(keys), *keys, *arguments)
 
     @contextlib.asynccontextmanager
     async def listening(self, channel: str) -> AsyncIterator[Subscription]:
-        """Subscribe to a channel until the block ends; it begins when the server has confirmed. Raises StoreError."""
+        """Subscribe to a channel until the block ends. The block begins when the server has confirmed. Raises StoreError."""
         pubsub = self._redis.pubsub()
         try:
             await self._subscribe(pubsub, channel)
@@ -137,10 +137,11 @@ class Client:
 
     @contextlib.asynccontextmanager
     async def bounded(self, more_s: float = 0.0) -> AsyncIterator[None]:
-        """Give up what takes too long, and make every error one of ours; `more_s` is what the work waits for on purpose.
+        """Stop work that takes too long, and turn every error into a StoreError.
 
-        A task that is cancelled in the block is cancelled after it, too: redis-py sends by `asyncio.wait_for`, which in Python 3.11
-        loses a cancellation that comes at the moment when it is done; a task that loses one never ends.
+        `more_s` is the time that the work waits on purpose. A task that is cancelled inside the block is also cancelled
+        after it. redis-py sends with `asyncio.wait_for`, which in Python 3.11 loses a cancellation that arrives at the
+        moment when the work is done. Without this, such a task would never end.
         """
         before = cancellations()
         try:
@@ -155,13 +156,13 @@ class Client:
 
 
 def cancellations() -> int:
-    """Return how often the task that asks was cancelled."""
+    """Return how often the current task was cancelled."""
     task = asyncio.current_task()
     return 0 if task is None else task.cancelling()
 
 
 def pool_of(access: Access) -> ConnectionPool:
-    """Return connections to be made to a server."""
+    """Return a pool of connections to a server."""
     server = access.server
     given: dict[str, Any] = {
         "db": server.database,
@@ -182,7 +183,7 @@ def pool_of(access: Access) -> ConnectionPool:
 
 
 def reason(error: Exception) -> str:
-    """Return what went wrong, in flagsvc's own words."""
+    """Return the description of an error, in flagsvc's own words."""
     for kind, text in REASONS:
         if isinstance(error, kind):
             return text
@@ -193,5 +194,5 @@ def reason(error: Exception) -> str:
 
 
 async def off_loop(work: Any, data: bytes) -> Any:
-    """Return what a function makes of data; in a thread where they are large."""
+    """Return the result of a function of data; in a thread if the data are large."""
     return work(data) if len(data) < LARGE_BYTES else await asyncio.to_thread(work, data)

@@ -1,8 +1,8 @@
-"""The server's side of a fleet: one lease, one stored configuration and one channel for each configuration.
+"""What a fleet has on the server: one lease, one stored configuration and one channel.
 
-The lease holds its owner's token and the last heartbeat. A replica that finds it taken knows at once what is served, and the time
-the lease has left tells how old the heartbeat is. What only the leader may do is one step with the question whether it still
-leads: a replica that was asleep for a minute overwrites nothing.
+The lease contains its owner's token and last heartbeat. A replica that finds the lease taken knows at once what is served. The
+remaining time of the lease tells how old the heartbeat is. A script checks the lease and does what only the leader may do in one
+step. So a replica that was suspended for a minute overwrites nothing.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ end
 redis.call('SET', KEYS[1], ARGV[1] .. ARGV[2], 'PX', ARGV[3])
 return false
 """
-"""Take the lease if it is free. Gives nothing, or what is in it and the milliseconds it has left.
+"""Take the lease if it is free. Returns nothing, or the content of the lease and its remaining milliseconds.
 
-A lease without an end (copied by a tool, or by hand) would be a dead leader's for ever: it is given one.
+A lease without an expiry (copied by a tool, or by hand) would never become free, so the script gives it one.
 """
 TELL = f"""{TAKEN}
 if taken then return false end
@@ -43,9 +43,9 @@ redis.call('PUBLISH', ARGV[4], ARGV[2])
 local head = redis.pcall('GETRANGE', KEYS[2], 0, {HEAD_BYTES - 1})
 return type(head) == 'string' and head or ''
 """
-"""Renew the lease, store a configuration if one is given, tell a heartbeat.
+"""Renew the lease, store a configuration if one is given, and publish a heartbeat.
 
-Gives the beginning of what is stored; nothing if another leads.
+Returns the beginning of the stored configuration; nothing if another replica leads.
 """
 RELEASE = f"""{TAKEN}
 if held and not taken then
@@ -54,14 +54,18 @@ if held and not taken then
 end
 return false
 """
-"""Give the lease back, and tell the others."""
+"""Give the lease back, and tell the other replicas."""
 
 
 class Coordinator:
-    """The lease, the stored configuration and the channel of one configuration; `token` is the name of this process."""
+    """The lease, the stored configuration and the channel of one configuration. `token` is the name of this process."""
 
     def __init__(self, client: Client, prefix: str, key: str, lease_ms: int) -> None:
-        """Take the client, what all names begin with, the configuration's key (`storage_key`), how long a lease holds."""
+        """
+
+        ake the client, the prefix of all names, the key of the configuration (`storage_key`), and the milliseconds of a
+        lease.
+        """
         self.token = secrets.token_hex(8)
         self.client = client
         self._lease_ms = lease_ms
@@ -71,12 +75,12 @@ class Coordinator:
 
     @contextlib.asynccontextmanager
     async def listening(self) -> AsyncIterator[Subscription]:
-        """Receive what is told until the block ends. Raises StoreError."""
+        """Receive messages until the block ends. Raises StoreError."""
         async with self.client.listening(self._channel) as subscription:
             yield subscription
 
     async def seek(self, heartbeat: Heartbeat) -> tuple[Heartbeat | None, float] | None:
-        """Take the lease and return None; or return the last heartbeat of its owner, and how many seconds ago that was told."""
+        """Take the lease and return None; or return the last heartbeat of its owner, and how many seconds ago it was published."""
         found = await self.client.run(SEEK, [self._lease], self._mine, heartbeat.pack(), self._lease_ms)
         if found is None:
             return None
@@ -84,9 +88,10 @@ class Coordinator:
         return unpack(held.partition(b" ")[2]), max(0.0, (self._lease_ms - left_ms) / 1000)
 
     async def tell(self, heartbeat: Heartbeat, framed: bytes | None = None) -> str | None:
-        """Renew the lease and tell a heartbeat; store a configuration, framed, if one is given. Raises StoreError.
+        """Renew the lease and publish a heartbeat; store a configuration, framed, if one is given. Raises StoreError.
 
-        Return the digest of what is stored, empty where nothing is stored; None where another replica leads, and nothing was done.
+        Returns the digest of the stored configuration; empty if none is stored. Returns None, and does nothing, if another
+        replica leads.
         """
         more = () if framed is None else (framed,)
         keys = [self._lease, self._stored]
@@ -94,17 +99,17 @@ class Coordinator:
         return None if head is None else digest_in(head)
 
     async def release(self) -> None:
-        """Give the lease back if this process has it, and tell the others. Raises StoreError."""
+        """Give the lease back if this process has it, and tell the other replicas. Raises StoreError."""
         await self.client.run(
             RELEASE, [self._lease], self._mine, self._channel, Heartbeat(self.token, leaving=True).pack()
         )
 
     async def listeners(self) -> int:
-        """Return how many replicas listen, this one included. Raises StoreError."""
+        """Return how many replicas are subscribed, including this one. Raises StoreError."""
         return int((await self.client.call("PUBSUB", "NUMSUB", self._channel))[1])
 
     async def read(self) -> tuple[StoredDocument, str] | None:
-        """Return the stored configuration with its digest, None where there is none that is whole. Raises StoreError."""
+        """Return the stored configuration with its digest, or None if there is no complete one. Raises StoreError."""
         content = await self.client.call("GET", self._stored)
         data = await off_loop(unframe, content) if isinstance(content, bytes) else None
         if data is None:

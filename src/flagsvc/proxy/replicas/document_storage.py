@@ -1,4 +1,4 @@
-"""Keeps a configuration that a fleet shares: only the leader writes, and the fleet knows what was accepted."""
+"""Stores the configuration of a fleet: only the leader writes, and the fleet learns what the poller accepted."""
 
 from __future__ import annotations
 
@@ -9,44 +9,44 @@ from flagsvc.proxy.replicas.store import ServerStore
 
 
 class SharedDocumentStorage(DocumentStorage):
-    """A keeper that tells the fleet what it reads and what the poller accepted."""
+    """A document storage that tells the fleet what it reads and what the poller accepted."""
 
     def __init__(self, fleet: Fleet, store: ServerStore, key: str, log: Logger) -> None:
-        """Take the fleet, where it stores and under which key."""
+        """Take the fleet, the storage and the key."""
         super().__init__(SharedStore(fleet, store), key, log)
         self._fleet = fleet
 
     async def load(self) -> StoredDocument | None:
-        """Return the stored record, None when there is none or it cannot be read."""
+        """Return the stored record, or None if there is none or it cannot be read."""
         record = await super().load()
         if record is not None:
             self._fleet.accept(record)
         return record
 
     def save(self, record: StoredDocument) -> None:
-        """Take what was accepted; where this replica leads, it is stored and told."""
+        """Record what the poller accepted. The leader also stores and publishes it."""
         self._fleet.accept(record)
         if self._fleet.leads:
             super().save(record)
 
     def retry_save(self) -> None:
-        """Do nothing: a leader sees with every beat what is stored, and stores what it has by then where that is something else.
+        """Do nothing. With every heartbeat, a leader sees what is stored, and stores its own configuration if that differs.
 
         The record whose write failed may be one that this replica serves no longer.
         """
 
 
 class SharedStore:
-    """The storage provider of the keeper: every replica reads, the leader writes."""
+    """The storage provider of the document storage: every replica reads, and the leader writes."""
 
     def __init__(self, fleet: Fleet, store: ServerStore) -> None:
         self._fleet = fleet
         self._store = store
 
     async def get(self, key: str) -> bytes | None:
-        """Return what is stored. Raises StoreError."""
+        """Return the stored data. Raises StoreError."""
         return await self._store.get(key)
 
     async def set(self, key: str, data: bytes) -> None:
-        """Store and tell, unless another replica leads by now. Raises StoreError."""
+        """Store and publish, unless another replica leads meanwhile. Raises StoreError."""
         await self._fleet.publish(data)

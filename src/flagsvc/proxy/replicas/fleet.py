@@ -1,7 +1,7 @@
-"""One replica's part in its fleet, from moment to moment: it takes and keeps the lease, listens, tells (decision 0029).
+"""One replica in its fleet: it takes and renews the lease, receives messages and publishes them (decision 0029).
 
-`roles` has the table of what follows from each event. The leader renews its lease with every heartbeat, five times in the time it
-holds. Nothing here is on the way of a request, and nothing of it is needed to serve one.
+`roles` has the table of roles and events. The leader renews its lease with every heartbeat, five times in the time of a lease. A
+request does not use this module, and needs nothing from it.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from flagsvc.proxy.replicas.waits import happens_within
 
 
 class Fleet:
-    """One replica's part in the fleet, from `start` to `stop`.
+    """One replica in the fleet, from `start` to `stop`.
 
-    `news` is set when there is something that `FleetSource` has not brought yet, `decided` once the role is known.
-    `changes` counts how often this replica took or lost the lease; `applied` are the epoch seconds of the last configuration that
-    it took from the fleet, 0.0 for never.
+    `news` is set when there is something that `FleetSource` has not returned yet, and `decided` once the role is known.
+    `changes` counts how often this replica took or lost the lease. `applied` is when it last took a configuration from the
+    fleet, in epoch seconds; 0.0 for never.
     """
 
     def __init__(
@@ -47,9 +47,10 @@ class Fleet:
         lease_ms: int,
         spread_ms: int,
     ) -> None:
-        """Take what is said on the server, and what is known in the process; `draw` gives random numbers of [0, 1).
+        """Take what is on the server, and the state of the process. `draw` returns random numbers in [0, 1).
 
-        When the server goes away, replicas that serve something ask the upstream at a moment each of its own within `spread_ms`.
+        If the server is lost, replicas that serve a configuration poll the upstream after a random time of up to
+        `spread_ms`.
         """
         self.role = ReplicaRole.ALONE
         self.configurations = Configurations()
@@ -73,17 +74,17 @@ class Fleet:
 
     @property
     def leads(self) -> bool:
-        """Whether this replica asks the upstream for all."""
+        """Whether this replica polls the upstream for all."""
         return self.role is ReplicaRole.LEADER
 
     @property
     def follows(self) -> bool:
-        """Whether another replica does, and was heard not too long ago. In any other case this one asks."""
+        """Whether another replica polls, and was heard recently. Otherwise this replica polls itself."""
         return self.role is ReplicaRole.FOLLOWER and not self._schedule.gone(self._leader.silence())
 
     @property
     def errors(self) -> int:
-        """How often the server did not do what it was asked."""
+        """How often a request to the server failed."""
         return self._coordinator.client.errors
 
     @property
@@ -93,52 +94,52 @@ class Fleet:
 
     @property
     def failing(self) -> str:
-        """The kind of error that the leader's last check brought, empty where it went well."""
+        """The kind of error of the leader's last poll; empty if it succeeded."""
         return self._leader.heartbeat.failing
 
     @property
     def published(self) -> float:
-        """The epoch seconds of the last configuration that this replica gave to the fleet, 0.0 for never."""
+        """When this replica last published a configuration, in epoch seconds; 0.0 for never."""
         return self._publisher.published
 
     def age(self) -> float | None:
-        """Return how many seconds ago the leader's last check was that went well, None for never."""
+        """Return how many seconds ago the leader's last successful poll was; None for never."""
         return self._leader.age()
 
     def start(self) -> None:
-        """Join."""
+        """Join the fleet."""
         self._loop.start()
 
     async def stop(self) -> None:
-        """Leave; if this replica leads, another takes over at once."""
+        """Leave the fleet. If this replica leads, another one takes over at once."""
         led = self.leads
         await self._loop.stop()
         if self._tasks:
-            await asyncio.wait(self._tasks)  # what is told after the lease is given back would take it again
+            await asyncio.wait(self._tasks)  # a publication after the lease was given back would take it again
         if led:
             await ignore_store_errors(self._coordinator.release())
         await self._coordinator.client.aclose()
 
     async def wait_to_ask(self) -> None:
-        """Return when this replica may ask the upstream; that is now, unless all have just begun to do so by themselves."""
+        """Return when this replica may poll the upstream: at once, unless all replicas have just lost the server."""
         await happens_within(self._clock, self._schedule.asks_at - self._schedule.now(), self.news)
 
     def note_check(self, failing: str, *, known: bool = False) -> None:
-        """Note that this replica has asked the upstream: the kind of error, if it met one, or that it brought what is `known`."""
+        """Record a poll of the upstream: the kind of its error, if it failed, and whether it returned what is `known`."""
         self._checks.note(failing, known)
         if self.leads:
             self._run_beside(self._renew())
 
     def accept(self, record: StoredDocument) -> None:
-        """Note that a record is what this replica serves."""
+        """Record that this replica serves a configuration."""
         self.configurations.accept(record)
         if self.follows:
             self.applied = self._clock.now()
 
     async def publish(self, data: bytes) -> None:
-        """Store a packed record that this replica, the leader, has accepted, and tell the others. Raises StoreError.
+        """Store a packed configuration that this replica, the leader, has accepted, and publish it. Raises StoreError.
 
-        Does nothing where a newer one was accepted meanwhile.
+        Does nothing if a newer one was accepted meanwhile.
         """
         digest = await off_loop(digest_of, data)
         if self.leads and digest == await self.configurations.accepted_digest():
@@ -162,7 +163,7 @@ class Fleet:
             await self._schedule.pause_after_outage(self._outages)
 
     async def _attend(self, subscription: Subscription) -> None:
-        """Take part in the fleet until the server fails. Raises StoreError."""
+        """Receive and publish until the server fails. Raises StoreError."""
         self._schedule.received = self._schedule.now()
         await self._seek()
         self._outages = 0
@@ -176,7 +177,11 @@ class Fleet:
                 await self._on_due()
 
     async def _on_due(self) -> None:
-        """Do what is done with every heartbeat: the leader tells one, the others look whether there is a leader."""
+        """
+
+        eact to the time of a heartbeat: the leader publishes one, and another replica seeks the lease if the leader is
+        silent.
+        """
         self._schedule.next_heartbeat()
         action, silence = self._step(ReplicaEvent.DUE), self._leader.silence()
         if action is ReplicaAction.RENEW:
@@ -190,7 +195,7 @@ class Fleet:
             await self._seek()
 
     async def _hear(self, heartbeat: Heartbeat) -> None:
-        """Take another replica's heartbeat. Raises StoreError."""
+        """Handle a heartbeat of another replica. Raises StoreError."""
         self._schedule.received = self._schedule.now()
         if heartbeat.leaving:
             await self._schedule.pause_after_release()
@@ -203,7 +208,7 @@ class Fleet:
             await self._follow(heartbeat, 0.0)
 
     async def _seek(self) -> None:
-        """Take the lease if it is free, else follow the replica that has it. Raises StoreError."""
+        """Take the lease if it is free; otherwise follow the replica that has it. Raises StoreError."""
         schedule, now = self._schedule, self._schedule.now()
         schedule.due = now + schedule.heartbeat_s
         own = Heartbeat(self._coordinator.token, self._checks.number, "", self._local.age())
@@ -221,7 +226,7 @@ class Fleet:
             await self._follow(heartbeat, ago)
 
     async def _follow(self, heartbeat: Heartbeat, ago: float) -> None:
-        """Take what a leader said so many seconds ago. Raises StoreError."""
+        """Handle what a leader published this many seconds ago. Raises StoreError."""
         checked = self._leader.take(heartbeat, ago)
         wanted = heartbeat.digest and not self._older(heartbeat, ago)
         if wanted and not await self.configurations.has(heartbeat.digest):
@@ -231,14 +236,17 @@ class Fleet:
             self.news.set()
 
     def _older(self, heartbeat: Heartbeat, ago: float) -> bool:
-        """Return whether this replica has asked the upstream itself, while it was alone, long after the leader did."""
+        """Return whether this replica has polled the upstream itself, while it was alone, long after the leader did."""
         own = self._local.age()
         if own is None or heartbeat.age_s is None:
             return False
         return heartbeat.age_s + ago > own + self._schedule.heartbeat_s
 
     async def _read(self) -> None:
-        """Offer what the fleet serves to the poller. Raises StoreError, also where that is not whole: then this replica asks."""
+        """Offer the stored configuration of the fleet to the poller.
+
+        Raises StoreError; if the stored data are damaged, this replica polls itself.
+        """
         found = await self._coordinator.read()
         if found is None:
             raise StoreError("what the fleet stores is not whole")
@@ -247,13 +255,13 @@ class Fleet:
             self.news.set()
 
     async def _renew(self) -> None:
-        """Renew the lease and tell what this replica knows, as the leader. Raises StoreError."""
+        """Renew the lease and publish a heartbeat, as the leader. Raises StoreError."""
         if not await self._publisher.renew() and self._step(ReplicaEvent.LEASE_LOST) is ReplicaAction.SEEK_SOON:
             self._schedule.due = 0.0
             self._leader.heard -= self._schedule.lease_s
 
     async def _hand_over(self) -> None:
-        """Let another replica lead, if there is one, where this one is of no use as the leader. Raises StoreError."""
+        """Let another replica lead, if there is one and this one is of no use as the leader. Raises StoreError."""
         useless = self._checks.useless(self.configurations.accepted is not None)
         if useless and await self._coordinator.listeners() > 1:
             self._schedule.rest()
@@ -262,7 +270,7 @@ class Fleet:
                 await self._coordinator.release()
 
     def _step(self, event: ReplicaEvent) -> ReplicaAction:
-        """Go to the role that follows from an event; return what is to be done."""
+        """Change to the role that follows from an event, and return the action."""
         role, action = TABLE[self.role, event]
         self.decided.set()
         if role is not self.role:
@@ -272,7 +280,7 @@ class Fleet:
         return action
 
     def _change(self, role: ReplicaRole) -> None:
-        """Take a role; what was known in the other one is forgotten."""
+        """Change the role, and forget what was known in the former role."""
         self.changes += ReplicaRole.LEADER in (self.role, role)
         self.role = role
         self._checks.forget()
@@ -283,13 +291,13 @@ class Fleet:
         self.news.set()
 
     def _run_beside(self, work: Coroutine[None, None, None]) -> None:
-        """Have something done beside the loop, which notices for itself when the server is away."""
+        """Run work beside the loop. The loop notices by itself if the server is lost."""
         task = asyncio.get_running_loop().create_task(ignore_store_errors(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
 
 async def ignore_store_errors(work: Coroutine[None, None, None]) -> None:
-    """Do something that may fail because the server is away."""
+    """Run work that may fail because the server is lost."""
     with contextlib.suppress(StoreError):
         await work

@@ -1,6 +1,6 @@
-"""What the leader of a fleet tells again and again, and how a stored configuration is told from another. Pure.
+"""The message that the leader of a fleet publishes again and again, and the digest of a stored configuration. Pure.
 
-Ages travel, never moments: the clocks of two machines need not agree.
+Messages contain ages, not times, because the clocks of two machines may differ.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import msgspec
 from flagsvc.proxy.configuration.stores.file import MAGIC
 
 HEAD_BYTES = 128
-"""Bytes of a stored configuration that hold its first line, with the digest."""
+"""The first bytes of a stored configuration, which contain its first line with the digest."""
 
 Seconds = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class Heartbeat(msgspec.Struct, frozen=True):
-    """One heartbeat of the replica `leader` (a token, new with every process), which has asked the upstream `number` times as such.
+    """One heartbeat of the replica `leader`, a token that is new with every process.
 
-    `digest` is that of the stored configuration that all are to serve, empty while the leader cannot say; `age_s` how many seconds
-    ago its last check of the upstream went well, None for never; `failing` the kind of error that the last one brought, if
-    it brought one. With `leaving` the lease is free.
+    `number` counts the leader's polls of the upstream. `digest` is that of the stored configuration that all replicas are to
+    serve; empty if the leader does not know. `age_s` is how many seconds ago the leader's last successful poll was; None for
+    never. `failing` is the kind of error of the last poll; empty if it succeeded. `leaving` tells that the lease is free.
     """
 
     leader: str
@@ -38,7 +38,7 @@ class Heartbeat(msgspec.Struct, frozen=True):
 
 
 def unpack(data: bytes) -> Heartbeat | None:
-    """Return the heartbeat in these bytes, None where there is none."""
+    """Return the heartbeat in these bytes, or None if there is none."""
     try:
         return msgspec.json.decode(data, type=Heartbeat)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -46,6 +46,6 @@ def unpack(data: bytes) -> Heartbeat | None:
 
 
 def digest_in(head: bytes) -> str:
-    """Return the digest in the first line of what is stored, empty where that is not flagsvc's."""
+    """Return the digest in the first line of stored data; empty if the data are not flagsvc's."""
     line, end, _ = head.partition(b"\n")
     return line.rpartition(b" ")[2].decode("ascii", "replace") if end and line.startswith(MAGIC) else ""

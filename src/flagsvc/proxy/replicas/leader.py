@@ -1,4 +1,4 @@
-"""What a replica knows of the leader that it follows."""
+"""What a follower knows of its leader."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from flagsvc.proxy.replicas.heartbeat import Heartbeat
 
 
 class LeaderView:
-    """The last heartbeat of another replica, and when it was told: ages travel, and are counted on from there.
+    """The last heartbeat of the leader, and when it was published. Ages in it count on from that time.
 
-    `heard` is the moment from which silence counts.
+    `heard` is the time from which the leader counts as silent.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -20,28 +20,31 @@ class LeaderView:
         self._as_of: float | None = None
 
     def silence(self) -> float:
-        """Return for how many seconds the leader was not heard."""
+        """Return for how many seconds the leader has been silent."""
         return self._clock.monotonic() - self.heard
 
     def told_ago(self, heartbeat: Heartbeat | None, now: float, ago: float) -> float:
-        """Return how many seconds ago a heartbeat in the lease was told; `ago` is what the time says that the lease has left.
+        """Return how many seconds ago a heartbeat in the lease was published; `ago` follows from the remaining time of the lease.
 
-        One that is known is no fresher by that: it was looked for at the moment `now`.
+        If the heartbeat was known before the time `now`, it does not become younger.
         """
         return max(ago, now - self._told) if heartbeat == self.heartbeat else ago
 
     def take(self, heartbeat: Heartbeat, ago: float) -> bool:
-        """Take a heartbeat that was told so many seconds ago; return whether the leader has asked the upstream since the last."""
+        """Record a heartbeat that was published this many seconds ago.
+
+        Returns whether the leader has polled the upstream since the last one.
+        """
         before = self.heartbeat
         self.heartbeat = heartbeat
         self.heard = self._told = self._clock.monotonic() - ago
         return (heartbeat.leader, heartbeat.number) != (before.leader, before.number)
 
     def take_age(self) -> None:
-        """Take how fresh the leader's configuration is: not before it is here."""
+        """Record the age of the leader's configuration. Called once this replica has that configuration."""
         if self.heartbeat.age_s is not None:
             self._as_of = self._told - self.heartbeat.age_s
 
     def age(self) -> float | None:
-        """Return how many seconds ago the leader's last check of the upstream was that went well, None for never."""
+        """Return how many seconds ago the leader's last successful poll was; None for never."""
         return None if self._as_of is None else max(0.0, self._clock.monotonic() - self._as_of)

@@ -1,4 +1,4 @@
-"""What a leader tells: heartbeats, and the configuration that it has accepted."""
+"""Publishes as the leader: heartbeats, and the configuration that it has accepted."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from flagsvc.proxy.replicas.heartbeat import HEAD_BYTES, Heartbeat, digest_in
 
 @dataclass(frozen=True)
 class LocalState:
-    """What the fleet asks of the rest of the process.
+    """What the fleet needs to know of the rest of the process.
 
-    Whether anything is served, how many seconds ago the last check was that went well (None for never), and whether the last one
-    brought a document that cannot be used.
+    `serving` tells whether there is a configuration, `age` how many seconds ago the last successful poll was (None for never),
+    and `rejecting` whether the last poll returned a document that cannot be used.
     """
 
     serving: Callable[[], bool]
@@ -30,10 +30,10 @@ class LocalState:
 
 
 class Publisher:
-    """Tells as the leader, while `leads` returns true.
+    """Publishes while `leads` returns true.
 
-    `published` are the epoch seconds of the last configuration that was given to the fleet, 0.0 for never. `telling` is held while
-    something is told: what is told after the lease is given back would take it again.
+    `published` is when a configuration was last published, in epoch seconds; 0.0 for never. `telling` is held during a
+    publication, because one that comes after the lease was given back would take the lease again.
     """
 
     def __init__(
@@ -58,13 +58,13 @@ class Publisher:
         self._stored = ""
 
     def forget(self) -> None:
-        """Know nothing any more of what is stored."""
+        """Forget what is stored."""
         self._stored = ""
 
     async def renew(self) -> bool:
-        """Renew the lease and tell a heartbeat; store what is accepted where something else is stored, or nothing.
+        """Renew the lease and publish a heartbeat. If nothing or something else is stored, store the accepted configuration.
 
-        Return whether this replica still leads. Raises StoreError.
+        Returns whether this replica still leads. Raises StoreError.
         """
         async with self.telling:
             if not await self._tell():
@@ -76,7 +76,7 @@ class Publisher:
             return await self._tell(await off_loop(frame, accepted.pack()))
 
     async def _tell(self, framed: bytes | None = None) -> bool:
-        """Tell a heartbeat, with a configuration to store if one is given; return whether this replica still leads."""
+        """Publish a heartbeat, with a configuration to store if one is given. Returns whether this replica still leads."""
         digest = self._stored if framed is None else digest_in(framed[:HEAD_BYTES])
         heartbeat = await self._heartbeat(digest, stores=framed is not None)
         stored = await self.coordinator.tell(heartbeat, framed) if self._leads() else None
@@ -89,7 +89,7 @@ class Publisher:
         return True
 
     async def _heartbeat(self, digest: str, *, stores: bool) -> Heartbeat:
-        """Return the next heartbeat; it has the digest only where that is of what the upstream has confirmed."""
+        """Return the next heartbeat. It has a digest only if the upstream has confirmed that configuration."""
         checks = self._checks
         told = checks.confirmed and (stores or digest == await self._configurations.accepted_digest())
         failing = checks.failing or ("document" if self._local.rejecting() else "")

@@ -1,6 +1,6 @@
-"""Where usage metrics wait on a Redis or Valkey server that could not be sent: a field of one hash for each process.
+"""Unsent usage metrics on a Redis or Valkey server: one hash, with a field for each process.
 
-The server removes a field for one of those who ask and tells the others that it was not there. What a method raises is StoreError.
+If several processes remove a field, the server tells one of them that it existed. Methods raise StoreError.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class ServerRecordStore:
     shared = True
 
     def __init__(self, client: Client, prefix: str, key: str) -> None:
-        """Take the client, what all names begin with, and the key of the usage records (`make_usage_key`)."""
+        """Take the client, the prefix of all names, and the key of the usage records (`make_usage_key`)."""
         self._client = client
         self._name = f"{prefix}:usage:{key}"
 
@@ -29,7 +29,7 @@ class ServerRecordStore:
         await self._client.call("HSET", self._name, name, await off_loop(frame, data))
 
     async def get(self, name: str) -> bytes | None:
-        """Return a record, None when there is none."""
+        """Return a record, or None."""
         content = await self._client.call("HGET", self._name, name)
         data = await off_loop(unframe, content) if isinstance(content, bytes) else None
         if content is not None and data is None:
@@ -42,5 +42,5 @@ class ServerRecordStore:
         return [bytes(each).decode("ascii", "replace") for each in found]
 
     async def remove(self, name: str) -> bool:
-        """Remove a record and return whether it was there."""
+        """Remove a record and return whether it existed."""
         return int(await self._client.call("HDEL", self._name, name)) == 1

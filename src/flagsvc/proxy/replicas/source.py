@@ -1,6 +1,6 @@
-"""Where the documents of a replica come from: from the upstream where it leads the fleet or is alone, else from the fleet.
+"""The source of a replica's documents: the upstream for a replica that leads or is alone, otherwise the fleet.
 
-The poller asks at its interval, and at once where there is news.
+The poller fetches at its interval, and at once when there is news.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from flagsvc.proxy.upstream import Fetched
 
 
 class FleetSource:
-    """The source `inner`, which the replica that leads asks for the whole fleet."""
+    """A source over the source `inner`, from which the leader fetches for the whole fleet."""
 
     def __init__(self, inner: Source, fleet: Fleet, clock: Clock, timeout_s: float) -> None:
-        """Take where the leader gets documents, the fleet, and how many seconds a fetch may wait for the fleet."""
+        """Take the leader's source, the fleet, and how many seconds a fetch may wait for the fleet."""
         self._inner = inner
         self._fleet = fleet
         self._clock = clock
@@ -27,18 +27,18 @@ class FleetSource:
 
     @property
     def pace(self) -> float | None:
-        """Seconds between two fetches where asking costs next to nothing; None: the refresh interval."""
+        """Seconds between two fetches if a fetch costs almost nothing; None for the refresh interval."""
         return self._inner.pace
 
     async def news(self) -> None:
-        """Return when there is news: of the fleet, or, where this replica asks the upstream itself, of the upstream."""
+        """Return when there is news: of the fleet or, if this replica polls itself, of the upstream."""
         if self._fleet.follows or not isinstance(self._inner, Announcing):
             await self._fleet.news.wait()
         else:
             await first_of(self._fleet.news.wait(), self._inner.news())
 
     async def fetch(self, etag: str | None) -> Fetched:
-        """Return the document, or that the one of `etag` is still current. Raises UpstreamError."""
+        """Return the document, or that the document with this `etag` is still current. Raises UpstreamError."""
         fleet, end = self._fleet, self._clock.monotonic() + self._timeout_s
         await happens_within(self._clock, self._timeout_s, fleet.decided)
         if fleet.follows and self._told:  # the leader's check is due as well: one look at it is enough
@@ -55,7 +55,7 @@ class FleetSource:
                 raise UpstreamError("unexpected", "the fleet has no configuration yet")
 
     def _follow(self) -> Fetched | None:
-        """Return what the fleet serves, None where that is not known yet. Raises UpstreamError where its leader has met one."""
+        """Return what the fleet serves, or None if that is not known yet. Raises UpstreamError if the leader's last poll failed."""
         failing, record, age = self._fleet.failing, self._fleet.configurations.newest, self._fleet.age()
         self._told = bool(failing) or age is not None
         if failing:
@@ -63,7 +63,7 @@ class FleetSource:
         return None if record is None or age is None else Fetched(record.body, record.etag, age)
 
     async def _ask(self, etag: str | None) -> Fetched:
-        """Ask the upstream, and tell the fleet what came of it."""
+        """Poll the upstream, and tell the fleet the result."""
         try:
             fetched = await self._inner.fetch(etag)
         except UpstreamError as error:

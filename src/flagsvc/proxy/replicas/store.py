@@ -9,19 +9,19 @@ from flagsvc.proxy.replicas.record_store import ServerRecordStore
 
 
 class ServerStore:
-    """Keeps data under `prefix:store:key`, framed with their length and digest; one value a key, for it is replaced in one step."""
+    """Stores data under `prefix:store:key`, framed with their length and digest. One value is replaced in one step."""
 
     def __init__(self, client: Client, prefix: str) -> None:
-        """Take the client, which its maker closes, and what every key begins with."""
+        """Take the client, which its maker closes, and the prefix of every key."""
         self.client = client
         self._prefix = prefix
 
     def name(self, key: str) -> str:
-        """Return the name that a key has on the server."""
+        """Return the name of a key on the server."""
         return f"{self._prefix}:store:{key}"
 
     async def get(self, key: str) -> bytes | None:
-        """Return what is stored, None where nothing is. Raises StoreError, also for what is not whole or not ours."""
+        """Return the stored data, or None. Raises StoreError, also if the data are incomplete or not flagsvc's."""
         content = await self.client.call("GET", self.name(key))
         data = await off_loop(unframe, content) if isinstance(content, bytes) else None
         if content is not None and data is None:
@@ -29,13 +29,13 @@ class ServerStore:
         return data
 
     async def set(self, key: str, data: bytes) -> None:
-        """Store data in place of what was there. Raises StoreError."""
+        """Store data; they replace the former value. Raises StoreError."""
         await self.client.call("SET", self.name(key), await off_loop(frame, data))
 
     async def delete(self, key: str) -> None:
-        """Store nothing under a key any more. Raises StoreError."""
+        """Delete the value of a key. Raises StoreError."""
         await self.client.call("DEL", self.name(key))
 
     def record_store(self, key: str) -> ServerRecordStore:
-        """Return the records of usage metrics of a configuration."""
+        """Return the store of a configuration's usage records."""
         return ServerRecordStore(self.client, self._prefix, key)
