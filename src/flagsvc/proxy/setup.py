@@ -99,7 +99,7 @@ def make_setup(options: ProxyOptions, *, is_worker: bool = False) -> ProxySetup:
 
 
 def check_storage(options: ProxyOptions) -> None:
-    """Raise ConfigurationError where the storage is a Redis or Valkey server, and the extra for it is not installed."""
+    """Raise ConfigurationError if the storage is a Redis or Valkey server and its extra is not installed."""
     if server_at(options.storage) is not None and (problem := missing_extra("redis")):
         raise ConfigurationError([f"storage: {problem}"])
 

@@ -1,4 +1,4 @@
-"""Every answer the proxy gives, its headers decided beforehand (specification: Endpoints; Errors; behaviour: CORS). Compiled."""
+"""The responses of the proxy. Their fixed headers are made once (specification: Endpoints; Errors; behaviour: CORS). Compiled."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from flagsvc.proxy.api.wire_format import WireFormat
 
 NEVER: Final = b"no-store"
 KEPT_BY_ITS_OWNER: Final = b"private, no-cache"
-"""For what belongs to one key: no shared cache keeps it, and a private one asks each time whether it still holds."""
+"""
+
+or an answer that depends on the key: no shared cache keeps it, and a private cache asks each time whether it is still current.
+"""
 ASK_AGAIN: Final = b"no-cache"
 
 
 class ResponseHeaders:
-    """The headers that all answers of one kind share, plain, compressed and unchanged (304)."""
+    """The headers that all answers of one kind share: plain, compressed, and not modified (304)."""
 
     def __init__(self, cors: Cors, content_type: bytes, cache: bytes, vary: tuple[bytes, ...], more: Headers) -> None:
         lasting: Headers = list(cors.fixed)
@@ -53,7 +56,10 @@ class Answers:
         return ResponseHeaders(self.cors, content_type, cache, (b"Accept-Encoding",), [] if more is None else more)
 
     def respond(self, headers: ResponseHeaders, call: Call, body: bytes, tag: bytes | None = None) -> Response:
-        """Return the 200 with this body, or the 304 that says the caller has it; `tag` is its entity tag where that is known."""
+        """Return the 200 with this body, or the 304 if the caller has it.
+
+        `tag` is the entity tag; by default a hash of the body.
+        """
         if tag is None:
             tag = etag(body)
         condition = call.if_none_match
@@ -62,11 +68,11 @@ class Answers:
         return self.make_response(200, headers, call, body, [(b"etag", tag)])
 
     def not_modified(self, headers: ResponseHeaders, tag: bytes) -> Response:
-        """Return the 304 that says the caller has the answer with this tag."""
+        """Return the 304: the caller has the answer with this tag."""
         return Response(304, headers.unchanged, [(b"etag", tag)], b"")
 
     def respond_cached(self, headers: ResponseHeaders, call: Call, entry: CachedAnswer) -> Response:
-        """Return the 200 of an answer that may be kept; its packed form is made once, where a caller takes that and it pays."""
+        """Return the 200 of a cached answer. Its compressed form is made once, when a caller accepts it and it is worthwhile."""
         accept = call.accept_encoding
         if accept is not None and self.negotiator.wants_gzip(accept, len(entry.body)):
             if not entry.packed:
@@ -78,7 +84,7 @@ class Answers:
         return Response(200, headers.plain, entry.plain.copy(), entry.body)
 
     def make_response(self, status: int, headers: ResponseHeaders, call: Call, body: bytes, own: Headers) -> Response:
-        """Return a response with this body, compressed where the caller takes that and it pays."""
+        """Return a response with this body, compressed if the caller accepts that and it is worthwhile."""
         fixed = headers.plain
         accept = call.accept_encoding
         if accept is not None and self.negotiator.wants_gzip(accept, len(body)):
@@ -88,16 +94,16 @@ class Answers:
         return Response(status, fixed, own, body)
 
     def respond_text(self, call: Call, text: str) -> Response:
-        """Return a 200 with a short text that is not to be kept."""
+        """Return a 200 with a short text that no cache may keep."""
         return self.make_response(200, self.text, call, text.encode(), [])
 
     def refusal(self, call: Call, refused: HttpError, own: Headers) -> Response:
-        """Return the error a refusal stands for: text or JSON, never to be kept."""
+        """Return the response for an error. No cache may keep it."""
         form = self.wire_format
         headers = self.text if refused.status in form.text_statuses else self.error
         return self.make_response(refused.status, headers, call, form.error_body(refused), own)
 
 
 def entity_headers(tag: bytes, body: bytes) -> Headers:
-    """Return the header fields of an answer that are its own."""
+    """Return the header fields that belong to one answer: entity tag and length."""
     return [(b"etag", tag), (b"content-length", str(len(body)).encode())]

@@ -28,25 +28,29 @@ TEXT_FIELDS = {
 
 
 class LookupBody(NamedTuple):
-    """What POST /proxy asks: the context, and the names of toggles (none: a list of all that are on)."""
+    """The content of a POST /proxy body: the context, and the names of toggles.
+
+    Without names, the answer lists all toggles that are on.
+    """
 
     context: Context
     toggles: list[str]
 
 
 def read_json(body: bytes, media: Media, limit: int, depth: int = 0) -> object:
-    """Return the JSON value in a body, `{}` for no body; raises HttpError (413, 400 with the parser's position).
+    """Return the JSON value of a body; `{}` if it is empty.
 
-    `depth` is how deeply lists and objects may be nested, 0 for as deeply as the parser goes. Half a surrogate pair becomes U+FFFD.
+    `depth` is the deepest nesting of lists and objects; 0 for the limit of the parser. Half a surrogate pair becomes U+FFFD.
+    Raises HttpError: 413, or 400 with the position of the parser.
     """
     text = unpacked(body, media.window, limit) if media.window else body
     return parse(text, media.codec, depth) if text else {}
 
 
 def read_lookup(value: object, most: int, longest: int = 0) -> LookupBody:
-    """Return the toggles, at most so many, and the context of a POST /proxy body; raises HttpError (400). All else is ignored.
+    """Return the context and the toggles of a POST /proxy body. Other members are ignored.
 
-    `longest` is as in read_context.
+    `most` is the most toggles, and `longest` is that of read_context. Raises HttpError (400).
     """
     if not isinstance(value, dict):
         raise invalid("/body", None, MUST_BE_OBJECT)
@@ -63,9 +67,9 @@ def read_lookup(value: object, most: int, longest: int = 0) -> LookupBody:
 
 
 def read_context(fields: dict[str, object], longest: int = 0) -> Context:
-    """Return the context in the `context` object of a body; raises HttpError (400).
+    """Return the context in the `context` object of a body. Raises HttpError (400).
 
-    `longest` is how many characters its time may have, 0 for any number; those of other values are counted in what is returned.
+    `longest` is the most characters of its time; 0 for any number. The caller checks the length of all other values.
     """
     context = Context()
     explicit = fields.get("properties", {})
@@ -85,7 +89,7 @@ def read_context(fields: dict[str, object], longest: int = 0) -> Context:
 
 
 def text(place: str, name: str, value: object) -> str | None:
-    """Return a scalar as JavaScript writes it, None for null; raises HttpError (400) for an array or an object."""
+    """Return a scalar as the text that JavaScript writes; None for null. Raises HttpError (400) for an array or an object."""
     if isinstance(value, str) or value is None:
         return value
     if isinstance(value, list | dict):
@@ -108,7 +112,7 @@ def number(value: object) -> float:
 
 
 def loose_text(value: object) -> str:
-    """Return the text JavaScript makes of any value: a list is joined with commas, an object says only that it is one."""
+    """Return the text that JavaScript makes of any value. A list is joined with commas; an object becomes `[object Object]`."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):

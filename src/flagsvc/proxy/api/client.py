@@ -1,4 +1,4 @@
-"""What SDKs send and server-side SDKs fetch (behaviour: Other endpoints)."""
+"""The reports of SDKs, and the configuration document for server-side SDKs (behaviour: Other endpoints)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a context may hold at most (decision 0032). Compiled."""
+"""The limits of a context (decision 0032). Compiled."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from flagsvc.http.messages import HttpError, invalid
 from flagsvc.http.reached_limits import PROPERTIES, VALUE
 
 USUAL_TIME: Final = 100
-"""Characters that a date may have however short values must be."""
+"""The most characters of a date, if the limit for values is lower."""
 
 
 class ContextLimits:
-    """What a context may hold: so many properties, texts of so many characters; and how many toggles one may ask for by name.
+    """The limits of a context: the number of properties, the characters of a value, and the number of toggles asked for by name.
 
-    `time` is how many characters its time may have: that is counted where it is read, for a context holds a number.
+    `time` is the most characters of its time. The reader of the context checks it, because a context holds the time as a
+    number.
     """
 
     def __init__(self, properties: int, value: int, toggles: int) -> None:
@@ -43,11 +44,11 @@ class ContextLimits:
             self.check_text(inside, name, text)
 
     def check_text(self, place: str, name: str, text: str | None) -> None:
-        """Raise HttpError (400) for a text that is too long; `name` is its own below `place`."""
+        """Raise HttpError (400) for a text that is too long. `name` is its name below `place`."""
         if text is not None and len(text) > self.value:
             raise too_long(place, name, self.value)
 
 
 def too_long(place: str, name: str, most: int) -> HttpError:
-    """Return the 400 for the text `name` below `place`, which has more than so many characters."""
+    """Return the 400 for the text `name` below `place`, which has more than `most` characters."""
     return invalid(place, name, f"must NOT have more than {most} characters", VALUE)

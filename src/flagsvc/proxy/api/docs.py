@@ -25,7 +25,7 @@ class OpenApi(Handler):
         self.made: tuple[bytes, bytes] = (b"", b"")
 
     def answer(self, call: Call, body: bytes) -> Answer:
-        """Return the document for the place the application is mounted at; the last one is kept."""
+        """Return the document for the path where the application is mounted. The last document is kept."""
         root = call.request.root
         if not self.made[1] or self.made[0] != root:
             self.made = (root, msgspec.json.encode(document(self.settings, quote(root))))
@@ -45,7 +45,7 @@ class DocsPage(Handler):
 
 
 class File(Handler):
-    """A file of the page."""
+    """A file that the page loads."""
 
     def __init__(self, name: str, content: bytes, answers: Answers) -> None:
         self.answers = answers

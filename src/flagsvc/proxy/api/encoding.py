@@ -1,4 +1,4 @@
-"""What a request to the proxy says of its body: media type, charset, content coding (behaviour: Statuses and bodies)."""
+"""The media type, charset and content coding of a request to the proxy (behaviour: Statuses and bodies)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from flagsvc.http.messages import HttpError
 from flagsvc.http.reached_limits import BODY
 
 LABELS = CHARSETS | {"utf8": UTF8}
-"""Charset label → codec. Like the reference's, the body of any other charset is refused."""
+"""Charset label → codec. A body in any other charset is refused, as by the reference."""
 CODINGS = WINDOWS | {"": 0, "x-gzip": WINDOWS["gzip"]}
 
 
 def media(content_type: bytes | None, content_encoding: bytes | None) -> Media:
-    """Return how to read a body with these headers; raises HttpError (415). A missing Content-Type is read as JSON."""
+    """Return how to read a body with these headers. Raises HttpError (415). A missing Content-Type means JSON."""
     coding = (content_encoding or b"").decode("latin-1").strip().lower()
     window = CODINGS.get(coding)
     if window is None:
@@ -21,7 +21,7 @@ def media(content_type: bytes | None, content_encoding: bytes | None) -> Media:
 
 
 def charset(content_type: str) -> str:
-    """Return the codec that a Content-Type asks for; raises HttpError (415) for any other media type or charset."""
+    """Return the codec that a Content-Type names. Raises HttpError (415) for any other media type or charset."""
     name, *parameters = content_type.split(";")
     if name.strip().lower() not in ("", JSON):
         raise HttpError(415, f"the media type `{name.strip()[:100]}` is not read, only {JSON} is", [])
@@ -34,7 +34,7 @@ def charset(content_type: str) -> str:
 
 
 def codec(label: str) -> str:
-    """Return the codec of a charset label; raises HttpError (415) for one that is not known."""
+    """Return the codec of a charset label. Raises HttpError (415) for an unknown one."""
     found = LABELS.get(label.lower())
     if found is None:
         raise HttpError(415, f"the charset `{label[:100]}` is not known, only utf-8 and utf-16 are", [])
@@ -42,7 +42,7 @@ def codec(label: str) -> str:
 
 
 def unpacked(body: bytes, window: int, limit: int) -> bytes:
-    """Return the body without its content coding; raises HttpError: 413 over `limit` bytes, 400 where it is damaged."""
+    """Return the decompressed body. Raises HttpError: 413 over `limit` bytes, 400 for damaged data."""
     try:
         return unpack(body, window, limit)
     except BodyTooLargeError:

@@ -1,4 +1,4 @@
-"""Whether the proxy lives and whether it is ready (specification: GET /proxy/health; behaviour: Liveness and readiness)."""
+"""Liveness and readiness (specification: GET /proxy/health; behaviour: Liveness and readiness)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ READY = "ready"
 
 
 class Health(Handler):
-    """GET /proxy/health and liveness: `ok`. That the first is 503 until there is a configuration is a check of the head."""
+    """GET /proxy/health and liveness: `ok`. The check of the head answers 503 at /proxy/health while there is no configuration."""
 
     def __init__(self, answers: Answers) -> None:
         self.answers = answers

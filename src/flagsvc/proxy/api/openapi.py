@@ -25,11 +25,11 @@ ABOUT = {CLIENT_KEY: "One of the client keys.", SERVER_TOKEN: "One of the server
 KEPT = {"Vary": "What the answer depends on.", "ETag": "Equal where the answer is."}
 AGAIN = {"Retry-After": "Seconds after which to ask again."}
 HEADERS = {200: KEPT, 304: KEPT, 429: AGAIN, 503: AGAIN}
-"""The headers that are worth a word, by the status of the answer."""
+"""The headers that the document describes, by the status of the answer."""
 
 
 def document(settings: ServiceSettings, root: str) -> Json:
-    """Return the OpenAPI document of the routes that are on; `root` is where the application is mounted."""
+    """Return the OpenAPI document of the routes that are on. `root` is the path where the application is mounted."""
     program = ApiDescription("flagsvc proxy", about(settings), settings.client_keys_header_name, ABOUT)
     rows = (row for row in ROUTES if row.listed and row.on(settings))
     schemas = {shape.name: json_schema(shape.inner) for shape in SHAPES}
@@ -37,7 +37,7 @@ def document(settings: ServiceSettings, root: str) -> Json:
 
 
 def about(settings: ServiceSettings) -> str:
-    """Return what the service does, and the answers that belong to no operation."""
+    """Return a text about the service, and about answers that belong to no operation."""
     return (
         "Evaluates feature flags for client-side applications. HEAD works wherever GET does. OPTIONS on any path is a CORS "
         f"preflight, answered with {settings.cors_options_success_status}. Any other path is answered with 404, any other "
@@ -46,7 +46,7 @@ def about(settings: ServiceSettings) -> str:
 
 
 def operation(row: ProxyRoute, settings: ServiceSettings) -> Operation:
-    """Return what the document says of a row."""
+    """Return the operation that describes a row."""
     failures = {str(each.status): answer(each) for each in answers_of(row)}
     return Operation(
         row=row,
@@ -64,6 +64,6 @@ def answer(row: Documented[ProxyRoute]) -> Json:
 
 
 def identifier(row: ProxyRoute) -> str:
-    """Return a name for an operation that stays the same: `get_proxy_all`."""
+    """Return the stable name of an operation: `get_proxy_all`."""
     words = row.path.replace("-", "/").replace(".", "/").strip("/") or row.handler
     return "_".join([row.method.lower(), *words.split("/")])

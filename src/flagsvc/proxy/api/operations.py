@@ -16,7 +16,10 @@ PROBES = (
     ("/internal-backstage/health", "health", "/proxy/live", "text/html"),
     ("/internal-backstage/ready", "ready", "/proxy/ready", "text/plain"),
 )
-"""Liveness and readiness where Kubernetes and the Rust successor have them: path, who answers, which other route that is."""
+"""
+
+iveness and readiness at the paths of Kubernetes and of the Rust successor: path, handler, the same route below /proxy, media type.
+"""
 
 WELCOME = ProxyRoute(
     path="/",
@@ -90,7 +93,7 @@ OPERATIONS: tuple[ProxyRoute, ...] = (
         for name in ("swagger_bundle.js", "swagger_style.css", "init.js", "page.css")
     ),
 )
-"""Every other route, in the order of the documentation."""
+"""All routes without a dialect except the first page, in the order of the documentation."""
 
 METRICS = ProxyRoute(
     path="/metrics",
@@ -108,4 +111,4 @@ ADMIN: tuple[ProxyRoute, ...] = (
     ),
     METRICS,
 )
-"""What the operators' own address answers (adminAddress): metrics also while there is no configuration."""
+"""The routes of adminAddress. There, metrics also answer before the first configuration."""

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from prometheus_client import Metric
 
 FetchMetrics: TypeAlias = Callable[[], Awaitable[bytes]]
-"""Gives the text of all processes; raises HttpError."""
+"""Returns the metrics of all processes as text. Raises HttpError."""
 
 
 def exposition(sources: Sources, served: Mapping[Key, float], processes: Iterable[Metric] | None = None) -> bytes:
-    """Return the text: the specification's samples first, then the others. `served` has the numbers of the rows of SERVED.
+    """Return the text: first the specification's samples, then the others. `served` has the numbers of the rows of SERVED.
 
-    `processes` is what the operating system says of the processes; of this one where it is None.
+    `processes` are the operating system's figures of the processes; None for those of this process.
     """
     from flagsvc.http import metric_families  # with the first scrape: it takes two megabytes
 
@@ -42,7 +42,7 @@ def by_row(readings: Mapping[Key, float]) -> dict[str, dict[Labels, float]]:
 
 
 class Prometheus(Handler):
-    """GET /proxy/internal-backstage/prometheus: of this process, or of all where that is known `fetch_metrics`."""
+    """GET /proxy/internal-backstage/prometheus: the metrics of this process, or of all processes with `fetch_metrics`."""
 
     def __init__(self, sources: Sources, answers: Answers, fetch_metrics: FetchMetrics | None = None) -> None:
         self.sources = sources
@@ -58,5 +58,5 @@ class Prometheus(Handler):
         return self.answers.respond(self.headers, call, text)
 
     async def later(self, call: Call, fetch_metrics: FetchMetrics) -> Response:
-        """Return the same of all processes; raises HttpError (503) where that cannot be had."""
+        """Return the metrics of all processes. Raises HttpError (503) if the other processes cannot be asked."""
         return self.answers.respond(self.headers, call, await fetch_metrics())

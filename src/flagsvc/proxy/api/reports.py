@@ -1,4 +1,4 @@
-"""What SDKs report: the bodies of the metrics and register posts, as shapes. Compiled.
+"""The reports of SDKs: the bodies of the metrics and register posts, as shapes. Compiled.
 
 Source: (behaviour: POST /proxy/client/metrics; POST /proxy/client/register).
 """
@@ -21,7 +21,7 @@ from flagsvc.http.shapes.violation import broken
 from flagsvc.proxy.api.body import MUST_BE_OBJECT, number
 
 MAX_COUNT: Final = 1_000_000_000
-"""A larger count of one toggle in one report is absurd."""
+"""The largest count of one toggle in one report."""
 LONGEST_COUNT: Final = len(str(MAX_COUNT))
 DATE_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d(:?\d\d)?)?")
 FRACTION: Final = re.compile(r"\.\d+")
@@ -31,7 +31,7 @@ MUST_BE_COUNT: Final = f"must be an integer from 0 to {MAX_COUNT}"
 
 
 class ReportedUsage(NamedTuple):
-    """What one SDK counted of one toggle."""
+    """The counts of one toggle in an SDK's report."""
 
     name: str
     yes: int
@@ -40,7 +40,7 @@ class ReportedUsage(NamedTuple):
 
 
 def is_date(value: object) -> bool:
-    """Return whether a value is a date and time as RFC 3339 has it; the zone may be missing."""
+    """Return whether a value is a date and time in the form of RFC 3339. The zone may be missing."""
     if not isinstance(value, str) or not DATE_TIME.fullmatch(value):
         return False
     try:
@@ -51,31 +51,31 @@ def is_date(value: object) -> bool:
 
 
 def is_number(value: object) -> bool:
-    """Return whether a value is a number, or null, or a text of digits."""
+    """Return whether a value is a number, null or a text of digits."""
     if isinstance(value, str):
         return value.isdecimal()
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
 def is_start(value: object) -> bool:
-    """Return whether a value is a number of epoch milliseconds or a date and time."""
+    """Return whether a value is a number (epoch milliseconds) or a date and time."""
     return (isinstance(value, int | float) and not isinstance(value, bool)) or is_date(value)
 
 
 class Unchecked(Anything):
-    """Any value; the schema says what is wanted."""
+    """Any value. Only the schema names the expected shape."""
 
     def __init__(self, wanted: Shape) -> None:
         super().__init__()
         self.wanted = wanted
 
     def schema(self) -> Schema:
-        """Return the schema of what is wanted."""
+        """Return the schema of the expected shape."""
         return self.wanted.schema()
 
 
 class Count(Integer):
-    """A whole number in bounds, also as a text of digits; null is 0."""
+    """A whole number within bounds. It may be a text of digits; null counts as 0."""
 
     rule = MUST_BE_COUNT
 
@@ -91,12 +91,12 @@ class Count(Integer):
         return self.bounded(number(value))
 
     def bounded(self, amount: float) -> object:
-        """Return a whole number in bounds as such."""
+        """Return a whole number within bounds as an integer."""
         return int(amount) if 0 <= amount <= MAX_COUNT and amount == int(amount) else MISMATCH
 
 
 class Report(Record):
-    """A record whose required properties are checked first, in the order in which they are missed."""
+    """A record that checks its required properties first, in the order of `required`."""
 
     def __init__(self, properties: Mapping[str, Shape], *, required: tuple[str, ...] = ()) -> None:
         super().__init__(properties, required=required)
@@ -105,10 +105,10 @@ class Report(Record):
 
 
 class ReportedCounts(Record):
-    """What was counted of one toggle. That its variants are an object is checked before its numbers."""
+    """The counts of one toggle. The type of its variants is checked before its numbers."""
 
     def examined(self, value: object) -> object:
-        """Return the record when everything in it is of its shape."""
+        """Return the record if all its values fit."""
         if isinstance(value, dict) and not isinstance(value.get("variants", value), dict):
             error = broken(MUST_BE_OBJECT, value["variants"])
             error.under("variants")
@@ -150,7 +150,7 @@ REGISTRATION: Final = Named(
 
 
 def read(shape: Shape, value: object) -> object:
-    """Return a body coerced to its shape; raises HttpError (400)."""
+    """Return a body coerced to its shape. Raises HttpError (400)."""
     try:
         return check(shape, value)
     except ShapeError as error:
@@ -159,17 +159,17 @@ def read(shape: Shape, value: object) -> object:
 
 
 def read_registration(value: object) -> None:
-    """Check the body of a registration; raises HttpError (400)."""
+    """Check the body of a registration. Raises HttpError (400)."""
     read(REGISTRATION, value)
 
 
 def read_metrics(value: object) -> list[ReportedUsage]:
-    """Return what a metrics post counts, toggle by toggle; raises HttpError (400) before anything of it is counted."""
+    """Return the counts of a metrics post by toggle. Raises HttpError (400) before anything is counted."""
     body = cast("dict[str, dict[str, dict[str, dict[str, object]]]]", read(METRICS, value))
     return [read_usage(name, counts) for name, counts in body["bucket"]["toggles"].items()]
 
 
 def read_usage(name: str, counts: dict[str, object]) -> ReportedUsage:
-    """Return what was counted of one toggle, which is of its shape."""
+    """Return the counts of one toggle, which have the right shape."""
     yes, no = cast(int, counts.get("yes", 0)), cast(int, counts.get("no", 0))
     return ReportedUsage(name, yes, no, cast("dict[str, int]", counts.get("variants", {})))

@@ -1,4 +1,7 @@
-"""A row of the routes: what one method of one path takes, who may call it, and when it is on (behaviour: Other endpoints)."""
+"""
+
+row of the routes: the request of one method of one path, the keys that open it, and its switch (behaviour: Other endpoints).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from flagsvc.proxy.api.settings import ServiceSettings
 
 
 class Auth(Enum):
-    """Which keys open a route: none is needed, client keys, server-side tokens, or either."""
+    """The keys that open a route: none is needed, client keys, server-side tokens, or either."""
 
     NONE = "none"
     CLIENT = "client"
@@ -19,7 +22,7 @@ class Auth(Enum):
 
 
 class Limit(Enum):
-    """The limit that holds for a body: none is read, the common one, or that of usage metrics."""
+    """The limit for a body: no body is read, the common limit, or the limit of usage metrics."""
 
     NONE = ""
     BODY = "body_limit"
@@ -28,7 +31,7 @@ class Limit(Enum):
 
 @dataclass(frozen=True)
 class Condition:
-    """What switches a route on: a field or property of ServiceSettings; `status` is the answer while it is off, `hint` its text."""
+    """The switch of a route: a field or property of ServiceSettings. `status` and `hint` are the answer while the route is off."""
 
     field: str
     status: int
@@ -41,9 +44,9 @@ class Condition:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ProxyRoute(RouteRow):
-    """One method of one route. `path` is below the base path, unless `rooted`; a GET row answers HEAD too.
+    """One method of one path. `path` is below the base path, unless `rooted`. A GET row also answers HEAD.
 
-    `handler` names who answers. `always` marks what answers before the first configuration is there.
+    `handler` is the name of the handler. An `always` row also answers before the first configuration.
     """
 
     handler: str
@@ -59,24 +62,24 @@ class ProxyRoute(RouteRow):
         return self.condition is None or self.condition.holds(settings)
 
     def is_known(self, settings: ServiceSettings) -> bool:
-        """Return whether there is such a route at all: one that is switched off may say so, or be as unknown as any other path."""
+        """Return whether the path is known. A route that is off answers with its status; with 404 its path is unknown."""
         return self.condition is None or self.condition.status != 404 or self.condition.holds(settings)
 
     def place(self, base: str) -> str:
-        """Return the path where the base path is `base`."""
+        """Return the path below this base path."""
         return self.path if self.rooted else base + self.path
 
     def places(self, base: str) -> tuple[str, ...]:
-        """Return every path it answers at, without a slash at the end; the first page is at the root and at the base path."""
+        """Return all paths of the row, without a slash at the end. The first page is at the root and at the base path."""
         place = self.place(base).rstrip("/")
         return tuple({"": None, place: None}) if self.path == "/" else (place,)
 
     @property
     def for_operators(self) -> bool:
-        """Whether this is asked by who runs the proxy, not by who uses it."""
+        """Whether the route is for operators of the proxy, not for its callers."""
         return self.handler in ("health", "ready", "prometheus")
 
     @property
     def template(self) -> str:
-        """The label that stands for the route in metrics and logs."""
+        """The label of the route in metrics and logs."""
         return self.path

@@ -1,8 +1,8 @@
-"""The rows of the proxy's metrics endpoint (behaviour: Metrics endpoint): one for each metric, and where its numbers come from.
+"""The metrics of the proxy, one row each: name, type, help and where its numbers come from (behaviour: Metrics endpoint).
 
-A row of KEPT is read where the configuration is kept, a row of SERVED where requests are answered. In one process both are
-read here. With several each worker's readings of SERVED are summed by the process that keeps the configuration, which then writes
-the text for all of them; a new row needs nothing but its line in one of the tables. `prometheus` writes them.
+A row of KEPT is read in the process that keeps the configuration, a row of SERVED in every process that answers requests. In one
+process both are read there. With several workers, the process that keeps the configuration sums the readings of SERVED and writes
+the text. A new metric needs only its row. `prometheus` writes the rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STATES = ("cold", "restored", "bootstrapped", "fresh", "stale", "rejected")
 ROLES = ("alone", "follower", "leader")
 
 Loops: TypeAlias = Callable[[], Mapping[str, int]]
-"""Gives how often each loop that may not end failed and was started again, by its name."""
+"""Returns how often each background loop was restarted after a failure, by its name."""
 
 
 class WorkerProcesses(Protocol):
@@ -31,19 +31,19 @@ class WorkerProcesses(Protocol):
 
     @property
     def workers(self) -> int:
-        """How many there are."""
+        """The number of processes."""
 
     @property
     def restarts(self) -> int:
-        """How often one was replaced."""
+        """How often a process was replaced."""
 
     @property
     def hangs(self) -> int:
-        """How many of these did not answer any more."""
+        """How many replaced processes did not answer."""
 
 
 class SingleProcess(NamedTuple):
-    """The one process that there is."""
+    """The only process."""
 
     workers: int = 1
     restarts: int = 0
@@ -51,11 +51,11 @@ class SingleProcess(NamedTuple):
 
 
 class ReplicaStatus(Protocol):
-    """Replicas that share what one of them fetches; here one of them."""
+    """The fleet as one replica sees it."""
 
     @property
     def role(self) -> str:
-        """Who it is: one of ROLES."""
+        """Its role: one of ROLES."""
 
     @property
     def changes(self) -> int:
@@ -63,24 +63,24 @@ class ReplicaStatus(Protocol):
 
     @property
     def errors(self) -> int:
-        """How often the storage server did not do what it was asked."""
+        """How often a request to the storage server failed."""
 
     @property
     def published(self) -> float:
-        """When it last gave a configuration to the others, in seconds since the epoch; 0.0 for never."""
+        """When it last published a configuration, in seconds since the epoch; 0.0 for never."""
 
     @property
     def applied(self) -> float:
-        """When it last took one from another."""
+        """When it last took a configuration from the fleet, in the same unit."""
 
 
 def no_loops() -> dict[str, int]:
-    """Return that there are none."""
+    """Return no loops."""
     return {}
 
 
 class Sources(NamedTuple):
-    """Where the samples come from; `private`: no caller gets to see them."""
+    """The sources of the samples. `private` tells that callers cannot read the metrics."""
 
     holder: ConfigurationHolder
     usage: UsageCounting
@@ -120,33 +120,33 @@ SPECIFIED: tuple[Row, ...] = (
         bare=True,
     ),
 )
-"""The metrics that the specification names, under their exact names and without the suffixes a client library would add."""
+"""The metrics that the specification names. Their names have no suffix, unlike those that a client library makes."""
 
 
 def age(sources: Sources) -> float:
-    """Return the seconds since the last check that went well; NaN before the first."""
+    """Return the seconds since the last successful check; NaN before the first."""
     checked = sources.holder.checked_at
     return float("nan") if checked is None else max(0.0, sources.clock.monotonic() - checked)
 
 
 def states(sources: Sources) -> dict[Labels, float]:
-    """Return where the configuration came from, one number for each state."""
+    """Return the present state as one number for each state."""
     return {(state,): float(sources.holder.state == state) for state in STATES}
 
 
 def revision(sources: Sources) -> dict[Labels, float]:
-    """Return the revision that is served, if any is."""
+    """Return the served revision, if there is one."""
     snapshot = sources.holder.current
     return {} if snapshot is None else {(snapshot.cache_keys.revision,): 1.0}
 
 
 def of_fleet(read: Callable[[ReplicaStatus], float]) -> Callable[[Sources], Mapping[Labels, float]]:
-    """Return what reads one figure of the fleet, nothing where there is none."""
+    """Return a function that reads one figure of the fleet; it returns nothing if there is no fleet."""
     return lambda of: {} if of.fleet is None else {(): read(of.fleet)}
 
 
 def roles(sources: Sources) -> dict[Labels, float]:
-    """Return who this replica is in its fleet, one number for each role; nothing where there is no fleet."""
+    """Return the role of this replica as one number for each role; nothing if there is no fleet."""
     fleet = sources.fleet
     return {} if fleet is None else {(role,): float(fleet.role == role) for role in ROLES}
 
@@ -162,7 +162,7 @@ def statuses(counts: StatusCounts) -> dict[Labels, float]:
 
 
 def collected(what: str) -> Callable[[Sources], Mapping[Labels, float]]:
-    """Return what reads one figure of the garbage collector, generation by generation."""
+    """Return a function that reads one figure of the garbage collector for each generation."""
     return lambda _: {(str(generation),): stats[what] for generation, stats in enumerate(gc.get_stats())}
 
 
@@ -245,7 +245,7 @@ KEPT: tuple[Row, ...] = (
         lambda of: {(): of.worker_pool.hangs},
     ),
 )
-"""What only the process that keeps the configuration knows."""
+"""The metrics that only the process that keeps the configuration knows."""
 
 GENERATION = ("generation",)
 SERVED: tuple[Row, ...] = (
@@ -284,10 +284,10 @@ SERVED: tuple[Row, ...] = (
         GENERATION,
     ),
 )
-"""What every process that answers requests knows of itself: with workers the sum is what is shown."""
+"""The metrics of each process that answers requests. With several workers, their sum is shown."""
 
 COUNTED = frozenset(row.name for row in SERVED if row.kind == "counter")
-"""The rows of SERVED whose numbers must outlive the worker they come from; the others say how it is now."""
+"""The rows of SERVED whose numbers outlive a worker, because they are counters. The others are present values."""
 
 
 def readings(sources: Sources) -> Readings:

@@ -16,7 +16,7 @@ SCALARS = ["string", "number", "boolean", "null"]
 
 
 class Scalar(String):
-    """A text. Any value that is neither array nor object may be sent for it."""
+    """A text. A caller may send any value that is neither array nor object."""
 
     def schema(self) -> Schema:
         """Return the schema."""
@@ -24,18 +24,18 @@ class Scalar(String):
 
 
 class Time(Scalar):
-    """A moment, as callers of an evaluation write it."""
+    """A time in the forms that callers send."""
 
     def __init__(self) -> None:
         super().__init__()
         self.plain = NO_TYPES
 
     def coerced(self, value: object) -> object:
-        """Return epoch milliseconds, None for no date."""
+        """Return epoch milliseconds; None for no date."""
         return MISMATCH if isinstance(value, list | dict) else read_time(value)
 
     def examined(self, value: object) -> object:
-        """Return the moment."""
+        """Return the time."""
         return value
 
     def schema(self) -> Schema:
@@ -47,7 +47,7 @@ class Time(Scalar):
 
 
 class Loose(Anything):
-    """Any value, which is read as a text as JavaScript makes it; null is none."""
+    """Any value. It is read as the text that JavaScript makes of it; null counts as missing."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class Loose(Anything):
 
 
 class ContextRecord(Record):
-    """A record whose description tells of further properties, not its schema."""
+    """A record whose description mentions further properties, which its schema does not list."""
 
     def schema(self) -> Schema:
         """Return the schema."""
@@ -88,7 +88,7 @@ CONTEXT_PARAMETERS = (
         },
     ),
 )
-"""The parameters that make a context."""
+"""The parameters of a context in a query string."""
 
 PAYLOAD = Named("Payload", Record({"type": TEXT, "value": TEXT}))
 VARIANT = Named("Variant", Record({"name": TEXT, "enabled": FLAG, "payload": PAYLOAD}, required=("name", "enabled")))
@@ -147,4 +147,4 @@ REGISTRATION_EXAMPLE = {
     "started": "2026-01-01T12:00:00Z",
     "strategies": ["default"],
 }
-"""A body of each shape that callers send: what the interactive page begins with."""
+"""Example bodies, with which the interactive page begins."""

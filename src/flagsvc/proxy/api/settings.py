@@ -1,4 +1,4 @@
-"""What the HTTP contract needs to know of the options (specification: Configuration)."""
+"""The options that the HTTP service uses (specification: Configuration)."""
 
 from __future__ import annotations
 

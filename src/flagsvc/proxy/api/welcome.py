@@ -1,6 +1,6 @@
-"""`GET /`: what the program is and where to go, as text or JSON by `Accept` (ours: the reference answers 404).
+"""`GET /`: the name of the program and its endpoints, as text or JSON by `Accept` (ours: the reference answers 404).
 
-It needs no key and no configuration, and tells only what anybody can find out by asking.
+It needs no key and no configuration. It names only endpoints that anybody can find by asking.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ VARY = (b"Accept", b"Accept-Encoding")
 
 
 class FirstPage(Handler):
-    """Answers callers who have only the address."""
+    """Answers callers who know only the address."""
 
     def __init__(self, settings: ServiceSettings, rows: Sequence[ProxyRoute], answers: Answers) -> None:
         self.answers = answers
@@ -39,7 +39,7 @@ class FirstPage(Handler):
         self.json = ResponseHeaders(answers.cors, JSON, ASK_AGAIN, VARY, [])
 
     def answer(self, call: Call, body: bytes) -> Answer:
-        """Return the endpoints as they are reached from where the caller is."""
+        """Return the endpoints with the paths that the caller can use."""
         root = quote(call.request.root)
         found = [Place(row.method, root + row.place(self.base), row.summary, KEYS[row.auth]) for row in self.rows]
         if prefers_json(call.accept):
@@ -48,5 +48,5 @@ class FirstPage(Handler):
 
 
 def told(row: ProxyRoute, settings: ServiceSettings) -> bool:
-    """Return whether a row is there, and that is no secret: what only key holders get to know of is left out."""
+    """Return whether the first page lists a row: it is on, and not only key holders may know that."""
     return row.condition is None or (row.condition.status == 404 and row.on(settings))

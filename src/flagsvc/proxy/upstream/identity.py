@@ -1,6 +1,6 @@
-"""Who this proxy is towards the upstream: names, versions, nothing about end users.
+"""The names under which this proxy is known to the upstream, with versions. They contain no data about end users.
 
-The options flagsvcAppName and flagsvcInstanceId name it (specification: Options; behaviour: Registration; Privacy).
+The options are flagsvcAppName and flagsvcInstanceId (specification: Options; behaviour: Registration; Privacy).
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from flagsvc.core.version import VERSION
 
 SDK = f"flagsvc:{VERSION}"
-"""Our name and version, as `unleash-sdk` header and `sdkVersion` field."""
+"""Our name and version: the `unleash-sdk` header and the `sdkVersion` field."""
 SPEC_VERSION = "6.1.0"
-"""The version of the client specification this proxy passes."""
+"""The version of the client specification that this proxy passes."""
 
 
 def new_connection_id() -> str:
@@ -24,14 +24,14 @@ def new_connection_id() -> str:
 
 @dataclass(frozen=True)
 class Identity:
-    """The names a proxy goes by: application, instance, and one connection id for as long as it runs."""
+    """The names of a proxy: application, instance, and a connection id that is new with each start."""
 
     app_name: str
     instance_id: str
     connection_id: str = field(default_factory=new_connection_id)
 
     def fields(self) -> dict[str, object]:
-        """Return the fields that every payload towards the upstream repeats."""
+        """Return the fields that every payload to the upstream contains."""
         return {
             "appName": self.app_name,
             "instanceId": self.instance_id,

@@ -1,7 +1,7 @@
 """One authenticated session with the upstream flag server.
 
-It knows addresses, headers and what a status means; HTTP itself is in `transport`.
-The requests are those of the contract (behaviour: Towards the upstream server).
+It knows addresses, headers and the meaning of statuses. `http/client` speaks HTTP. The requests are those of the contract
+(behaviour: Towards the upstream server).
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ USER_AGENT = f"flagsvc/{VERSION}"
 
 @dataclass(frozen=True)
 class UpstreamSettings:
-    """Where the upstream is and what is asked of it; the options of the specification's table, intervals in ms.
+    """The upstream's address, and what is requested from it. Intervals are in milliseconds.
 
-    `url` is the API address without `/client/features`; it may hold a password. Neither it nor the token is in a repr.
+    `url` is the API address without `/client/features`; it may contain a password. The repr contains neither `url` nor the
+    token.
     """
 
     url: str = field(repr=False)
@@ -65,13 +66,12 @@ class UpstreamSettings:
 class Upstream:
     """The upstream's client API: `get_features`, `register`, `send_metrics`.
 
-    Every failure is an UpstreamError without the token in it, or in what its traceback keeps. The address is used as it was
-    given; where that answers 404 or with a web page, `/api` is appended and tried once, and whichever of the two worked first
-    is kept for good.
+    Every failure is an UpstreamError. Neither it nor its traceback contains the token. The address is used as it was given. If
+    that answers 404 or a web page, the address with `/api` is tried once. The first address that works is kept.
     """
 
     def __init__(self, options: UpstreamSettings, *, clock: Clock, log: Logger) -> None:
-        """Take the options; nothing is opened yet. Raises ConfigurationError for a URL or token that no request can carry."""
+        """Take the options. No connection is opened yet. Raises ConfigurationError for a URL or token that no request can carry."""
         self._options = options
         self._clock = clock
         self._log = log
@@ -85,7 +85,7 @@ class Upstream:
 
     @sealed
     async def get_features(self, etag: str | None) -> Fetched:
-        """Return the configuration document, or that the one of `etag` is still current. Raises UpstreamError."""
+        """Return the configuration document, or that the document with `etag` is still current. Raises UpstreamError."""
         query = urlencode(self._options.filters(), quote_via=quote, safe="")
         headers = [("unleash-interval", b"%d" % self._options.refresh_interval)]
         if etag is not None:
@@ -99,12 +99,12 @@ class Upstream:
 
     @sealed
     async def register(self, payload: Mapping[str, object]) -> None:
-        """Send a registration. Raises UpstreamError unless the upstream took it."""
+        """Send a registration. Raises UpstreamError unless the upstream accepts it."""
         await self._post(REGISTER, payload)
 
     @sealed
     async def send_metrics(self, payload: Mapping[str, object]) -> None:
-        """Send usage metrics. Raises UpstreamError unless the upstream took them."""
+        """Send usage metrics. Raises UpstreamError unless the upstream accepts them."""
         await self._post(METRICS, payload)
 
     async def aclose(self) -> None:
@@ -116,7 +116,7 @@ class Upstream:
                 await made.result().aclose()
 
     def renew(self, token: str) -> bool:
-        """Use this token from the next request on; return whether it is another one than before."""
+        """Use this token from the next request on. Returns whether the token is new."""
         headers = common_headers(token, self._options.identity)
         self._token = token
         before, self._headers = self._headers, headers
@@ -130,7 +130,10 @@ class Upstream:
             raise self._failure(answer, url)
 
     def _failure(self, answer: Answer, url: str) -> UpstreamError:
-        """Return the error of an answer; some flag servers answer 403 beside their API, so an address without `/api` is doubted."""
+        """Return the error for an answer.
+
+        Some flag servers answer 403 outside of their API, so for an address without `/api` the error doubts the address.
+        """
         doubted = answer.status == 403 and len(self._bases()) > 1
         hint = f"; {refused_token(self._token)}" if answer.status in REFUSING else ""
         hint += "; if the token is right, the address may lack `/api`" if doubted else ""
@@ -142,7 +145,7 @@ class Upstream:
     async def _ask(
         self, method: str, path: str, headers: Sequence[Header], content: bytes | None = None
     ) -> tuple[Answer, str]:
-        """Return the answer and the address it came from, and settle which base address is the API's."""
+        """Return the answer and its base address, and keep the address that works."""
         transport, every = await self._open(), [*self._headers, *headers]
         for base in self._bases():
             url = base + path
@@ -154,7 +157,7 @@ class Upstream:
         return answer, url
 
     def _bases(self) -> tuple[str, ...]:
-        """Return the base addresses to try, the likely one first."""
+        """Return the base addresses to try, the more likely one first."""
         if self._base is not None:
             return (self._base,)
         return (self._given,) if self._given.endswith("/api") else (self._given, f"{self._given}/api")
@@ -165,7 +168,7 @@ class Upstream:
         write("the upstream answers", url=base)
 
     async def _open(self) -> Transport:
-        """Return the transport; the first caller has it made in a thread, for reading the authorities to trust takes its time."""
+        """Return the transport. The first call makes it in a thread, because reading the trusted authorities takes time."""
         if self._transport is None or broken(self._transport):
             self._transport = self._make()
         elif self._files.detect_change():
@@ -173,13 +176,13 @@ class Upstream:
         return await asyncio.shield(self._transport)
 
     def _make(self) -> asyncio.Task[Transport]:
-        """Have a transport made."""
+        """Make a transport."""
         options = self._options
         making = asyncio.to_thread(open_transport, self._given, self._proxy, options.trust, options.limits)
         return asyncio.create_task(making)
 
     async def _renew(self, old: asyncio.Task[Transport]) -> None:
-        """Connect with certificates that are others now; where they cannot be used, go on with those before."""
+        """Connect with new certificates. If they cannot be used, keep the former ones."""
         making = self._make()
         await asyncio.wait([making])
         failure = making.exception()
@@ -194,16 +197,20 @@ class Upstream:
 
 
 def broken(making: asyncio.Task[Transport]) -> bool:
-    """Return whether a transport will not be made: an event loop that ends cancels it, and the last metrics come after that."""
+    """Return whether making a transport has failed.
+
+    An event loop that ends cancels it, and the last usage metrics are sent after that.
+    """
     return making.cancelling() > 0 or (making.done() and making.exception() is not None)
 
 
 async def follow(
     transport: Transport, method: str, url: str, headers: Sequence[Header], content: bytes | None = None
 ) -> Answer:
-    """Send a request and return the answer, following the redirects of a GET as long as they stay on the same origin.
+    """Send a request and return the answer. A GET follows redirects within the same origin.
 
-    Anything else would hand the token to a stranger: raises UpstreamError of kind `unexpected`. A POST is never sent on.
+    Any other redirect would send the token to another server, so it raises UpstreamError of kind `unexpected`. A POST is never
+    redirected.
     """
     answer = await transport.send(method, url, headers, content)
     for _ in range(MOST_REDIRECTS if method == "GET" else 0):
@@ -216,7 +223,7 @@ async def follow(
 
 @sealed
 async def download(url: str, *, authorization: str | None, trust: Trust, outbound: Outbound, clock: Clock) -> bytes:
-    """Return the body that one GET of `url` gives. Raises UpstreamError, and ConfigurationError for a URL that is not http.
+    """Return the body of one GET of `url`. Raises UpstreamError, and ConfigurationError for a URL that is not http.
 
     `authorization` is the value of an Authorization header (specification: Experimental options).
     """
@@ -235,12 +242,12 @@ async def download(url: str, *, authorization: str | None, trust: Trust, outboun
 
 
 def open_transport(url: str, proxy: str | None, trust: Trust, limits: Limits) -> Transport:
-    """Return the connections to the origin of `url`. For https it reads the authorities to trust: call it in a thread."""
+    """Return the connections to the origin of `url`. For https it reads the trusted authorities, so call it in a thread."""
     return Transport(shown(url), proxy=proxy, trust=trust, limits=limits)
 
 
 def common_headers(token: str, identity: Identity) -> list[Header]:
-    """Return the headers of every request; raises ConfigurationError when the token has a character that no header can carry."""
+    """Return the headers of every request. Raises ConfigurationError for a token with a character that no header can carry."""
     if any(ord(character) < 32 or ord(character) == 127 for character in token):
         raise ConfigurationError(["flagsvcApiToken: holds a control character, which no HTTP header can carry"])
     return [
@@ -257,7 +264,7 @@ def common_headers(token: str, identity: Identity) -> list[Header]:
 
 
 def header_value(text: str) -> bytes:
-    """Return a text as a header value: UTF-8, without control characters and blanks at the ends, which HTTP forbids."""
+    """Return a text as a header value: UTF-8, without control characters, and without blanks at the ends."""
     return (
         "".join(character if character.isprintable() else " " for character in text).strip().encode("utf-8", "replace")
     )

@@ -1,4 +1,4 @@
-"""What the form of a refused token tells of its kind. Nothing of the token itself is repeated. No I/O in here."""
+"""The kind of a refused token, which follows from its form. Nothing of the token itself is repeated. No I/O."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ FORMS: tuple[tuple[str, str], ...] = (
     ),
     (r".*", f"the token does not look like an API token; it may be a client key; {NEEDED}"),
 )
-"""Form → what to say of a token that has it; the first that fits counts."""
+"""Form → description of a token with that form. The first one that fits counts."""
 
 
 def refused_token(token: str) -> str:
-    """Return what a token is by its form, and which kind the upstream's client API takes."""
+    """Return a description of the kind of a token, and the kind that the upstream's client API accepts."""
     return next(text for form, text in FORMS if re.fullmatch(form, token.strip(), re.DOTALL))

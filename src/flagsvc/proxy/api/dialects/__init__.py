@@ -1,4 +1,4 @@
-"""The dialects that the proxy speaks, a row each. The first one that has the path of a request decides how its error looks."""
+"""The dialects of the proxy, one row each. The first dialect whose prefix a path has decides the form of its errors."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""What a dialect is: an API of the family that callers speak, as data.
+"""A dialect as data: one API of the family.
 
-A dialect has a module in this package and a row in `DIALECTS`. Engine, cache, limits, CORS and counting are the same for all.
+Each dialect has a module in this package and a row in `DIALECTS`. Engine, cache, limits, CORS and usage metrics are the same for
+all.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from flagsvc.proxy.api.wire_format import WireFormat
 
 
 class DialectParts(NamedTuple):
-    """What the handlers of a dialect are made of. `evaluator` and `answers` speak the dialect's wire format."""
+    """The parts that handlers of a dialect use. `evaluator` and `answers` have the dialect's wire format."""
 
     evaluator: Evaluator
     answers: Answers
@@ -29,10 +30,10 @@ class DialectParts(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dialect:
-    """One dialect. `prefix` is the path, below the base path, whose errors have the dialect's form.
+    """One dialect. Errors at paths below `prefix`, which is below the base path, have the dialect's form.
 
-    `wire_format` reads keys and contexts and writes errors. `handlers` has, by the names that the rows use, who makes each
-    handler. `shapes` are the named shapes of bodies and answers, in the order of the OpenAPI document.
+    `wire_format` reads keys and contexts and writes errors. `handlers` maps the handler names of the rows to functions that
+    make a handler. `shapes` are the named shapes of bodies and answers, in the order of the OpenAPI document.
     """
 
     prefix: str
