@@ -123,7 +123,7 @@ class Call:
             self.put_content(kind, value)
 
     def put_content(self, kind: i64, value: bytes) -> None:
-        """Set the attribute of a header about a body: the request's, or the wanted one."""
+        """Set the attribute of a header about a body: of the request's body, or of the accepted answer."""
         if kind == CONTENT_TYPE:
             self.content_type = value if self.content_type is None else self.content_type
         elif kind == CONTENT_LENGTH:

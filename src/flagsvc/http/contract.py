@@ -45,31 +45,31 @@ class Contract(ABC):
 
     @abstractmethod
     def check_head(self, call: Call) -> Call | Response:
-        """Do what `admit` does for a call that holds its headers already, their size included.
+        """Do what `admit` does for a call whose headers and their size are already read.
 
-        A call that is returned names in `limit` how much of its body is wanted.
+        If a call is returned, its `limit` is how much of its body to read.
         """
 
     @abstractmethod
     def answer(self, call: Call, body: bytes) -> Answer:
         """Return the response to an admitted call with its body, or an awaitable of it.
 
-        The body has at most one byte more than the call's limit: the excess is the contract's to refuse.
+        The body has at most one byte more than the call's limit; then the contract refuses it.
         """
 
     def network(self, peer: str) -> bytes:
-        """Return what stands for the network of a peer; empty for one that speaks for many callers."""
+        """Return the network of a peer, by which limits count; empty for a peer that forwards requests of many callers."""
         return network_of(unmap_ipv4(peer))
 
     @abstractmethod
     def early_refusal(self, status: int, crowded: bool = False) -> Response:
-        """Return the answer to what is refused before it is a request: no HTTP (400), too large a head (431), no room (503).
+        """Return the answer to a request that is refused before it is parsed: no HTTP (400), too large a head (431), no room (503).
 
-        The room is that for connections or, where it is `crowded`, for the bytes of requests under way.
+        Without `crowded`, there are too many connections. With it, unfinished requests use too much memory.
         """
 
     def tls_refusal(self) -> Response:
-        """Return the answer (400) to a caller that speaks TLS where plain HTTP is spoken."""
+        """Return the answer (400) to a caller that speaks TLS on a port of plain HTTP."""
         return self.early_refusal(400)
 
     @abstractmethod

@@ -1,8 +1,8 @@
 """The interactive page of the OpenAPI document and its files, all from our own origin.
 
-The bundle is Swagger UI's, from the package `offapi`. The page runs under a Content-Security-Policy that names no other origin
-and allows no inline script: a small file of our own starts the bundle. Every link is relative, so that base path and mount
-do not matter (specification: GET /docs/openapi; behaviour: Documentation page).
+The bundle is Swagger UI's, from the package `offapi`. The Content-Security-Policy of the page names no other origin and allows no
+inline script, so a small file of our own starts the bundle. Every link is relative, so that the page works below any base path and
+mount path (specification: GET /docs/openapi; behaviour: Documentation page).
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ BUNDLED = ("swagger_bundle.js", "swagger_style.css")
 
 
 def page(title: str, path: bytes) -> bytes:
-    """Return the page as it stands at a path, with or without a slash at the end."""
+    """Return the page for a path, with or without a slash at the end."""
     slashed = path.endswith(b"/")
     places = {"files": "" if slashed else "openapi/", "document": "../openapi.json" if slashed else "openapi.json"}
     return PAGE.format(title=title, **places).encode()
 
 
 def contents() -> dict[str, bytes]:
-    """Return the page's files by name. The package is found, not imported: importing it reads megabytes."""
+    """Return the page's files by name. The package is located, but not imported, because an import reads megabytes."""
     found = find_spec("offapi")
     folder = Path(str(found.origin)).parent if found is not None else Path()
     bundled = {name: (folder / name).read_bytes() for name in BUNDLED}

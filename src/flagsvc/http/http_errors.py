@@ -1,4 +1,4 @@
-"""The errors that do not depend on a body, in words (specification: Errors; behaviour: Order of checks)."""
+"""The error responses that do not depend on a body (specification: Errors; behaviour: Order of checks)."""
 
 from __future__ import annotations
 

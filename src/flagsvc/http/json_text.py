@@ -1,4 +1,4 @@
-"""JSON as both programs read it, and what each kind of fault in it becomes. Compiled."""
+"""Parses JSON for both programs, and turns each kind of fault into an error. Compiled."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from flagsvc.http.reached_limits import DEPTH
 
 
 def parse(text: bytes, codec: str, depth: int = 0, *, as_sent: bool = False) -> object:
-    """Return the JSON value of a text; raises HttpError (400, with the parser's position).
+    """Return the JSON value of a text. Raises HttpError (400, with the parser's position).
 
-    `depth` is how deeply lists and objects may be nested, 0 for as deeply as the parser goes. Half a surrogate pair becomes U+FFFD
-    unless the texts are wanted `as_sent`.
+    `depth` is the deepest nesting of lists and objects; 0 for the limit of the parser. Half a surrogate pair becomes U+FFFD, or
+    stays with `as_sent`.
     """
     value = decoded(text, codec, depth, as_sent)
     if depth and deeper(value, depth):
@@ -26,7 +26,7 @@ def parse(text: bytes, codec: str, depth: int = 0, *, as_sent: bool = False) -> 
 
 
 def decoded(text: bytes, codec: str, depth: int, as_sent: bool) -> object:
-    """Return the JSON value of a text; raises HttpError (400)."""
+    """Return the JSON value of a text. Raises HttpError (400)."""
     try:
         return msgspec.json.decode(text if codec == UTF8 else to_text(text, codec))
     except RecursionError:
@@ -36,7 +36,7 @@ def decoded(text: bytes, codec: str, depth: int, as_sent: bool) -> object:
 
 
 def deeper(value: object, levels: i64) -> bool:
-    """Return whether lists and objects are nested in more levels than so many."""
+    """Return whether lists and objects are nested deeper than `depth` levels."""
     if isinstance(value, dict):
         if levels == 0:
             return True
@@ -53,7 +53,10 @@ def deeper(value: object, levels: i64) -> bool:
 
 
 def read_unusual(text: str, depth: int, as_sent: bool) -> object:
-    """Return the JSON value in a text that the fast parser refuses: half a surrogate pair, `1e400`; or say where it is wrong."""
+    """Return the JSON value of a text that the fast parser refuses: half a surrogate pair, `1e400`.
+
+    Raises HttpError with the position of an error.
+    """
     if not text.strip(" \t\r\n"):
         raise HttpError(400, "the body is not JSON: it is empty", [])
     try:
@@ -70,18 +73,18 @@ def read_unusual(text: str, depth: int, as_sent: bool) -> object:
 
 
 def too_deep(depth: int) -> HttpError:
-    """Return the 400 for a body nested beyond its limit of so many levels, or beyond the parser's where it has none (0)."""
+    """Return the 400 for a body that is nested deeper than `depth` levels; 0 stands for the parser's limit."""
     problems = [("/body", f"must NOT be nested in more than {depth} levels")] if depth else []
     return HttpError(400, "the body is nested too deeply", problems, DEPTH)
 
 
 def refuse_constant(name: str) -> NoReturn:
-    """Raise for `NaN` and `Infinity`, which the parser of the standard library would take."""
+    """Raise for `NaN` and `Infinity`, which the parser of the standard library accepts."""
     raise HttpError(400, f"the body is not JSON: `{name}` is no value", [])
 
 
 def whole(value: object) -> object:
-    """Return a JSON value with every half of a surrogate pair replaced by U+FFFD."""
+    """Return a JSON value with U+FFFD in place of every half of a surrogate pair."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""From the bytes of a body to its text, for both programs: content codings and charsets."""
+"""Decodes the bytes of a body into text, for both programs: content codings and charsets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WINDOWS = {"identity": 0, "gzip": GZIP, "deflate": 15}
 
 
 class Media(NamedTuple):
-    """How the bytes of a body become text: zlib's window bits (0: not compressed) and a codec."""
+    """How to decode a body: zlib's window bits (0: not compressed) and a codec."""
 
     window: int
     codec: str
@@ -26,17 +26,17 @@ PLAIN = Media(0, UTF8)
 
 
 class BodyTooLargeError(Exception):
-    """A body has more bytes than it may have."""
+    """A body has more bytes than its limit."""
 
 
 class CodingError(Exception):
-    """A body is not of its content coding; the message is zlib's, empty where it ends too early or something follows its end."""
+    """A body cannot be decompressed. The message is zlib's; empty if the body ends too early or bytes follow its end."""
 
 
 def unpack(body: bytes, window: int, limit: int, *, members: bool = False) -> bytes:
-    """Return the body without its content coding. Raises BodyTooLargeError over `limit` bytes, CodingError where it is damaged.
+    """Return the decompressed body. Raises BodyTooLargeError over `limit` bytes, and CodingError for damaged data.
 
-    With `members` a gzip body may have several members, and what follows the end of another coding does not count.
+    With `members` a gzip body may have several members, and bytes after the end of another coding are ignored.
     """
     if not window:
         return body
@@ -60,7 +60,7 @@ def unpack(body: bytes, window: int, limit: int, *, members: bool = False) -> by
 
 
 def to_text(body: bytes, codec: str) -> str:
-    """Return the text of a body without its byte order mark; what is no character becomes U+FFFD."""
+    """Return the text of a body without its byte order mark. Invalid bytes become U+FFFD."""
     if codec == UTF16 and body[:2] not in (b"\xff\xfe", b"\xfe\xff"):
         codec = "utf-16-be" if body[:1] == b"\0" else "utf-16-le"
     return body.decode(codec, "replace").removeprefix("\ufeff")

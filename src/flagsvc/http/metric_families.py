@@ -1,4 +1,4 @@
-"""Metric rows in Prometheus text format. Import it with the first scrape: prometheus_client takes two megabytes."""
+"""Metric rows in Prometheus text format. Import this module with the first scrape: prometheus_client takes two megabytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flagsvc.http.metrics import Measured
 
 
 class Families(Collector):
-    """The metrics of one scrape: what the operating system says of the processes, then the rows."""
+    """The metrics of one scrape: the operating system's figures of the processes, then the rows."""
 
     def __init__(self, rows: Iterable[Measured], processes: Iterable[Metric]) -> None:
         self._rows = rows
@@ -26,7 +26,7 @@ class Families(Collector):
 
 
 def family(row: Measured) -> Metric:
-    """Return a row as prometheus_client writes it."""
+    """Return a row as a metric family of prometheus_client."""
     made = (CounterMetricFamily if row.kind == "counter" else GaugeMetricFamily)(row.name, row.help, labels=row.labels)
     for labels, value in row.values.items():
         made.add_metric(labels, value)
@@ -34,19 +34,22 @@ def family(row: Measured) -> Metric:
 
 
 def this_process() -> Iterable[Metric]:
-    """Return what the operating system says of this process."""
+    """Return the operating system's figures of this process."""
     return ProcessCollector(registry=None).collect()
 
 
 def this_collector() -> Iterable[Metric]:
-    """Return what Python says of its garbage collector in this process."""
+    """Return the figures of this process's garbage collector."""
     registry = CollectorRegistry(auto_describe=False)
     GCCollector(registry)
     return registry.collect()
 
 
 def exposition(rows: Iterable[Measured], processes: Iterable[Metric]) -> bytes:
-    """Return the text: bare rows first, then `processes`, which is what the operating system says of them, then the others."""
+    """Return the text: first the bare rows, then `processes`, then the others.
+
+    `processes` are the operating system's figures of the processes.
+    """
     found = list(rows)
     lines = [line for row in found if row.bare for line in bare_lines(row)]
     others = Families([row for row in found if not row.bare], processes)

@@ -1,6 +1,7 @@
-"""What a metric is, for both programs: one row each, and the text in Prometheus format that they make.
+"""The rows of metrics for both programs, and their text in Prometheus format.
 
-Labels are route templates, methods and statuses, and words of our own: never a path, header, key or name that a caller sent.
+Label values are route templates, methods, statuses and our own words. They are never a path, header, key or name that a caller
+sent.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ S = TypeVar("S")
 
 
 class MetricRow(NamedTuple, Generic[S]):
-    """One metric: `read` returns a number for each tuple of values of the labels, or None where the metric cannot be told now.
+    """One metric. `read` returns a number for each tuple of label values, or None if the metric is not known now.
 
-    A counter's name has no `_total`: it is written with it. The numbers of counters only grow while a process lives. A `private`
-    row would tell callers which toggles there are: it is written only where callers cannot ask. A `bare` row has no labels, and
-    is written first, as a whole number under its name as it stands.
+    The name of a counter is given without the suffix `_total`, which the text adds. The numbers of a counter only grow while a
+    process lives. A `private` row would reveal the names of toggles, so it is written only if callers cannot read the metrics.
+    A `bare` row has no labels; it is written first, as a whole number under its exact name.
     """
 
     name: str
@@ -37,7 +38,7 @@ class MetricRow(NamedTuple, Generic[S]):
 
 
 class Measured(NamedTuple):
-    """A row that has been read: its name, kind, help and labels, and its numbers."""
+    """A row with the numbers that were read: its name, kind, help, labels and numbers."""
 
     name: str
     kind: str
@@ -63,16 +64,16 @@ def limits_row(read: Callable[[S], Mapping[Labels, float]]) -> MetricRow[S]:
 
 
 def by_name(numbers: Mapping[str, int]) -> dict[Labels, float]:
-    """Return numbers under the one label that they have."""
+    """Return numbers under their only label."""
     return {(name,): float(number) for name, number in numbers.items()}
 
 
 def measured(row: MetricRow[S], values: Mapping[Labels, float]) -> Measured:
-    """Return a row with numbers that were read elsewhere."""
+    """Return a row with numbers that another process has read."""
     return Measured(row.name, row.kind, row.help, row.labels, row.bare, values)
 
 
 def measure(rows: Iterable[MetricRow[S]], source: S) -> list[Measured]:
-    """Return the rows with their numbers, without those that cannot be told now."""
+    """Return the rows with their numbers, without rows that are not known now."""
     found = ((row, row.read(source)) for row in rows)
     return [measured(row, values) for row, values in found if values is not None]

@@ -1,4 +1,4 @@
-"""Writes the OpenAPI 3.1 document of a program from its route rows: each program adds what only it knows of them."""
+"""Writes the OpenAPI 3.1 document of a program from its route rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LICENSE: Json = {"name": "Apache-2.0", "identifier": "Apache-2.0"}
 
 
 class ApiDescription(NamedTuple):
-    """What a document says of the program itself. `schemes` tells of each kind of key by its name; all come in one `header`."""
+    """The facts about the program. `schemes` describes each kind of key by its name; all keys come in one `header`."""
 
     title: str
     description: str
@@ -26,7 +26,7 @@ class ApiDescription(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """One method of one path. `schemes` names the keys that open it, `path_parameters` what its path holds in braces.
+    """One method of one path. `schemes` names the keys that open it, and `path_parameters` the parameters in braces.
 
     `answers` has the description of each answer by its status.
     """
@@ -41,7 +41,7 @@ class Operation(NamedTuple):
 
 
 def document(program: ApiDescription, operations: Iterable[Operation], schemas: Json, place: str) -> Json:
-    """Return the document; `place` is what stands before every path, empty for nothing."""
+    """Return the document. `place` is the prefix of every path, or empty."""
     paths: dict[str, Json] = {}
     for each in operations:
         paths.setdefault(each.path, {})[each.row.method.lower()] = written(each)
@@ -55,13 +55,13 @@ def document(program: ApiDescription, operations: Iterable[Operation], schemas: 
 
 
 def schemes(program: ApiDescription) -> Json:
-    """Return how callers authenticate."""
+    """Return the authentication schemes."""
     header = {"type": "apiKey", "in": "header", "name": program.header}
     return {name: {**header, "description": text} for name, text in program.schemes.items()}
 
 
 def written(operation: Operation) -> Json:
-    """Return what one method of one path takes and gives."""
+    """Return the description of one method of one path."""
     row = operation.row
     content: Json = {
         "operationId": operation.name,
@@ -96,13 +96,13 @@ def parameter(one: Parameter) -> Json:
 
 
 def request_body(row: RouteRow, shape: Shape) -> Json:
-    """Return what a row wants of a body."""
+    """Return the description of a row's request body."""
     example = {} if row.example is None else {"example": row.example}
     return {"required": row.body_needed, "content": {JSON: {"schema": json_schema(shape), **example}}}
 
 
 def content_of(row: RouteRow) -> Json:
-    """Return the member `content` of a row's answer when all is well: each media type with its schema; none for no body."""
+    """Return the member `content` of a row's successful answer: the schema of each media type; nothing for an empty body."""
     media = row.media.partition(";")[0]
     found = {} if row.result is None and media == JSON else content(media, row.result)
     found |= {} if row.as_json is None else content(JSON, row.as_json)
@@ -110,17 +110,17 @@ def content_of(row: RouteRow) -> Json:
 
 
 def failure(answer: Documented[R], error: Shape) -> Json:
-    """Return what an answer is when not all is well; `error` is the shape of a body that is JSON."""
+    """Return the description of an error. `error` is the shape of its JSON body."""
     body = content(answer.media, error if answer.media == JSON else None) if answer.media else {}
     return {"description": answer.description} | ({"content": body} if body else {})
 
 
 def content(media: str, shape: Shape | None) -> Json:
-    """Return a body's media type with its schema; without a shape it is a text."""
+    """Return the media type of a body with its schema. A body without a shape is a text."""
     return {media: {"schema": TEXT if shape is None else json_schema(shape)}}
 
 
 def headers_of(texts: Mapping[str, str]) -> Json:
-    """Return the member `headers` of an answer: what each header means, by its name; none for no header."""
+    """Return the member `headers` of an answer: the description of each header; nothing without headers."""
     found = {name: {"description": text, "schema": TEXT} for name, text in texts.items()}
     return {"headers": found} if found else {}

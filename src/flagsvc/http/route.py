@@ -1,4 +1,4 @@
-"""What a route row of either program says: the writer of OpenAPI documents and the tests read it."""
+"""A row of the routes of either program. The OpenAPI writer and the tests read it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from flagsvc.http.shapes import Schema, Shape
 class Parameter(NamedTuple):
     """A parameter of the query string. `repeated` tells that it may come several times.
 
-    `style` names how a parameter that holds several values is written; `schema` replaces the schema of its `kind`.
+    `style` is the OpenAPI style of a parameter with several values. `schema` replaces the schema of its `kind`.
     """
 
     name: str
@@ -28,10 +28,10 @@ class Parameter(NamedTuple):
 class RouteRow:
     """One method of one path.
 
-    `body` is the shape of a JSON body, None where none is read; `body_needed` tells that it may not be missing, and `example` is
-    a body to begin with. `status` and `media` belong to an answer when all is well, `result` is its shape, None for a text or
-    nothing; `as_json` is its shape where a caller asks for JSON and others get something else. The OpenAPI document tells of
-    `listed` rows.
+    `body` is the shape of a JSON body; None if no body is read. `body_needed` tells that the body must not be missing, and
+    `example` is an example of it. `status`, `media` and `result` are the status, the media type and the shape of a successful
+    answer; `result` is None for a text or an empty body. `as_json` is the shape if a caller asks for JSON and others get
+    another media type. The OpenAPI document has only `listed` rows.
     """
 
     path: str
@@ -54,9 +54,9 @@ R = TypeVar("R", bound=RouteRow)
 
 
 class Documented(NamedTuple, Generic[R]):
-    """An answer that some rows can give when not all is well.
+    """An error that some rows can answer with.
 
-    Its body is the program's error where `media` is JSON, a text where it is another media type, and nothing where it is empty.
+    Its body is the program's error if `media` is JSON, a text for any other media type, and empty for an empty `media`.
     """
 
     status: int

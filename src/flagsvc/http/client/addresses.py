@@ -1,4 +1,4 @@
-"""URLs towards the upstream: which are usable, how messages name them, and where a redirect may lead. No I/O in here."""
+"""URLs of the upstream: which are valid, how messages name them, and where a redirect may lead. No I/O."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from flagsvc.http.client.answers import Answer
 from flagsvc.http.client.outbound import DEFAULT_PORTS
 
 STAYS = "%/:@!$&'()*+,;=?[]"
-"""What is in a path or query as it is; the rest of what is not a letter, a digit or one of `-._~` is percent-encoded."""
+"""Characters of a path or query that stay as they are. Others, except letters, digits and `-._~`, are percent-encoded."""
 HOST = re.compile(r"([a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}\.?")
 REDIRECTS = (301, 302, 303, 307, 308)
 MOST_REDIRECTS = 5
 
 
 def web_parts(url: str) -> SplitResult | None:
-    """Return the parts of an http or https URL, or None when it is none."""
+    """Return the parts of an http or https URL; None for any other text."""
     try:
         parts = urlsplit(url)
         return parts if parts.scheme in DEFAULT_PORTS and parts.hostname and parts.port != 0 else None
@@ -38,9 +38,9 @@ def base_of(url: str) -> str:
 
 
 def shown(url: str) -> str:
-    """Return a URL as messages name it: scheme, host, port and path, never user, password or query.
+    """Return a URL for messages: scheme, host, port and path, without user, password and query.
 
-    Where the parts cannot be told apart, as with a slash in the password, all up to the last `@` goes.
+    If the parts cannot be separated, for example because of a slash in the password, everything up to the last `@` is removed.
     """
     if web_parts(url) is None:
         scheme, separator, rest = url.rpartition("://")
@@ -57,7 +57,7 @@ def origin(parts: SplitResult) -> tuple[str, str, int]:
 
 
 def redirected(url: str, answer: Answer) -> str:
-    """Return where a redirect leads, if that is the same origin; raises UpstreamError of kind `unexpected` if it is not."""
+    """Return the target of a redirect within the same origin. Raises UpstreamError of kind `unexpected` for another origin."""
     try:
         target = urljoin(url, answer.headers.get("location", ""))
     except ValueError:
@@ -70,7 +70,7 @@ def redirected(url: str, answer: Answer) -> str:
 
 
 def host_of(parts: SplitResult) -> str:
-    """Return the host of a URL as name servers and certificates know it; raises UnicodeError for one that is none."""
+    """Return the host of a URL in the form of name servers and certificates. Raises UnicodeError for an invalid host."""
     host = parts.hostname or ""
     if "[" in parts.netloc:
         return v6(host)
@@ -84,7 +84,7 @@ def host_of(parts: SplitResult) -> str:
 
 
 def v6(host: str) -> str:
-    """Return an address that stood in brackets; raises UnicodeError where it is no IPv6 address."""
+    """Return an address that was in brackets. Raises UnicodeError if it is not an IPv6 address."""
     try:
         return str(ipaddress.IPv6Address(host))
     except ValueError:
@@ -92,13 +92,13 @@ def v6(host: str) -> str:
 
 
 def host_header(parts: SplitResult) -> str:
-    """Return the Host header for a URL: without the port that its scheme has anyway. Raises UnicodeError."""
+    """Return the Host header for a URL, without the default port of its scheme. Raises UnicodeError."""
     host, port = host_of(parts), parts.port
     name = f"[{host.partition('%')[0]}]" if ":" in host else host
     return name if port in (None, DEFAULT_PORTS[parts.scheme]) else f"{name}:{port}"
 
 
 def target_of(parts: SplitResult) -> str:
-    """Return path and query of a URL as a request line carries them."""
+    """Return path and query of a URL in the form of a request line."""
     path = quote(parts.path, safe=STAYS) or "/"
     return f"{path}?{quote(parts.query, safe=STAYS)}" if parts.query else path

@@ -1,6 +1,7 @@
-"""What came back from the upstream, and which error it means. No I/O in here.
+"""The upstream's answers, and the errors that they mean. No I/O.
 
-What fails, and which documents are not accepted (behaviour: Failures; Documents that are not accepted).
+The contract says what counts as a failure, and which documents are not accepted (behaviour: Failures; Documents that are not
+accepted).
 """
 
 from __future__ import annotations
@@ -23,12 +24,16 @@ REASONS = {
 }
 GZIP = 16 + zlib.MAX_WBITS
 MOST_MEMBERS = 2000
-"""Gzip members of one answer: empty ones cost time and unpack to nothing, so no other bound stops them."""
+"""The most gzip members of one answer. Empty members cost time and add no bytes, so no other limit stops them."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of one exchange: seconds for one step (connect, a read, a write) and for all of it, bytes of the unpacked answer."""
+    """
+
+    he limits of one exchange: seconds for one step (connect, a read, a write) and for all steps, and bytes of the decompressed
+    answer.
+    """
 
     step_s: float = 10.0
     total_s: float = 60.0
@@ -37,9 +42,9 @@ class Limits:
 
 @dataclass(frozen=True)
 class Fetched:
-    """What a source gave: the document's bytes and its ETag; `body` None: the document of that ETag is still current.
+    """The result of a source: the bytes of the document and its ETag. Without `body` the document with that ETag is still current.
 
-    `age_s` is how many seconds ago the upstream said so, where it was another process that asked.
+    `age_s` is how many seconds ago another process asked the upstream, if it did.
     """
 
     body: bytes | None = field(repr=False)
@@ -49,7 +54,7 @@ class Fetched:
 
 @dataclass(frozen=True)
 class Answer:
-    """One HTTP answer: status, headers by lower-case name, body with the content coding undone."""
+    """One HTTP answer: status, headers by lower-case name, and the decoded body."""
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
@@ -57,12 +62,12 @@ class Answer:
 
     @property
     def html(self) -> bool:
-        """Whether this is a web page, which no client endpoint of a flag server answers with."""
+        """Whether this is a web page. No endpoint of a flag server's client API answers with one."""
         return self.headers.get("content-type", "").lower().startswith("text/html")
 
     @property
     def astray(self) -> bool:
-        """Whether the address asked is probably not the API's: not found, or a web page."""
+        """Whether the address is probably not the API's: not found, or a web page."""
         return self.status == 404 or (self.html and self.status < 400)
 
     @property
@@ -72,14 +77,14 @@ class Answer:
 
 
 def kind_of(status: int) -> str:
-    """Return the kind of UpstreamError a status stands for."""
+    """Return the kind of UpstreamError for a status."""
     return KINDS.get(status) or ("server" if 500 <= status <= 599 else "unexpected")
 
 
 def failure(answer: Answer, shown: str, now: float, hint: str = "") -> UpstreamError:
-    """Return the error of an answer that is no success.
+    """Return the error for an unsuccessful answer.
 
-    `shown` is the address to name, `now` seconds since the epoch, `hint` what to try.
+    `shown` is the address for the message, `now` is in seconds since the epoch, and `hint` says what to try.
     """
     if answer.html and answer.status < 400:
         return UpstreamError("document", f"the upstream answered with a web page at `{shown}`", status=answer.status)
@@ -91,7 +96,7 @@ def failure(answer: Answer, shown: str, now: float, hint: str = "") -> UpstreamE
 
 
 def retry_after(value: str | None, now: float) -> float | None:
-    """Return the seconds that a Retry-After header (seconds or an HTTP date) asks to wait; None when it is not usable."""
+    """Return the seconds of a Retry-After header (seconds or an HTTP date); None if it is not usable."""
     if value is None:
         return None
     try:
@@ -102,7 +107,7 @@ def retry_after(value: str | None, now: float) -> float | None:
 
 
 def seconds_until(date: str, now: float) -> float:
-    """Return the seconds from `now` to an HTTP date, NaN when it is none."""
+    """Return the seconds from `now` to an HTTP date; NaN if it is not one."""
     try:
         return parsedate_to_datetime(date).timestamp() - now
     except (ValueError, OverflowError):
@@ -110,12 +115,15 @@ def seconds_until(date: str, now: float) -> float:
 
 
 class Body:
-    """Collects the bytes of one answer up to a bound and undoes gzip on the way: no small answer unpacks to a huge one."""
+    """
+
+    ollects the bytes of one answer up to a limit, and decompresses gzip piece by piece, so that no small answer becomes huge.
+    """
 
     def __init__(self, coding: str, limit: int, shown: str) -> None:
-        """Take the Content-Encoding, the bound in bytes and the address to name.
+        """Take the Content-Encoding, the limit in bytes and the address for messages.
 
-        Raises UpstreamError for a coding that was not asked for.
+        Raises UpstreamError for a coding that was not requested.
         """
         if coding not in ("", "identity", "gzip", "x-gzip"):
             raise UpstreamError(
@@ -130,13 +138,13 @@ class Body:
         self._members = 1
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes. Raises UpstreamError when the bound is passed or the gzip stream is wrong."""
+        """Add bytes. Raises UpstreamError if the limit is passed or the gzip data are wrong."""
         while data:
             self._fed = True
             data = self._keep(data) if self._inflate is None else self._unpack(self._inflate, data)
 
     def finish(self) -> bytes:
-        """Return the whole body. Raises UpstreamError when the gzip stream ended early."""
+        """Return the whole body. Raises UpstreamError if the gzip data end early."""
         if self._fed and self._inflate is not None and not self._inflate.eof:
             raise UpstreamError("document", f"the gzip stream from `{self._shown}` ended early")
         return b"".join(self._parts)

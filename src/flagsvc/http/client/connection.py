@@ -1,6 +1,6 @@
-"""One HTTP/1.1 connection of ours as a client: a request out, an answer in, one at a time, over httptools' parser.
+"""One HTTP/1.1 connection as a client: one request and its answer at a time, with httptools' parser.
 
-No message in here repeats what was sent: the token must not reach a log.
+No message repeats what was sent, so that the token cannot reach a log.
 """
 
 from __future__ import annotations
@@ -16,19 +16,23 @@ from flagsvc.core.errors import UpstreamError
 from flagsvc.http.client.answers import Answer, Body
 
 MAX_HEAD = 65_536
-"""Bytes of the head of an answer, and later of what is no body: extensions of chunks, trailers. The parser would gather them."""
+"""The most bytes of an answer's head, and of chunk extensions and trailers, which the parser would collect."""
 TOO_LONG_A_HEAD = ("the head of the answer is too long", "network")
 TOO_MUCH_BESIDE = ("the answer has too much beside its body", "document")
 DRAIN_BYTES = 65_536
 DRAIN_S = 1.0
 PIECE_BYTES = 16_384
-"""What is read is taken in such pieces, and requests are answered in between: unpacking a large document takes milliseconds."""
+"""
+
+eceived bytes are parsed in pieces of this size, and requests are answered in between: decompressing a large document takes
+milliseconds.
+"""
 
 
 class BrokenError(Exception):
-    """A connection did not come about or did not last; the words say why, `kind` is that of the UpstreamError it means.
+    """A connection failed or ended. The message says why, and `kind` is that of the UpstreamError.
 
-    `unanswered`: it broke before anything of an answer came.
+    `unanswered` tells that nothing of an answer had arrived.
     """
 
     def __init__(self, words: str, kind: str = "network", *, unanswered: bool = False) -> None:
@@ -38,9 +42,10 @@ class BrokenError(Exception):
 
 
 class Exchange:
-    """What comes back for one request. `keep` makes the collector of a body worth keeping; others are read and forgotten.
+    """The answer to one request. `keep` makes the collector of a body that is needed; other bodies are discarded.
 
-    The parser calls the `on_` methods. `headed` and `finished` are done with the head and with all of it, or with what went wrong.
+    The parser calls the `on_` methods. `headed` is done with the head, `finished` with the whole answer; both get the error if
+    there is one.
     """
 
     def __init__(self, keep: Callable[[int, str], Body | None]) -> None:
@@ -60,7 +65,7 @@ class Exchange:
     # ---- what the connection tells
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes."""
+        """Parse received bytes."""
         if self._parser is None:
             return
         self._size += len(data)
@@ -76,7 +81,7 @@ class Exchange:
         self.touched()
 
     def end(self, error: Exception | None) -> None:
-        """Take that the connection is closed, orderly or with an error. A body without a length ends with it."""
+        """Handle the end of the connection, in order or with an error. It ends a body without a length."""
         self.reusable = False
         if not self.headed.done():
             self.fail(BrokenError("the connection ended without a whole answer", unanswered=self._size == 0))
@@ -88,14 +93,14 @@ class Exchange:
             settle(self.finished)
 
     def fail(self, error: Exception) -> None:
-        """Take that nothing more will come of this."""
+        """Record that nothing more will arrive."""
         for future in (self.headed, self.finished):
             if not future.done():
                 future.set_exception(error)
                 future.exception()  # it is seen: not both of them are waited for
 
     def release(self) -> None:
-        """Be over: let go of what refers back to this, so that no document waits in memory for the garbage collector."""
+        """Release what refers to this object, so that no document waits in memory for the garbage collector."""
         self._parser = self.body = None
         self.touched = idle
         del self.headed, self.finished  # the traceback of a failure refers to this, and they to the failure
@@ -107,24 +112,24 @@ class Exchange:
 
     @property
     def too_long(self) -> bool:
-        """Whether a body that nobody needs is not worth reading to its end."""
+        """Whether a body that is not needed is too long to read to its end."""
         return self._size > DRAIN_BYTES
 
     # ---- what the parser tells
 
     def on_message_begin(self) -> None:
-        """Begin; a second answer that nobody asked for spoils the connection."""
+        """Start an answer. A second, unrequested answer makes the connection unusable."""
         self.reusable = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; one that comes again is a list. What follows a body is no header."""
+        """Record a header. Repeated ones become a list. Fields after a body are ignored."""
         if self.headed.done():
             return
         key, text = name.decode("latin-1").lower(), decoded(value)
         self.headers[key] = f"{self.headers[key]}, {text}" if key in self.headers else text
 
     def on_headers_complete(self) -> None:
-        """Take the head, and decide what becomes of the body."""
+        """Handle the head, and decide whether the body is kept."""
         if self.headed.done() or self._parser is None:
             return
         status = self._parser.get_status_code()
@@ -143,7 +148,7 @@ class Exchange:
         settle(self.headed)
 
     def on_body(self, data: bytes) -> None:
-        """Take a piece of the body."""
+        """Add a piece of the body."""
         self._bare = 0
         if self.body is None or self.finished.done():
             return
@@ -153,13 +158,13 @@ class Exchange:
             self.fail(error)
 
     def on_message_complete(self) -> None:
-        """Be done, unless that was only an interim answer."""
+        """Finish, unless this was an interim answer."""
         if self.headed.done():
             settle(self.finished)
 
 
 class ClientConnection(asyncio.Protocol):
-    """A connection to the origin or to an outbound proxy; `since` is when its last exchange ended, in the loop's time."""
+    """A connection to the origin or to an outbound proxy. `since` is when its last exchange ended, in the loop's time."""
 
     def __init__(self) -> None:
         self.since = 0.0
@@ -171,11 +176,11 @@ class ClientConnection(asyncio.Protocol):
     # ---- what the loop tells
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Start the connection."""
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes, many of them piece by piece; those that nobody asked for end the connection."""
+        """Handle received bytes; many are parsed in pieces. Unrequested bytes end the connection."""
         if self._waiting:
             self._waiting += data
         elif self._exchange is None:
@@ -188,7 +193,7 @@ class ClientConnection(asyncio.Protocol):
             self._take_piece()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
+        """End the connection."""
         self._transport = None
         rest, self._waiting = self._waiting, b""
         if self._exchange is not None:
@@ -197,7 +202,7 @@ class ClientConnection(asyncio.Protocol):
             self._exchange.end(exc)
 
     def _take_piece(self) -> None:
-        """Take the next piece of what waits, and let the loop have its turn before the one after it."""
+        """Parse the next piece of the waiting bytes, and let the event loop run before the following one."""
         piece, self._waiting = self._waiting[:PIECE_BYTES], self._waiting[PIECE_BYTES:]
         if self._exchange is not None:
             self._exchange.feed(piece)
@@ -209,7 +214,7 @@ class ClientConnection(asyncio.Protocol):
             self._pause(False)
 
     def _pause(self, now: bool) -> None:
-        """Read nothing more for now, or read on."""
+        """Stop reading for now, or continue."""
         if self._transport is not None and not self._transport.is_closing():
             (self._transport.pause_reading if now else self._transport.resume_reading)()
 
@@ -217,12 +222,12 @@ class ClientConnection(asyncio.Protocol):
 
     @property
     def usable(self) -> bool:
-        """Whether another request can go out."""
+        """Whether the connection can send another request."""
         free = self._exchange is None and not self._waiting
         return free and self._transport is not None and not self._transport.is_closing()
 
     def abort(self) -> None:
-        """Close without a farewell."""
+        """Close immediately."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -232,9 +237,9 @@ class ClientConnection(asyncio.Protocol):
             self._transport.close()
 
     async def ask(self, request: bytes, keep: Callable[[int, str], Body | None], step_s: float) -> Answer:
-        """Send a request and return its answer; whether the connection is good for another one, `usable` tells afterwards.
+        """Send a request and return its answer. `usable` then tells whether the connection can send another one.
 
-        Between two pieces of an answer pass at most `step_s` seconds. Raises BrokenError, UpstreamError, TimeoutError.
+        Between two pieces of an answer at most `step_s` seconds may pass. Raises BrokenError, UpstreamError, TimeoutError.
         """
         exchange = Exchange(keep)
         try:
@@ -253,7 +258,7 @@ class ClientConnection(asyncio.Protocol):
             exchange.release()
 
     async def tunnel(self, authority: str, credentials: bytes) -> None:
-        """Have an outbound proxy connect through to `authority`. Raises BrokenError where it does not."""
+        """Have an outbound proxy connect to `authority`. Raises BrokenError if it does not."""
         line = b"proxy-authorization: " + credentials + b"\r\n" if credentials else b""
         name = authority.encode("ascii")
         exchange = Exchange(nothing_kept)
@@ -267,7 +272,7 @@ class ClientConnection(asyncio.Protocol):
             raise BrokenError(f"the outbound proxy refused with status {exchange.status}")
 
     async def start_tls(self, context: ssl.SSLContext, host: str) -> None:
-        """Speak TLS from now on, through what is a tunnel. Raises OSError."""
+        """Use TLS from now on, through a tunnel if there is one. Raises OSError."""
         if self._transport is None or self._transport.is_closing():
             raise BrokenError("the outbound proxy closed the connection")
         made = await self._loop.start_tls(self._transport, self, context, server_hostname=host)
@@ -275,7 +280,7 @@ class ClientConnection(asyncio.Protocol):
 
     @property
     def _unsent(self) -> bool:
-        """Whether part of a request still waits: its answer came early, and nobody may ever read the rest."""
+        """Return whether a part of the request is not sent: its answer came early, and the rest may never be read."""
         return self._transport is not None and self._transport.get_write_buffer_size() > 0
 
     def _send(self, exchange: Exchange, request: bytes) -> None:
@@ -294,12 +299,12 @@ class ClientConnection(asyncio.Protocol):
             await self._drain(exchange)
 
     def _extend(self, limit: asyncio.Timeout, step_s: float) -> None:
-        """Let the time of a step begin anew."""
+        """Restart the time limit of a step."""
         if not limit.expired():
             limit.reschedule(self._loop.time() + step_s)
 
     async def _drain(self, exchange: Exchange) -> None:
-        """Read and forget a body that nobody needs, so that the connection can be kept; give up on a long or slow one."""
+        """Read and discard a body that is not needed, so that the connection can be kept. Gives up on a long or slow one."""
 
         def bounded() -> None:
             if exchange.too_long:
@@ -321,13 +326,13 @@ def nothing_kept(status: int, coding: str) -> Body | None:
 
 
 def settle(future: asyncio.Future[None]) -> None:
-    """Have a future done, unless it is."""
+    """Set the result of a future, unless it is done."""
     if not future.done():
         future.set_result(None)
 
 
 def decoded(value: bytes) -> str:
-    """Return a header's value as text: UTF-8 where it is that, else Latin-1."""
+    """Return a header value as text: UTF-8 if it is valid, otherwise Latin-1."""
     try:
         return value.decode("utf-8")
     except UnicodeDecodeError:

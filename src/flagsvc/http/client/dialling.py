@@ -1,4 +1,4 @@
-"""How a connection to the upstream comes about: directly, through an outbound proxy, or through a tunnel of one; over TLS or not.
+"""Opens connections to the upstream: directly, through an outbound proxy, or through its tunnel; with or without TLS.
 
 HTTP_PROXY and HTTPS_PROXY name the outbound proxies (specification: Options).
 """
@@ -19,12 +19,12 @@ from flagsvc.http.client.connection import BrokenError, ClientConnection
 from flagsvc.http.client.trust import Trust
 
 NEXT_ADDRESS_S = 0.25
-"""Seconds after which the next address of a host is tried beside the one before (RFC 8305)."""
+"""Seconds after which the next address of a host is tried in parallel (RFC 8305)."""
 
 
 @dataclass(frozen=True)
 class End:
-    """One end of a connection: a host as name servers know it, a port, and the TLS settings if it is spoken to over TLS."""
+    """One end of a connection: a host in the form of name servers, a port, and the TLS settings if it uses TLS."""
 
     host: str
     port: int
@@ -32,18 +32,18 @@ class End:
 
     @property
     def authority(self) -> str:
-        """Host and port, as a request to a tunnel names them."""
+        """Host and port in the form of a tunnel request."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
     def certified(self) -> str:
-        """The name that a certificate is compared with: an address without its scope, which only this machine knows."""
+        """The name in the certificate. An address loses its scope, which only this machine knows."""
         return self.host.partition("%")[0]
 
 
 @dataclass(frozen=True)
 class DialRoute:
-    """The way to an origin. `credentials` is a Proxy-Authorization value or empty, so none of it is in the repr."""
+    """The route to an origin. `credentials` is a Proxy-Authorization value or empty, so the repr leaves it out."""
 
     origin: End
     proxy: End | None = None
@@ -51,11 +51,11 @@ class DialRoute:
 
     @property
     def forwarded(self) -> bool:
-        """Whether each request is handed to the outbound proxy, which then needs the whole address."""
+        """Whether an outbound proxy gets each request, which then needs the whole address."""
         return self.proxy is not None and self.origin.tls is None
 
     async def dial(self) -> ClientConnection:
-        """Return a new connection. Raises OSError and BrokenError; the caller bounds the time."""
+        """Return a new connection. Raises OSError and BrokenError. The caller limits the time."""
         connection = await connect(self.proxy or self.origin)
         if self.proxy is not None and self.origin.tls is not None:
             try:
@@ -68,9 +68,9 @@ class DialRoute:
 
 
 def route_to(url: str, proxy: str | None, trust: Trust) -> DialRoute:
-    """Return the way to the origin of `url`, through the outbound proxy of that URL if there is one.
+    """Return the route to the origin of `url`, through the outbound proxy of that URL if there is one.
 
-    Raises ValueError (UnicodeError for a host that no name server can be asked for), ConfigurationError for a file of `trust`.
+    Raises ValueError (UnicodeError for an invalid host), and ConfigurationError for a file of `trust`.
     """
     there = end_of(urlsplit(url), trust)
     if proxy is None:
@@ -80,13 +80,13 @@ def route_to(url: str, proxy: str | None, trust: Trust) -> DialRoute:
 
 
 def end_of(parts: SplitResult, trust: Trust) -> End:
-    """Return the end of a connection that a URL names; raises UnicodeError for a host that is none, and ConfigurationError."""
+    """Return the end of a connection that a URL names. Raises UnicodeError for an invalid host, and ConfigurationError."""
     scheme, _, port = origin(parts)
     return End(host_of(parts), port, trust.context() if scheme == "https" else None)
 
 
 def basic(parts: SplitResult) -> bytes:
-    """Return the Basic credentials that user and password of a URL make, empty where it has neither."""
+    """Return the Basic credentials from user and password of a URL; empty if it has neither."""
     if not parts.username and not parts.password:
         return b""
     pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
@@ -94,7 +94,7 @@ def basic(parts: SplitResult) -> bytes:
 
 
 async def connect(end: End) -> ClientConnection:
-    """Return a connection to one of the addresses of a host: the first that answers, tried a moment apart."""
+    """Return a connection to one of the addresses of a host: the first that answers. The addresses are tried a moment apart."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(end.host, end.port, type=socket.SOCK_STREAM)
     addresses = alternating(list(dict.fromkeys(address_of(entry[4]) for entry in found)))
@@ -104,13 +104,13 @@ async def connect(end: End) -> ClientConnection:
 
 
 def address_of(found: Sequence[object]) -> str:
-    """Return the address of a socket address, with the scope that a link-local one of IPv6 is nothing without."""
+    """Return the address of a socket address, with the scope of a link-local IPv6 address, which is necessary."""
     scope = found[3] if len(found) > 3 else 0
     return f"{found[0]}%{scope}" if scope else str(found[0])
 
 
 def alternating(addresses: Sequence[str]) -> list[str]:
-    """Return addresses with the two families by turns, beginning with the first one's."""
+    """Return addresses of the two families in turn, beginning with the family of the first one."""
     first = ":" in addresses[0] if addresses else False
     same = [address for address in addresses if (":" in address) == first]
     other = [address for address in addresses if (":" in address) != first]
@@ -120,7 +120,7 @@ def alternating(addresses: Sequence[str]) -> list[str]:
 
 
 async def attempt(end: End, address: str) -> ClientConnection:
-    """Connect to one address; the certificate is compared with the name of the host."""
+    """Connect to one address. The certificate must have the name of the host."""
     name = end.certified if end.tls is not None else None
     loop = asyncio.get_running_loop()
     _, connection = await loop.create_connection(ClientConnection, address, end.port, ssl=end.tls, server_hostname=name)
@@ -128,7 +128,7 @@ async def attempt(end: End, address: str) -> ClientConnection:
 
 
 async def first_of(end: End, addresses: Sequence[str]) -> ClientConnection:
-    """Return the connection that stands first; the others are given up. Raises what the first failure was."""
+    """Return the first connection that opens, and give up the others. Raises the error of the first failure."""
     waiting, begun = list(addresses), set[asyncio.Task[ClientConnection]]()
     failures: list[BaseException] = []
     try:
@@ -151,13 +151,13 @@ async def first_of(end: End, addresses: Sequence[str]) -> ClientConnection:
 
 
 def give_up(task: asyncio.Task[ClientConnection]) -> None:
-    """Close what an attempt came to that nobody waits for any more."""
+    """Close the connection of an attempt that is no longer needed."""
     if not task.cancelled() and task.exception() is None:
         task.result().abort()
 
 
 def in_words(error: OSError) -> str:
-    """Return why no connection came about or lasted, without repeating an address."""
+    """Return why a connection failed, without an address."""
     if isinstance(error, ssl.SSLError):
         return str(error)
     known = error.errno is not None and error.errno > 0

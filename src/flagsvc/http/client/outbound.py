@@ -1,4 +1,4 @@
-"""Which outbound proxy a request goes through. The environment is never read here: settings hands the values in.
+"""Chooses the outbound proxy of a request. It does not read the environment; settings pass the values in.
 
 HTTP_PROXY, HTTPS_PROXY and NO_PROXY decide (specification: Options; behaviour: Further options).
 """
@@ -22,11 +22,11 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 @dataclass(frozen=True)
 class Outbound:
-    """The outbound proxies, by scheme of the request, and the hosts that are reached without them.
+    """The outbound proxies by scheme of the request, and the hosts that are reached without them.
 
     `exempt` are the entries of NO_PROXY: `*`, `host` (with its subdomains), `.suffix` (subdomains only), `host:port`, an
-    address or a CIDR (compared with addresses only, names are not resolved); an entry with commas or blanks is several. A
-    proxy URL may carry a password, so none of it is in the repr.
+    address or a CIDR. Addresses and CIDRs are compared with addresses only; names are not resolved. An entry with commas or
+    blanks counts as several. A proxy URL may contain a password, so the repr leaves it out.
     """
 
     http: str | None = field(default=None, repr=False)
@@ -34,9 +34,9 @@ class Outbound:
     exempt: tuple[str, ...] = ()
 
     def proxy_for(self, url: str) -> str | None:
-        """Return the URL of the proxy for a request to `url`, or None for a direct connection.
+        """Return the URL of the proxy for a request to `url`; None for a direct connection.
 
-        Raises ConfigurationError when the proxy is neither http nor https.
+        Raises ConfigurationError if the proxy is neither http nor https.
         """
         parts = urlsplit(url)
         proxy = self.https if parts.scheme == "https" else self.http
@@ -49,7 +49,7 @@ class Outbound:
 
 
 def checked(proxy: str, scheme: str) -> str:
-    """Return the proxy URL; raises ConfigurationError, without repeating the URL, when it is none or not supported."""
+    """Return the proxy URL. Raises ConfigurationError, without the URL, if it is invalid or not supported."""
     with contextlib.suppress(ValueError):
         if urlsplit(proxy).scheme in PROXY_SCHEMES:
             return proxy
@@ -57,7 +57,7 @@ def checked(proxy: str, scheme: str) -> str:
 
 
 def covers(entry: str, host: str, port: int) -> bool:
-    """Return whether one NO_PROXY entry exempts `host` and `port`; both sides in lower case."""
+    """Return whether one NO_PROXY entry exempts `host` and `port`. Both are in lower case."""
     if entry == "*":
         return True
     name, wanted = split_port(entry)
@@ -72,7 +72,7 @@ def covers(entry: str, host: str, port: int) -> bool:
 
 
 def split_port(entry: str) -> tuple[str, int | None]:
-    """Return host and port of an entry; a bare IPv6 address has no port, one with a port is in brackets."""
+    """Return host and port of an entry. A bare IPv6 address has no port; one with a port is in brackets."""
     match = re.fullmatch(r"\[(?P<six>[^]]*)\](?::(?P<p6>\d+))?|(?P<host>[^:]*)(?::(?P<p4>\d+))?", entry)
     if match is None:
         return entry, None
@@ -81,7 +81,7 @@ def split_port(entry: str) -> tuple[str, int | None]:
 
 
 def as_address(text: str) -> Address | None:
-    """Return the address `text` spells, or None when it is a name."""
+    """Return the address in `text`; None if it is a name."""
     try:
         return ipaddress.ip_address(text)
     except ValueError:
@@ -89,7 +89,7 @@ def as_address(text: str) -> Address | None:
 
 
 def as_network(text: str) -> Network | None:
-    """Return the network of an address or CIDR, or None when it is neither."""
+    """Return the network of an address or CIDR; None for any other text."""
     try:
         return ipaddress.ip_network(text, strict=False)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Errors leave without the values that were in the frames they came through.
+"""Removes secret values from errors.
 
-A frame of a request holds its headers, and so the token; what keeps the variables of a traceback, as reports of errors do,
-would show it. The lines of the traceback stay: they say where it was.
+A stack frame of a request contains its headers, and so the token. A tool that reports errors with local variables would show it.
+The lines of the traceback stay, because they say where the error was.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Result = TypeVar("Result")
 def sealed(
     function: Callable[Given, Coroutine[Any, Any, Result]],
 ) -> Callable[Given, Coroutine[Any, Any, Result]]:
-    """Have whatever a coroutine function raises know neither what it was given nor any other value on the way to the fault.
+    """Return a coroutine function whose errors have no arguments and no local variables of the frames they passed.
 
-    What it was raised from goes, too: the texts of foreign errors repeat what was sent, and ours say all there is to say.
+    The cause of an error is removed, too: other libraries' messages may repeat what was sent, and ours are complete.
     """
 
     @functools.wraps(function)

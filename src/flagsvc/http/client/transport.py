@@ -1,7 +1,7 @@
-"""HTTP itself: one request in, one bounded answer out, every failure an UpstreamError.
+"""One request in, one limited answer out. Every failure is an UpstreamError.
 
-`dialling` makes connections, `connection` speaks over one; here they are kept, reused and counted.
-No message in here repeats a header: the token must not reach a log.
+`dialling` opens connections, and `connection` speaks over one. This module keeps, reuses and counts them. No message repeats a
+header, so that the token cannot reach a log.
 """
 
 from __future__ import annotations
@@ -24,13 +24,12 @@ Header = tuple[str, bytes]
 
 
 class Transport:
-    """A few kept-alive connections to one origin, direct or through one outbound proxy. Reads nothing from the environment."""
+    """A few kept-alive connections to one origin, direct or through one outbound proxy. Does not read the environment."""
 
     def __init__(self, shown: str, *, proxy: str | None, trust: Trust, limits: Limits) -> None:
-        """Take an address at the origin, to be named in messages, the outbound proxy's URL, whom to trust, limits.
+        """Take an address at the origin for messages, the outbound proxy's URL, the trust settings and the limits.
 
-        Raises UpstreamError of kind `network` for a host that no name server can be asked for, and for certificates that cannot
-        be used.
+        Raises UpstreamError of kind `network` for an invalid host, and for certificates that cannot be used.
         """
         self._shown = shown
         self._limits = limits
@@ -46,9 +45,10 @@ class Transport:
             raise UpstreamError("network", str(error)) from None
 
     async def send(self, method: str, url: str, headers: Sequence[Header], content: bytes | None = None) -> Answer:
-        """Send one request and return its answer; only a GET that succeeds has its body kept. Redirects are not followed.
+        """Send one request and return its answer. Only the body of a successful GET is kept. Redirects are not followed.
 
-        Raises UpstreamError of kind `network`, or `document` when the body is cut off, wrongly packed or too large.
+        Raises UpstreamError of kind `network`, or of kind `document` if the body is cut off, wrongly compressed or too
+        large.
         """
         try:
             request = self._written(method, url, headers, content)
@@ -65,13 +65,13 @@ class Transport:
             raise UpstreamError("network", f"`{self._shown}`: the request cannot be written as HTTP") from None
 
     async def aclose(self) -> None:
-        """Close all connections, those on which an answer is awaited when it is there."""
+        """Close all connections. One with a pending answer is closed when the answer has arrived."""
         self._closed = True
         while self._kept:
             self._kept.pop().close()
 
     def _written(self, method: str, url: str, headers: Sequence[Header], content: bytes | None) -> bytes:
-        """Return a request as it goes out. User and password of a URL become its Authorization."""
+        """Return the encoded request. User and password of a URL become its Authorization."""
         parts = urlsplit(url)
         host, target, own = host_header(parts), target_of(parts), basic(parts)
         pairs = [pair for pair in headers if not (own and pair[0] == "authorization")]
@@ -85,7 +85,7 @@ class Transport:
         return b"\r\n".join([*lines, b"", content or b""])
 
     async def _exchange(self, method: str, request: bytes) -> Answer:
-        """Send a request. A server may close a kept connection just when it is used again: a GET is then sent once more."""
+        """Send a request. A GET is sent again if the server closed a kept connection just when it was used."""
         kept = self._taken()
         try:
             return await self._ask(kept or await self._dialled(), method, request)
@@ -107,11 +107,11 @@ class Transport:
         return answer
 
     def _collector(self, status: int, coding: str) -> Body | None:
-        """Return what collects the body of a GET that succeeded."""
+        """Return the collector for the body of a successful GET."""
         return Body(coding, self._limits.max_bytes, self._shown) if status == 200 else None
 
     def _taken(self) -> ClientConnection | None:
-        """Return the connection that was used last, if one is kept and still good."""
+        """Return the connection that was used last, if one is kept and usable."""
         now = asyncio.get_running_loop().time()
         while self._kept:
             connection = self._kept.pop()

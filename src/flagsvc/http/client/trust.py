@@ -1,4 +1,4 @@
-"""Whom a connection trusts, and as whom it shows itself: authorities, and a certificate of ours (mutual TLS).
+"""The trusted authorities of a connection, and our own certificate (mutual TLS).
 
 The option httpOptions.rejectUnauthorized can switch the check off (specification: Options).
 """
@@ -16,7 +16,7 @@ OWN = CertificateOptionNames("upstreamCert", "upstreamKey", "upstreamKeyPassword
 
 @dataclass(frozen=True)
 class Trust:
-    """`ca` is a file of authorities to trust beside the usual ones; `own` is shown to whom we talk to, never to what is between."""
+    """`ca` is a file of additional authorities. `own` is the certificate for the upstream; outbound proxies do not get it."""
 
     reject_unauthorized: bool = True
     ca: str | None = None
@@ -24,22 +24,22 @@ class Trust:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The files it depends on."""
+        """The files that it depends on."""
         return (*(() if self.ca is None else (self.ca,)), *(() if self.own is None else self.own.paths))
 
     @property
     def nameless(self) -> Trust:
-        """The same, without a certificate of ours."""
+        """The same without our own certificate."""
         return Trust(self.reject_unauthorized, self.ca)
 
     def context(self) -> ssl.SSLContext:
-        """Return the TLS settings. Raises ConfigurationError where a file cannot be used. Takes its time: call it in a thread."""
+        """Return the TLS settings. Raises ConfigurationError if a file cannot be used. Takes time, so call it in a thread."""
         context = tls_context(self.reject_unauthorized)
         self._load(context)
         return context
 
     def check(self) -> None:
-        """Raise ConfigurationError where a file cannot be used; the system's authorities are not read for that."""
+        """Raise ConfigurationError if a file cannot be used. Does not read the system's authorities."""
         if self.paths:
             self._load(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
 
@@ -53,7 +53,7 @@ class Trust:
 def tls_context(reject_unauthorized: bool) -> ssl.SSLContext:
     """Return the usual TLS settings (specification: Options).
 
-    Trusted are the system's authorities, which OpenSSL looks for where SSL_CERT_FILE and SSL_CERT_DIR say, and certifi's.
+    Trusted are the system's authorities, which OpenSSL finds by SSL_CERT_FILE and SSL_CERT_DIR, and those of certifi.
     """
     import certifi
 

@@ -1,7 +1,7 @@
-"""flagsvc's own HTTP/1.1, under uvicorn: from a connection's bytes to the contract and back.
+"""flagsvc's own HTTP/1.1 protocol under uvicorn: from the bytes of a connection to the contract and back.
 
-This room does not know routes, options and applications: it has a contract and limits. uvicorn listens, handles signals and
-TLS, and makes one `Connection` for each connection with a `ConnectionFactory`.
+This package does not know routes, options and applications. It has a contract and limits. uvicorn listens, handles signals and TLS,
+and makes one `Connection` for each connection with a `ConnectionFactory`.
 """
 
 from flagsvc.http.server.connection_limits import ConnectionLimits

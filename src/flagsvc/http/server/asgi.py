@@ -1,6 +1,6 @@
-"""The contract for ASGI servers: a thin adapter that decides nothing. What to answer is the contract's.
+"""An adapter from the contract to ASGI servers. The contract decides all answers.
 
-Mounted in another application it serves below the place it is mounted at (`root_path`), and gets no lifespan events.
+Mounted in another application, it serves below the mount path (`root_path`) and gets no lifespan events.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CHUNKED: Final = b"chunked"
 
 
 class AsgiApp:
-    """An ASGI application around a contract. `startup` and `shutdown` are awaited at the ends of the lifespan."""
+    """An ASGI application around a contract. It awaits `startup` and `shutdown` at the start and the end of the lifespan."""
 
     def __init__(self, contract: Contract, startup: Step, shutdown: Step) -> None:
         self._contract = contract
@@ -37,7 +37,7 @@ class AsgiApp:
         self._shutdown = shutdown
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one scope: an HTTP request or the lifespan; a WebSocket is refused."""
+        """Serve one scope: an HTTP request or the lifespan. A WebSocket is refused."""
         kind = scope["type"]
         if kind == "http":
             await self._http(scope, receive, send)
@@ -47,7 +47,7 @@ class AsgiApp:
             await send({"type": "websocket.close", "code": 1000})
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; a caller that is gone before its body arrived, or while it waits, gets nothing."""
+        """Answer one request. A caller that has gone before its body arrived, or while it waited, gets no answer."""
         request = request_of(scope)
         admitted = self._contract.admit(request)
         if not isinstance(admitted, Response):
@@ -69,14 +69,14 @@ class AsgiApp:
             return
 
     async def _answer(self, admitted: Call, body: bytes, receive: Receive) -> Response | None:
-        """Return the contract's answer; None when the caller is gone before one that takes its time."""
+        """Return the contract's answer; None if the caller goes away before an answer that takes time."""
         answer = self._contract.answer(admitted, body)
         if isinstance(answer, Response):
             return answer
         return await run_until_gone(answer, lambda: gone(receive))
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
-        """Start and stop what is behind the service when the server says so."""
+        """Start and stop the application when the server says so."""
         while True:
             event = (await receive())["type"].removeprefix("lifespan.")
             step = self._startup if event == "startup" else self._shutdown
@@ -91,7 +91,7 @@ class AsgiApp:
 
 
 async def gone(receive: Receive) -> bool:
-    """Return True when the caller is gone, False where the server will never say so: it repeats the end of the body."""
+    """Return True when the caller has gone. Returns False if the server only repeats the end of the body, and so never says it."""
     ends = 0
     while ends < 2:
         message = await receive()
@@ -118,10 +118,10 @@ def request_of(scope: Scope) -> Request:
 
 
 def oddly_framed(headers: Headers, version: str) -> bool:
-    """Return whether another program on the way may see the end of this request elsewhere than the server that runs this.
+    """Return whether another program on the way may see another end of this request than our server.
 
-    So it is with an upgrade, which some servers take for the end of HTTP, with a coding in HTTP/1.0 or other than `chunked`, and
-    with two lengths. Such a connection is not used again: what is behind the request can be part of its body.
+    This is so for an upgrade, which some servers take for the end of HTTP, for a coding in HTTP/1.0 or other than `chunked`,
+    and for two lengths. Such a connection is not used again, because the bytes after the request may belong to its body.
     """
     framing: i64 = 0
     for name, value in headers:
@@ -137,7 +137,7 @@ def oddly_framed(headers: Headers, version: str) -> bool:
 
 
 def path_below(scope: Scope, root: bytes) -> bytes:
-    """Return the path below where the application is mounted: as it was sent, where the server tells that."""
+    """Return the path below the mount path, as the caller sent it, if the server provides that form."""
     path: bytes = scope.get("raw_path") or scope["path"].encode()
     if b"?" in path:
         path = path.partition(b"?")[0]
@@ -149,14 +149,14 @@ def path_below(scope: Scope, root: bytes) -> bytes:
 
 
 def headers_of(headers: Iterable[Any]) -> Headers:
-    """Return the headers as a list of pairs, the server's own where it is one."""
+    """Return the headers as a list of pairs; the server's own list if it is one."""
     if isinstance(headers, list) and (not headers or isinstance(headers[0], tuple)):
         return headers
     return [(name, value) for name, value in headers]
 
 
 async def read_body(receive: Receive, limit: int) -> bytes | None:
-    """Return the body, no more of it than tells that it is over the limit; None when the caller is gone."""
+    """Return the body, or its beginning up to one byte over the limit; None if the caller has gone."""
     parts: list[bytes] = []
     size = 0
     while size <= limit:

@@ -1,9 +1,8 @@
 """One connection: requests in, answers out, in order, within limits. Compiled.
 
-While an answer is being made, or the caller does not take what was written, nothing more is parsed and nothing more is read: what
-came along stays as bytes. So answers are in order by themselves, and a caller that pipelines costs one read of memory.
-
-`states` holds the table of what follows from each event; the methods below carry it out.
+While an answer is being made, or the caller does not read, the connection parses and reads nothing more; bytes that have arrived
+are held. So answers keep the order of requests, and a caller that pipelines costs the memory of one read. `states` has the table of
+events. The methods below carry it out.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ from flagsvc.http.server.stream import ENDED, Stream
 REQUESTS_A_TURN: Final = 8
 """Requests of one connection that are answered before other connections get their turn."""
 MEMORY_GONE: Final = 0
-"""All connections together hold too much: a reason to refuse beside those of the parser, which are not 0."""
+"""All connections together hold too much. This reason to refuse stands beside the parser's, which are not 0."""
 CONNECT: Final = b"CONNECT"
 
 
 class Connection(Stream):
-    """The protocol of one connection. `contract` answers; `shared` is what the connections of a server have in common.
+    """The protocol of one connection. `contract` answers requests, and `shared` is what all connections of a server share.
 
-    `state` is one of states.WAITING to CLOSED, `since` the tick at which what is under way began. `parser` has the request and
-    the bytes not parsed yet, `task` is the answer that is being made. `turn` is how many requests are still answered before
-    others get their turn, 0 outside of `parse`.
+    `state` is one of states.WAITING to CLOSED; `since` is the tick at which the current step began. `parser` has the request
+    and the bytes that are not parsed yet. `task` is the answer that is being made. `turn` is how many requests are answered
+    before other connections get their turn; 0 outside of `parse`.
     """
 
     def __init__(self, shared: SharedState, contract: Contract, names: HeaderNames) -> None:
@@ -52,31 +51,31 @@ class Connection(Stream):
         self.since: i64 = shared.now
 
     def step(self, event: i64) -> i64:
-        """Go to the state that follows from an event; return the action that follows."""
+        """Change to the state that follows from an event, and return the action."""
         found = states.cell(self.state, event)
         self.state = states.state_of(found)
         return states.action_of(found)
 
     def handshake_begins(self) -> bool:
-        """Count the connection before its TLS handshake; return whether there is room for that."""
+        """Count the connection before its TLS handshake. Returns whether there is room for it."""
         if self.shared.begin_handshake(self):
             return True
         self.contract.reached.add(CONNECTIONS)
         return False
 
     def handshake_over(self) -> None:
-        """Count it no longer if that came to nothing."""
+        """Stop counting it if the handshake failed."""
         self.shared.end_handshake(self)
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Begin."""
+        """Start the connection."""
         self.parser.open(self.open_transport(transport), self.secure)
         self.since = self.shared.now
         if not self.shared.add(self):
             self.reject()
 
     def reject(self) -> None:
-        """Say that there is no room for another connection, where there is room for saying so, and end."""
+        """Refuse the connection for lack of room: answer 503 if there is room for that, and close."""
         if self.shared.reject(self):
             self.parser.stop()
             self.reply(self.contract.early_refusal(503))
@@ -96,7 +95,7 @@ class Connection(Stream):
         self.transport = None
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes."""
+        """Handle received bytes."""
         action = self.step(states.DATA)
         if action == states.PARSE:
             parser = self.parser
@@ -113,9 +112,10 @@ class Connection(Stream):
                 self.close()
 
     def eof_received(self) -> bool:
-        """Take that the caller sends no more; it gets every answer it asked for. Return whether that takes longer.
+        """Handle the end of the caller's bytes. The caller still gets every answer. Returns whether that takes longer.
 
-        A caller that is gone looks the same, so an answer that is being made has its time. TLS knows no half of a connection.
+        A caller that has gone looks the same, so an answer that is being made has limited time. TLS has no half-closed
+        connections.
         """
         self.input = ENDED
         event = states.EOF_AHEAD if self.parser.held else states.EOF
@@ -126,13 +126,13 @@ class Connection(Stream):
         return False
 
     def pause_writing(self) -> None:
-        """Stop: the caller does not take what was written."""
+        """Stop, because the caller does not read."""
         self.note_untaken()
         self.since = self.shared.now
         self.charge()
 
     def resume_writing(self) -> None:
-        """Go on: the caller took what was written."""
+        """Continue, because the caller has read."""
         self.note_taken()
         self.since = self.shared.now
         self.go_on()
@@ -140,7 +140,7 @@ class Connection(Stream):
             self.charge()
 
     def shutdown(self) -> None:
-        """End when what has begun is answered; at once where nothing has."""
+        """End after the answer to the current request; at once if there is none."""
         self.shared.draining = True
         self.shared.times.stopping = True
         parser = self.parser
@@ -149,7 +149,7 @@ class Connection(Stream):
             self.settle()
 
     def charge(self) -> None:
-        """Charge what the connection holds: a request that is not complete, bytes not yet parsed, an answer not taken."""
+        """Charge what the connection holds: an incomplete request, bytes that are not parsed, an answer that is not read."""
         size: i64 = self.untaken
         if self.state < states.LAST:
             size += self.parser.memory()
@@ -158,7 +158,7 @@ class Connection(Stream):
         self.shared.budget.charge(self, size)
 
     def free_memory(self) -> None:
-        """End, because all connections together hold too much; say so where an answer can still be written."""
+        """End, because all connections together hold too much. Say so if an answer can still be written."""
         if self.step(states.MEMORY_SHORT) == states.ABORT or self.paused:
             self.contract.reached.add(MEMORY)
             self.abort()
@@ -168,7 +168,7 @@ class Connection(Stream):
         self.shared.budget.charge(self, 0)
 
     def parse(self, data: bytes, at: i64) -> None:
-        """Parse from `at` on, piece by piece, as long as nothing is in the way; hold the rest."""
+        """Parse bytes from `at` on, in pieces, while nothing blocks it. Hold the rest."""
         parser = self.parser
         size: i64 = len(data)
         if not parser.unfinished():
@@ -190,7 +190,7 @@ class Connection(Stream):
             self.settle()
 
     def parse_piece(self, data: bytes, at: i64) -> i64:
-        """Parse one piece, and do what follows from it; return where the next one begins."""
+        """Parse one piece and act on it. Returns where the next piece begins."""
         parser = self.parser
         end = parser.cut(data, at)
         piece = data if at == 0 and end == len(data) else data[at:end]
@@ -214,13 +214,13 @@ class Connection(Stream):
         return self.paused or self.state > states.DISCARDING
 
     def pause(self) -> None:
-        """Read no more; where nothing else is in the way, go on when others have had their turn."""
+        """Stop reading. If nothing else blocks the connection, continue when other connections have had their turn."""
         self.pause_reading()
         if not self.blocked():
             self.shared.loop.call_soon(self.go_on)
 
     def go_on(self) -> None:
-        """Parse what was held, and read again, where nothing is in the way any more."""
+        """Parse the held bytes and read again, if nothing blocks the connection."""
         if self.turn or self.blocked():
             return
         parser = self.parser
@@ -238,7 +238,7 @@ class Connection(Stream):
             self.resume_reading()
 
     def on_head(self) -> None:
-        """Answer what the head decides; else wait for the body."""
+        """Answer, if the head decides the answer. Otherwise wait for the body."""
         parser = self.parser
         call = parser.call
         admitted = self.contract.check_head(call)
@@ -254,7 +254,7 @@ class Connection(Stream):
                 self.write(CONTINUE)
 
     def on_body(self) -> None:
-        """Keep what came of a body, as far as it is wanted."""
+        """Keep the part of the body that the contract wants."""
         parser = self.parser
         if self.state == states.WAITING:
             if parser.got > parser.call.limit:
@@ -266,7 +266,7 @@ class Connection(Stream):
             self.step(states.TOO_MUCH_DISCARDED)
 
     def on_end(self) -> None:
-        """Answer with the body, where the head was not enough; go on to the next request."""
+        """Answer with the body, if the head was not enough. Then continue with the next request."""
         if self.state == states.WAITING:
             self.answer(self.parser.take_body())
         self.turn -= 1
@@ -274,13 +274,13 @@ class Connection(Stream):
         self.parser.next_request()
 
     def refuse(self, why: u8) -> None:
-        """Answer what is no request, or no longer one, by what came, or by MEMORY_GONE; that is the last answer."""
+        """Answer a request that is refused, by the parser's reason or MEMORY_GONE. This is the last answer."""
         self.parser.stop()
         if self.step(states.BAD_REQUEST) == states.REPLY:
             self.reply(self.refusal(why))
 
     def refusal(self, why: u8) -> Response:
-        """Return the answer to what is refused."""
+        """Return the answer to a refused request."""
         if why == MEMORY_GONE:
             return self.contract.early_refusal(503, crowded=True)
         if why & parsing.TLS_CAME:
@@ -289,7 +289,7 @@ class Connection(Stream):
         return self.contract.early_refusal(431 if why & parsing.HEAD_TOO_LARGE else 400)
 
     def answer(self, body: bytes) -> None:
-        """Have the contract answer the request under way."""
+        """Have the contract answer the current request."""
         answer = self.contract.answer(self.parser.call, body)
         if isinstance(answer, Response):
             self.reply(answer)
@@ -303,7 +303,7 @@ class Connection(Stream):
         self.task.add_done_callback(self.answer_made)
 
     def answer_made(self, task: asyncio.Future[Response]) -> None:
-        """Reply with an answer that was waited for, and go on."""
+        """Write the answer that was waited for, and continue."""
         self.task = None
         action = self.step(states.ANSWER_MADE)
         if task.cancelled():
@@ -320,7 +320,7 @@ class Connection(Stream):
             self.go_on()
 
     def cancel_answer(self) -> None:
-        """Cancel the task that makes an answer for a caller that is gone. Work in a thread goes on."""
+        """Cancel the task that makes an answer for a caller that has gone. Work in a thread continues."""
         task = self.task
         if isinstance(task, asyncio.Task):  # not before its first step, or what it was to wait for would never end
             self.shared.loop.call_soon(task.cancel)
@@ -339,14 +339,14 @@ class Connection(Stream):
         shared.writer.write(self, response, ending)
 
     def settle(self) -> None:
-        """End after the last answer: at once, or when the caller has sent the rest of what it began."""
+        """End after the last answer: at once, or when the caller has sent the rest of its request."""
         if self.parser.held or self.parser.state >= states.HEAD:
             self.linger()
         else:
             self.close()
 
     def linger(self) -> None:
-        """Throw away what comes, for a while: closing at once would take the answer away from a caller that is still sending."""
+        """Discard received bytes for a while. Closing at once would destroy the answer for a caller that still sends."""
         if self.input == ENDED:
             self.close()
             return
@@ -357,7 +357,7 @@ class Connection(Stream):
         self.resume_reading()
 
     def close(self) -> None:
-        """Close when what was written is sent."""
+        """Close when everything is sent."""
         self.step(states.CLOSE_BEGUN)
         self.since = self.shared.now
         self.parser.close()
@@ -370,7 +370,7 @@ class Connection(Stream):
         self.abort_transport()
 
     def check_time(self, now: i64) -> None:
-        """End what takes too long."""
+        """End a step that takes too long."""
         action = self.step(states.TICK)
         took = now - self.since
         times = self.shared.times
@@ -389,7 +389,7 @@ class Connection(Stream):
             self.close()
 
     def check_reading(self, took: i64) -> None:
-        """Close when the head, the body behind it or the next request is not there in time; it counts where something came."""
+        """Close if the head, the body or the next request is late. A timeout counts only if bytes have arrived."""
         parser = self.parser
         if took > self.shared.times.reading(parser.state, parser.idle):
             if parser.unfinished():

@@ -1,4 +1,4 @@
-"""How long a connection may take, and how much of it is kept."""
+"""The limits of a connection: times, bytes and the number of connections."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ConnectionLimits:
-    """Bounds of every connection of one server; seconds are kept to within two of `tick_s`.
+    """The limits of every connection of one server. Times are exact to within two of `tick_s`.
 
     `keep_alive_s`: between an answer and the next request. `head_s`: from the connection or the first byte of a request until
-    its head is there; `body_s`: from then on until its body is. `write_s`: without a byte of the answer being taken.
-    `linger_s`: for the rest of what a caller sends after an answer that closes. `shutdown_s`: when the server is to end, for a
-    request that has begun and for an answer that is not taken. `half_closed_s`: for an answer that is being made for a caller
-    who sends no more, and may be gone.
+    its head is complete. `body_s`: from then until its body is complete. `write_s`: while the caller reads no byte of the
+    answer. `linger_s`: for the rest of a request after an answer that closes the connection. `shutdown_s`: for a started
+    request, and for an answer that is not read, when the server ends. `half_closed_s`: for making an answer for a caller that
+    sends no more and may have gone.
 
-    `discarded`: bytes of a body that is thrown away before the connection is closed; `lingered`: bytes after an answer that
-    closes. `connections`: held at once; one more is told so and closed, or only closed where `rejected` others are being told.
-    `memory`: bytes of requests and answers under way that all of them hold together.
+    `discarded`: bytes of a body that are discarded before the connection is closed. `lingered`: bytes that are discarded after
+    an answer that closes. `connections`: the most connections. A further one gets a 503 and is closed; it is only closed if
+    `rejected` others are waiting for theirs. `memory`: bytes of unfinished requests and answers of all connections together.
     """
 
     keep_alive_s: float = 75.0

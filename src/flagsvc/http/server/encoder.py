@@ -1,7 +1,7 @@
-"""A response as bytes: the status line, the server's own headers, the answer's, the body. Compiled.
+"""Encodes a response: the status line, the server's own headers, the answer's headers, the body. Compiled.
 
-What many answers share (status, date, fixed headers) is encoded once. It is kept until the server's headers change, which is once
-a second.
+The part that many answers share (status, date, fixed headers) is encoded once. It is kept until the server's headers change, which
+happens once a second.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Final, Protocol
 from flagsvc.http.messages import Headers, Response
 
 MAX_KEPT: Final = 256
-"""Encoded beginnings that are kept at most."""
+"""The most encoded beginnings that are kept."""
 
 KEEP: Final = b"\r\n"
-"""What ends the head of an answer on a connection that goes on."""
+"""The end of a head on a connection that stays open."""
 KEEP_1_0: Final = b"connection: keep-alive\r\n\r\n"
-"""The same for a caller that speaks HTTP/1.0, where a connection ends unless the answer says otherwise."""
+"""The same for HTTP/1.0, where a connection closes unless the answer says otherwise."""
 CLOSE: Final = b"connection: close\r\n\r\n"
-"""The same on a connection that ends."""
+"""The same on a connection that closes."""
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Defaults(Protocol):
-    """Has the headers that every answer of a server begins with, such as the date; the list is replaced, never changed."""
+    """Has the headers that every answer of a server begins with, such as the date. The list is replaced, never changed."""
 
     default_headers: list[tuple[bytes, bytes]]
 
@@ -50,7 +50,7 @@ class ResponseEncoder:
         self.last: Beginning = Beginning(0, [], b"")
 
     def encode(self, response: Response, ending: bytes, body: bytes) -> bytes:
-        """Return the head of an answer and `body` behind it; `ending` is KEEP, KEEP_1_0 or CLOSE."""
+        """Return the encoded head of an answer, followed by `body`. `ending` is KEEP, KEEP_1_0 or CLOSE."""
         if self.defaults.default_headers is not self.headers:
             self.update()
         beginning = self.last
@@ -67,7 +67,7 @@ class ResponseEncoder:
         return b"".join(parts)
 
     def update(self) -> None:
-        """Take the headers that the server has now."""
+        """Use the present headers of the server."""
         self.headers = self.defaults.default_headers
         self.lines = header_lines(self.headers)
         self.kept = {}

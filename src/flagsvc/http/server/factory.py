@@ -1,4 +1,4 @@
-"""What uvicorn is given as its HTTP protocol: it makes a connection of ours for each of its own."""
+"""The HTTP protocol for uvicorn: makes one of our connections for each of uvicorn's."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from flagsvc.http.server.header_names import HeaderNames
 from flagsvc.http.server.shared import ServerState, SharedState
 
 EXTRA_BYTES = 4096
-"""Bytes of a head, beyond its headers and query, that may come in pieces: method and path."""
+"""Bytes of a head for method and path, in addition to its headers and query."""
 
 
 class ConnectionFactory:
-    """Makes the connections of a server, as uvicorn calls a protocol class: `uvicorn.Config(http=ConnectionFactory(…))`.
+    """Makes the connections of a server. uvicorn calls it like a protocol class: `uvicorn.Config(http=ConnectionFactory(…))`.
 
-    `contract` is called for each connection, which keeps what it returns.
+    `contract` is called for each connection, which keeps the returned contract.
     """
 
     def __init__(self, contract: Callable[[], Contract], limits: ConnectionLimits) -> None:
@@ -37,7 +37,7 @@ class ConnectionFactory:
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> Connection:
-        """Return the protocol of a new connection; `config` and `app_state` are uvicorn's, and not needed."""
+        """Return the protocol of a new connection. `config` and `app_state` are uvicorn's, and not used."""
         contract = self._contract()
         if contract.headers is not self._headers:
             limit = contract.header_limit + contract.query_limit + EXTRA_BYTES
@@ -45,13 +45,13 @@ class ConnectionFactory:
         return Connection(self._shared_by(server_state, _loop), contract, self._names)
 
     def drain(self) -> None:
-        """Have every answer from now on be the last of its connection, so that callers go on at another server."""
+        """Make every answer from now on the last of its connection, so that callers move to another server."""
         self._draining = True
         if self._shared is not None:
             self._shared.draining = True
 
     def _shared_by(self, server_state: ServerState, loop: asyncio.AbstractEventLoop | None) -> SharedState:
-        """Return what the connections of a server share; of one server at a time."""
+        """Return the shared state of a server's connections. Only one server runs at a time."""
         shared = self._shared
         if shared is None or shared.server is not server_state:
             shared = self._shared = SharedState(server_state, self._limits, loop or asyncio.get_running_loop())

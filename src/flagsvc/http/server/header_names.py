@@ -1,4 +1,4 @@
-"""What each header name means: the kinds that the contract reads, and those that the connection reads. Compiled."""
+"""The kinds of header names: those that the contract reads, and those that the connection reads. Compiled."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ CONNECTION_HEADERS: Final[dict[bytes, int]] = {
 """The headers that only the connection reads."""
 
 MAX_SPELLINGS: Final = 512
-"""Spellings that are remembered at most."""
+"""The most spellings that are remembered."""
 MAX_LENGTH: Final = 64
-"""Bytes of a spelling that is remembered. Both together limit what callers can make the process keep."""
+"""The most bytes of a remembered spelling. Both limits bound the memory that callers can use."""
 
 
 class HeaderNames:
-    """Header names in every spelling, and their kinds; 0 stands for a header that is not read.
+    """The kinds of header names in all spellings. 0 is the kind of a header that is not read.
 
-    `contract` has the kinds of the headers the contract reads, by lower-case name; `head_limit` is in bytes, for a whole head.
+    `contract` has the kinds of the headers that the contract reads, by lower-case name. `head_limit` is the most bytes of a
+    head.
     """
 
     def __init__(self, contract: dict[bytes, int], head_limit: int) -> None:
@@ -36,7 +37,7 @@ class HeaderNames:
         self.kinds: dict[bytes, int] = {**CONNECTION_HEADERS, **contract}
         self.known: dict[bytes, int] = dict(self.kinds)
         self.host: bytes = b""
-        """The last good value of a Host; most requests have the same."""
+        """The last valid value of a Host header. Most requests have the same."""
         for name, kind in self.kinds.items():
             self.known[name.title()] = kind
 
@@ -46,7 +47,7 @@ class HeaderNames:
         return self.learn(name) if found is None else found
 
     def learn(self, name: bytes) -> i64:
-        """Return the kind of a header in a new spelling; remember the spelling as long as there is room."""
+        """Return the kind of a header in a new spelling, and remember the spelling if there is room."""
         kind = self.kinds.get(name.lower(), 0)
         if len(self.known) < MAX_SPELLINGS and len(name) <= MAX_LENGTH:
             self.known[name] = kind

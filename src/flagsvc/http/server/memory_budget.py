@@ -1,8 +1,8 @@
-"""How many bytes of requests and answers under way the connections of one server may hold together. Compiled.
+"""The bytes that unfinished requests and answers of one server may use together. Compiled.
 
-What a connection holds is charged: a head or a body that is not complete, requests that wait for their turn, an answer that is not
-taken. Where the sum is too large, the connections that hold most end. One network may hold half of it, which leaves room for
-the others.
+A connection is charged for what it holds: an incomplete head or body, requests that wait, an answer that the caller has not read.
+If the sum is too large, the connections that hold most are closed. One network may use half of the budget, so that others have
+room.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from mypy_extensions import i64
 from flagsvc.http.server.stream import Stream
 
 SMALL: Final = 2048
-"""Bytes that are not charged: less than a connection itself takes."""
+"""Bytes that are not charged, because a connection itself takes more."""
 
 
 def heaviest_first(connection: Stream) -> int:
-    """Return what to sort by."""
+    """Return the sort key: most bytes first."""
     return -int(connection.charged)
 
 
 class MemoryBudget:
-    """The bytes of one server's connections: `limit` of all of them, half of it of one network."""
+    """The bytes of one server's connections: `limit` for all, half of it for one network."""
 
     def __init__(self, limit: int) -> None:
         self.limit: Final[i64] = limit
@@ -32,7 +32,7 @@ class MemoryBudget:
         self.holders: set[Stream] = set()
 
     def charge(self, connection: Stream, size: i64) -> None:
-        """Set how many bytes a connection holds. Where that is too much for all, or for its network, some connections end."""
+        """Set how many bytes a connection holds. If that is too much for all, or for its network, some connections are closed."""
         if size < SMALL:
             size = 0
         grown = size - connection.charged
@@ -59,7 +59,10 @@ class MemoryBudget:
                 self.relieve(list(self.holders), self.total, self.limit)
 
     def relieve(self, holders: list[Stream], held: i64, limit: i64) -> None:
-        """End those that hold most, until three quarters of a limit are left: so the next bytes do not start another search."""
+        """Close the connections that hold most, until three quarters of a limit are used.
+
+        So the next bytes do not start another search.
+        """
         holders.sort(key=heaviest_first)
         for connection in holders:
             if held <= limit // 4 * 3:

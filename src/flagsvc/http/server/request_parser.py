@@ -1,8 +1,8 @@
-"""Bytes of a connection become requests: the parser, its callbacks, and where bytes are cut. Compiled.
+"""Turns the bytes of a connection into requests: the parser, its callbacks, and where bytes are cut. Compiled.
 
-Nothing here answers, waits or writes: `feed` takes a piece of bytes and returns what it brought, and the connection goes on from
-there. httptools cannot be told to pause, and calls back for every message it finds. So the bytes are cut before they are fed: no
-piece holds the ends of two messages. After each piece the connection may stop, and keep the rest as bytes that cost nothing.
+Nothing here answers, waits or writes. `feed` parses a piece of bytes and returns what it found; then the connection acts. httptools
+cannot pause, and calls back for every message that it finds. So the bytes are cut before they are fed: no piece contains the ends
+of two messages. After each piece the connection may stop, and hold the rest as plain bytes.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from flagsvc.http.server.states import BODY, BROKEN, COMPLETE, HEAD, IDLE, NEW
 from flagsvc.http.server.target import is_host, origin_form
 
 HEAD_END: Final = b"\r\n\r\n"
-"""What ends a head, and a chunked body."""
+"""The end of a head, and of a chunked body."""
 CHUNKED: Final = b"chunked"
 TLS: Final = b"\x16\x03"
-"""What a TLS handshake begins with."""
+"""The first bytes of a TLS handshake."""
 NO_HEADERS: Final[Headers] = []
-"""Headers are put into a Call one by one; its request has no list of them."""
+"""An empty list. Headers are put into a Call one by one, so the request has no list of them."""
 NO_CALL: Final = Call(Request(b"", b"", b"", NO_HEADERS))
-"""The request under way where there is none: a connection that waits keeps nothing of the last one."""
+"""The current request if there is none. So a waiting connection keeps nothing of its last request."""
 
 # What a piece of bytes brought, as bits; the connection looks at them in this order.
 HEAD_CAME: Final = 1
 """A head is complete, and can be answered."""
 BODY_CAME: Final = 2
-"""Bytes of a body came."""
+"""Bytes of a body arrived."""
 END_CAME: Final = 4
 """The request is complete."""
 NO_HTTP: Final = 8
-"""What came is no HTTP."""
+"""The bytes are not HTTP."""
 HEAD_TOO_LARGE: Final = 16
-"""A head is too large: what stands further on could decide where the request ends, so the rest of it is not parsed."""
+"""A head is too large. Its end could contain what decides where the request ends, so the rest is not parsed."""
 TLS_CAME: Final = 32
-"""A TLS handshake begins where plain HTTP is spoken."""
+"""A TLS handshake arrived on a port of plain HTTP."""
 
 # Which headers of the connection's own a head has, as bits.
 HAS_CONNECTION: Final = 1
@@ -52,22 +52,23 @@ HAS_EXPECT: Final = 4
 ENDS: Final = 0
 KEEPS: Final = 1
 KEEPS_1_0: Final = 2
-"""It does, and the answer has to say so, in HTTP/1.0."""
+"""The connection stays open, and an answer in HTTP/1.0 must say so."""
 
 
 class HeadTooLargeError(Exception):
-    """A head goes beyond what is read of one: nothing of it is looked at any more, and the connection ends."""
+    """A head is over the limit. Nothing more of it is parsed, and the connection closes."""
 
 
 class RequestParser:
-    """The requests in a connection's bytes.
+    """The requests in the bytes of a connection.
 
-    `state` is how much of a request there is (states.NEW to BROKEN), `call` the request; `body` or `parts` is what came of its
-    body and is not dropped, `got` how many bytes of it came. `held` are bytes, from `held_from` on, that are not parsed yet.
+    `state` is how much of a request has arrived (states.NEW to BROKEN), and `call` is the request. `body` or `parts` is the
+    part of its body that is kept, and `got` the number of its bytes that have arrived. `held` are bytes, from `held_from` on,
+    that are not parsed yet.
 
-    `names` knows the headers, and how many bytes may come without the request getting on: `idle` have. `size` is that of the
-    headers, `remaining` how much of a sized body is to come, `unread` how much of the last piece was not taken. `has` tells which
-    headers of the connection's own there are, `persistence` whether the connection goes on after the answer.
+    `names` knows the headers and the most bytes that may arrive without progress of the request; `idle` counts them. `size` is
+    the size of the headers, `remaining` the rest of a body with a length, and `unread` the unread rest of the last piece. `has`
+    tells which of the connection's own headers have come, and `persistence` whether the connection stays open after the answer.
     """
 
     def __init__(self, names: HeaderNames) -> None:
@@ -94,68 +95,68 @@ class RequestParser:
         self.held_from: i64 = 0
 
     def open(self, peer: str, secure: bool) -> None:
-        """Begin a connection from an address, empty where there is none; `secure` tells whether TLS is spoken."""
+        """Start with the address of the caller, empty if there is none. `secure` tells whether the connection uses TLS."""
         self.peer = peer
         self.secure = secure
         self.parser = httptools.HttpRequestParser(self)
 
     def close(self) -> None:
-        """Keep nothing of what the caller has sent; of a head that has no end only httptools' parser holds all there is."""
+        """Release everything that the caller has sent. Only httptools' parser may still hold a head without an end."""
         self.parser = None
         self.got = 0
         self.hold(b"", 0)
         self.forget()
 
     def forget(self) -> None:
-        """Keep nothing of the request."""
+        """Release the request."""
         self.call = NO_CALL
         self.url = b""
         self.drop_body()
 
     def drop_body(self) -> None:
-        """Keep nothing of the body."""
+        """Release the body."""
         self.body = b""
         self.parts = None
 
     def take_body(self) -> bytes:
-        """Return the body, and keep it no longer."""
+        """Return the body, and release it here."""
         body = self.body if self.parts is None else bytes(self.parts)
         self.drop_body()
         return body
 
     def next_request(self) -> None:
-        """Go on behind a request that is complete."""
+        """Continue after a complete request."""
         self.forget()
         if self.state == COMPLETE:
             self.state = IDLE
 
     def stop(self) -> None:
-        """Parse nothing more, and let the next answer be the last: where the next request begins is unknown."""
+        """Parse nothing more, and make the next answer the last one: the start of the next request is unknown."""
         self.state = BROKEN
         self.persistence = ENDS
 
     def unfinished(self) -> bool:
-        """Return whether anything came of a request that is not complete."""
+        """Return whether an incomplete request has begun."""
         return self.state >= HEAD or self.idle > 0
 
     def hold(self, data: bytes, at: i64) -> None:
-        """Keep bytes, from `at` on, to be parsed later."""
+        """Hold bytes, from `at` on, to parse them later."""
         self.held = data
         self.held_from = at
 
     def hold_more(self, data: bytes) -> None:
-        """Keep bytes behind those that are held."""
+        """Hold bytes after those that are already held."""
         self.hold(self.held[self.held_from :] + data, 0)
 
     def memory(self) -> i64:
-        """Return how many bytes are held: those not parsed yet, and of a request that is not complete."""
+        """Return how many bytes are held: unparsed ones, and those of an incomplete request."""
         size: i64 = len(self.held) - self.held_from + self.idle + len(self.body)
         if self.parts is not None:
             size += len(self.parts)
         return size + self.size if self.state == BODY else size
 
     def cut(self, data: bytes, at: i64) -> i64:
-        """Return where the piece of `data` that begins at `at` ends, so that it holds the end of one message at most."""
+        """Return the end of the piece of `data` that begins at `at`, so that it contains the end of one message at most."""
         size: i64 = len(data)
         if self.state >= HEAD:
             if self.remaining > 0:
@@ -168,13 +169,13 @@ class RequestParser:
         return size if end < 0 else end + 4
 
     def remember(self, data: bytes) -> None:
-        """Remember the last bytes fed, as a message goes on: what ends its head may be cut in two."""
+        """Remember the last bytes of an unfinished message, because the end of its head may be cut in two."""
         if self.state >= HEAD:
             last = data[-3:]
             self.tail = last if len(last) == 3 else (self.tail + last)[-3:]
 
     def feed(self, piece: bytes) -> u8:
-        """Parse a piece; return what it brought. An error of our own in a callback is raised."""
+        """Parse a piece and return what it found. Raises an error of our own callbacks."""
         parser = self.parser
         self.news = 0
         self.unread = 0
@@ -196,10 +197,11 @@ class RequestParser:
         return self.news
 
     def pass_upgrade(self, unread: i64) -> None:
-        """Go on behind a head that asks for another protocol, which is not spoken here; so many bytes are not parsed yet.
+        """Continue after a head that asks for another protocol, which this server does not speak.
 
-        httptools' parser believes that nothing of its own follows. A body that the head announced is parsed by another one, behind
-        a head made up: that is passed over, as its callbacks come while the state is BODY.
+        The argument is the number of bytes that are not parsed yet. httptools' parser expects no further HTTP. If the head
+        announced a body, another parser parses it, after an artificial head. The callbacks for that head are ignored,
+        because the state is BODY.
         """
         self.unread = unread
         if self.state != BODY:
@@ -213,7 +215,7 @@ class RequestParser:
         self.parser = parser
 
     def on_url(self, url: bytes) -> None:
-        """Take the target, or a part of it; the first part begins a request."""
+        """Handle the target or a part of it. The first part begins a request."""
         if self.state == HEAD:
             self.url += url
             return
@@ -231,7 +233,7 @@ class RequestParser:
         self.call = Call(Request(b"", b"", b"", NO_HEADERS, peer=self.peer, scheme=scheme))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take one header field; those behind a chunked body are passed over. Raises HeadTooLargeError."""
+        """Handle one header field. Fields after a chunked body are ignored. Raises HeadTooLargeError."""
         if self.state != HEAD:
             return
         self.size += len(name) + len(value) + 4
@@ -254,7 +256,7 @@ class RequestParser:
                 self.has -= HAS_EXPECT
 
     def take_host(self, value: bytes) -> None:
-        """Take a Host line; one that is no host counts as two, and more than two do as well."""
+        """Handle a Host line. An invalid one counts as two, and so do more than two."""
         self.hosts = 1 if self.hosts == 0 else 2
         if value != self.names.host:
             value = value.strip(b" \t")
@@ -289,7 +291,7 @@ class RequestParser:
             self.news |= HEAD_CAME
 
     def measure(self, call: Call) -> None:
-        """Note how long a sized body is that follows."""
+        """Note the length of the body that follows."""
         self.remaining = 0
         if call.content_length is not None and not call.chunked:
             try:
@@ -298,7 +300,7 @@ class RequestParser:
                 return
 
     def has_one_host(self) -> bool:
-        """Return whether the request has one good Host, or none in a version that knows none (RFC 9112, 3.2)."""
+        """Return whether the request has one valid Host, or none in a version without Host (RFC 9112, 3.2)."""
         return self.hosts == 1 or (self.hosts == 0 and not self.speaks("1.1"))
 
     def speaks(self, version: str) -> bool:
@@ -335,15 +337,15 @@ class RequestParser:
         return self.remaining > 0 or self.call.chunked
 
     def waits_to_continue(self) -> bool:
-        """Return whether the caller waits for `100 Continue`, which HTTP/1.0 does not know."""
+        """Return whether the caller waits for `100 Continue`, which HTTP/1.0 does not have."""
         return self.has & HAS_EXPECT != 0 and not self.speaks("1.0")
 
     def may_hold_back_body(self) -> bool:
-        """Return whether it is the caller's choice if the body still comes when the head alone is answered."""
+        """Return whether the caller may leave out the body when the head alone is answered."""
         return self.has & HAS_EXPECT != 0 and self.body_follows()
 
     def on_body(self, part: bytes) -> None:
-        """Take a part of the body."""
+        """Handle a part of the body."""
         self.idle = 0
         size: i64 = len(part)
         self.got += size
@@ -360,7 +362,7 @@ class RequestParser:
             self.body = part
 
     def on_message_complete(self) -> None:
-        """Complete the request; with an upgrade its body is yet to come, which httptools' parser does not know."""
+        """Complete the request. After an upgrade, its body is still to come, which httptools' parser does not know."""
         if self.state == BROKEN or (self.has & HAS_UPGRADE and self.body_follows()):
             return
         self.state = COMPLETE

@@ -1,4 +1,4 @@
-"""What the connections of one server share: the clock that ticks, the writer of answers, the memory budget. Compiled."""
+"""The shared state of one server's connections: the ticking clock, the writer of answers, the memory budget. Compiled."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from flagsvc.http.server.timeouts import Timeouts
 from flagsvc.http.server.writer import ResponseWriter
 
 TLS_WARNING_S: Final = 60.0
-"""Seconds in which the log says at most once that callers speak TLS to a port of plain HTTP."""
+"""Seconds between two log lines about callers that speak TLS to a port of plain HTTP."""
 
 
 class ServerState(Protocol):
-    """What uvicorn's server keeps of its connections, and what it wants to know of them."""
+    """What uvicorn's server keeps of its connections and reads from them."""
 
     connections: set[object]
     tasks: set[asyncio.Task[object]]
@@ -62,22 +62,25 @@ class SharedState:
         self.next_tls_warning: float = 0.0
 
     def held(self) -> i64:
-        """Return how many connections there are, those in their handshake included."""
+        """Return the number of connections, including those in their handshake."""
         return len(self.connections) + len(self.handshakes)
 
     def begin_handshake(self, connection: Stream) -> bool:
-        """Count a connection from before its TLS handshake on; return False, and do not, where it could not even be rejected."""
+        """Count a connection from the start of its TLS handshake.
+
+        Returns False, without counting it, if it could not even be rejected.
+        """
         if self.held() >= self.max_connections + self.max_rejected:
             return False
         self.handshakes.add(connection)
         return True
 
     def end_handshake(self, connection: Stream) -> None:
-        """Count a connection no longer as one in its handshake."""
+        """Stop counting a connection as one in its handshake."""
         self.handshakes.discard(connection)
 
     def add(self, connection: Stream) -> bool:
-        """Take a connection in; return whether there is room for it. Those that were rejected take no room."""
+        """Add a connection. Returns whether there is room for it. Rejected connections take no room."""
         self.server.connections.add(connection)
         self.connections.add(connection)
         self.handshakes.discard(connection)
@@ -87,12 +90,12 @@ class SharedState:
         return self.held() - len(self.rejected) <= self.max_connections
 
     def reject(self, connection: Stream) -> bool:
-        """Count a connection as rejected; return whether it may be told so, and wait for its end."""
+        """Count a connection as rejected. Returns whether it gets an answer and may wait for its end."""
         self.rejected.add(connection)
         return len(self.rejected) <= self.max_rejected
 
     def remove(self, connection: Stream) -> None:
-        """Forget a connection that is lost."""
+        """Remove a lost connection."""
         self.server.connections.discard(connection)
         self.connections.discard(connection)
         self.rejected.discard(connection)
@@ -110,7 +113,7 @@ class SharedState:
             self.ticking = False
 
     def count_tls_caller(self, log: Logger) -> None:
-        """Count a caller that speaks TLS where plain HTTP is spoken; log a warning once in a while."""
+        """Count a caller that speaks TLS on a port of plain HTTP. Logs a warning now and then."""
         self.tls_callers += 1
         moment = self.loop.time()
         if moment >= self.next_tls_warning:
@@ -120,7 +123,7 @@ class SharedState:
             self.next_tls_warning = moment + TLS_WARNING_S
 
     def start(self, answer: Awaitable[Response]) -> asyncio.Future[Response]:
-        """Return the task that makes an answer; the server waits for it when it ends."""
+        """Return the task that makes an answer. The server waits for it when it ends."""
         task = asyncio.ensure_future(answer, loop=self.loop)
         self.server.tasks.add(task)
         task.add_done_callback(self.server.tasks.discard)

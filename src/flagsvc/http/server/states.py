@@ -1,8 +1,8 @@
 """The life of a connection as a table: state × event → state, action. No I/O, no clock, no parser. Compiled.
 
-A connection has two states. What the caller has sent of a request is the parser's (`NEW` to `BROKEN`). How far the answer is,
-and how far the connection is on its way to its end, is the connection's (`WAITING` to `CLOSED`); the table is about that one.
-Both are plain integers, and a cell of the table is one byte: a request looks up three of them.
+A connection has two states. The parser's state tells what of a request has arrived (`NEW` to `BROKEN`). The connection's state
+tells how far its answer and its end are (`WAITING` to `CLOSED`); the table is about this one. Both are integers, and a cell of the
+table is one byte: a request looks up three cells.
 """
 
 from __future__ import annotations
@@ -13,94 +13,94 @@ from mypy_extensions import i64, u8
 
 # What the caller has sent of a request. They are in order: from HEAD on a request has begun.
 NEW: Final = 0
-"""Nothing of the connection's first request."""
+"""Nothing of the connection's first request has arrived."""
 IDLE: Final = 1
-"""Nothing of the next request; the last one is complete."""
+"""The last request is complete, and nothing of the next one has arrived."""
 HEAD: Final = 2
-"""A part of the head."""
+"""A part of the head has arrived."""
 BODY: Final = 3
-"""The head, and perhaps a part of the body."""
+"""The head has arrived, and perhaps a part of the body."""
 COMPLETE: Final = 4
-"""All of it; the connection has not gone on to the next request yet."""
+"""The request is complete, and the connection has not continued with the next one."""
 BROKEN: Final = 5
-"""Something that is no HTTP or too large: where the next request begins is unknown, and nothing more is parsed."""
+"""The bytes are not HTTP, or too many. The start of the next request is unknown, so nothing more is parsed."""
 
 # The connection. They are in order: up to DISCARDING bytes are parsed, up to ANSWERING the connection is open.
 WAITING: Final = 0
-"""For a request, or for the rest of one that needs its body."""
+"""The connection waits for a request, or for the rest of a request whose body is needed."""
 DISCARDING: Final = 1
-"""The answer is written; the rest of the request is read and thrown away."""
+"""The answer is written. The rest of the request is read and discarded."""
 ANSWERING_EARLY: Final = 2
-"""The answer is being made, and the request is not complete."""
+"""The answer is being made, and the request is incomplete."""
 ANSWERING: Final = 3
 """The answer is being made, and the request is complete."""
 LAST: Final = 4
-"""The last answer is written, or there is none to write: what is left is to end well."""
+"""The last answer is written, or there is none. The connection is to end in order."""
 LINGERING: Final = 5
-"""Nothing more is written. What the caller still sends is thrown away, so that it gets to read the answer."""
+"""Nothing more is written. Received bytes are discarded, so that the caller can read the answer."""
 CLOSED: Final = 6
-"""The transport is closed, or will be when what was written is sent."""
+"""The transport is closed, or will be when everything is sent."""
 STATES: Final = 7
 
 # What can happen to it.
 DATA: Final = 0
-"""Bytes came."""
+"""Bytes arrived."""
 ANSWER_BEGUN: Final = 1
 """The contract makes the answer later."""
 ANSWER_MADE: Final = 2
-"""The answer that was waited for is there."""
+"""The answer that was waited for is ready."""
 ANSWERED: Final = 3
-"""An answer is written, and the connection goes on."""
+"""An answer is written, and the connection stays open."""
 ANSWERED_LAST: Final = 4
-"""An answer is written that says it is the last."""
+"""An answer is written, which says that it is the last one."""
 REQUEST_COMPLETE: Final = 5
-"""The last byte of a request came, and its answer is written or being made."""
+"""The last byte of a request arrived, and its answer is written or being made."""
 TOO_MUCH_DISCARDED: Final = 6
-"""The caller goes on sending a body that is thrown away."""
+"""The caller sends too much of a body that is discarded."""
 BAD_REQUEST: Final = 7
-"""What came is no HTTP, or its head is too large."""
+"""The bytes are not HTTP, or the head is too large."""
 MEMORY_SHORT: Final = 8
-"""All connections together hold too much, and this is one of those that hold most."""
+"""All connections together hold too much, and this one is among those that hold most."""
 EOF: Final = 9
-"""The caller sends no more, and all that it sent is parsed."""
+"""The caller sends no more, and all its bytes are parsed."""
 EOF_AHEAD: Final = 10
-"""The caller sends no more, and what it sent before is not parsed yet."""
+"""The caller sends no more, and some of its bytes are not parsed yet."""
 SHUTDOWN: Final = 11
-"""The server ends, and nothing of a request is there that still needs its answer."""
+"""The server ends, and no request waits for its answer."""
 LINGER_BEGUN: Final = 12
 """Our half of the connection is closed."""
 CLOSE_BEGUN: Final = 13
 """The transport was told to close."""
 LOST: Final = 14
-"""The transport is gone."""
+"""The transport is lost."""
 TICK: Final = 15
-"""Time went on."""
+"""Time has passed."""
 EVENTS: Final = 16
 
 # What the connection does then.
 NOTHING: Final = 0
 PARSE: Final = 1
-"""Parse the bytes; hold those that have to wait."""
+"""Parse the bytes; hold those that must wait."""
 COUNT: Final = 2
-"""Count the bytes that are thrown away."""
+"""Count the discarded bytes."""
 REPLY: Final = 3
-"""Write the answer that is there."""
+"""Write the answer that is ready."""
 FINISH: Final = 4
-"""Answer everything that was asked, then close."""
+"""Answer all requests, then close."""
 SETTLE: Final = 5
 """End after the last answer."""
 CLOSE: Final = 6
-"""Close when what was written is sent."""
+"""Close when everything is sent."""
 ABORT: Final = 7
 """Close at once."""
 CHECK_READING: Final = 8
-"""Look whether the request, or the pause before it, takes too long."""
+"""Check whether the request, or the pause before it, takes too long."""
 CHECK_ANSWER: Final = 9
-"""Look whether an answer takes too long for a caller that may be gone."""
+"""Check whether an answer takes too long for a caller that may have gone."""
 CHECK_LINGER: Final = 10
-"""Look whether lingering takes too long."""
+"""Check whether lingering takes too long."""
 CHECK_WRITING: Final = 11
-"""Look whether the caller takes what was written."""
+"""Check whether the caller reads the answer."""
 
 _SHIFT: Final = 4
 _MASK: Final = 15
@@ -146,7 +146,7 @@ _ROWS: Final[tuple[_Row, ...]] = (
 
 
 def _flat() -> bytes:
-    """Return the table with one byte a cell: the action above the state."""
+    """Return the table with one byte for each cell: the action above the state."""
     cells = bytearray(EVENTS * STATES)
     for event, states, actions in _ROWS:
         for before in range(STATES):
@@ -155,11 +155,11 @@ def _flat() -> bytes:
 
 
 TABLE: Final[bytes] = _flat()
-"""What follows from each event in each state, as `cell` finds it. Every pair is there."""
+"""The table as `cell` reads it. It has every pair of state and event."""
 
 
 def cell(state: u8, event: i64) -> i64:
-    """Return what follows from an event: `state_of` and `action_of` take it apart."""
+    """Return the cell for an event in a state. `state_of` and `action_of` split it."""
     return TABLE[event * STATES + i64(state)]
 
 

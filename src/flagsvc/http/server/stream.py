@@ -1,4 +1,4 @@
-"""The transport's side of a connection: what is written and whether it is taken, and whether bytes are read. Compiled."""
+"""A connection's transport: what is written, whether the caller reads it, and whether bytes are read. Compiled."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from mypy_extensions import i64, u8
 # The flow of bytes in.
 READING: Final = 0
 PAUSED: Final = 1
-"""The transport was told to read no more."""
+"""The transport was told to stop reading."""
 ENDED: Final = 2
 """The caller sends no more."""
 
 
 class Stream:
-    """A connection as the writer, the memory budget and the clock of its server know it; `Connection` is what makes it HTTP.
+    """A connection as the writer, the memory budget and the server's clock see it. `Connection` adds HTTP.
 
-    `input` is the flow of bytes in, `secure` tells whether TLS is spoken. `paused` tells that the caller does not take what was
-    written: `untaken` bytes when that began, `unsent` when that was last looked at. `ready` are answers that are not written yet.
-    `charged` is how many bytes the memory budget counts for it, `network` stands for the caller's network; empty for a peer that
-    speaks for many callers.
+    `input` is the state of reading, and `secure` tells whether the connection uses TLS. `paused` tells that the caller does not
+    read: `untaken` is the number of unsent bytes when that began, `unsent` the number at the last look. `ready` are answers
+    that are not written yet. `charged` is how many bytes the memory budget counts for it. `network` is the caller's network;
+    empty for a peer that forwards requests of many callers.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Stream:
         self.network: bytes = b""
 
     def open_transport(self, transport: asyncio.Transport) -> str:
-        """Begin with a transport; return the address of the other end, empty where there is none, as on a Unix socket."""
+        """Start with a transport. Returns the address of the other end; empty on a Unix socket."""
         self.transport = transport
         self.secure = transport.get_extra_info("sslcontext") is not None
         peer = transport.get_extra_info("peername")
@@ -45,7 +45,7 @@ class Stream:
     # In
 
     def pause_reading(self) -> None:
-        """Read no more for now."""
+        """Stop reading for now."""
         transport = self.transport
         if transport is not None and self.input == READING:
             self.input = PAUSED
@@ -61,7 +61,7 @@ class Stream:
     # Out
 
     def flush(self) -> None:
-        """Write what is ready; for a caller that is gone it is dropped."""
+        """Write the ready answers. For a caller that has gone they are dropped."""
         ready = self.ready
         if ready:
             self.ready = b""
@@ -70,31 +70,31 @@ class Stream:
                 transport.write(ready)
 
     def write(self, data: bytes) -> None:
-        """Write bytes now, behind what is ready."""
+        """Write bytes now, after the ready answers."""
         self.flush()
         if self.transport is not None:
             self.transport.write(data)
 
     def write_both(self, head: bytes, body: bytes) -> None:
-        """Write a head and its body now, behind what is ready, without copying them together."""
+        """Write a head and its body now, after the ready answers, without copying them together."""
         self.flush()
         if self.transport is not None:
             self.transport.writelines((head, body))
 
     def note_untaken(self) -> None:
-        """Note that the caller does not take what was written."""
+        """Note that the caller does not read."""
         self.paused = True
         self.unsent = 0
         if self.transport is not None:
             self.untaken = self.transport.get_write_buffer_size()
 
     def note_taken(self) -> None:
-        """Note that the caller took what was written."""
+        """Note that the caller has read."""
         self.paused = False
         self.untaken = 0
 
     def took_some(self) -> bool:
-        """Return whether the caller took any of what was written since this was last asked."""
+        """Return whether the caller has read anything since the last call."""
         before = self.unsent
         if self.transport is not None:
             self.unsent = self.transport.get_write_buffer_size()
@@ -103,14 +103,14 @@ class Stream:
     # The end
 
     def end_writing(self) -> None:
-        """Write what is ready, then close our half of the connection, where there are halves: TLS knows none."""
+        """Write the ready answers, then close our half of the connection. TLS has no halves."""
         self.flush()
         transport = self.transport
         if transport is not None and not self.secure and transport.can_write_eof():
             transport.write_eof()
 
     def close_transport(self) -> None:
-        """Close when what is ready and what was written is sent."""
+        """Close when everything is sent."""
         self.flush()
         if self.transport is not None:
             self.transport.close()
@@ -126,4 +126,4 @@ class Stream:
         """End, because all connections together hold too much."""
 
     def check_time(self, now: i64) -> None:
-        """End what takes too long; `now` is the number of the clock's tick."""
+        """End a step that takes too long. `now` is the tick of the clock."""

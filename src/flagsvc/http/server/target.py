@@ -1,4 +1,4 @@
-"""The target of a request line in its odd forms (RFC 9112, 3.2). Compiled."""
+"""The unusual forms of the target in a request line (RFC 9112, 3.2). Compiled."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 import httptools
 
 MAX_HOST: Final = 512
-"""Bytes of a Host: the longest name of the DNS has 253."""
+"""The most bytes of a Host: a DNS name has 253 at most."""
 AUTHORITY: Final = re.compile(
     rb"(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*(?::[0-9]{0,5})?"
     rb"|\[[0-9A-Fa-f:.]{2,45}(?:%25[A-Za-z0-9._~-]{1,16})?\](?::[0-9]{0,5})?"
@@ -16,17 +16,17 @@ AUTHORITY: Final = re.compile(
 
 
 def is_host(value: bytes) -> bool:
-    """Return whether the value of a Host is one: a name or an address, perhaps a port, or nothing (RFC 9110, 7.2).
+    """Return whether a Host value is valid: a name or an address, perhaps with a port, or empty (RFC 9110, 7.2).
 
-    A list is none, although a comma may be in a name: a proxy that joins two lines must not get a request through.
+    A list is invalid, although a name may contain a comma: some proxies join two Host lines, and such a request must not pass.
     """
     return len(value) <= MAX_HOST and b"," not in value and AUTHORITY.fullmatch(value) is not None
 
 
 def origin_form(target: bytes) -> bytes | None:
-    """Return the path and the query of a target: absolute (`http://host/path?query`), with a fragment, or `*`.
+    """Return path and query of a target that is absolute (`http://host/path?query`), has a fragment, or is `*`.
 
-    None for a target of no request that can be answered.
+    Returns None for a target that cannot be answered.
     """
     try:
         parsed: Any = httptools.parse_url(target)  # a part that is missing is None; the types say otherwise

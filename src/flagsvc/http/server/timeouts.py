@@ -1,4 +1,4 @@
-"""How long a connection may take for what it is at, in ticks of the server's clock. Compiled."""
+"""The time limits of a connection in its present step, in ticks of the server's clock. Compiled."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flagsvc.http.server.states import BODY, IDLE
 
 
 class Timeouts:
-    """The limits of times of one server's connections; when it is `stopping`, what has begun has less time."""
+    """The time limits of one server's connections. While it is `stopping`, a started request has less time."""
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.tick_s: float = limits.tick_s
@@ -25,11 +25,11 @@ class Timeouts:
         self.half_closed: i64 = self.ticks(limits.half_closed_s)
 
     def ticks(self, seconds: float) -> int:
-        """Return after how many ticks so many seconds have passed for sure."""
+        """Return the number of ticks after which this many seconds have certainly passed."""
         return ceil(seconds / self.tick_s)
 
     def reading(self, state: u8, idle: i64) -> i64:
-        """Return the time for a request, or the pause before it, by its state and the bytes of it that came without an effect."""
+        """Return the limit for a request, or the pause before it, by its state and the bytes that arrived without progress."""
         if state == IDLE and idle == 0:
             return self.keep_alive
         if self.stopping:
@@ -37,5 +37,5 @@ class Timeouts:
         return self.body if state == BODY else self.head
 
     def writing(self) -> i64:
-        """Return the time in which a caller has to take a byte of what was written."""
+        """Return the time in which a caller must read a byte of the answer."""
         return self.shutdown if self.stopping else self.write

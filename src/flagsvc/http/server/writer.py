@@ -1,7 +1,7 @@
-"""Answers become bytes on their way out; those of one turn of the event loop are written together. Compiled.
+"""Writes answers. All answers of one turn of the event loop are written together. Compiled.
 
-Waking a caller is a large part of what a request costs. A caller that several answers go to is woken once: answers wait for those
-that the same turn of the event loop still makes. They never wait for long: at a number of them, or of bytes, all are written.
+Waking a caller is a large part of a request's cost. A caller with several answers is woken once: an answer waits for the others of
+the same turn of the event loop. The wait is short: at a certain number of answers or bytes, all are written.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from flagsvc.http.server.encoder import Defaults, ResponseEncoder
 from flagsvc.http.server.stream import Stream
 
 MAX_ANSWERS: Final = 32
-"""Answers that wait for one another at most."""
+"""The most answers that wait for others."""
 MAX_BYTES: Final = 131_072
-"""Bytes of answers that wait for one another at most."""
+"""The most bytes of answers that wait for others."""
 SEPARATE_BYTES: Final = 65_536
-"""Bytes of a body from which on it is cheaper to write it beside its head than to copy it behind."""
+"""A body of at least this many bytes is cheaper to write separately than to copy after its head."""
 
 
 class ResponseWriter:
-    """Writes the answers of one server. `streams` have an answer ready that is not written yet, `size` bytes of all of them."""
+    """Writes the answers of one server. `streams` have an answer that is ready; `size` is the number of bytes of all of them."""
 
     def __init__(self, defaults: Defaults, loop: asyncio.AbstractEventLoop) -> None:
         self.encoder: Final = ResponseEncoder(defaults)
@@ -36,7 +36,7 @@ class ResponseWriter:
         self.callback: Callable[[], None] = self.flush_scheduled
 
     def write(self, stream: Stream, response: Response, ending: bytes) -> None:
-        """Write an answer when this turn of the event loop ends, or before; `ending` ends its head."""
+        """Write an answer at the end of this turn of the event loop, or earlier. `ending` ends its head."""
         body = response.body
         if len(body) < SEPARATE_BYTES:
             data = self.encoder.encode(response, ending, body)
@@ -46,7 +46,7 @@ class ResponseWriter:
             stream.write_both(self.encoder.encode(response, ending, b""), body)
 
     def add(self, stream: Stream, size: i64) -> None:
-        """Flush a stream when this turn of the event loop ends, or before; it has `size` bytes more than it had."""
+        """Flush a stream at the end of this turn of the event loop, or earlier. It has `size` bytes more than before."""
         self.streams.append(stream)
         self.size += size
         if self.size >= MAX_BYTES or len(self.streams) >= MAX_ANSWERS:

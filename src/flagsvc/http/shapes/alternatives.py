@@ -9,7 +9,10 @@ from flagsvc.http.shapes.violation import Fault, Violation, broken
 
 
 class Alternatives(Shape):
-    """Several shapes, tried in order; each sees what the ones before it have coerced. `base` is a shape that holds besides."""
+    """Several shapes, tried in order.
+
+    Each one gets the value as the shapes before it coerced it. The value must also fit `base`.
+    """
 
     keyword = ""
 
@@ -22,11 +25,11 @@ class Alternatives(Shape):
         self.told(description, example)
 
     def coerced(self, value: object) -> object:
-        """Return what the base makes of the value."""
+        """Return the value, coerced by the base."""
         return self.base.coerced(value)
 
     def schema(self) -> Schema:
-        """Return the list of alternatives beside the schema of the base."""
+        """Return the schema of the base with the list of alternatives."""
         return self.base.schema() | {self.keyword: [shape.described(shape.schema()) for shape in self.shapes]}
 
     def below(self) -> Iterable[Shape]:
@@ -35,12 +38,15 @@ class Alternatives(Shape):
 
 
 class AnyOf(Alternatives):
-    """At least one of several shapes: the first that fits decides."""
+    """At least one of several shapes. The first one that fits decides."""
 
     keyword = "anyOf"
 
     def examined(self, value: object) -> object:
-        """Return the value as the first alternative takes it; else raise one violation of each and one of them all."""
+        """Return the value, coerced by the first alternative that fits.
+
+        Otherwise raise one violation of each alternative and one of all.
+        """
         faults: list[Fault] = []
         for shape in self.shapes:
             try:
@@ -59,7 +65,10 @@ class OneOf(Alternatives):
     keyword = "oneOf"
 
     def examined(self, value: object) -> object:
-        """Return the value as the only alternative that fits takes it; else raise one violation of each, and one of them all."""
+        """Return the value, coerced by the only alternative that fits.
+
+        Otherwise raise one violation of each alternative and one of all.
+        """
         faults: list[Fault] = []
         fitting = 0
         for shape in self.shapes:

@@ -1,4 +1,4 @@
-"""What the rooms above do with shapes: check a value, and write the shapes down for readers (import validation 2; 3)."""
+"""The functions that other packages call: check a value, and write shapes as schemas (import validation 2; 3)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from flagsvc.http.shapes.violation import Violation
 
 
 def check(shape: Shape, value: object, place: str = "/body") -> object:
-    """Return a JSON value coerced to its shape; arrays and objects are changed in place. `place` is where it stands.
+    """Return a JSON value, coerced to its shape. Arrays and objects are changed in place. `place` is the position of the value.
 
-    Raises ShapeError with the first violation in the order of the real server (import validation 3).
+    Raises ShapeError with the first violation, in the order of the real server (import validation 3).
     """
     try:
         return shape.take(value)
@@ -22,12 +22,15 @@ def check(shape: Shape, value: object, place: str = "/body") -> object:
 
 
 def json_schema(shape: Shape) -> Schema:
-    """Return the JSON Schema of a shape as OpenAPI 3.1 has it; Named shapes, itself included, are references."""
+    """Return the OpenAPI 3.1 schema of a shape. Named shapes, including this one, become references."""
     return shape.described(shape.schema())
 
 
 def components(shapes: Iterable[Shape]) -> dict[str, Schema]:
-    """Return name → schema of every Named shape in and below some shapes, sorted. Two shapes of one name are a ValueError."""
+    """Return the schema of every Named shape in and below some shapes, by name, sorted.
+
+    Raises ValueError for two shapes of one name.
+    """
     found: dict[str, Named] = {}
     gone_through: set[str] = set()
     waiting = list(shapes)

@@ -1,6 +1,6 @@
-"""Arrays and objects: never made from anything else, their members checked depth first (import validation 2.1; 3).
+"""Arrays and objects. No other value is coerced to them, and members are checked depth first (import validation 2.1; 3).
 
-Members are coerced in place. A container looks only at members whose Python type does not already say that they conform.
+Members are coerced in place. A container skips members whose Python type alone shows that they conform.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ RECORD_ORDER: Final = ("type", "properties", "required", "additionalProperties")
 
 
 def take_member(holder: Any, key: Any, shape: Shape) -> None:
-    """Check one member of an array or object where it stands; a coerced one is replaced."""
+    """Check one member of an array or object. A coerced value replaces it."""
     value = holder[key]
     try:
         taken = shape.take(value)
@@ -33,7 +33,7 @@ def take_member(holder: Any, key: Any, shape: Shape) -> None:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Array(Shape):
-    """A list of values of one shape, or of any values where no shape is given."""
+    """A list of values of one shape; of any values without a shape."""
 
     rule = "must be array"
 
@@ -54,11 +54,11 @@ class Array(Shape):
         self.told(description, example)
 
     def coerced(self, value: object) -> object:
-        """Return a list as it is."""
+        """Return the list."""
         return value if isinstance(value, list) else MISMATCH
 
     def examined(self, value: object) -> object:
-        """Return the list when its length holds and every item is of the shape."""
+        """Return the list if its length and all items conform."""
         held: list[object] = value  # type: ignore[assignment]
         if self.max_items is not None and len(held) > self.max_items:
             raise broken(f"must NOT have more than {number_text(self.max_items)} items", value)
@@ -70,7 +70,7 @@ class Array(Shape):
         return value
 
     def take_items(self, held: list[object], plain: frozenset[type]) -> None:
-        """Check the items one after the other."""
+        """Check the items in order."""
         items = self.bare_items
         for index, item in enumerate(held):
             if type(item) not in plain:
@@ -90,9 +90,9 @@ class Array(Shape):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Object(Shape):
-    """A record: its properties in the order in which they are checked, the required ones in the order in which they are missed.
+    """A record. Properties are checked in their order, and missing ones are reported in the order of `required`.
 
-    Further properties are refused where `closed`, of the shape `rest` where one is given, and else left alone.
+    Other properties are refused if `closed`, must have the shape `rest` if it is given, and are otherwise left alone.
     """
 
     rule = "must be object"
@@ -116,11 +116,11 @@ class Object(Shape):
         self.told(description, example)
 
     def coerced(self, value: object) -> object:
-        """Return a record as it is."""
+        """Return the record."""
         return value if isinstance(value, dict) else MISMATCH
 
     def examined(self, value: object) -> object:
-        """Return the record when nothing is missing, nothing too much, and every property of its shape."""
+        """Return the record if no property is missing, none is extra, and all conform."""
         held: dict[str, object] = value  # type: ignore[assignment]
         for name in self.required:
             if name not in held:
@@ -133,7 +133,7 @@ class Object(Shape):
         return value
 
     def take_rest(self, held: dict[str, object]) -> None:
-        """Check the properties that have no row: none may be there, or each must be of the shape `rest`."""
+        """Check the properties that have no row: they are refused, or must have the shape `rest`."""
         rest = self.rest
         if rest and not self.names and rest.plain.issuperset(map(type, held.values())):
             return
@@ -164,7 +164,7 @@ class Object(Shape):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Record(Object):
-    """An object whose schema lists the properties before what is required of them.
+    """An object whose schema lists `properties` before `required`.
 
     Published documents have this order, and their entity tags depend on it.
     """
@@ -177,14 +177,14 @@ class Record(Object):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Map(Object):
-    """A record of any keys whose values are all of one shape."""
+    """A record of any keys. All values have one shape."""
 
     def __init__(self, values: Shape, *, description: str = "", example: object = None) -> None:
         super().__init__(rest=values, description=description, example=example)
 
 
 class Members(Map):
-    """A record of any keys whose values are all of one shape; they are checked in the order in which they came."""
+    """A record of any keys. All values have one shape, and are checked in the order of the document."""
 
     def __init__(self, values: Shape, *, description: str = "", example: object = None) -> None:
         super().__init__(values, description=description, example=example)

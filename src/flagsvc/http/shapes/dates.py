@@ -15,7 +15,7 @@ LEAP_SECOND: Final = (23, 59, 60)
 
 
 def is_date(text: str) -> bool:
-    """Tell whether a text is a day of the calendar, `2024-02-29`; the year 0 is one."""
+    """Return whether a text is a date of the calendar, `2024-02-29`; the year 0 exists."""
     found = DATE.fullmatch(text)
     if not found:
         return False
@@ -24,7 +24,7 @@ def is_date(text: str) -> bool:
 
 
 def is_time(text: str) -> bool:
-    """Tell whether a text is a time of day with seconds; the fraction and the time zone may be left out."""
+    """Return whether a text is a time of day with seconds. The fraction and the time zone are optional."""
     found = TIME.fullmatch(text)
     if not found:
         return False
@@ -33,9 +33,9 @@ def is_time(text: str) -> bool:
 
 
 def is_date_time(text: str) -> bool:
-    """Tell whether a text is a date, one `T`, `t` or white space, and a time."""
+    """Return whether a text is a date, one `T`, `t` or white space, and a time."""
     return len(text) > 10 and text[10] in f"Tt{SPACES}" and is_date(text[:10]) and is_time(text[11:])
 
 
 FORMATS: Final[dict[str, Callable[[str], bool]]] = {"date": is_date, "date-time": is_date_time}
-"""Format of a String row → what tells whether a text has it."""
+"""Format of a String row → function that returns whether a text has it."""

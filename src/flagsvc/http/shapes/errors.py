@@ -1,6 +1,6 @@
-"""What callers get for a value that is not of its shape.
+"""The error for a value that does not fit its shape.
 
-Not compiled: a compiled class cannot have a base that is not.
+Not compiled: a compiled class must not have an uncompiled base.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ PREFIX: Final = "request body is not of the shape asked for"
 
 
 class ShapeError(FlagsvcError):
-    """A value is not of its shape. `faults` has the first violation (AnyOf: one per alternative) of `root`, which is at `place`.
+    """A value does not fit its shape. `faults` has the first violation of `root`, which is at `place`.
 
-    What they say is put into words where it is asked for: the value that was sent may be large.
+    For AnyOf it has one violation of each alternative. The texts are made only when they are needed, because the value may be
+    large.
     """
 
     def __init__(self, faults: list[Fault], place: str, root: object) -> None:
@@ -27,12 +28,12 @@ class ShapeError(FlagsvcError):
 
     @property
     def details(self) -> list[Detail]:
-        """The items of the flag server's wire."""
+        """The items of an error body of the flag server."""
         return [detail(fault, self.place, self.root) for fault in self.faults]
 
     @property
     def problem(self) -> tuple[str, str]:
-        """The first violation as validators of JSON tell it: a JSON pointer, and what must hold there."""
+        """The first violation in the form of JSON validators: a JSON pointer and a rule."""
         fault = self.faults[0]
         return pointer(fault, self.place), rule(fault)
 

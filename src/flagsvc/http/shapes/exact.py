@@ -1,9 +1,9 @@
-"""Shapes of what people write into files: a value is taken as it stands, and every problem is told at once.
+"""Shapes of files that people write. Values are not coerced, and all problems are reported together.
 
     PEOPLE = List(Entry({"name": Exact("a text", is_text, {"type": "string"})}, required=("name",)))
     [told(fault) for fault in problems(PEOPLE, [{}, {"name": 5}])]        # "[0].name: is missing", "[1].name: expected a text"
 
-A missing or unknown key is a fault of the object that it belongs to; `place_of` writes the way to a fault.
+A missing or unknown key is a fault of the object that has or lacks it. `place_of` writes the path to a fault.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from flagsvc.http.shapes.violation import Fault, Violation
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Fitting(Shape):
-    """A value for which `fits` holds, as it stands. `rule` is what is said of any other, `known` its JSON Schema."""
+    """A value for which `fits` returns true. `rule` is the message for any other value, `known` the JSON Schema."""
 
     def __init__(self, rule: str, fits: Callable[[object], bool], known: Schema) -> None:
         self.rule = rule
@@ -28,7 +28,7 @@ class Fitting(Shape):
         self.known = known
 
     def coerced(self, value: object) -> object:
-        """Return the value as it is."""
+        """Return the value unchanged."""
         return value if self.fits(value) else MISMATCH
 
     def schema(self) -> Schema:
@@ -38,14 +38,14 @@ class Fitting(Shape):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Exact(Fitting):
-    """What `expected` says in words."""
+    """A value that `expected` describes in words."""
 
     def __init__(self, expected: str, fits: Callable[[object], bool], known: Schema) -> None:
         super().__init__(f"expected {expected}", fits, known)
 
 
 class Choice(Exact):
-    """One of some words."""
+    """One of several words."""
 
     def __init__(self, *words: str) -> None:
         super().__init__(f"one of {', '.join(words)}", lambda value: value in words, {"enum": list(words)})
@@ -58,7 +58,7 @@ class List(Array):
 
 
 class Entry(Object):
-    """An object that has no keys but its properties. Null is as good as no value."""
+    """An object with no other keys than its properties. Null counts as missing."""
 
     rule = "expected an object"
 
@@ -66,7 +66,7 @@ class Entry(Object):
         super().__init__(properties, required=required, closed=True)
 
     def examined(self, value: object) -> object:
-        """Return an object that has no problems; else raise Violation with the first one."""
+        """Return an object without problems. Otherwise raise Violation with the first one."""
         for fault in problems(self, value):
             raise Violation([fault], value)
         return value
@@ -80,7 +80,7 @@ class Entry(Object):
 
 
 def problems(shape: Shape, value: object) -> Iterator[Fault]:
-    """Give every fault of a value and of all below it."""
+    """Yield every fault of a value and of its members."""
     if isinstance(shape, Entry) and isinstance(value, dict):
         yield from problems_of_entry(shape, value)
     elif isinstance(shape, List) and isinstance(value, list):
@@ -91,7 +91,10 @@ def problems(shape: Shape, value: object) -> Iterator[Fault]:
 
 
 def faults_of(shape: Shape, value: object) -> list[Fault]:
-    """Return the faults that end the check of a value. No generator: a compiled one that is left in an `except` leaks the error."""
+    """Return the faults that end the check of a value.
+
+    Not a generator: a compiled one that is left inside an `except` leaks the error.
+    """
     try:
         shape.take(value)
     except Violation as violation:
@@ -100,9 +103,9 @@ def faults_of(shape: Shape, value: object) -> list[Fault]:
 
 
 def problems_of_entry(shape: Entry, value: dict[Any, object]) -> Iterator[Fault]:
-    """Give the faults of an object: first those of its properties, in their order, then the keys that it should not have.
+    """Yield the faults of an object: first those of its properties, in their order, then its unknown keys.
 
-    In YAML a key need not be a text.
+    In YAML a key may be something other than a text.
     """
     for name, each in shape.properties.items():
         held = value.get(name)
@@ -116,13 +119,13 @@ def problems_of_entry(shape: Entry, value: dict[Any, object]) -> Iterator[Fault]
 
 
 def below(key: str | int, faults: Iterator[Fault]) -> Iterator[Fault]:
-    """Give faults with one more step on the way to each."""
+    """Yield faults with one more step in their path."""
     for fault in faults:
         fault.keys.append(key)
         yield fault
 
 
 def place_of(fault: Fault) -> str:
-    """Return the way to a fault as people write it: `features[0].name`."""
+    """Return the path to a fault in the form that people write: `features[0].name`."""
     steps = (f"[{key}]" if isinstance(key, int) else f".{key}" for key in reversed(fault.keys))
     return "".join(steps).removeprefix(".")

@@ -1,4 +1,4 @@
-"""Text, numbers, truth values and choices, coerced as JavaScript validators do (import validation 2.1)."""
+"""Text, numbers, booleans and choices. Coercion is that of JavaScript validators (import validation 2.1)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLAIN_TRUTH: Final = frozenset({bool})
 
 
 def as_text(value: object) -> object:
-    """Return a scalar as text: `1`, `1e+21`, `false`; null is the empty text."""
+    """Return a scalar as text: `1`, `1e+21`, `false`. Null becomes the empty text."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -30,7 +30,7 @@ def as_text(value: object) -> object:
 
 
 def as_number(value: object) -> object:
-    """Return a scalar as a number: an int where it is whole and exact, else a float, which may be an infinity."""
+    """Return a scalar as a number: an int if it is whole and exact, otherwise a float, which may be an infinity."""
     if type(value) is int and -jsnumber.EXACT_INTEGERS <= value <= jsnumber.EXACT_INTEGERS:
         return value
     if isinstance(value, str):
@@ -45,13 +45,13 @@ def as_number(value: object) -> object:
 
 
 def narrow(number: float) -> object:
-    """Return a whole number as an int, as far as a double is exact."""
+    """Return a whole number as an int, if a double represents it exactly."""
     whole = -jsnumber.EXACT_INTEGERS <= number <= jsnumber.EXACT_INTEGERS and number.is_integer()
     return int(number) if whole else number
 
 
 def as_integer(value: object) -> object:
-    """Return a scalar as a whole number: 7.0, `"7"` and true are, 1.5 and `"1.5"` are not."""
+    """Return a scalar as a whole number. 7.0, `"7"` and true are whole; 1.5 and `"1.5"` are not."""
     number = as_number(value)
     if type(number) is int:
         return number
@@ -60,7 +60,7 @@ def as_integer(value: object) -> object:
 
 
 def as_truth(value: object) -> object:
-    """Return true for true, 1 and `"true"`, false for false, 0, null and `"false"`."""
+    """Return true for true, 1 and `"true"`; false for false, 0, null and `"false"`."""
     if isinstance(value, bool):
         return value
     if value is None or value == "false" or (isinstance(value, int | float) and value == 0):
@@ -69,7 +69,10 @@ def as_truth(value: object) -> object:
 
 
 def compiled(pattern: str) -> Regex:
-    """Return a pattern ready to search, in time linear in the text. Raises `ValueError` where RE2 does not take it."""
+    """Return a compiled pattern, which searches in time linear in the text.
+
+    Raises ValueError if RE2 does not support the pattern.
+    """
     found = compile_regex(pattern, False)
     if found is None:
         raise ValueError(f"not a pattern of RE2: `{pattern}`")
@@ -78,7 +81,7 @@ def compiled(pattern: str) -> Regex:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class String(Shape):
-    """A text. Lengths count code points; `pattern` is looked for anywhere, in the syntax that RE2 and JavaScript share."""
+    """A text. Lengths count code points. `pattern` may match anywhere, in the syntax that RE2 and JavaScript share."""
 
     rule = "must be string"
 
@@ -107,7 +110,7 @@ class String(Shape):
         return as_text(value)
 
     def examined(self, value: object) -> object:
-        """Return the text when its length, its pattern and its format hold."""
+        """Return the text if its length, pattern and format conform."""
         text = str(value)
         if self.max_length is not None and len(text) > self.max_length:
             raise broken(f"must NOT have more than {self.max_length} characters", text)
@@ -132,7 +135,7 @@ class String(Shape):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Number(Shape):
-    """A number. What was whole is an int, however it was written."""
+    """A number. A whole number is an int, in any notation."""
 
     rule = "must be number"
     type = "number"
@@ -150,11 +153,11 @@ class Number(Shape):
         self.told(description, example)
 
     def coerced(self, value: object) -> object:
-        """Return the number that a scalar is."""
+        """Return the number of a scalar."""
         return as_number(value)
 
     def examined(self, value: object) -> object:
-        """Return the number when it is within its bounds."""
+        """Return the number if it is within its bounds."""
         if self.maximum is not None and value > self.maximum:  # type: ignore[operator]
             raise broken(f"must be <= {number_text(self.maximum)}", value)
         if self.minimum is not None and value < self.minimum:  # type: ignore[operator]
@@ -169,13 +172,13 @@ class Number(Shape):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Integer(Number):
-    """A whole number; one beyond 2**53 comes as the float that JavaScript reads."""
+    """A whole number. A number above 2**53 is the float that JavaScript reads."""
 
     rule = "must be integer"
     type = "integer"
 
     def coerced(self, value: object) -> object:
-        """Return the whole number that a scalar is."""
+        """Return the whole number of a scalar."""
         return as_integer(value)
 
 
@@ -189,7 +192,7 @@ class Boolean(Shape):
         self.told(description, example)
 
     def coerced(self, value: object) -> object:
-        """Return the truth value that a scalar is."""
+        """Return the boolean of a scalar."""
         return as_truth(value)
 
     def schema(self) -> Schema:
@@ -198,7 +201,7 @@ class Boolean(Shape):
 
 
 class Enum(Shape):
-    """One of several texts, in the order in which a message names them; it does not name those that are `unlisted`."""
+    """One of several texts, in the order of the error message. The message leaves out those that are `unlisted`."""
 
     rule = "must be string"
 
@@ -215,7 +218,7 @@ class Enum(Shape):
         return as_text(value)
 
     def examined(self, value: object) -> object:
-        """Return the text when it is one of the values."""
+        """Return the text if it is one of the values."""
         if value not in self.known:
             raise Violation([Fault("enum", "must be equal to one of the allowed values", self.told_of)], value)
         return value

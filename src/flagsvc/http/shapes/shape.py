@@ -1,4 +1,4 @@
-"""What every shape is, and the two that wrap another: Nullable and Named (import validation 2; 2.1)."""
+"""The base class of shapes, and the two shapes that wrap another: Nullable and Named (import validation 2; 2.1)."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class Mismatch:
 
 
 MISMATCH: Final = Mismatch()
-"""What `coerced` gives for a value that is not of the type and cannot be made so."""
+"""The result of `coerced` for a value that has another type and cannot be coerced."""
 
 NO_TYPES: Final[frozenset[type]] = frozenset()
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Shape:  # no ABC: mypyc gives such classes weak references that outlive what they refer to
-    """One row: what a value must look like. Rows do not change once they are made, and any number of threads may read one.
+    """One row: the rules for a value. Rows do not change after they are made, and threads may share them.
 
-    Each subclass defines `coerced` and `schema`; calling those of this class is a mistake.
-    `plain` are the Python types whose every value conforms as it is, so that a container need not look at it again.
+    Each subclass defines `coerced` and `schema`; those of this class must not be called. `plain` has the Python types whose
+    values all conform, so that a container can skip them.
     """
 
     plain: frozenset[type] = NO_TYPES
@@ -37,22 +37,22 @@ class Shape:  # no ABC: mypyc gives such classes weak references that outlive wh
     example: object = None
 
     def coerced(self, value: object) -> object:
-        """Return the value as one of this type, MISMATCH where that cannot be."""
+        """Return the value, coerced to the type; MISMATCH if it cannot be coerced."""
         raise NotImplementedError
 
     def examined(self, value: object) -> object:
-        """Return a value of the type when it holds all other rules too, or raise Violation. Parts are coerced in place."""
+        """Return a value of the type if it keeps all other rules. Otherwise raise Violation. Parts are coerced in place."""
         return value
 
     def take(self, value: object) -> object:
-        """Return the value, coerced. Raise Violation at the first rule it breaks."""
+        """Return the value, coerced. Raises Violation for the first rule that it breaks."""
         taken = self.coerced(value)
         if taken is MISMATCH:
             raise broken(self.rule, value)
         return self.examined(taken)
 
     def schema(self) -> Schema:
-        """Return the JSON Schema of the row without its description; Named shapes below it are references."""
+        """Return the JSON Schema of the row without its description. Named shapes below it become references."""
         raise NotImplementedError
 
     def below(self) -> Iterable[Shape]:
@@ -65,14 +65,14 @@ class Shape:  # no ABC: mypyc gives such classes weak references that outlive wh
         return schema | notes | ({} if self.example is None else {"example": self.example})
 
     def told(self, description: str, example: object) -> None:
-        """Keep what is only for readers."""
+        """Keep the description and the example, which only readers use."""
         self.description = description
         self.example = example
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Nullable(Shape):
-    """A shape or null. What the shape does not take, null takes: `""`, 0 and false are then null (import validation 2.1)."""
+    """A shape or null. If the shape does not accept `""`, 0 or false, they become null (import validation 2.1)."""
 
     def __init__(self, inner: Shape, *, description: str = "", example: object = None) -> None:
         self.inner = inner
@@ -81,7 +81,7 @@ class Nullable(Shape):
         self.told(description, example)
 
     def coerced(self, value: object) -> object:
-        """Return null as it is, else what the shape makes of the value, else null where JavaScript sees nothing."""
+        """Return null, or the value coerced by the shape. If the shape refuses a value that is false in JavaScript, return null."""
         if value is None:
             return None
         taken = self.inner.coerced(value)
@@ -89,7 +89,7 @@ class Nullable(Shape):
         return None if taken is MISMATCH and nothing else taken
 
     def examined(self, value: object) -> object:
-        """Return null, or the value when it holds the shape's rules."""
+        """Return null, or the value if it keeps the shape's rules."""
         return None if value is None else self.inner.examined(value)
 
     def schema(self) -> Schema:
@@ -101,12 +101,12 @@ class Nullable(Shape):
         return schema | {"type": [schema["type"], "null"]} | choices
 
     def below(self) -> Iterable[Shape]:
-        """Return the shape within."""
+        """Return the inner shape."""
         return (self.inner,)
 
 
 class Named(Shape):
-    """A shape with a name of its own: a component of the OpenAPI document, a reference wherever it is used."""
+    """A shape with a name. It is a component of the OpenAPI document, and every use is a reference."""
 
     def __init__(self, name: str, inner: Shape) -> None:
         self.name = name
@@ -115,11 +115,11 @@ class Named(Shape):
         self.plain = inner.plain
 
     def coerced(self, value: object) -> object:
-        """Return what the shape within makes of the value."""
+        """Return the value, coerced by the inner shape."""
         return self.inner.coerced(value)
 
     def examined(self, value: object) -> object:
-        """Return the value when it holds the rules of the shape within."""
+        """Return the value if it keeps the rules of the inner shape."""
         return self.inner.examined(value)
 
     def schema(self) -> Schema:
@@ -127,18 +127,18 @@ class Named(Shape):
         return {"$ref": f"#/components/schemas/{self.name}"}
 
     def below(self) -> Iterable[Shape]:
-        """Return the shape within."""
+        """Return the inner shape."""
         return (self.inner,)
 
 
 def bare(shape: Shape) -> Shape:
-    """Return what a Named shape names, which checks the same with fewer calls."""
+    """Return the inner shape of a Named shape, which checks the same with fewer calls."""
     return bare(shape.inner) if isinstance(shape, Named) else shape
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Anything(Shape):
-    """Any JSON value at all, as it is."""
+    """Any JSON value."""
 
     plain = frozenset({dict, list, str, int, float, bool, NoneType})
 

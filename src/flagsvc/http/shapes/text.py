@@ -1,6 +1,6 @@
-"""JSON values as JavaScript writes them, for the messages that show what was sent (import validation 3).
+"""JSON values in the notation of JavaScript, for messages that show the sent value (import validation 3).
 
-Numbers are doubles, keys that look like an index come first, text keeps its letters but a lone surrogate is escaped.
+Numbers are doubles. Keys that look like an index come first. Lone surrogates are escaped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Absent:
 
 
 ABSENT: Final = Absent()
-"""What JavaScript calls undefined: nothing is there."""
+"""JavaScript's `undefined`: there is no value."""
 
 
 def number_text(number: float) -> str:
@@ -33,7 +33,7 @@ def number_text(number: float) -> str:
 
 
 def keys_in_order(keys: Iterable[str]) -> list[str]:
-    """Return the keys of an object in the order in which JavaScript lists them: indices ascending, then as they came."""
+    """Return the keys of an object in JavaScript's order: indices ascending, then the others as they came."""
     names = list(keys)
     indices = [name for name in names if INDEX.match(name) and int(name) <= LARGEST_INDEX]
     if not indices:
@@ -44,12 +44,12 @@ def keys_in_order(keys: Iterable[str]) -> list[str]:
 
 
 def to_json(value: object) -> str:
-    """Return a value as compact JSON, however deep it is; `undefined` for ABSENT."""
+    """Return a value as compact JSON, at any depth; `undefined` for ABSENT."""
     return "".join(pieces(value))
 
 
 def pieces(value: object) -> Iterator[str]:
-    """Give the text of a value piece by piece; the stack of what is open is a list, so depth costs no recursion."""
+    """Yield the text of a value in pieces. A list is the stack, so that deep values need no recursion."""
     open_ones: list[Iterator[tuple[str, object]]] = []
     closers: list[str] = []
     yield from begin(value, open_ones, closers)
@@ -64,7 +64,7 @@ def pieces(value: object) -> Iterator[str]:
 
 
 def begin(value: object, open_ones: list[Iterator[tuple[str, object]]], closers: list[str]) -> Iterator[str]:
-    """Give the text of a scalar, or the opening bracket of what is then to be gone through."""
+    """Yield the text of a scalar, or the opening bracket of a container, which then follows."""
     if isinstance(value, dict):
         open_ones.append(members(value))
         closers.append("}")
@@ -78,20 +78,20 @@ def begin(value: object, open_ones: list[Iterator[tuple[str, object]]], closers:
 
 
 def members(value: dict[object, object]) -> Iterator[tuple[str, object]]:
-    """Give the members of an object: the text up to the value, and the value."""
+    """Yield the members of an object: the text before the value, and the value."""
     named = {name if isinstance(name, str) else str(name): held for name, held in value.items()}
     for index, name in enumerate(keys_in_order(named)):
         yield f"{',' if index else ''}{quoted(name)}:", named[name]
 
 
 def items(value: list[object]) -> Iterator[tuple[str, object]]:
-    """Give the items of an array: the text before each, and the item."""
+    """Yield the items of an array: the text before the item, and the item."""
     for index, item in enumerate(value):
         yield "," if index else "", item
 
 
 def scalar(value: object) -> str:
-    """Return the text of what is neither object nor array; what JSON does not know is shown as its text."""
+    """Return the text of a scalar. A value that JSON does not know is shown as its text."""
     if value is None or isinstance(value, bool):
         return WORDS[value]
     if isinstance(value, int | float):

@@ -1,4 +1,4 @@
-"""Where and how a value breaks its shape, and the item that tells it on the wire (import validation 3)."""
+"""The place and the rule of a violation, and the item of an error body for it (import validation 3)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Detail: TypeAlias = dict[str, str]
 
 @dataclass
 class Fault:
-    """One violation. `keys` are the steps to it, innermost first; `text` is the rule, or the name that is missing or extra."""
+    """One violation. `keys` are the steps to it, innermost first. `text` is the rule, or the name that is missing or extra."""
 
     kind: Kind
     text: str
@@ -22,9 +22,9 @@ class Fault:
 
 
 class Violation(Exception):  # noqa: N818 - it never leaves this room; what callers see is ShapeError
-    """Raised where a value breaks its shape, and given the way to the spot as it passes the containers.
+    """Raised for a value that does not fit its shape. Each container adds a step to its path.
 
-    `value` is the broken value as far as it was coerced; the container that holds it puts it in its place.
+    `value` is the broken value as far as it was coerced. The container replaces its member with it.
     """
 
     def __init__(self, faults: list[Fault], value: object) -> None:
@@ -34,19 +34,19 @@ class Violation(Exception):  # noqa: N818 - it never leaves this room; what call
         super().__init__(faults[0].text)
 
     def under(self, key: str | int) -> None:
-        """Note one step of the way."""
+        """Add one step to the path."""
         for fault in self.faults:
             fault.keys.append(key)
         self.placed = True
 
 
 def broken(rule: str, value: object) -> Violation:
-    """Return the violation of a rule of the form `must be …`, with the value as coerced so far."""
+    """Return the violation of a rule of the form `must be …`, with the value as far as it was coerced."""
     return Violation([Fault("rule", rule)], value)
 
 
 def detail(fault: Fault, place: str, root: object) -> Detail:
-    """Return the item of a fault in the value `root`, which stands at `place`; a message is text of the wire."""
+    """Return the error item of a fault in the value `root` at `place`. The messages are the texts of the wire."""
     path = pointer(fault, place)
     if fault.kind == "missing":
         return missing(path, fault.text)
@@ -59,26 +59,26 @@ def detail(fault: Fault, place: str, root: object) -> Detail:
 
 
 def pointer(fault: Fault, place: str) -> str:
-    """Return the JSON pointer of a fault in a value that stands at `place`."""
+    """Return the JSON pointer of a fault in a value at `place`."""
     return place + "".join([f"/{escaped(key)}" for key in reversed(fault.keys)])
 
 
 def rule(fault: Fault) -> str:
-    """Return what must hold where a fault is."""
+    """Return the rule of a fault."""
     if fault.kind == "missing":
         return f"must have required property '{fault.text}'"
     return "must NOT have additional properties" if fault.kind == "extra" else fault.text
 
 
 def missing(path: str, name: str) -> Detail:
-    """Return the item that a property is not there."""
+    """Return the error item for a missing property."""
     full = joined(path, name)
     message = f"The `{full}` property is required. It was not present on the data you sent."
     return {"path": full, "message": message}
 
 
 def extra(path: str, name: str) -> Detail:
-    """Return the item that there is a property too many."""
+    """Return the error item for an extra property."""
     full = joined(path, name)
     where = f"`{path}`" if path else "root"
     return {
@@ -89,7 +89,10 @@ def extra(path: str, name: str) -> Detail:
 
 
 def choice(path: str, fault: Fault, shown: object) -> Detail:
-    """Return the item of a value that is none of those allowed: its path is only the last part, its end has two dots."""
+    """Return the error item for a value that is not among those allowed.
+
+    Its path is only the last part, and its text ends with two dots.
+    """
     name = path.rpartition("/")[2]
     allowed = ", ".join(f'"{value}"' for value in fault.allowed)
     message = (
@@ -100,7 +103,7 @@ def choice(path: str, fault: Fault, shown: object) -> Detail:
 
 
 def several(path: str, rule: str) -> Detail:
-    """Return the item of a value that fits no alternative, or more than one; the text is the same for both."""
+    """Return the error item for a value that fits no alternative, or more than one. The text is the same for both."""
     where = f'"{path}" property' if path else "root object"
     message = (
         f"The {where} {rule}. The data you provided matches more than one option in the schema. "
@@ -110,22 +113,22 @@ def several(path: str, rule: str) -> Detail:
 
 
 def broken_rule(path: str, rule: str, shown: object) -> Detail:
-    """Return the item of any other rule."""
+    """Return the error item for any other rule."""
     return {"message": f"The `{path}` property {rule}. You sent {to_json(shown)}.", "path": path}
 
 
 def joined(path: str, name: str) -> str:
-    """Return the path of a member; a part that is empty leaves no slash."""
+    """Return the path of a member. An empty part adds no slash."""
     return "/".join(part for part in (path, name) if part)
 
 
 def escaped(key: str | int) -> str:
-    """Return a key as a step of a JSON Pointer."""
+    """Return a key as a step of a JSON pointer."""
     return str(key).replace("~", "~0").replace("/", "~1")
 
 
 def sent(path: str, place: str, root: object) -> object:
-    """Return what stands at a path, read as the real server reads it: no unescaping, and an empty step leads nowhere new."""
+    """Return the value at a path, as the real server resolves it: without unescaping, and an empty step leads nowhere."""
     value = root
     for step in filter(None, path[len(place) :].split("/")):
         if isinstance(value, dict):
