@@ -33,7 +33,7 @@ def hash_secret(secret: str) -> str:
 
 @dataclass(frozen=True)
 class KeyringEntry:
-    """One token in the keyring: who holds it, and when it expires (seconds since the epoch; None: never)."""
+    """One token in the keyring: its owner, and when it expires (seconds since the epoch; None for never)."""
 
     id: int
     hash: str
@@ -62,7 +62,7 @@ class Keyring:
                 self._entries, self._revision = {key.hash: key for key in read_keys(tx)}, read_revision(tx.db)
 
     def find(self, secret: str) -> TokenOwner | None:
-        """Return who holds a secret; None for an unknown or expired one."""
+        """Return the owner of a secret; None for an unknown or expired one."""
         digest = hash_secret(secret)
         key = self._entries.get(digest)
         if key is None or not hmac.compare_digest(key.hash, digest):

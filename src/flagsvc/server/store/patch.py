@@ -1,6 +1,6 @@
-"""JSON Patch (RFC 6902) as the real server applies it: what is removed need not be there.
+"""JSON Patch (RFC 6902) as the real server applies it: `remove` accepts a missing value.
 
-A patch that cannot be applied is a 400 of our own; the real server answers some of these with 500.
+A patch that cannot be applied is a 400 of our own. The real server answers some of these with 500.
 """
 
 from __future__ import annotations
@@ -12,15 +12,18 @@ from typing import Any
 from flagsvc.server.store.errors import bad_data
 
 END = "-"
-"""The step that means the place after the last item of an array."""
+"""The step of a pointer that means the position after the last item of an array."""
 
 
 class InapplicableOperationError(Exception):
-    """An operation does not fit the document."""
+    """An operation cannot be applied to the document."""
 
 
 def apply_patch(document: Any, operations: Iterable[Mapping[str, Any]]) -> Any:
-    """Return a document after some operations; the one given stays as it was. Raises CallerError (400) where one does not fit."""
+    """Return a document after some operations.
+
+    The given document does not change. Raises CallerError (400) if one cannot be applied.
+    """
     held = [deepcopy(document)]
     for number, operation in enumerate(operations):
         try:
@@ -31,14 +34,14 @@ def apply_patch(document: Any, operations: Iterable[Mapping[str, Any]]) -> Any:
 
 
 def _steps(pointer: str) -> list[str]:
-    """Return the steps of a JSON Pointer."""
+    """Return the steps of a JSON pointer."""
     if pointer and not pointer.startswith("/"):
         raise InapplicableOperationError(f"`{pointer}` is no JSON Pointer")
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
 
 
 def _place(held: list[Any], pointer: str) -> tuple[Any, str]:
-    """Return what holds the value at a pointer, and its key there; the document itself is the item 0 of a list."""
+    """Return the container of the value at a pointer, and its key there. The document itself is item 0 of a list."""
     holder: Any = held
     key = "0"
     for step in _steps(pointer):
@@ -49,7 +52,7 @@ def _place(held: list[Any], pointer: str) -> tuple[Any, str]:
 
 
 def _value(holder: Any, key: str, pointer: str) -> Any:
-    """Return the value of a key; raise InapplicableOperationError where there is none."""
+    """Return the value of a key. Raises InapplicableOperationError if there is none."""
     if isinstance(holder, dict) and key in holder:
         return holder[key]
     if isinstance(holder, list):
@@ -60,7 +63,7 @@ def _value(holder: Any, key: str, pointer: str) -> Any:
 
 
 def _index(holder: list[Any], key: str, pointer: str) -> int:
-    """Return the place that a key names in an array, at most the one after the last."""
+    """Return the index that a key names in an array, at most the one after the last item."""
     if key == END:
         return len(holder)
     if not (key.isascii() and key.isdecimal()):
@@ -73,7 +76,7 @@ def _find(held: list[Any], pointer: str) -> Any:
 
 
 def _put(held: list[Any], pointer: str, value: Any, *, insert: bool) -> None:
-    """Set the value at a pointer; in an array, `insert` moves what is there."""
+    """Set the value at a pointer. In an array, `insert` moves the later items."""
     holder, key = _place(held, pointer)
     if isinstance(holder, dict):
         holder[key] = value

@@ -1,8 +1,8 @@
-"""Addresses as links keep them: one spelling for what leads to the same place (import validation 6.3, step 6).
+"""Normalizes the addresses of links, so that equal targets have equal texts (import validation 6.3, step 6).
 
-An address is read as browsers read it: by Ada, the parser of Node.js. It gets https where it has no scheme. It loses user and
-password, the default port, `www.`, doubled and last slashes, and what only campaigns use (`utm_…`). The query is sorted.
-An address of another scheme, like `mailto:`, stays as it is.
+Ada, the parser of Node.js, parses an address as browsers do. An address without a scheme gets https. User and password, the default
+port, `www.`, doubled and trailing slashes, and campaign parameters (`utm_…`) are removed. The query is sorted. An address with
+another scheme, like `mailto:`, does not change.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ NOT_DECODED = ";/?:@&=+$,#"
 
 
 class BadUrl(ValueError):  # noqa: N818  (a verdict on the text)
-    """No address."""
+    """A text is not an address."""
 
 
 def normalized(address: str) -> str:
-    """Return an address in the one spelling that is kept. Raises `BadUrl`."""
+    """Return the normalized form of an address. Raises `BadUrl`."""
     text = trim(address)
     if text[:5].lower() == "data:":
         return _data(text)
@@ -53,7 +53,7 @@ def normalized(address: str) -> str:
 
 
 def parsed(text: str) -> URL:
-    """Return the parts of an address; half of a surrogate pair is U+FFFD, as in JavaScript. Raises `BadUrl`."""
+    """Return the parts of an address. Half of a surrogate pair becomes U+FFFD, as in JavaScript. Raises `BadUrl`."""
     try:
         return parse(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
     except ValueError:
@@ -61,7 +61,7 @@ def parsed(text: str) -> URL:
 
 
 def _data(text: str) -> str:
-    """Return a `data:` address: its media type in lower case, nothing that goes without saying."""
+    """Return a normalized `data:` address: its media type in lower case, without default parameters."""
     found = DATA.match(text)
     if found is None:
         raise BadUrl(text)
@@ -89,7 +89,7 @@ def _attribute(text: str) -> str:
 
 
 def _has_other_scheme(text: str) -> bool:
-    """Return whether an address has a scheme that is none of ours; a dot in it makes it a host."""
+    """Return whether an address has another scheme than http or https. A text with a dot is a host."""
     try:
         scheme = parsed(text).protocol
     except BadUrl:
@@ -98,7 +98,7 @@ def _has_other_scheme(text: str) -> bool:
 
 
 def decoded(text: str, kept: str = "") -> str:
-    """Return a text with its octets as letters, but those in `kept`. Raises `BadUrl` where they are no UTF-8."""
+    """Return a text with its percent escapes decoded, except those in `kept`. Raises `BadUrl` if the bytes are not UTF-8."""
     if re.search("%(?![0-9A-Fa-f]{2})", text):
         raise BadUrl(text)
     return OCTETS.sub(lambda found: _letters(found[0], kept), text)
@@ -128,7 +128,7 @@ def _drop_text_fragment(url: URL) -> None:
 
 
 def _join_slashes(url: URL) -> None:
-    """Make one slash of several, but behind the scheme of an address within the path."""
+    """Replace several slashes by one, except after the scheme of an address within the path."""
     pieces = INNER.split(url.pathname)
     url.pathname = "".join(each if place % 2 else re.sub("/{2,}", "/", each) for place, each in enumerate(pieces))
 
@@ -146,7 +146,7 @@ def _shorten_host(url: URL) -> None:
 
 
 def _sort_query(url: URL) -> None:
-    """Sort the parameters by name, without those of campaigns; one without an equals sign stays so."""
+    """Sort the parameters by name, without campaign parameters. A parameter without an equals sign keeps that form."""
     query = url.search.removeprefix("?")
     pairs = [_pair(each) for each in query.split("&") if each]
     dropped = {name for name, _ in pairs if CAMPAIGN.match(name)}
@@ -161,7 +161,7 @@ def _sort_query(url: URL) -> None:
 
 
 def _without_equals(search: str, name: str) -> str:
-    """Return a query in which a name has no equals sign; `$` in the name means what it does in JavaScript's `replace`."""
+    """Return a query in which one name has no equals sign. A `$` in the name means what it does in JavaScript's `replace`."""
     for mark in "?&":
         before, found, after = search.partition(f"{mark}{name}=")
         if found:
@@ -181,7 +181,7 @@ def _field(text: str) -> str:
 
 
 def _form(pairs: list[tuple[str, str]]) -> str:
-    """Return parameters as a form is sent."""
+    """Return parameters in the form encoding."""
 
     def written(text: str) -> str:
         return quote(text.encode("utf-8", "replace"), safe="*-._ ").replace("~", "%7E").replace(" ", "+")
@@ -202,4 +202,4 @@ STEPS: tuple[Callable[[URL], None], ...] = (
     _sort_query,
     _drop_last_slash,
 )
-"""What makes the one spelling of an address, in this order."""
+"""The steps of normalization, in order."""

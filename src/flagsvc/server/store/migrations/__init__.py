@@ -1,1 +1,1 @@
-"""The steps that bring a database of the flag server to the shape of `flagsvc.server.store.schema`; Alembic runs them."""
+"""The migrations that bring a database of the flag server to the schema of `flagsvc.server.store.schema`. Alembic runs them."""

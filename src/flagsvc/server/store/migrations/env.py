@@ -1,4 +1,4 @@
-"""What Alembic runs the steps in: the connection and the transaction that `flagsvc.server.store.migrate` opened."""
+"""The environment of Alembic's migrations: the connection and the transaction that `flagsvc.server.store.migrate` opened."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The seed file: what a flag server begins with."""
+"""The seed file: the first content of a flag server."""

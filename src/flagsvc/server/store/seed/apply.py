@@ -1,4 +1,4 @@
-"""Writing a seed into a database, in the one transaction of the caller (import validation 0.3)."""
+"""Writes a seed into a database, in the caller's transaction (import validation 0.3)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CHANGE_REQUESTS = "changeRequests"
 
 
 def apply_seed(tx: Tx, seed: Seed) -> None:
-    """Write a seed; none of its features, segments, users and tokens is there, other entries replace what is there."""
+    """Write a seed. Its features, segments, users and tokens must be new; other entries replace existing ones."""
     _write_environments_and_projects(tx, seed)
     _write_fields_types_and_segments(tx, seed)
     _write_people(tx, seed)
@@ -39,13 +39,13 @@ def apply_seed(tx: Tx, seed: Seed) -> None:
 
 
 def _write(tx: Tx, table: Table, rows: list[dict[str, Any]]) -> None:
-    """Insert rows, or change the ones that every database holds."""
+    """Insert rows, or update those that every database has."""
     key = {column.name for column in table.primary_key}
     upsert(tx, table, rows, [name for name in rows[0] if name not in key] if rows else [])
 
 
 def _write_environments_and_projects(tx: Tx, seed: Seed) -> None:
-    """Write environments and projects, and which of the first are in which of the second."""
+    """Write environments, projects, and the environments of projects."""
     _write(tx, schema.environments, [_environment(each, order) for order, each in enumerate(seed["environments"], 1)])
     _write(tx, schema.projects, [_project(each, tx.now) for each in seed["projects"]])
     everywhere = list(tx.db.execute(select(schema.environments.c.name)).scalars())
@@ -84,7 +84,7 @@ def _project(each: Entry, now: datetime) -> dict[str, Any]:
 
 
 def _write_fields_types_and_segments(tx: Tx, seed: Seed) -> None:
-    """Write what features are described with."""
+    """Write context fields, strategy types, tag types and segments."""
     now = {"created_at": tx.now}
     _write(tx, schema.context_fields, [_context_field(each) | now for each in seed["contextFields"]])
     _write(tx, schema.strategy_types, [_strategy_type(each) | now for each in seed["strategyTypes"]])
@@ -116,7 +116,7 @@ def _segment(each: Entry) -> dict[str, Any]:
 
 
 def _write_people(tx: Tx, seed: Seed) -> None:
-    """Write users, their roles and every token."""
+    """Write users, their roles and all tokens."""
     for each in seed["users"]:
         _write_user(tx, each)
     numbers = _read_user_ids(tx)
@@ -132,7 +132,7 @@ def _write_people(tx: Tx, seed: Seed) -> None:
 
 
 def _read_user_ids(tx: Tx) -> dict[str, int]:
-    """Return the number of each user by user name; by mail address for one who has no user name."""
+    """Return the id of each user by user name; by mail address for a user without one."""
     query = select(SEED_NAME, schema.users.c.id).order_by(schema.users.c.username.is_not(None))
     return {row[0]: row[1] for row in tx.db.execute(query)}
 
@@ -144,7 +144,7 @@ def _write_user(tx: Tx, each: Entry) -> None:
 
 
 def _token(each: Entry, users: Mapping[str, int], now: datetime) -> dict[str, Any]:
-    """Return a token's row: of the secret only the hash and what may be shown."""
+    """Return the row of a token. It has only the hash of the secret, and the part that may be shown."""
     environment, projects = scope_of(each)
     client = each["type"] in ("backend", "frontend")
     return {
@@ -161,7 +161,7 @@ def _token(each: Entry, users: Mapping[str, int], now: datetime) -> dict[str, An
 
 
 def _parse_time(value: str | date | None) -> datetime | None:
-    """Return the moment of a text or of what YAML made of one; UTC where no zone is named."""
+    """Return the time of a text or of a value that YAML has parsed; UTC without a time zone."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -171,7 +171,7 @@ def _parse_time(value: str | date | None) -> datetime | None:
 
 
 def _write_features(tx: Tx, seed: Seed) -> None:
-    """Write features, each in all environments of its project; archived ones are on nowhere."""
+    """Write features, each in all environments of its project. Archived ones are off everywhere."""
     if not seed["features"]:
         return
     positions = tx.positions(schema.features, len(seed["features"]))
@@ -211,7 +211,7 @@ def _feature(each: Entry, position: int, now: datetime) -> dict[str, Any]:
 
 
 def _write_strategies(tx: Tx, seed: Seed) -> None:
-    """Write the strategies of features, and which segments they use."""
+    """Write the strategies of features, and the segments that they use."""
     if not seed["strategies"]:
         return
     segments = {row.name: row.id for row in tx.db.execute(select(schema.segments.c.name, schema.segments.c.id))}

@@ -1,6 +1,6 @@
-"""Reading a seed file, JSON or YAML: what a new flag server holds from the start (import validation 0.3).
+"""Reads a seed file, JSON or YAML (import validation 0.3).
 
-Every problem of the file is found at once: the shape first, then whether what entries name is there.
+All problems of the file are reported together: first those of its shape, then references to unknown entries.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ LARGEST = 64 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Seed:
-    """A seed file that holds together: the entries of each section, as in the file.
+    """A valid seed file: the entries of each section.
 
-    `joins` are the environments that projects get which are in the database already: pairs of project and environment.
+    `joins` are pairs of project and environment: environments to add to projects that the database already has.
     """
 
     sections: Mapping[str, list[dict[str, Any]]]
@@ -37,7 +37,7 @@ class Seed:
 
 
 def read_seed(path: str | Path) -> Seed:
-    """Read a seed file. Raises `SeedError` with every problem of it."""
+    """Read a seed file. Raises SeedError with all its problems."""
     try:
         content = Path(path).read_bytes()
     except OSError as error:
@@ -55,7 +55,7 @@ def read_seed(path: str | Path) -> Seed:
 
 
 def parse_seed(data: object) -> Seed:
-    """Return what a seed file's content means. Raises `SeedError` with every problem of it."""
+    """Return the seed from the value of a file. Raises SeedError with all its problems."""
     if not isinstance(data, dict):
         raise SeedError([f"expected an object with {', '.join(SECTIONS)} and {MAINTENANCE}"])
     problems = list(_problems(data))
@@ -67,7 +67,7 @@ def parse_seed(data: object) -> Seed:
 
 
 def _problems(data: Mapping[str, Any]) -> Iterator[str]:
-    """Give what is wrong with the shape."""
+    """Yield the problems of the shape."""
     for name, value in data.items():
         if name == MAINTENANCE:
             yield from _shape_problems(name, FLAG, value)
@@ -78,7 +78,7 @@ def _problems(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _shape_problems(name: str, shape: Shape, value: object) -> Iterator[str]:
-    """Give what is wrong with what stands under a name."""
+    """Yield the problems of the value under a name."""
     for fault in below(name, problems(shape, value)):
         place = place_of(fault)
         if fault.kind == "missing":
@@ -95,7 +95,7 @@ def _unknown_key(name: str, known: list[str], place: str) -> str:
 
 
 def _repeated(data: Mapping[str, Any]) -> Iterator[str]:
-    """Give what stands in a section twice; of tokens without the secret."""
+    """Yield repeated entries of a section, without the secrets of tokens."""
     for section, key in IDENTITY.items():
         first: dict[str, int] = {}
         for index, entry in enumerate(data.get(section) or [] if key else []):
@@ -106,7 +106,7 @@ def _repeated(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _reference_problems(data: Mapping[str, Any]) -> Iterator[str]:
-    """Give what an entry names that is neither in the file nor in every database."""
+    """Yield references to entries that are neither in the file nor in every database."""
     known = {
         name: {entry[key] for entry in data.get(name) or []} | set(BUILT_IN.get(name, ()))
         for name, key in IDENTITY.items()
@@ -118,7 +118,7 @@ def _reference_problems(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _unknown_in(entry: Mapping[str, Any], shape: Entry, known: Mapping[str, set[str]], place: str) -> Iterator[str]:
-    """Give what an entry names that is not known; `place` is where it stands."""
+    """Yield the unknown references of an entry. `place` is its position."""
     for name, each in shape.properties.items():
         value = entry.get(name)
         items = each.items if isinstance(each, List) else each
@@ -140,7 +140,7 @@ def _unknown_names(value: str | list[str], section: str, known: set[str], path: 
 
 
 def _tokens(data: Mapping[str, Any]) -> Iterator[str]:
-    """Give what is wrong with tokens as such: whose they are, and what their secrets say."""
+    """Yield the problems of tokens: their users, and the scopes of their secrets."""
     environments = {entry["name"] for entry in data.get("environments") or []} | set(BUILT_IN["environments"])
     projects = {entry["id"] for entry in data.get("projects") or []} | set(BUILT_IN["projects"])
     for index, token in enumerate(data.get("tokens") or []):
@@ -160,7 +160,7 @@ def _scope(token: Mapping[str, Any], environments: set[str], projects: set[str],
 
 
 def scope_of(token: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Return a token's environment and projects: as given, else what its secret `project:environment.random` says."""
+    """Return a token's environment and projects: the given ones, else those in its secret `project:environment.random`."""
     project, _, rest = str(token["secret"]).partition(":")
     environment = token.get("environment") or rest.rpartition(".")[0]
     return environment, token.get("projects") or ([] if project == "[]" else [project])

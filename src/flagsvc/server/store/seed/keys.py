@@ -1,4 +1,4 @@
-"""The keys of a seed file, as shapes: the check of the file reads them (import validation 0.3)."""
+"""The keys of a seed file, as shapes (import validation 0.3)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from flagsvc.server.store.texts import utf16_length
 
 TOKEN_KINDS = ("admin", "backend", "frontend", "personal")
 LONGEST_LABEL = 255
-"""UTF-16 code units of a name that is part of no path: a database's index takes only so much."""
+"""The most UTF-16 code units of a name that is not part of a path; the index of a database has this limit."""
 
 
 class NameOf(Exact):
@@ -30,7 +30,7 @@ def _is_text(value: object) -> bool:
 
 
 def _is_prose(value: object) -> bool:
-    """PostgreSQL stores no NUL, and UTF-8 has no surrogates."""
+    """Return whether a database can store a text: PostgreSQL refuses NUL, and UTF-8 has no surrogates."""
     return isinstance(value, str) and "\0" not in value and not any("\ud800" <= char <= "\udfff" for char in value)
 
 
@@ -47,7 +47,7 @@ def _is_count(value: object) -> bool:
 
 
 def _is_name(value: object) -> bool:
-    """As for the one-call operations: a name becomes a part of paths."""
+    """Return whether a name is valid in paths, as the single operations check it."""
     return isinstance(value, str) and name_problem(value) is None
 
 
@@ -56,7 +56,7 @@ def _is_label(value: object) -> bool:
 
 
 def _is_secret(value: object) -> bool:
-    """Whether a header can carry it and is read as it was sent."""
+    """Return whether a header can carry a secret unchanged."""
     fits = isinstance(value, str) and value.isascii() and value.isprintable() and value == value.strip()
     return fits and value != "" and not str(value).lower().startswith("bearer ")
 
@@ -211,7 +211,7 @@ SECTIONS: dict[str, Entry] = {
     ),
     "changeRequests": Entry({"project": PROJECT, "environment": ENVIRONMENT}, required=("project", "environment")),
 }
-"""Section of the file → what each of its entries is. `features[].enabled` lists the environments where the feature is on."""
+"""Section of the file → shape of its entries. `features[].enabled` lists the environments in which the feature is on."""
 
 IDENTITY = dict.fromkeys(SECTIONS, "name") | {
     "projects": "id",
@@ -219,7 +219,7 @@ IDENTITY = dict.fromkeys(SECTIONS, "name") | {
     "strategies": "",
     "changeRequests": "",
 }
-"""Section → the key that tells its entries apart; none where entries may repeat."""
+"""Section → the key that identifies an entry; None if entries may repeat."""
 
 BUILT_IN = {
     "environments": ("development", "production"),
@@ -228,4 +228,4 @@ BUILT_IN = {
     "strategyTypes": ("default", "flexibleRollout", "remoteAddress", "applicationHostname"),
     "tagTypes": ("simple",),
 }
-"""Section → what every database holds without a seed file; a file may replace it."""
+"""Section → the entries of every database without a seed. A file may replace them."""

@@ -1,4 +1,4 @@
-"""What of a seed a database does not have yet, by name: that much of it can be written without changing what is there."""
+"""The part of a seed that a database does not have yet, by name. It can be written without changes to existing rows."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ COLUMNS: Mapping[str, ColumnElement[Any]] = {
     "users": SEED_NAME,
     "tokens": schema.tokens.c.hash,
 }
-"""Section → what tells whether an entry is there."""
+"""Section → the column that identifies an entry."""
 
 
 def without_user_entries(tx: Tx, seed: Seed) -> Seed:
-    """Return a seed for a new database without the entries that people have made there.
+    """Return a seed for a new database, without the entries that users have made there.
 
-    What every database holds from the start stays in it: a seed may change that.
+    The entries of every new database stay in it, because a seed may change them.
     """
     found = {name: _missing(tx, name, seed[name], BUILT_IN.get(name, ())) for name in COLUMNS}
     return replace(seed, sections={**seed.sections, **found}, joins=_joins(tx, seed, found["projects"]))
 
 
 def missing(tx: Tx, seed: Seed) -> Seed:
-    """Return a seed without the entries that are there.
+    """Return a seed without the entries that the database has.
 
-    The strategies of a feature that is there go with it, and so do settings of the whole server. Projects that are there get
-    the new environments.
+    The strategies of an existing feature are left out too, and so are settings of the whole server. Existing projects get the
+    new environments.
     """
     found = dict(seed.sections) | {name: _missing(tx, name, seed[name]) for name in COLUMNS}
     features = {each["name"] for each in found["features"]}
@@ -52,7 +52,10 @@ def missing(tx: Tx, seed: Seed) -> Seed:
 
 
 def _joins(tx: Tx, seed: Seed, written: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Return which new environments go to which projects that are not `written`: to those that name them or name none."""
+    """Return the new environments of existing projects, as pairs of project and environment.
+
+    A project that is not in `written` gets the new environments that its entry names, or all if it names none.
+    """
     new = [each["name"] for each in _missing(tx, "environments", seed["environments"])]
     there = [each for each in seed["projects"] if each not in written]
     return [(each["id"], name) for each in there for name in new if name in each.get("environments", new)]
@@ -61,17 +64,17 @@ def _joins(tx: Tx, seed: Seed, written: list[dict[str, Any]]) -> list[tuple[str,
 def _missing(
     tx: Tx, section: str, entries: list[dict[str, Any]], built_in: Collection[str] = ()
 ) -> list[dict[str, Any]]:
-    """Return the entries of a section that are not there; those of `built_in` do not count as there."""
+    """Return the missing entries of a section. Those of `built_in` count as missing."""
     there = set(tx.db.execute(select(COLUMNS[section])).scalars()) - set(built_in) if entries else set()
     return [each for each in entries if _name(section, each) not in there]
 
 
 def _name(section: str, entry: Mapping[str, Any]) -> str:
-    """Return what an entry is known by; of a token the hash of its secret."""
+    """Return the name of an entry; of a token the hash of its secret."""
     name = str(entry[IDENTITY[section]])
     return hash_secret(name) if section == "tokens" else name
 
 
 def count_entries(seed: Seed) -> dict[str, int]:
-    """Return how many entries of each section there are, without empty sections."""
+    """Return the number of entries of each section that is not empty."""
     return {name: len(entries) for name, entries in seed.sections.items() if entries}

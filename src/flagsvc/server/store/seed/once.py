@@ -27,9 +27,9 @@ from flagsvc.server.store.store import Store, Tx
 from flagsvc.server.store.upsert import upsert
 
 SEEDED = "seed"
-"""Under this key stand the digests of the seeds that a database has had; older versions kept the one."""
+"""The key of the digests of the applied seeds. Older versions stored a single digest."""
 USED = (features, segments, users, tokens)
-"""The tables that hold something as soon as a server was used."""
+"""The tables that are not empty once a server was used."""
 NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
@@ -51,9 +51,9 @@ class SeedResult(NamedTuple):
 
 
 def apply_seed_once(store: Store, seed: Seed, *, add: bool = False) -> SeedResult:
-    """Write a seed into a new database, in one transaction; with `add` what is missing of it into one in use, too.
+    """Write a seed into a new database, in one transaction. With `add`, also write its missing entries into a database in use.
 
-    Each seed is written once: what people delete afterwards does not come back with a restart.
+    Each seed is written once, so entries that users delete do not come back with a restart.
     """
     digest = digest_of(seed)
     with store.reading() as tx:
@@ -69,13 +69,13 @@ def apply_seed_once(store: Store, seed: Seed, *, add: bool = False) -> SeedResul
 
 
 def digest_of(seed: Seed) -> str:
-    """Return what tells a seed from any other."""
+    """Return the digest that identifies a seed."""
     text = json.dumps({"maintenance": seed.maintenance, **seed.sections}, sort_keys=True, default=str)
     return sha256(text.encode()).hexdigest()
 
 
 def _outcome_without_write(tx: Tx, digest: str, add: bool) -> SeedResult | None:
-    """Return what became of a seed where there is nothing to write; else None."""
+    """Return the outcome if nothing needs to be written; else None."""
     there = _count_existing_rows(tx)
     new = _is_new(tx, there)  # before the digests: they are written together with the rows
     if digest in _applied_seeds(tx):
@@ -84,7 +84,7 @@ def _outcome_without_write(tx: Tx, digest: str, add: bool) -> SeedResult | None:
 
 
 def _write(tx: Tx, seed: Seed) -> SeedResult:
-    """Write all of a seed into a new database, or what is missing into one in use."""
+    """Write the whole seed into a new database, or its missing entries into one in use."""
     there = _count_existing_rows(tx)
     new = _is_new(tx, there)
     rest = without_user_entries(tx, seed) if new else missing(tx, seed)
@@ -93,13 +93,13 @@ def _write(tx: Tx, seed: Seed) -> SeedResult:
 
 
 def _count_existing_rows(tx: Tx) -> dict[str, int]:
-    """Return how many rows there are of what a server in use has, without empty tables."""
+    """Return the number of rows of the tables in USED that are not empty."""
     counts = {table.name: tx.db.execute(select(func.count()).select_from(table)).scalar_one() for table in USED}
     return {name: count for name, count in counts.items() if count}
 
 
 def _is_new(tx: Tx, there: Mapping[str, int]) -> bool:
-    """Return whether a database holds nothing, or only the administrator and the token of a plain first start."""
+    """Return whether a database is empty, or has only the administrator and the token of a plain first start."""
     return not there or (there == {"users": 1, "tokens": 1} and is_first_token(tx))
 
 
@@ -109,7 +109,7 @@ def _applied_seeds(tx: Tx) -> list[str]:
 
 
 def count_features(store: Store) -> int:
-    """Return how many features there are that are not archived."""
+    """Return the number of features that are not archived."""
     with store.reading() as tx:
         active = select(func.count()).select_from(features).where(features.c.archived_at.is_(None))
         return int(tx.db.execute(active).scalar_one())

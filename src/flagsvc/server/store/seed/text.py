@@ -1,4 +1,4 @@
-"""The text of a seed file as a value: JSON or YAML, in which no key may stand twice in one object."""
+"""Parses the text of a seed file, JSON or YAML, and refuses repeated keys of an object."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ TOO_DEEP = "is nested too deeply"
 
 
 class RepeatedKeyError(Exception):
-    """A key stands twice in one object; `str` says which, and where."""
+    """A key is repeated in one object. `str` names the key and its position."""
 
 
 class SeedYamlReader(yaml.SafeLoader):
-    """PyYAML's safe reader, which takes no key twice. Not LibYAML's: deep nesting ends the process there."""
+    """PyYAML's safe loader, which refuses repeated keys. It is not LibYAML's, because there deep nesting crashes the process."""
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        """Return the node of an object. Raises RepeatedKeyError; what a merge brings is not there yet, and may be said again."""
+        """Return the node of an object.
+
+        Raises RepeatedKeyError. Keys of a merge may be repeated, because they are not added yet.
+        """
         node: yaml.MappingNode = super().compose_mapping_node(anchor)
         seen: set[tuple[str, str]] = set()
         for key, _ in node.value:
@@ -36,9 +39,9 @@ class SeedYamlReader(yaml.SafeLoader):
 
 
 def read_text(content: bytes) -> object:
-    """Return the value of a text. Raises ValueError with what is wrong, as the end of `the seed file …`.
+    """Return the value of a text. Raises ValueError with a message that continues `the seed file …`.
 
-    JSON is tried first: it may be indented with what YAML refuses.
+    JSON is tried first, because its indentation may be invalid in YAML.
     """
     try:
         value = _read(content)

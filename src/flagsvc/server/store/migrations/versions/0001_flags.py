@@ -1,4 +1,4 @@
-"""The tables of flags, and of who may change them."""
+"""The tables of flags, users and tokens."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Moment = sa.DateTime(timezone=True)
 
 
 def upgrade() -> None:
-    """Make the tables in an empty database."""
+    """Create the tables in an empty database."""
     _server()
     _places()
     _people()
@@ -29,7 +29,7 @@ def upgrade() -> None:
 
 
 def _server() -> None:
-    """Make the tables of the server as a whole."""
+    """Create the tables of the whole server."""
     op.create_table(
         "state",
         sa.Column("key", sa.String(), nullable=False),
@@ -60,7 +60,7 @@ def _server() -> None:
 
 
 def _places() -> None:
-    """Make the tables of environments, projects, and which of the first are in which of the second."""
+    """Create the tables of environments, of projects, and of the environments of projects."""
     op.create_table(
         "environments",
         sa.Column("name", sa.String(), nullable=False),
@@ -105,7 +105,7 @@ def _places() -> None:
 
 
 def _people() -> None:
-    """Make the tables of who may do what, and with which secrets."""
+    """Create the tables of users, roles and tokens."""
     op.create_table(
         "users",
         sa.Column("id", Serial, nullable=False, autoincrement=True),
@@ -155,7 +155,7 @@ def _people() -> None:
 
 
 def _kinds() -> None:
-    """Make the tables of the kinds of strategies and tags."""
+    """Create the tables of strategy types and tag types."""
     op.create_table(
         "strategy_types",
         sa.Column("name", sa.String(), nullable=False),
@@ -191,7 +191,7 @@ def _kinds() -> None:
 
 
 def _targets() -> None:
-    """Make the tables of what constraints are made of."""
+    """Create the tables of context fields and segments."""
     op.create_table(
         "context_fields",
         sa.Column("name", sa.String(), nullable=False),
@@ -225,7 +225,7 @@ def _targets() -> None:
 
 
 def _features() -> None:
-    """Make the tables of features and where they are."""
+    """Create the tables of features and of their environments."""
     op.create_table(
         "features",
         sa.Column("name", sa.String(), nullable=False),
@@ -272,7 +272,7 @@ def _features() -> None:
 
 
 def _hanging() -> None:
-    """Make the tables of what hangs on features."""
+    """Create the tables of objects that belong to features."""
     op.create_table(
         "feature_tags",
         sa.Column("feature", sa.String(), nullable=False),
@@ -322,7 +322,7 @@ def _hanging() -> None:
 
 
 def _strategies() -> None:
-    """Make the tables of activation strategies."""
+    """Create the tables of activation strategies."""
     op.create_table(
         "strategies",
         sa.Column("id", sa.String(), nullable=False),

@@ -1,4 +1,4 @@
-"""The tables of what clients report: who they are and what they evaluated."""
+"""The tables of the clients' reports: applications and usage metrics."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Moment = sa.DateTime(timezone=True)
 
 
 def upgrade() -> None:
-    """Make the tables beside those of the flags."""
+    """Create the tables, in addition to those of the flags."""
     _applications()
     _usage()
 
 
 def _applications() -> None:
-    """Make the tables of who the clients are."""
+    """Create the tables of applications and instances."""
     op.create_table(
         "applications",
         sa.Column("app_name", sa.String(), nullable=False),
@@ -63,7 +63,7 @@ def _applications() -> None:
 
 
 def _usage() -> None:
-    """Make the tables of what clients evaluated."""
+    """Create the tables of usage metrics."""
     op.create_table(
         "usage",
         sa.Column("feature", sa.String(), nullable=False),

@@ -1,4 +1,4 @@
-"""What every new database holds, as the real server's does: names that data sets refer to without bringing them along."""
+"""The rows of every new database, as on the real server: names that data sets refer to without defining them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONTEXT_FIELDS = (
     ("currentTime", "date values", 3, False),
     ("sessionId", "sessionId", 4, True),
 )
-"""Name, what one constrains with it, sort order, whether it may be a stickiness."""
+"""Name, description, sort order, whether it can be a stickiness."""
 
 STRATEGY_TYPES: tuple[tuple[str, str, str, int, tuple[tuple[str, str, str, bool], ...]], ...] = (
     (
@@ -68,11 +68,11 @@ STRATEGY_TYPES: tuple[tuple[str, str, str, int, tuple[tuple[str, str, str, bool]
         (("hostNames", "list", "The names of the hosts", False),),
     ),
 )
-"""Name, name for people, description, sort order, parameters (name, type, description, whether required)."""
+"""Name, display name, description, sort order, parameters (name, type, description, whether required)."""
 
 
 def upgrade() -> None:
-    """Add the rows to the tables that the steps before made."""
+    """Add the rows to the tables of the earlier migrations."""
     now = datetime.now(UTC)
     for name, rows in _beginnings(now).items():
         columns = (sa.column(key, TYPES[key]) if key in TYPES else sa.column(key) for key in rows[0])

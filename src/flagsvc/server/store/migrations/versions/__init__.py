@@ -1,1 +1,1 @@
-"""One module a step, numbered in their order; a step that was released never changes."""
+"""One module for each migration, numbered in order. A released migration never changes."""
