@@ -29,10 +29,9 @@ MOST_MEMBERS = 2000
 
 @dataclass(frozen=True)
 class Limits:
-    """
+    """The limits of one exchange.
 
-    he limits of one exchange: seconds for one step (connect, a read, a write) and for all steps, and bytes of the decompressed
-    answer.
+    They are seconds for one step (connect, a read, a write) and for all steps, and bytes of the decompressed answer.
     """
 
     step_s: float = 10.0
@@ -115,10 +114,7 @@ def seconds_until(date: str, now: float) -> float:
 
 
 class Body:
-    """
-
-    ollects the bytes of one answer up to a limit, and decompresses gzip piece by piece, so that no small answer becomes huge.
-    """
+    """Collects the bytes of one answer up to a limit. Decompresses gzip piece by piece, so that no small answer becomes huge."""
 
     def __init__(self, coding: str, limit: int, shown: str) -> None:
         """Take the Content-Encoding, the limit in bytes and the address for messages.

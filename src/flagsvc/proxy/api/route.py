@@ -1,7 +1,4 @@
-"""
-
-row of the routes: the request of one method of one path, the keys that open it, and its switch (behaviour: Other endpoints).
-"""
+"""A row of the routes: one method of one path, the keys that open it, and its switch (behaviour: Other endpoints)."""
 
 from __future__ import annotations
 

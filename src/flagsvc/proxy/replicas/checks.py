@@ -31,9 +31,8 @@ class UpstreamChecks:
         self.failing, self._failures, self.confirmed = "", 0, False
 
     def useless(self, serves: bool) -> bool:
-        """
+        """Return whether another replica may lead better.
 
-        eturn whether another replica may lead better: this one cannot reach the upstream, or has no configuration and gets
-        none.
+        That is so if this one cannot reach the upstream, or has no configuration and gets none.
         """
         return self._failures >= FAILURES and (self.failing == "network" or not serves)

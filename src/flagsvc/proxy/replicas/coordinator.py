@@ -61,11 +61,7 @@ class Coordinator:
     """The lease, the stored configuration and the channel of one configuration. `token` is the name of this process."""
 
     def __init__(self, client: Client, prefix: str, key: str, lease_ms: int) -> None:
-        """
-
-        ake the client, the prefix of all names, the key of the configuration (`storage_key`), and the milliseconds of a
-        lease.
-        """
+        """Take the client, the prefix of all names, the key of the configuration (`storage_key`), and the lease in milliseconds."""
         self.token = secrets.token_hex(8)
         self.client = client
         self._lease_ms = lease_ms

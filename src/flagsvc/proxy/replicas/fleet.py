@@ -177,10 +177,9 @@ class Fleet:
                 await self._on_due()
 
     async def _on_due(self) -> None:
-        """
+        """React to the time of a heartbeat.
 
-        eact to the time of a heartbeat: the leader publishes one, and another replica seeks the lease if the leader is
-        silent.
+        The leader publishes one. Another replica seeks the lease if the leader is silent.
         """
         self._schedule.next_heartbeat()
         action, silence = self._step(ReplicaEvent.DUE), self._leader.silence()
