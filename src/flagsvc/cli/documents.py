@@ -27,7 +27,7 @@ def read_document(where: str, *, token: str, header: str) -> object:
     """Return the decoded document at `where`: a path, `-`, or a URL that is asked with `token` in the header of that name.
 
     Raises ConfigurationError when there is no such file or it holds no JSON, UpstreamError when a URL gives no document,
-    MissingExtraError where a URL is asked without the extra `cli`.
+    MissingExtraError if a URL is asked without the extra `cli`.
     """
     scheme = where.partition("://")[0].lower()
     if scheme in URL_SCHEMES:

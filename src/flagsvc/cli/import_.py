@@ -78,7 +78,7 @@ def import_(args: Namespace) -> int:
 
 
 def show_import(client: AdminClient, file: FlagFile, request: dict[str, Any]) -> ImportChanges | None:
-    """Show the validation and the changes, and return the changes; None where the file cannot be imported."""
+    """Show the validation and the changes, and return the changes; None if the file cannot be imported."""
     with tables.progress("the server validates"):
         looked = check_import(client, file, request)
         no_user = client.is_admin_token()

@@ -45,7 +45,7 @@ def read_flags(args: Namespace) -> dict[str, str]:
 def check_database(resolved: Resolved) -> None:
     """Add a problem if the `database` option is invalid; the database library is imported only here.
 
-    Raises MissingExtraError where that library is not installed.
+    Raises MissingExtraError if that library is not installed.
     """
     require("server")
     if "database" in resolved.problems:

@@ -25,6 +25,6 @@ def missing_extra(extra: str) -> str:
 
 
 def require(extra: str) -> None:
-    """Raise MissingExtraError where an extra is not installed. Nothing is imported."""
+    """Raise MissingExtraError if an extra is not installed. Nothing is imported."""
     if problem := missing_extra(extra):
         raise MissingExtraError(problem)

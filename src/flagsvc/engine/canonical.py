@@ -1,7 +1,7 @@
-"""What must be equal for two answers to be equal, as bytes (behaviour: Caching).
+"""The canonical bytes of a request: two requests with equal bytes get equal answers (behaviour: Caching).
 
-Of a context only what the configuration reads counts; of the time only between which of its dates it stands. Where an answer hangs
-on a random draw, or on a custom strategy that may change its mind, there are no such bytes.
+They contain only what the configuration reads from the context. For the time, they contain only its position between the dates of
+the configuration. There are no such bytes if the answer depends on a random draw, or on a custom strategy that is not pure.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ ENABLED: Final = "e"
 ALL: Final = "a"
 NAMED: Final = "n"
 
-# how a field stands in a context; digits to the base 4, which fit all that is absent, sticky or read into one number
+# the state of a field in a context: a digit to the base 4, so that the states of all fields fit into one number
 ABSENT: Final = 0
 OWN: Final = 1
 AS_PROPERTY: Final = 2
 STATES: Final = 4
 
-# what default stickiness takes; the last tells that it draws
+# the field of default stickiness; the last one is a random draw
 BY_USER: Final = 1
 BY_SESSION: Final = 2
 BY_ADDRESS: Final = 3
 BY_CHANCE: Final = 4
 
 MARK: Final = "\0"
-"""Stands between the parts. Where a part holds one itself, the lengths of all parts go in front instead."""
+"""Separates the parts. If a part contains it, the lengths of all parts come first instead."""
 
 
 class CacheKeys:
     """Makes the canonical bytes of requests to one snapshot.
 
-    `revision` is the snapshot's. `timed` tells whether a request needs `Context.now` before it is asked for its bytes;
-    `volatile` that no request has any; `addressed` that an answer may hang on where the caller is.
+    `revision` is the snapshot's. `timed` tells that a request needs `Context.now` before its bytes are made, `volatile` that no
+    request has such bytes, and `addressed` that an answer may depend on the caller's address.
     """
 
     def __init__(self, reads: Reads, revision: str) -> None:
@@ -51,16 +51,16 @@ class CacheKeys:
         self.whole: bool = reads.any_field
         self.addressed: bool = reads.any_field or reads.draws or "remoteAddress" in reads.fields
         fields = set(FIELDS) | reads.needed if reads.any_field else set(reads.fields)
-        fields.discard("properties")  # it reads the same for everyone
+        fields.discard("properties")  # it is equal for everyone
         self.names: list[str] = sorted(fields)
         self.kinds: vec[i64] = vec[i64]([FIELDS.get(name, PROPERTY) for name in self.names])
         self.needed: list[bool] = [name in reads.needed for name in self.names]
 
     def key(self, context: Context, form: str, names: list[str]) -> bytes | None:
-        """Return what decides the answer to a context in one of the forms; None where it is volatile.
+        """Return the canonical bytes of a request; None if its answer is volatile.
 
-        `form` is ENABLED, ALL or NAMED; `names` are the toggles asked for, empty in the first two, which give a caller without
-        a session a random one. Two requests to snapshots of one revision with equal bytes have equal answers.
+        `form` is ENABLED, ALL or NAMED. `names` are the requested toggles, empty for the first two forms, in which a caller
+        without a session gets a random one. Two requests to snapshots of one revision with equal bytes have equal answers.
         """
         if self.volatile:
             return None
@@ -86,7 +86,7 @@ class CacheKeys:
         return self.encode_key(context, parts, states, names)
 
     def add_sticky_identifier(self, context: Context, has_random_session: bool, parts: list[str]) -> int:
-        """Add what default stickiness takes, and return which field it is; BY_CHANCE where it draws."""
+        """Add the identifier of default stickiness, and return its field; BY_CHANCE if it is drawn."""
         user = context.user_id
         if user:
             parts.append(user)
@@ -102,7 +102,7 @@ class CacheKeys:
         return BY_ADDRESS
 
     def moment_interval(self, context: Context) -> str:
-        """Return how the time stands to the moments: how many have passed, and whether it is one of them."""
+        """Return the position of the time among the moments: how many have passed, and whether it equals one of them."""
         given = context.current_time
         time = context.now if given is None else given
         if time != time:
@@ -120,8 +120,8 @@ class CacheKeys:
         return str(low)
 
     def encode_key(self, context: Context, parts: list[str], states: int, names: list[str]) -> bytes:
-        """Return the parts as bytes, with the names asked for and, where any field may be read, every property."""
-        # hexadecimal, for that has no bound
+        """Return the parts as bytes, with the requested names and, if any field may be read, every property."""
+        # hexadecimal, because decimal conversion has a length limit
         parts[1] = f"{states:x}"
         if names:
             parts.append(str(len(names)))
@@ -133,15 +133,15 @@ class CacheKeys:
         joined = MARK.join(parts)
         if joined.count(MARK) != len(parts) - 1:
             joined = join_with_lengths(parts)
-        # a lone surrogate that an enricher made is no reason to fail
+        # an enricher may make a lone surrogate, which must not fail
         return joined.encode("utf-8", "surrogatepass")
 
 
 def add_field(context: Context, kind: i64, name: str, parts: list[str]) -> int:
-    """Add a field of this kind to the parts, if it is there, and return how it stands in the context."""
+    """Add a field of this kind to the parts, if it is present, and return its state in the context."""
     own: str | None = None
     if kind == CURRENT_TIME:
-        # what a custom strategy sees of it is finer than its text
+        # a custom strategy sees more of it than its text
         own = None if context.current_time is None else repr(context.current_time)
     elif kind != PROPERTY:
         own = context.own(kind)
@@ -156,5 +156,5 @@ def add_field(context: Context, kind: i64, name: str, parts: list[str]) -> int:
 
 
 def join_with_lengths(parts: list[str]) -> str:
-    """Return parts that hold marks in a form that nothing else has: their lengths first."""
+    """Return the parts after their lengths, for parts that contain MARK. No other parts give the same bytes."""
     return MARK + ",".join([str(len(part)) for part in parts]) + MARK + "".join(parts)

@@ -1,4 +1,4 @@
-"""Which pieces of a document are the same as in the document before."""
+"""Finds the pieces of a document that are unchanged since the document before."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ NOT_THERE: Final = -1
 
 
 class Matcher:
-    """Finds each piece of a new document, asked for in its order, among those of an old one.
+    """Finds each piece of a new document among those of the old one. The pieces are requested in the order of the new document.
 
-    The pieces are bytes, or there are no old ones. Most are at the same place, or next to where the last one was; only when some
-    are not are the old ones looked up by content.
+    Pieces are bytes; without bytes there are no old ones. Most pieces are at the same place, or next to the last one found.
+    Only if some are not, the old pieces are looked up by content.
     """
 
     def __init__(self, old: list[object], new: list[object]) -> None:
@@ -23,7 +23,7 @@ class Matcher:
         self.places: dict[bytes, int] | None = None
 
     def find(self, index: int) -> int:
-        """Return the place in the old document of the piece at `index` in the new one; NOT_THERE where it is new."""
+        """Return the index in the old document of the piece at `index` in the new one; NOT_THERE if it is new."""
         if not self.old:
             return NOT_THERE
         here = int(self.at)
@@ -44,7 +44,7 @@ class Matcher:
         return self.find_moved(index)
 
     def is_same(self, here: int, index: int) -> bool:
-        """Return whether a piece of the old document and one of the new are there and equal."""
+        """Return whether a piece of the old document and one of the new exist and are equal."""
         return here < len(self.old) and index < len(self.new) and bool(self.old[here] == self.new[index])
 
     def find_moved(self, index: int) -> int:

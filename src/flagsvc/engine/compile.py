@@ -1,8 +1,8 @@
 """Compiles a document into a snapshot. Everything that the configuration alone decides is decided here, once.
 
 Equal constraints and segments become one predicate. A toggle with a single possible outcome becomes a constant. Strategies after
-one that admits everyone are removed. Every outcome of every toggle is encoded. A feature that did not change is reused from the
-previous snapshot. The work can be done in slices, while the previous snapshot still answers.
+one that admits everyone are removed. Every outcome of every toggle is encoded. An unchanged feature is reused from the previous
+snapshot. The work can be done in slices, while the previous snapshot still answers.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Compiled:
 def compile_document(document: object, options: CompileOptions, previous: Snapshot | None = None) -> Compiled:
     """Return the snapshot of a decoded client-features document.
 
-    Raises DocumentError when the document as a whole is not of the right shape or nested too deeply. When `previous` is of the
-    same revision it is returned as it is.
+    If `previous` has the same revision, it is returned unchanged. Raises DocumentError if the whole document has the wrong
+    shape or is nested too deeply.
     """
     compilation = Compilation(source_of(document), options, previous)
     compilation.advance(UNLIMITED)
@@ -61,7 +61,7 @@ def compile_document(document: object, options: CompileOptions, previous: Snapsh
 
 
 class Compiler:
-    """Compiles documents under one set of options; whole like `compile_document`, or in slices with `begin` and `begin_text`."""
+    """Compiles documents with one set of options: at once, or in slices with `begin` and `begin_text`."""
 
     def __init__(self, options: CompileOptions) -> None:
         self.options = options
@@ -71,13 +71,13 @@ class Compiler:
         return compile_document(document, self.options, previous)
 
     def begin(self, document: object, previous: Snapshot | None) -> Compilation:
-        """Return the compiling of a decoded document. Raises DocumentError as `compile_document` does."""
+        """Return the compilation of a decoded document. Raises DocumentError as `compile_document` does."""
         return Compilation(source_of(document), self.options, previous)
 
     def begin_text(self, text: bytes, previous: Snapshot | None) -> Compilation | None:
-        """Return the compiling of a document's JSON, where only what changed is decoded; None where it is unusual.
+        """Return the compilation of a document's JSON, which decodes only changed parts; None if the document is unusual.
 
-        Even then it may turn out, as an `Unusual` of `advance`, that the document must be decoded as a whole.
+        Later, `advance` may still raise `Unusual`, if the document must be decoded as a whole.
         """
         source = split(text)
         return None if source is None else Compilation(source, self.options, previous)
@@ -86,8 +86,8 @@ class Compiler:
 class Compilation:
     """The compilation of one document in slices. It is used once.
 
-    Once everything is done, `included` holds the features that pass the filters, as they came. `excluded_count` is the number of
-    features that do not pass.
+    When it is done, `included` has the features that pass the filters, unchanged. `excluded_count` is the number of other
+    features.
     """
 
     def __init__(self, source: DocumentParts, options: CompileOptions, previous: Snapshot | None = None) -> None:
@@ -110,8 +110,8 @@ class Compilation:
     def advance(self, budget: int) -> bool:
         """Do work worth about `budget` bytes of new features, and return whether everything is done.
 
-        Raises DocumentError where the document is nested too deeply. Where it is not decoded yet, that and whatever else decoding
-        stumbles over is Unusual. After either the building is of no use any more.
+        Raises DocumentError for a document that is nested too deeply. If the document is not decoded yet, that and any
+        error of decoding raise Unusual. After either, the compilation cannot be used any more.
         """
         try:
             for cost in self.steps:
@@ -159,7 +159,7 @@ class Compilation:
             yield cost
 
     def add_segment(self, index: int, part: SegmentPart) -> None:
-        """Add a segment; of equal ids the last counts."""
+        """Add a segment. Of equal ids the last one counts."""
         self.lineage.segment_sources.append(self.source.segments[index])
         self.lineage.segment_parts.append(part)
         self.add_problem(part.problem, f"segments[{index}]")
@@ -186,7 +186,7 @@ class Compilation:
             yield cost
 
     def add_feature(self, index: int, part: Part) -> None:
-        """Add a feature; of equal names the last counts, at the first one's place."""
+        """Add a feature. Of equal names the last one counts, at the place of the first."""
         item = self.source.features[index]
         self.lineage.sources.append(item)
         self.lineage.parts.append(part)
@@ -213,13 +213,13 @@ class Compilation:
         if previous is None or previous.revision != self.revision:
             return False
         if self.source.raw and previous.lineage.options is self.options:
-            # what the next document is compared with is spelled as this one is
+            # the next document is compared with the spelling of this one
             previous.lineage = self.lineage
         self.snapshot = previous
         return True
 
     def digest(self) -> str:
-        """Return the revision: equal documents, options and custom code have the same one, in every process."""
+        """Return the revision. It is the same in every process for equal documents, options and custom code."""
         segments = [part.digest for part in self.lineage.segment_parts]
         identity = canonical(self.options.identity(self.by_host))
         return combined([identity, b"".join(self.digests), b"".join(segments)])
@@ -282,5 +282,5 @@ def reusable_lineage(source: DocumentParts, options: CompileOptions, previous: S
 
 
 def size_of(item: object) -> int:
-    """Return what decoding and compiling a piece costs: its bytes; where it is decoded already, as much as a usual one."""
+    """Return the cost of decoding and compiling a piece: its bytes; for a decoded piece, that of a typical one."""
     return len(memoryview(item)) if isinstance(item, msgspec.Raw) else DECODED_COST

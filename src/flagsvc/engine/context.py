@@ -1,6 +1,6 @@
-"""The evaluation context: who asks, and when (specification: Evaluation context; behaviour: Evaluation endpoints).
+"""The evaluation context: the user and the time (specification: Evaluation context; behaviour: Evaluation endpoints).
 
-This file knows the names of the context fields and how a field is looked up. It refuses to know where a context comes from.
+This module knows the names of the context fields and how a field is looked up. It does not know where a context comes from.
 """
 
 from __future__ import annotations
@@ -29,18 +29,17 @@ FIELDS: Final[dict[str, int]] = {
     "currentTime": CURRENT_TIME,
     "properties": PROPERTIES,
 }
-"""Wire name of each standard field → its kind; any other name is a property."""
+"""Wire name of each standard field → its kind. Any other name is a property."""
 
 PROPERTIES_AS_TEXT: Final = "[object Object]"
-"""What a constraint on the field `properties` itself compares with (the text JavaScript makes of an object)."""
+"""The value of the field `properties` for constraints: JavaScript's text of an object."""
 
 
 class Context:
     """One evaluation context.
 
-    Standard fields are None when absent, never the empty text. `current_time` is the caller's own time in epoch milliseconds;
-    `now` (epoch milliseconds) is used where the caller gave none, and `entropy` (an integer of up to 62 bits) seeds the random
-    draws of this one evaluation.
+    Absent standard fields are None, never an empty text. `current_time` is the caller's time in epoch milliseconds; without it,
+    `now` (epoch milliseconds) is used. `entropy` (an integer of up to 62 bits) is the seed of this evaluation's random draws.
     """
 
     def __init__(
@@ -67,7 +66,7 @@ class Context:
         self.entropy = entropy
 
     def own(self, kind: i64) -> str | None:
-        """Return the standard field of this kind as text, None where it is absent."""
+        """Return the standard field of this kind as text; None if it is absent."""
         if kind == USER_ID:
             return self.user_id
         if kind == SESSION_ID:
@@ -83,18 +82,18 @@ class Context:
         return None if self.current_time is None else jsdate.to_text(self.current_time)
 
     def read(self, kind: i64, name: str) -> str | None:
-        """Return the field of this kind, a property of the same `name` where the field is absent, or None."""
+        """Return the field of this kind; if it is absent, the property of the same `name`, or None."""
         if kind == PROPERTY:
             return self.properties.get(name)
         value = self.own(kind)
         return self.properties.get(name) if value is None else value
 
     def get(self, field: str) -> str | None:
-        """Return a context field by its wire name (`userId`, `region`, …) as text, or None when it is absent."""
+        """Return a context field by its wire name (`userId`, `region`, …) as text; None if it is absent."""
         return self.read(FIELDS.get(field, PROPERTY), field)
 
     def replace(self, **changes: object) -> Context:
-        """Return a copy with some attributes changed; TypeError for an attribute that a context does not have."""
+        """Return a copy with some attributes changed. Raises TypeError for an unknown attribute."""
         copy = Context()
         for name in ATTRIBUTES:
             setattr(copy, name, changes.pop(name) if name in changes else getattr(self, name))
@@ -103,7 +102,7 @@ class Context:
         return copy
 
     def as_dict(self) -> dict[str, object]:
-        """Return the fields that are present under their wire names; `properties` always."""
+        """Return the present fields by their wire names. `properties` is always included."""
         pairs: list[tuple[str, object]] = [
             ("appName", self.app_name),
             ("environment", self.environment),
@@ -136,4 +135,4 @@ WIRE_NAMES: Final[dict[str, str]] = {
     "remote_address": "remoteAddress",
     "current_time": "currentTime",
 }
-"""Attribute of a context → its name on the wire, where the two differ."""
+"""Attribute of a context → its name on the wire, if the two differ."""

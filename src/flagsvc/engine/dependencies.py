@@ -1,6 +1,6 @@
-"""Dependencies between toggles, resolved for one snapshot (behaviour: Dependencies).
+"""Links toggles to their parents, for one snapshot (behaviour: Dependencies).
 
-A toggle that has parents or children is a copy of the shared one, so that nothing of one snapshot is written into another's.
+A toggle with parents or children is a copy of the shared toggle, so that no snapshot changes a toggle of another one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Words for compiled nodes: what a constraint asks and what the context has, which bucket a rollout fell into."""
+"""Describes compiled nodes in words: the test of a constraint and the context's value, the bucket of a rollout."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ MAX_LISTED: Final = 5
 
 
 def format_values(values: list[str]) -> str:
-    """Return the first few of the values, and how many there are more."""
+    """Return the first few values, and the number of the others."""
     quoted = ", ".join([f"`{value}`" for value in values[:MAX_LISTED]])
     more = len(values) - MAX_LISTED
     return f"[{quoted}{f', and {more} more' if more > 0 else ''}]"
 
 
 def describe_test(predicate: Predicate) -> str:
-    """Return what a constraint asks of its field."""
+    """Return the test of a constraint in words."""
     if isinstance(predicate, InList):
         return f"in {format_values(sorted(predicate.values))}"
     if isinstance(predicate, StartsWith):
@@ -74,7 +74,7 @@ def describe_test(predicate: Predicate) -> str:
 
 
 def describe(predicate: Predicate, run: Run) -> str:
-    """Return a constraint in words, with what the context has for it."""
+    """Return a constraint in words, with the context's value."""
     if isinstance(predicate, Never):
         return predicate.reason
     if not isinstance(predicate, FieldPredicate):
@@ -88,7 +88,7 @@ def describe(predicate: Predicate, run: Run) -> str:
 
 
 def describe_rule(strategy: CompiledStrategy, run: Run) -> tuple[bool, str]:
-    """Apply a strategy's own rule; return its answer and the words for it."""
+    """Apply a strategy's own rule. Returns its answer and a description."""
     if isinstance(strategy, NeverEnabled):
         return False, strategy.reason
     if isinstance(strategy, Everyone):
@@ -110,7 +110,7 @@ def describe_rule(strategy: CompiledStrategy, run: Run) -> tuple[bool, str]:
 
 
 def describe_rollout(strategy: StickyRollout, run: Run) -> tuple[bool, str]:
-    """Apply a rollout; return its answer and the bucket."""
+    """Apply a rollout. Returns its answer and the bucket."""
     by_default = isinstance(strategy, DefaultRollout)
     identifier = run.user_or_session() if by_default else strategy.identifier(run)
     if identifier is None and not by_default:

@@ -1,7 +1,7 @@
-"""A configuration document that can be changed by delta events, and is a plain document again at any time.
+"""A configuration document that delta events change.
 
 The events are those of the client specification's delta suites: `hydration` replaces everything, `feature-updated` and
-`segment-updated` put one thing in its place (or at the end), `feature-removed` and `segment-removed` take one away.
+`segment-updated` replace or append one object, `feature-removed` and `segment-removed` remove one.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from flagsvc.engine.parse import as_list, as_object, identity, wrong
 
 
 class DocumentBuilder:
-    """Holds features by name and segments by id, in the order in which they came.
+    """Holds features by name and segments by id, in order of arrival.
 
-    Takes a full document (`features`, `segments`) or a delta document (`events`); raises DocumentError when it is neither. An
-    event that cannot be applied raises and leaves everything as it was.
+    Takes a full document (`features`, `segments`) or a delta document (`events`). Raises DocumentError for anything else. An
+    event that cannot be applied raises an error and changes nothing.
     """
 
     def __init__(self, document: object | None = None) -> None:
@@ -27,7 +27,7 @@ class DocumentBuilder:
             self.take(as_object(document, ""))
 
     def take(self, document: dict[str, object]) -> None:
-        """Apply a delta document's events in turn, or replace everything by a full document."""
+        """Apply the events of a delta document in order, or replace everything by a full document."""
         if "events" not in document:
             self.hydrate(document)
             return
@@ -35,7 +35,7 @@ class DocumentBuilder:
             self.apply(event, f"events[{at}]")
 
     def apply(self, raw: object, path: str = "event") -> None:
-        """Apply one event. Raises DocumentError for one of an unknown type or the wrong shape."""
+        """Apply one event. Raises DocumentError for an unknown type or a wrong shape."""
         event = as_object(raw, path)
         kind = event.get("type")
         handler = EVENTS.get(kind) if isinstance(kind, str) else None
@@ -44,7 +44,7 @@ class DocumentBuilder:
         handler(self, event, path)
 
     def document(self) -> dict[str, object]:
-        """Return the document as it stands now."""
+        """Return the present document."""
         return {"version": 2, "features": list(self.features.values()), "segments": list(self.segments.values())}
 
     def hydrate(self, event: dict[str, object], path: str = "") -> None:
@@ -59,33 +59,33 @@ class DocumentBuilder:
         self.segments = segments
 
     def update_feature(self, event: dict[str, object], path: str) -> None:
-        """Put a feature in its place."""
+        """Replace a feature, or append it."""
         self.features[feature_name(event.get("feature"), f"{path}.feature")] = event.get("feature")
 
     def remove_feature(self, event: dict[str, object], path: str) -> None:
-        """Take a feature away; one that is not there is no error."""
+        """Remove a feature, if it exists."""
         name = event.get("featureName")
         if not isinstance(name, str):
             raise DocumentError(f"{path}.featureName", wrong("a text", name))
         self.features.pop(name, None)
 
     def update_segment(self, event: dict[str, object], path: str) -> None:
-        """Put a segment in its place."""
+        """Replace a segment, or append it."""
         self.segments[segment_id(event.get("segment"), f"{path}.segment")] = event.get("segment")
 
     def remove_segment(self, event: dict[str, object], path: str) -> None:
-        """Take a segment away; one that is not there is no error."""
+        """Remove a segment, if it exists."""
         self.segments.pop(identity(event.get("segmentId"), f"{path}.segmentId"), None)
 
 
 def feature_name(raw: object, path: str) -> str:
-    """Return a feature's name; a feature without one is kept under its path, for compiling to complain about."""
+    """Return a feature's name. A feature without one is kept under its path, so that compiling reports it."""
     name = raw.get("name") if isinstance(raw, dict) else None
     return name if isinstance(name, str) else f"\0{path}"
 
 
 def segment_id(raw: object, path: str) -> str:
-    """Return a segment's identity; a segment without one is kept under its path, for compiling to complain about."""
+    """Return a segment's identity. A segment without one is kept under its path, so that compiling reports it."""
     try:
         return identity(as_object(raw, path).get("id"), path)
     except DocumentError:
@@ -99,4 +99,4 @@ EVENTS: Final[dict[str, Callable[[DocumentBuilder, dict[str, object], str], None
     "segment-updated": DocumentBuilder.update_segment,
     "segment-removed": DocumentBuilder.remove_segment,
 }
-"""Type of a delta event → how it is applied."""
+"""Type of a delta event → the function that applies it."""

@@ -17,9 +17,9 @@ from flagsvc.engine.variants import VariantChoice
 
 
 class ExplanationStep:
-    """One thing that was looked at: `kind` (dependency, strategy, constraint, segment, rule, variant), what, and the answer.
+    """One step: `kind` (dependency, strategy, constraint, segment, rule, variant), a description and the answer.
 
-    `answer` is None where it was not reached.
+    `answer` is None if the step was not reached.
     """
 
     def __init__(self, kind: str, text: str, answer: bool | None, steps: list[ExplanationStep] | None = None) -> None:
@@ -36,14 +36,14 @@ class ExplanationStep:
         return plain
 
     def lines(self, indent: str) -> list[str]:
-        """Return the step as indented lines, one a step."""
+        """Return the step and its substeps as indented lines."""
         mark = "-" if self.answer is None else ("yes" if self.answer else "no")
         own = f"{indent}{mark:<3} {self.kind}: {self.text}"
         return [own, *[line for step in self.steps for line in step.lines(indent + "    ")]]
 
 
 class Explanation:
-    """One toggle's outcome, what decided it, and every step on the way."""
+    """The outcome of one toggle, the reason, and every step."""
 
     def __init__(self, name: str, enabled: bool, variant: str, decided: str, steps: list[ExplanationStep]) -> None:
         self.name = name
@@ -63,17 +63,17 @@ class Explanation:
         }
 
     def outcome(self) -> str:
-        """Return how the toggle comes out, and what decided it, in words."""
+        """Return the outcome and the reason in words."""
         return f"{'on' if self.enabled else 'off'}, variant {self.variant} — {self.decided}"
 
     def to_text(self) -> str:
-        """Return the explanation as lines for a person to read."""
+        """Return the explanation as lines for people."""
         lines = [line for step in self.steps for line in step.lines("  ")]
         return "\n".join([f"{self.name}: {self.outcome()}", *lines])
 
 
 def explain(snapshot: Snapshot, context: Context, names: list[str] | None = None) -> list[Explanation]:
-    """Return why each toggle comes out as it does for the context: those named, or all, in the document's order."""
+    """Return the explanation of each toggle for the context: of the named ones, or of all, in the document's order."""
     run = Run(context, snapshot.memory)
     asked = list(snapshot.toggles) if names is None else names
     known: dict[str, Explanation] = {}
@@ -81,7 +81,10 @@ def explain(snapshot: Snapshot, context: Context, names: list[str] | None = None
 
 
 def explain_one(toggle: Toggle | None, name: str, run: Run, known: dict[str, Explanation]) -> Explanation:
-    """Return why one toggle comes out as it does. It is decided once, for itself and for its children: `known` keeps them."""
+    """Return the explanation of one toggle.
+
+    `known` keeps outcomes, because a toggle is decided once for itself and its children.
+    """
     if toggle is None:
         return Explanation(name, False, "disabled", "no toggle of this name", [])
     if name not in known:
@@ -104,14 +107,14 @@ def walk(toggle: Toggle, run: Run, steps: list[ExplanationStep], known: dict[str
 
 
 def constant_reason(toggle: Toggle) -> str:
-    """Return why a toggle can only come out one way."""
+    """Return why a toggle has only one outcome."""
     if toggle.constant != OFF:
         return "on for everyone"
     return f"off for everyone: {toggle.reason}"
 
 
 def walk_all(toggle: Toggle, run: Run, steps: list[ExplanationStep], known: dict[str, Explanation]) -> tuple[int, str]:
-    """Walk through the dependencies, then the strategies."""
+    """Evaluate the dependencies, then the strategies, and record the steps."""
     for parent in toggle.parents:
         why = explain_one(parent.toggle, parent.toggle.name, run, known)
         satisfied = parent.satisfied(run)
@@ -134,7 +137,7 @@ def walk_all(toggle: Toggle, run: Run, steps: list[ExplanationStep], known: dict
 
 
 def walk_strategy(strategy: CompiledStrategy, run: Run, parts: list[ExplanationStep]) -> bool:
-    """Walk through a strategy's conditions, then its rule."""
+    """Evaluate a strategy's conditions, then its rule, and record the steps."""
     for condition in strategy.conditions:
         step = walk_condition(condition, run)
         parts.append(step)
@@ -146,7 +149,7 @@ def walk_strategy(strategy: CompiledStrategy, run: Run, parts: list[ExplanationS
 
 
 def walk_condition(condition: Predicate, run: Run) -> ExplanationStep:
-    """Write down a constraint, or a segment with its constraints."""
+    """Record a constraint, or a segment with its constraints."""
     if isinstance(condition, SegmentPredicate):
         parts = [walk_condition(part, run) for part in condition.parts]
         return ExplanationStep(
@@ -175,7 +178,7 @@ def walk_variants(toggle: Toggle, strategy: CompiledStrategy, run: Run, steps: l
 
 
 def describe_draw(choice: VariantChoice, run: Run) -> str:
-    """Return a description of the draw of a variant, for a person to read."""
+    """Return a description of a variant's draw for people."""
     if any([override.matches(run) for override in choice.overrides]):
         return "by an override"
     identifier = choice.identifier(run)

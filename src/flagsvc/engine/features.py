@@ -1,7 +1,7 @@
-"""A compiled toggle: dependencies, then strategies, then a variant; and the JSON of each way it can come out.
+"""A compiled toggle: dependencies, then strategies, then a variant; and the JSON of each possible outcome.
 
-The ways a toggle can come out are numbered: OFF, ON (without a variant), then one for each of its own variants, then one for each
-variant of each strategy. Evaluating a toggle gives that number; everything an answer needs is looked up by it.
+Outcomes are numbered: OFF, ON (without a variant), then one for each variant of the toggle, then one for each variant of each
+strategy. An evaluation returns the number, and everything that an answer needs is looked up by it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DYNAMIC: Final = -1
 
 @mypyc_attr(acyclic=True)
 class ToggleOutcome:
-    """One way a toggle can come out: on or off, with which variant (None: the fallback), and its JSON."""
+    """One outcome of a toggle: on or off, its variant (None: the fallback), and its JSON."""
 
     def __init__(self, enabled: bool, variant: str | None, fragment: bytes) -> None:
         self.enabled = enabled
@@ -33,19 +33,19 @@ class ToggleOutcome:
 
 @mypyc_attr(acyclic=True)
 class ParentToggle:
-    """A toggle this one depends on, and which of its outcomes satisfy the dependency."""
+    """A parent of a toggle, and which of its outcomes satisfy the dependency."""
 
     def __init__(self, toggle: Toggle, accepts: list[bool]) -> None:
         self.toggle = toggle
         self.accepts: vec[i64] = vec[i64]([1 if accepted else 0 for accepted in accepts])
 
     def satisfied(self, run: Run) -> bool:
-        """Return whether the outcome of the parent satisfies the dependency."""
+        """Return whether the parent's outcome satisfies the dependency."""
         return self.accepts[self.toggle.outcome(run)] == 1
 
 
 LONG_CHAIN: Final = 16
-"""Strategies that are given back one from within the other at most."""
+"""The longest chain of strategies that Python releases recursively."""
 NO_CHAIN: Final[list[CompiledStrategy]] = []
 
 
@@ -53,27 +53,27 @@ NO_CHAIN: Final[list[CompiledStrategy]] = []
 class Toggle:
     """One compiled feature.
 
-    What comes of a feature alone is shared by every snapshot that has the feature, and never written to again. A toggle that has
-    parents or children is a `copy` of that, one for each snapshot: `memo` and `parents` belong to the snapshot.
+    What follows from the feature alone is shared by every snapshot with the feature, and never changes. A toggle with parents
+    or children is a `copy`, one for each snapshot: `memo` and `parents` belong to the snapshot.
     """
 
     def __init__(self, name: str, outcomes: list[ToggleOutcome]) -> None:
         self.name = name
         self.outcomes = outcomes
         self.constant: i64 = DYNAMIC
-        # why a constant came out off, for an explanation
+        # why a constant toggle is off, for explanations
         self.reason = "nothing in it can ever admit anyone"
         self.memo: i64 = -1
         self.parents: list[ParentToggle] = []
-        # what is an attribute is reached faster than how long a list is, and most toggles depend on nothing
+        # an attribute is faster to read than the length of a list, and most toggles have no parents
         self.dependent: bool = False
         self.head: CompiledStrategy | None = None
-        # a long chain backwards, let go of after `head`: so it is given back one by one, and not each from within the one before
+        # a long chain in reverse order, released after `head`: so its strategies are released one by one, without recursion
         self.backwards: list[CompiledStrategy] = NO_CHAIN
         self.choice: VariantChoice | None = None
 
     def copy(self) -> Toggle:
-        """Return a copy that decides the same; a snapshot links it to other toggles."""
+        """Return a copy with the same decisions. A snapshot links it to other toggles."""
         copy = Toggle(self.name, self.outcomes)
         copy.constant = self.constant
         copy.reason = self.reason
@@ -93,14 +93,14 @@ class Toggle:
         return found
 
     def rule(self) -> CompiledStrategy | None:
-        """Return the strategy that alone decides the toggle, where it is as simple as that."""
+        """Return the strategy that alone decides the toggle; None for a less simple toggle."""
         rule = self.head
         if rule is None or rule.following is not None or rule.choice is not None or self.choice is not None:
             return None
         return None if self.constant >= 0 or self.dependent or self.memo >= 0 else rule
 
     def apply(self, strategies: list[CompiledStrategy]) -> None:
-        """Take the strategies, which belong to this toggle alone."""
+        """Set the strategies, which only this toggle uses."""
         after: CompiledStrategy | None = None
         for strategy in reversed(strategies):
             strategy.following = after
@@ -114,13 +114,13 @@ class Toggle:
         self.dependent = True
 
     def turn_off(self, reason: str) -> None:
-        """Make the toggle off for everyone."""
+        """Turn the toggle off for everyone."""
         self.parents = []
         self.constant = OFF
         self.reason = reason
 
     def outcome(self, run: Run) -> i64:
-        """Return the number of the outcome for this run; a toggle that others depend on is decided once."""
+        """Return the number of the outcome for this run. A parent of other toggles is decided once."""
         if self.constant >= 0:
             return self.constant
         if self.memo < 0:
@@ -148,7 +148,7 @@ class Toggle:
         return OFF
 
     def choose_outcome(self, strategy: CompiledStrategy, run: Run) -> i64:
-        """Return the outcome once a strategy is on: its own variant, else the feature's, else none."""
+        """Return the outcome when a strategy is on: the strategy's variant, else the feature's, else none."""
         if strategy.choice is not None:
             return strategy.first + strategy.choice.pick(run)
         if self.choice is not None:

@@ -1,4 +1,4 @@
-"""Simplifies a toggle as far as no context is needed: removes unreachable strategies, and makes a single outcome a constant."""
+"""Simplifies a toggle without a context: removes unreachable strategies, and makes a toggle with one outcome a constant."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def is_always_on(strategy: CompiledStrategy) -> bool:
 
 
 def constant_outcome(toggle: Toggle, strategy: CompiledStrategy) -> int:
-    """Return the number of the outcome of a strategy that is always on, DYNAMIC where a variant is drawn."""
+    """Return the number of the outcome of a strategy that is always on; DYNAMIC if a variant is drawn."""
     if strategy.choice is not None:
         index = strategy.choice.constant_index()
         return DYNAMIC if index < 0 else int(strategy.first) + index

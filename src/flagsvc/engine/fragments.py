@@ -1,6 +1,6 @@
 """Pre-encoded JSON of one toggle in one outcome (specification: Toggle; Variant).
 
-Every fragment begins with the comma that separates it from the one before; the writer of the answer drops the first.
+Every fragment begins with the comma that separates it from the one before. The answer drops the first comma.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import msgspec
 from flagsvc.engine.model import VariantSpec
 
 NAMED: Final = b',{"name":'
-"""What every fragment begins with."""
+"""The beginning of every fragment."""
 OPEN: Final = b'{"toggles":['
 CLOSE: Final = b"]}"
 EMPTY: Final = OPEN + CLOSE
 
 
 def encode(value: object) -> bytes:
-    """Return compact JSON; a text with lone surrogates is escaped, for UTF-8 has no bytes for them."""
+    """Return compact JSON. A text with lone surrogates is escaped, because UTF-8 cannot encode them."""
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
@@ -30,9 +30,9 @@ def encode(value: object) -> bytes:
 def fragment(
     name: str, enabled: bool, variant: VariantSpec | None, impression_data: bool, feature_state: bool
 ) -> bytes:
-    """Return the toggle as JSON; `variant` None is the fallback `disabled`.
+    """Return the toggle as JSON. For `variant` None it has the fallback `disabled`.
 
-    With `feature_state` the variant repeats the feature's state, as the reference proxy writes it.
+    With `feature_state` the variant repeats the feature's state, as in the reference proxy.
     """
     variant_fields: dict[str, object] = {
         "name": "disabled" if variant is None else variant.name,
@@ -49,7 +49,7 @@ def fragment(
 
 
 def joined(parts: list[bytes]) -> bytes:
-    """Return the answer made of fragments."""
+    """Return the answer with these fragments."""
     if not parts:
         return EMPTY
     parts[0] = OPEN + parts[0][1:]

@@ -1,10 +1,9 @@
-"""MurmurHash3 x86 32-bit of `group:identifier`, split so that half of the work is done before a request comes.
+"""MurmurHash3 x86 32-bit of `group:identifier`, split so that half of the work is done before a request arrives.
 
-A rollout hashes a text whose first part (`group:`) the configuration decides and whose second part (the identifier) the caller
-decides. `Prefix` keeps the hash state after the whole 4-byte blocks of the first part together with the up to three bytes left
-over; `Identifier` keeps, for each of the four alignments, the mixed blocks of the second part, computed at most once per
-request. Joining the two is a handful of integer operations. Only 32-bit values are ever kept, so that the same source is exact
-both with Python's integers and with native ones.
+A rollout hashes a text. The configuration decides its first part (`group:`), and the caller decides the second (the identifier).
+`Prefix` keeps the hash state after the 4-byte blocks of the first part, and the up to three bytes after them. `Identifier` keeps,
+for each of the four alignments, the mixed blocks of the second part, computed at most once for each request. Joining the two takes
+a few integer operations. All values have 32 bits, so that the same source is exact with Python's integers and with native ones.
 """
 
 from __future__ import annotations
@@ -24,21 +23,21 @@ VARIANT_SEED: Final = 86028157
 
 
 def encode(text: str, utf8: bool) -> bytes:
-    """Return the bytes that are hashed: the low byte of each UTF-16 unit, or UTF-8 where that is asked for."""
+    """Return the bytes to hash: the low byte of each UTF-16 unit, or UTF-8 if the option asks for it."""
     if text.isascii():
         return text.encode("ascii")
     return text.encode("utf-8", "surrogatepass") if utf8 else low_bytes(text)
 
 
 def scramble(block: i64) -> i64:
-    """Mix one 4-byte block by itself, before it meets the state."""
+    """Mix one 4-byte block, before it is combined with the state."""
     block = (block * C1) & M32
     block = ((block << 15) | (block >> 17)) & M32
     return (block * C2) & M32
 
 
 def absorb(state: i64, scrambled: i64) -> i64:
-    """Bring one scrambled block into the state."""
+    """Combine one scrambled block with the state."""
     state ^= scrambled
     state = ((state << 13) | (state >> 19)) & M32
     return (state * 5 + 0xE6546B64) & M32
@@ -54,7 +53,7 @@ def finish(state: i64) -> i64:
 
 
 def little_endian(data: bytes, start: i64, end: i64) -> i64:
-    """Return the bytes from start up to end as one little-endian integer."""
+    """Return the bytes from `start` to `end` as one little-endian integer."""
     value: i64 = 0
     shift: i64 = 0
     while start < end:
@@ -67,10 +66,10 @@ def little_endian(data: bytes, start: i64, end: i64) -> i64:
 
 @mypyc_attr(acyclic=True)
 class Aligned:
-    """An identifier as it follows a prefix that left `shift / 8` bytes over.
+    """An identifier after a prefix with `shift / 8` remaining bytes.
 
     `head` completes the prefix's last block (already shifted into place), `blocks` are scrambled, `tail` is the scrambled rest.
-    Where the identifier is too short to complete that block (`short`), everything is in `head`.
+    If the identifier is too short to complete that block (`short`), everything is in `head`.
     """
 
     def __init__(self, data: bytes, left_over: i64) -> None:
@@ -91,7 +90,7 @@ class Aligned:
 
 @mypyc_attr(acyclic=True)
 class Identifier:
-    """One identifier (a user id, a session id, …) of one request, ready to be hashed behind any prefix."""
+    """One identifier (a user id, a session id, …) of one request, ready to be hashed after any prefix."""
 
     def __init__(self, text: str, utf8: bool) -> None:
         self.data: bytes = encode(text, utf8)
@@ -102,7 +101,7 @@ class Identifier:
         self.after_3: Aligned | None = None
 
     def aligned(self, left_over: i64) -> Aligned:
-        """Return the identifier's blocks behind a prefix that left 0 to 3 bytes over."""
+        """Return the identifier's blocks after a prefix with 0 to 3 remaining bytes."""
         if left_over == 0:
             if self.after_0 is None:
                 self.after_0 = Aligned(self.data, 0)
@@ -121,7 +120,7 @@ class Identifier:
 
 
 def hashed(identifier: Identifier, state: i64, rest: i64, size: i64) -> i64:
-    """Return the 32-bit hash of a prefix of `size` bytes followed by an identifier, from what a Prefix keeps."""
+    """Return the 32-bit hash of a prefix of `size` bytes followed by an identifier, from the state of a Prefix."""
     aligned = identifier.aligned(size & 3)
     joined = scramble(rest | aligned.head)
     if aligned.short:
@@ -140,7 +139,7 @@ def hashed(identifier: Identifier, state: i64, rest: i64, size: i64) -> i64:
 
 @mypyc_attr(acyclic=True)
 class Prefix:
-    """The half of a hash that the configuration decides: `group:` behind a seed."""
+    """The half of a hash that the configuration decides: `group:`, with a seed."""
 
     def __init__(self, group: str, seed: i64, utf8: bool) -> None:
         self.group = group

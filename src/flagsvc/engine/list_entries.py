@@ -20,10 +20,10 @@ MAX_JOINED_BYTES: Final = 65536
 
 @mypyc_attr(acyclic=True)
 class ListEntry:
-    """A toggle to evaluate, and what is appended for each of its outcomes: `front`, the static toggles before it, and its own.
+    """A toggle to evaluate, and the bytes to append for each of its outcomes: `front`, the static toggles before it, and its own.
 
-    An answer of many toggles costs what it takes to reach their parts in memory. So what most need is an attribute here: `off` and
-    `on`, the pieces of the first two outcomes, and `rule`, the strategy that decides the toggle where nothing else does.
+    The cost of a large answer is the time to reach its parts in memory. So the parts that most toggles need are attributes:
+    `off` and `on`, the bytes of the first two outcomes, and `rule`, the strategy that alone decides the toggle.
     """
 
     def __init__(self, toggle: Toggle, front: bytes, pieces: list[bytes]) -> None:
@@ -52,10 +52,10 @@ class ListEntry:
 
 
 class ListBuilder:
-    """Makes the entries of one list answer from the toggles in their order, some at a time.
+    """Makes the entries of one list answer from the toggles in their order, a few at a time.
 
-    `everything` also lists the toggles that are off; `known` are the entries of the snapshot before, and `toggles` those of the
-    new one by their names, by which is told which of the former are gone.
+    `everything` also lists the toggles that are off. `known` are the entries of the previous snapshot. `toggles` are the
+    toggles of the new snapshot by name; they show which known toggles are gone.
     """
 
     def __init__(self, everything: bool, known: list[ListEntry], toggles: dict[str, Toggle]) -> None:
@@ -85,7 +85,7 @@ class ListBuilder:
         self.entries.append(ListEntry(toggle, front, self.pieces(toggle, front)) if same is None else same)
 
     def finish(self) -> None:
-        """Add an entry for the static toggles that are left over."""
+        """Add an entry for the remaining static toggles."""
         if self.static:
             self.entries.append(constant(b"".join(self.static)))
         self.static.clear()
@@ -102,7 +102,7 @@ class ListBuilder:
         return outcome.fragment if self.everything or outcome.enabled else b""
 
     def reusable_entry(self, toggle: Toggle, front: bytes) -> ListEntry | None:
-        """Return the entry of the snapshot before for the same toggle behind the same front, if there is one at this place."""
+        """Return the entry of the previous snapshot for the same toggle and the same front; None if there is none at this place."""
         while self.at < len(self.known):
             entry = self.known[self.at]
             if entry.toggle is toggle:
@@ -116,7 +116,7 @@ class ListBuilder:
 
 
 def constant(piece: bytes) -> ListEntry:
-    """Return a run of static toggles that stands for itself."""
+    """Return an entry with only static toggles."""
     toggle = Toggle("", [])
     toggle.constant = ON
     return ListEntry(toggle, b"", [b"", piece])

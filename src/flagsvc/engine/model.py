@@ -1,4 +1,4 @@
-"""The parsed document: what a configuration says, checked and typed, before anything is compiled."""
+"""The parsed document: the configuration, checked and typed, before it is compiled."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from flagsvc.engine.values.cidr import CidrSet
 
 @mypyc_attr(acyclic=True)
 class ConstraintSpec:
-    """One constraint; `key` is equal for equal constraints, and `path` names the spot in the document.
+    """One constraint. `key` is equal for equal constraints, and `path` is its position in the document.
 
-    Of a long list the set of its values, or its networks, are there already: they take a while to make.
+    For a long list the set of its values, or its networks, are already made, because that takes time.
     """
 
     def __init__(
@@ -39,18 +39,18 @@ class ConstraintSpec:
         return set(self.values) if self.members is None else self.members
 
     def cidrs(self) -> CidrSet:
-        """Return the networks that the values are."""
+        """Return the values as networks."""
         return CidrSet(list(self.values)) if self.networks is None else self.networks
 
     def key(self) -> tuple[object, ...]:
-        """Return what two constraints have in common when they are one and the same."""
+        """Return a key that is equal for equal constraints."""
         value = (type(self.value).__name__, self.value)
         return (self.field, self.operator, self.values, value, self.inverted, self.insensitive)
 
 
 @mypyc_attr(acyclic=True)
 class OverrideSpec:
-    """One override of a variant: a context that has one of the values in the field gets the variant."""
+    """One override of a variant: a context with one of the values in the field gets the variant."""
 
     def __init__(self, field: str, values: tuple[str, ...]) -> None:
         self.field = field
@@ -59,7 +59,7 @@ class OverrideSpec:
 
 @mypyc_attr(acyclic=True)
 class VariantSpec:
-    """One variant. `payload` is None where there is none; `stickiness` None where the document does not say."""
+    """One variant. `payload` and `stickiness` are None if the document has none."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class VariantSpec:
 
 @mypyc_attr(acyclic=True)
 class StrategySpec:
-    """One strategy of a feature. A constraint that is null stands as None; `segments` are the identities asked for."""
+    """One strategy of a feature. A null constraint is None. `segments` are the identities of its segments."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class StrategySpec:
 
 @mypyc_attr(acyclic=True)
 class DependencySpec:
-    """One parent a feature depends on; no `variants` means any."""
+    """One parent of a feature. No `variants` means any variant."""
 
     def __init__(self, feature: str, enabled: bool, variants: tuple[str, ...]) -> None:
         self.feature = feature
@@ -130,7 +130,7 @@ class FeatureSpec:
 
 @mypyc_attr(acyclic=True)
 class DocumentProblem:
-    """A malformed part that the snapshot does not contain: its path, its toggle, and what was expected."""
+    """A malformed part, which the snapshot does not contain: its path, its toggle, and what was expected."""
 
     def __init__(self, path: str, toggle: str | None, message: str) -> None:
         self.path = path
@@ -144,7 +144,7 @@ class DocumentProblem:
 
 @mypyc_attr(acyclic=True)
 class SegmentSpec:
-    """One segment; `identity` is its id as JSON text, so that the number 1 and the text "1" stay two."""
+    """One segment. `identity` is its id as JSON text, so that the number 1 and the text "1" differ."""
 
     def __init__(self, identity: str, name: str, constraints: list[ConstraintSpec | None]) -> None:
         self.identity = identity

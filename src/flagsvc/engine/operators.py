@@ -1,7 +1,7 @@
 """The operators of constraints, one row each: how a constraint becomes a predicate (behaviour: List constraints).
 
-The flag server reads the same rows: which operators there are, and what values each takes. A constraint of an operator that
-has no row never holds, inverted or not.
+The flag server reads the same rows: the names of the operators, and the values that each takes. A constraint with an unknown
+operator never holds, inverted or not.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def compile_contains(spec: ConstraintSpec, accepts: int) -> Predicate:
 
 
 def compile_regex_match(spec: ConstraintSpec, accepts: int) -> Predicate:
-    """REGEX: a pattern that is no text or does not compile is false, and inverted true."""
+    """REGEX: a pattern that is not a text or not valid is false, and true if inverted."""
     if not isinstance(spec.value, str) or spec.value == MISSING:
         return constant(spec.inverted, "no regular expression is given")
     pattern = compile_regex(spec.value, spec.insensitive)
@@ -80,12 +80,12 @@ def compile_regex_match(spec: ConstraintSpec, accepts: int) -> Predicate:
 
 
 def compile_network(spec: ConstraintSpec, accepts: int) -> Predicate:
-    """IN_CIDR: values that are no network are passed over."""
+    """IN_CIDR: values that are not networks are ignored."""
     return InNetwork(kind_of(spec.field), spec.field, spec.inverted, spec.values, spec.cidrs())
 
 
 def compile_number(spec: ConstraintSpec, accepts: int) -> Predicate:
-    """NUM_*: a value that is no number makes the constraint false, and inverted true."""
+    """NUM_*: a value that is not a number makes the constraint false, and true if inverted."""
     number = number_value(spec)
     if number != number:
         return constant(spec.inverted, f"`{text_value(spec)}` is not a number")
@@ -93,7 +93,7 @@ def compile_number(spec: ConstraintSpec, accepts: int) -> Predicate:
 
 
 def compile_version(spec: ConstraintSpec, accepts: int) -> Predicate:
-    """SEMVER_*: a value that is no version makes the constraint false, and inverted true."""
+    """SEMVER_*: a value that is not a version makes the constraint false, and true if inverted."""
     version = parse_semver(text_value(spec), lenient=True)
     if version is None:
         return constant(spec.inverted, f"`{text_value(spec)}` is not a semantic version")
@@ -101,7 +101,7 @@ def compile_version(spec: ConstraintSpec, accepts: int) -> Predicate:
 
 
 def compile_moment(spec: ConstraintSpec, accepts: int) -> Predicate:
-    """DATE_*: a value that is no date makes the constraint false, and inverted true."""
+    """DATE_*: a value that is not a date makes the constraint false, and true if inverted."""
     moment = date_value(spec)
     if moment is None:
         return constant(spec.inverted, f"`{text_value(spec)}` is not a date")
@@ -116,7 +116,7 @@ def text_value(spec: ConstraintSpec) -> str:
 
 
 def number_value(spec: ConstraintSpec) -> float:
-    """Return the constraint's value as JavaScript's Number has it: nothing given is no number, null is zero."""
+    """Return the constraint's value as JavaScript's Number: NaN for a missing value, zero for null."""
     if spec.value == MISSING:
         return float("nan")
     if spec.value is None or isinstance(spec.value, bool):
@@ -125,7 +125,7 @@ def number_value(spec: ConstraintSpec) -> float:
 
 
 def date_value(spec: ConstraintSpec) -> float | None:
-    """Return the constraint's value in epoch milliseconds, None when it is no date: nothing given is none, null is 1970."""
+    """Return the constraint's value in epoch milliseconds; None for a missing or invalid value. Null is 1970."""
     if spec.value == MISSING:
         return None
     if spec.value is None:
@@ -145,13 +145,13 @@ VERSION: Final = "version"
 PATTERN: Final = "pattern"
 
 LISTS: Final = (TEXTS, NETWORKS)
-"""What an operator takes that compares with several `values`; every other one compares with a single `value`."""
+"""The kinds of values of operators that compare with several `values`. Every other operator compares with a single `value`."""
 
 
 class Operator(NamedTuple):
-    """What values an operator takes, how its constraint is compiled, and for one that orders the results that satisfy it.
+    """The kind of an operator's values, the function that compiles its constraint, and the results that satisfy a comparison.
 
-    One that is `extension` is not in version 8.2.0 of the real server: the flag server takes it, and no refusal names it.
+    An `extension` is not in version 8.2.0 of the real server. The flag server accepts it, and error messages do not name it.
     """
 
     takes: str
@@ -181,11 +181,11 @@ OPERATORS: Final[dict[str, Operator]] = {
     "REGEX": Operator(PATTERN, compile_regex_match),
     "IN_CIDR": Operator(NETWORKS, compile_network, extension=True),
 }
-"""The operators by name, in the order in which the flag server names them (import validation 2)."""
+"""The operators by name, in the order of the flag server's messages (import validation 2)."""
 
 
 def compile_constraint(spec: ConstraintSpec | None) -> Predicate:
-    """Return the predicate of one constraint; one that is null never holds."""
+    """Return the predicate of one constraint. A null constraint never holds."""
     if spec is None:
         return Never("a constraint that is null")
     operator = OPERATORS.get(spec.operator)

@@ -1,7 +1,7 @@
-"""From a decoded JSON document to the model (behaviour: Evaluation; Documents that are not accepted).
+"""Parses a decoded JSON document into the model (behaviour: Evaluation; Documents that are not accepted).
 
-What is malformed is a DocumentError that names the spot: it costs the feature or the segment it is in, and no other. What is null
-counts as absent.
+A malformed value raises a DocumentError with its position. It removes only the feature or the segment that contains it. Null counts
+as absent.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def parse_segment(raw: object, path: str) -> SegmentSpec:
 
 
 def parse_feature(raw: object, path: str) -> FeatureSpec:
-    """Return one feature. One with no list of strategies at all is never on, one with an empty list is on when enabled."""
+    """Return one feature. Without a list of strategies it is never on; with an empty list it is on when enabled."""
     feature = as_object(raw, path)
     name = feature.get("name")
     if not isinstance(name, str) or not name:
@@ -92,13 +92,13 @@ def parse_strategy(raw: object, path: str) -> StrategySpec:
 def parse_all(
     owner: dict[str, object], key: str, path: str, parse: Callable[[object, str], ConstraintSpec]
 ) -> list[ConstraintSpec | None]:
-    """Return the parsed items of a list; one that is null stays None."""
+    """Return the parsed items of a list. A null item is None."""
     items = enumerate(as_list(owner, key, path))
     return [None if item is None else parse(item, f"{path}.{key}[{at}]") for at, item in items]
 
 
 def parse_constraint(raw: object, path: str) -> ConstraintSpec:
-    """Return one constraint: empty values dropped, then the rest trimmed; `value` as the document has it."""
+    """Return one constraint, without empty values and with the others trimmed. `value` is as in the document."""
     constraint = as_object(raw, path)
     values = [
         scalar(item, f"{path}.values[{at}]") for at, item in enumerate(as_list(constraint, "values", path)) if item
@@ -123,7 +123,7 @@ def parse_variants(owner: dict[str, object], path: str) -> list[VariantSpec]:
 
 
 def parse_variant(raw: object, path: str) -> VariantSpec:
-    """Return one variant; its payload's value as a text (specification: Variant)."""
+    """Return one variant. The value of its payload is a text (specification: Variant)."""
     variant = as_object(raw, path)
     name = variant.get("name")
     if not isinstance(name, str):
@@ -138,7 +138,7 @@ def parse_variant(raw: object, path: str) -> VariantSpec:
 
 
 def whole_number(raw: object) -> int | None:
-    """Return a weight, or None for a value that is not a whole number or is beyond MAX_WEIGHT."""
+    """Return a weight; None for a value that is not a whole number or is larger than MAX_WEIGHT."""
     if isinstance(raw, int) and not isinstance(raw, bool):
         return raw if -MAX_WEIGHT <= raw <= MAX_WEIGHT else None
     if isinstance(raw, float) and -MAX_WEIGHT <= raw <= MAX_WEIGHT and raw == raw // 1:
@@ -147,7 +147,7 @@ def whole_number(raw: object) -> int | None:
 
 
 def parse_payload(variant: dict[str, object], path: str) -> dict[str, str] | None:
-    """Return type and value of a payload, both as text; a value that is no text as the JSON of it."""
+    """Return type and value of a payload as texts. A value that is not a text becomes its JSON."""
     raw = variant.get("payload")
     if raw is None:
         return None
@@ -157,12 +157,12 @@ def parse_payload(variant: dict[str, object], path: str) -> dict[str, str] | Non
 
 
 def payload_text(part: object, path: str) -> str:
-    """Return a part of a payload as text: an object or a list as JSON, anything else as JavaScript writes it."""
+    """Return a part of a payload as text: JSON for an object or a list, else JavaScript's text."""
     return json.dumps(part, separators=(",", ":")) if isinstance(part, (dict, list)) else scalar(part, path)
 
 
 def parse_override(raw: object, path: str) -> OverrideSpec:
-    """Return one override; only texts can equal a context field."""
+    """Return one override. Only texts can equal a context field."""
     override = as_object(raw, path)
     values = as_list(override, "values", path)
     return OverrideSpec(
@@ -171,7 +171,7 @@ def parse_override(raw: object, path: str) -> OverrideSpec:
 
 
 def parse_dependency(raw: object, path: str) -> DependencySpec:
-    """Return one parent; it must be on unless `enabled` is false."""
+    """Return one parent. It must be on unless `enabled` is false."""
     dependency = as_object(raw, path)
     variants = tuple(
         [scalar(item, f"{path}.variants[{at}]") for at, item in enumerate(as_list(dependency, "variants", path))]
@@ -180,18 +180,18 @@ def parse_dependency(raw: object, path: str) -> DependencySpec:
 
 
 MISSING: Final = "\0missing"
-"""Stands for a constraint without `value` (null is another thing: JavaScript reads it as zero)."""
+"""Stands for a missing `value` of a constraint. Null is different: JavaScript reads it as zero."""
 
 
 def identity(raw: object, path: str) -> str:
-    """Return a segment's id as JSON text, so that the number 1 and the text "1" stay two."""
+    """Return a segment's id as JSON text, so that the number 1 and the text "1" differ."""
     if isinstance(raw, bool) or not isinstance(raw, (int, float, str)):
         raise DocumentError(path, wrong("a number or a text", raw))
     return json.dumps(raw) if isinstance(raw, str) else scalar(raw, path)
 
 
 def scalar(raw: object, path: str) -> str:
-    """Return a text, number, true or false as the text JavaScript makes of it."""
+    """Return a text, number or boolean as JavaScript's text."""
     if isinstance(raw, str):
         return raw
     if isinstance(raw, bool):
@@ -204,14 +204,14 @@ def scalar(raw: object, path: str) -> str:
 
 
 def as_object(raw: object, path: str) -> dict[str, object]:
-    """Return an object, or raise."""
+    """Return an object. Raises DocumentError for any other value."""
     if isinstance(raw, dict):
         return raw
     raise DocumentError(path, wrong("an object", raw))
 
 
 def as_list(owner: dict[str, object], key: str, path: str) -> list[object]:
-    """Return the list under `key`, empty when it is absent, or raise."""
+    """Return the list under `key`, empty if it is absent. Raises DocumentError for any other value."""
     raw = owner.get(key)
     if raw is None:
         return []
@@ -221,13 +221,13 @@ def as_list(owner: dict[str, object], key: str, path: str) -> list[object]:
 
 
 def as_text(owner: dict[str, object], key: str, path: str) -> str | None:
-    """Return the text under `key`, None when it is absent, or raise."""
+    """Return the text under `key`, None if it is absent. Raises DocumentError for any other value."""
     raw = owner.get(key)
     return None if raw is None else scalar(raw, f"{path}.{key}")
 
 
 def as_flag(owner: dict[str, object], key: str, path: str) -> bool:
-    """Return the true or false under `key`, false when it is absent, or raise."""
+    """Return the boolean under `key`, false if it is absent. Raises DocumentError for any other value."""
     raw = owner.get(key)
     if raw is None or isinstance(raw, bool):
         return bool(raw)
@@ -235,5 +235,5 @@ def as_flag(owner: dict[str, object], key: str, path: str) -> bool:
 
 
 def wrong(expected: str, raw: object) -> str:
-    """Return the complaint about a value of the wrong kind."""
+    """Return the error for a value of the wrong kind."""
     return f"must be {expected}, is {'missing' if raw is None else KINDS.get(type(raw), 'something else')}"

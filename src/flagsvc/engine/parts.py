@@ -1,7 +1,7 @@
-"""The compiled parts of a document: one for each feature and segment, shared by every snapshot that has that feature.
+"""The compiled parts of a document: one for each feature and segment, shared by every snapshot with that feature.
 
-A part depends on nothing but its own bytes, the segments it names and the options; never on its place, its neighbours or the
-snapshot. What two parts have in common is in their pool.
+A part depends only on its own bytes, its segments and the options. It does not depend on its place, on other parts or on the
+snapshot. Objects that several parts have in common are in a pool.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from flagsvc.engine.strategies import BY_HOST, CompiledStrategy, Everyone, Strat
 from flagsvc.engine.variants import VariantChoice, compile_choice
 
 PLACE: Final = "@"
-"""Stands for the place in the document in the path of a part's problem."""
+"""Stands for the place in the document, in the path of a part's problem."""
 
 DISABLED: Final = "the feature is disabled"
 
@@ -43,7 +43,7 @@ MISSING: Final = b""
 
 @mypyc_attr(acyclic=True)
 class SegmentPart:
-    """One segment; `spec` is None where it is malformed, and `problem` says how."""
+    """One segment. For a malformed one `spec` is None, and `problem` says why."""
 
     def __init__(self, content: bytes, spec: SegmentSpec | None, problem: DocumentProblem | None) -> None:
         self.digest = content
@@ -53,9 +53,9 @@ class SegmentPart:
 
 @mypyc_attr(acyclic=True)
 class Part:
-    """One feature. `toggle` is None where it is left out: by the filters, or malformed, and then `problem` says how.
+    """One feature. `toggle` is None if the filters leave it out, or if it is malformed; then `problem` says why.
 
-    `segments` are those it names, with the digests they had; `variants` the names of its variants.
+    `segments` are its segments with their digests, `variants` the names of its variants.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -70,17 +70,17 @@ class Part:
         self.by_host = False
 
     def shared(self) -> Toggle:
-        """Return the toggle of a part that has one."""
+        """Return the toggle. It must exist."""
         assert self.toggle is not None
         return self.toggle
 
 
 @mypyc_attr(acyclic=True)
 class Pool:
-    """What the parts of one lineage share: equal predicates, equal sets of variants' names, equal reads.
+    """The objects that the parts of one lineage share: equal predicates, equal sets of variant names, equal reads.
 
-    `slots` is the number of predicates that more than one strategy has asked for; a slot is never taken back. `compiled` is the
-    number of features that were compiled with this pool.
+    `slots` is the number of predicates that more than one strategy uses; a slot is never released. `compiled` is the number of
+    features that were compiled with this pool.
     """
 
     def __init__(self) -> None:
@@ -91,14 +91,14 @@ class Pool:
         self.compiled: i64 = 0
 
     def share(self, predicate: Predicate) -> None:
-        """Give the predicate a place in the memory of runs, if it has none yet."""
+        """Give the predicate a slot in the memory of runs, if it has none yet."""
         if predicate.slot == NO_SLOT:
             predicate.slot = self.slots
             self.slots += 1
 
 
 class Lineage:
-    """What the next configuration can take over: the sources in their order, and the part that each became."""
+    """The parts that the next configuration can reuse: the sources in their order, and the part of each."""
 
     def __init__(self, options: CompileOptions, pool: Pool, raw: bool) -> None:
         self.options = options
@@ -120,7 +120,7 @@ def segment_part(raw: object) -> SegmentPart:
 
 
 class Maker:
-    """Compiles features, one after the other; `segments` are the document's by their identities."""
+    """Compiles features, one after the other. `segments` are the document's segments by identity."""
 
     def __init__(self, options: CompileOptions, pool: Pool, segments: dict[str, SegmentPart]) -> None:
         self.options = options
@@ -174,7 +174,7 @@ class Maker:
         )
 
     def content(self, identity: str) -> bytes:
-        """Return the digest of a segment, MISSING where there is none."""
+        """Return the digest of a segment; MISSING if there is none."""
         segment = self.segments.get(identity)
         return MISSING if segment is None else segment.digest
 
@@ -186,7 +186,7 @@ class Maker:
         return True
 
     def read(self, toggle: Toggle) -> Reads | None:
-        """Return what evaluating the toggle reads, None where that is nothing; one for all toggles that read the same."""
+        """Return what an evaluation of the toggle reads; None for nothing. Toggles that read the same share one object."""
         if toggle.constant >= 0:
             return None
         reads = Reads()
@@ -216,20 +216,20 @@ class Maker:
         return toggle
 
     def choice(self, feature: FeatureSpec) -> VariantChoice | None:
-        """Return the draw among the feature's own variants, None without any."""
+        """Return the draw among the feature's own variants; None without variants."""
         stickiness = feature.variants[0].stickiness if feature.variants else None
         return compile_choice(feature.variants, feature.name, stickiness, self.utf8)
 
     def finish(self, toggle: Toggle, strategies: list[CompiledStrategy]) -> None:
-        """Give an enabled toggle its strategies; without any it is on for everyone."""
+        """Add the strategies of an enabled toggle. Without strategies it is on for everyone."""
         toggle.apply(strategies or [Everyone()])
         if self.options.fold:
             fold(toggle)
 
     def outcomes(self, feature: FeatureSpec) -> list[ToggleOutcome]:
-        """Return every way the feature can come out, in the order in which they are numbered.
+        """Return every outcome of the feature, in the order of their numbers.
 
-        A disabled one has its variants too: a caller may still report one that it was given before.
+        A disabled feature has its variants too, because a caller may still report one that it got before.
         """
         ways = self.plain_outcomes(feature)
         for variant in feature.variants:
@@ -240,7 +240,7 @@ class Maker:
         return ways
 
     def plain_outcomes(self, feature: FeatureSpec) -> list[ToggleOutcome]:
-        """Return the ways the feature can come out without a variant."""
+        """Return the outcomes of the feature without a variant."""
         state = self.options.variant_feature_state
         impression = feature.impression_data
         return [
@@ -249,12 +249,12 @@ class Maker:
         ]
 
     def variant_outcome(self, feature: FeatureSpec, variant: VariantSpec) -> ToggleOutcome:
-        """Return how the feature comes out with one of its variants."""
+        """Return the outcome of the feature with one of its variants."""
         state = self.options.variant_feature_state
         return ToggleOutcome(True, variant.name, fragment(feature.name, True, variant, feature.impression_data, state))
 
     def strategy(self, spec: StrategySpec, first: int) -> CompiledStrategy:
-        """Return one compiled strategy; `first` is the number of its first variant's outcome."""
+        """Return one compiled strategy. `first` is the number of its first variant's outcome."""
         strategy = self.rule(spec, first)
         for constraint in spec.constraints:
             self.condition(strategy, self.constraint(constraint))
@@ -273,12 +273,12 @@ class Maker:
         return strategy
 
     def condition(self, strategy: CompiledStrategy, condition: Predicate) -> None:
-        """Add a condition to a strategy; one that always holds only for explanations."""
+        """Add a condition to a strategy. One that always holds is added only for explanations."""
         if not self.options.fold or not isinstance(condition, Always):
             strategy.require(condition)
 
     def constraint(self, spec: ConstraintSpec | None) -> Predicate:
-        """Return the predicate of a constraint: one for all that are equal."""
+        """Return the predicate of a constraint. Equal constraints share one."""
         if spec is None:
             return compile_constraint(None)
         key = ("constraint", *spec.key())
@@ -291,7 +291,7 @@ class Maker:
         return known
 
     def segment(self, identity: str) -> Predicate:
-        """Return the predicate of a segment: one for all strategies that name it; a missing one never holds."""
+        """Return the predicate of a segment, which all its strategies share. A missing segment never holds."""
         found = self.segments.get(identity)
         spec = None if found is None else found.spec
         if found is None or spec is None:
@@ -327,7 +327,7 @@ def segment_key(part: SegmentPart) -> tuple[object, ...]:
 
 
 def add_condition_reads(reads: Reads, condition: Predicate) -> None:
-    """Add what a condition reads to `reads`; a segment reads what its parts read."""
+    """Add what a condition reads to `reads`. A segment reads what its constraints read."""
     if isinstance(condition, SegmentPredicate):
         for part in condition.parts:
             reads.predicate(part)

@@ -1,7 +1,8 @@
-"""Predicates: compiled constraints and segments, each a yes or no for one run.
+"""Predicates: compiled constraints and segments. Each answers true or false for a run.
 
-All that the configuration decides is decided here once: lists are sets, versions and dates parsed, patterns compiled. A predicate
-that several strategies share has a slot in the run's memory and is tested at most once per request. A test never raises.
+All that the configuration decides is decided here once: lists are sets, versions and dates are parsed, patterns are compiled. A
+predicate that several strategies share has a slot in the run's memory and is tested at most once for each request. A test never
+raises.
 """
 
 from __future__ import annotations
@@ -24,26 +25,26 @@ GREATER: Final = 4
 
 
 NO_SLOT: Final = 1_000_000_000_000
-"""The slot of a predicate that only one strategy asks for: beyond every run's memory."""
+"""The slot of a predicate that only one strategy uses. It is outside of every run's memory."""
 
 
 @mypyc_attr(acyclic=True)
 class Predicate:
-    """A yes or no. `slot` is the place of its memo in a run, if it has one.
+    """A test of a run. `slot` is the place of its result in the memory of a run, if it has one.
 
-    Snapshots share predicates, and a slot is given, once and for good, when a second strategy asks for the predicate. It may be
-    beyond the memory of a snapshot that is older than that.
+    Snapshots share predicates. A predicate gets its slot when a second strategy uses it, and keeps it. The slot may be outside
+    of the memory of an older snapshot.
     """
 
     def __init__(self) -> None:
         self.slot: i64 = NO_SLOT
 
     def test(self, run: Run) -> bool:
-        """Decide for this run."""
+        """Return the result for this run."""
         return False
 
     def holds(self, run: Run) -> bool:
-        """Decide for this run, at most once where the predicate is shared."""
+        """Return the result for this run. A shared predicate is tested at most once."""
         if self.slot >= run.slots:
             return self.test(run)
         known = run.predicates[self.slot]
@@ -56,23 +57,23 @@ class Predicate:
 
 @mypyc_attr(acyclic=True)
 class Always(Predicate):
-    """Holds for everyone."""
+    """Holds for every context."""
 
     def test(self, run: Run) -> bool:
-        """Hold."""
+        """Return true."""
         return True
 
 
 @mypyc_attr(acyclic=True)
 class Never(Predicate):
-    """Never holds, inverted or not; `reason` says why (an unknown operator, a missing segment, …)."""
+    """Never holds, inverted or not. `reason` says why (an unknown operator, a missing segment, …)."""
 
     def __init__(self, reason: str) -> None:
         super().__init__()
         self.reason = reason
 
     def test(self, run: Run) -> bool:
-        """Do not hold."""
+        """Return false."""
         return False
 
 
@@ -87,7 +88,7 @@ class SegmentPredicate(Predicate):
         self.parts = parts
 
     def test(self, run: Run) -> bool:
-        """Hold when every part holds."""
+        """Return whether every part holds."""
         for part in self.parts:
             if not part.holds(run):
                 return False
@@ -96,7 +97,7 @@ class SegmentPredicate(Predicate):
 
 @mypyc_attr(acyclic=True)
 class FieldPredicate(Predicate):
-    """A predicate on one context field; `negate` is the constraint's `inverted`."""
+    """A predicate on one context field. `negate` is the constraint's `inverted`."""
 
     def __init__(self, kind: i64, name: str, negate: bool) -> None:
         super().__init__()
@@ -107,21 +108,21 @@ class FieldPredicate(Predicate):
 
 @mypyc_attr(acyclic=True)
 class InList(FieldPredicate):
-    """IN, and NOT_IN as its negation: an absent field is in no list."""
+    """IN, and NOT_IN as its negation. An absent field is in no list."""
 
     def __init__(self, kind: i64, name: str, negate: bool, values: set[str]) -> None:
         super().__init__(kind, name, negate)
         self.values = values
 
     def test(self, run: Run) -> bool:
-        """Hold when the field's text is one of the values."""
+        """Return whether the field's text is one of the values."""
         value = run.context.read(self.kind, self.name)
         return (value is not None and value in self.values) != self.negate
 
 
 @mypyc_attr(acyclic=True)
 class TextPredicate(FieldPredicate):
-    """A predicate on a field's text, lower-cased first where the constraint asks for it."""
+    """A predicate on a field's text, in lower case if the constraint ignores case."""
 
     def __init__(self, kind: i64, name: str, negate: bool, values: tuple[str, ...], insensitive: bool) -> None:
         super().__init__(kind, name, negate)
@@ -129,11 +130,11 @@ class TextPredicate(FieldPredicate):
         self.values: tuple[str, ...] = tuple([lower(value) for value in values]) if insensitive else values
 
     def matches(self, text: str) -> bool:
-        """Decide for a text that is there."""
+        """Return the result for a present text."""
         return False
 
     def test(self, run: Run) -> bool:
-        """Hold when the field is there and its text matches."""
+        """Return whether the field is present and its text matches."""
         value = run.context.read(self.kind, self.name)
         if value is None:
             return self.negate
@@ -145,7 +146,7 @@ class StartsWith(TextPredicate):
     """STR_STARTS_WITH: the text starts with one of the values."""
 
     def matches(self, text: str) -> bool:
-        """Decide for a text that is there."""
+        """Return the result for a present text."""
         return text.startswith(self.values)
 
 
@@ -154,16 +155,16 @@ class EndsWith(TextPredicate):
     """STR_ENDS_WITH: the text ends with one of the values."""
 
     def matches(self, text: str) -> bool:
-        """Decide for a text that is there."""
+        """Return the result for a present text."""
         return text.endswith(self.values)
 
 
 @mypyc_attr(acyclic=True)
 class Contains(TextPredicate):
-    """STR_CONTAINS: one of the values is somewhere in the text."""
+    """STR_CONTAINS: the text contains one of the values."""
 
     def matches(self, text: str) -> bool:
-        """Decide for a text that is there."""
+        """Return the result for a present text."""
         for value in self.values:
             if value in text:
                 return True
@@ -172,7 +173,7 @@ class Contains(TextPredicate):
 
 @mypyc_attr(acyclic=True)
 class Matches(FieldPredicate):
-    """REGEX: the pattern is found somewhere in the text, in linear time."""
+    """REGEX: the text contains a match of the pattern. The time is linear."""
 
     def __init__(self, kind: i64, name: str, negate: bool, pattern: Regex, text: str) -> None:
         super().__init__(kind, name, negate)
@@ -180,7 +181,7 @@ class Matches(FieldPredicate):
         self.text = text
 
     def test(self, run: Run) -> bool:
-        """Hold when the field is there and the pattern is found in it."""
+        """Return whether the field is present and contains a match of the pattern."""
         value = run.context.read(self.kind, self.name)
         return (value is not None and self.pattern.search(value)) != self.negate
 
@@ -195,14 +196,14 @@ class InNetwork(FieldPredicate):
         self.networks = networks
 
     def test(self, run: Run) -> bool:
-        """Hold when the field is an address in one of the networks."""
+        """Return whether the field is an address in one of the networks."""
         value = run.context.read(self.kind, self.name)
         return (value is not None and self.networks.matches(value)) != self.negate
 
 
 @mypyc_attr(acyclic=True)
 class Comparison(FieldPredicate):
-    """A predicate that orders the field against one value; `accepts` is the set of LESS, EQUAL, GREATER that satisfy it."""
+    """Compares the field with one value. `accepts` is the set of LESS, EQUAL, GREATER that satisfy it."""
 
     def __init__(self, kind: i64, name: str, negate: bool, accepts: i64) -> None:
         super().__init__(kind, name, negate)
@@ -218,7 +219,7 @@ class NumberComparison(Comparison):
         self.value = value
 
     def test(self, run: Run) -> bool:
-        """Hold when the field's number stands in the asked order to the value."""
+        """Return whether the field's number compares with the value as required."""
         text = run.context.read(self.kind, self.name)
         if text is None:
             return self.negate
@@ -227,7 +228,7 @@ class NumberComparison(Comparison):
 
 @mypyc_attr(acyclic=True)
 class SemverComparison(Comparison):
-    """SEMVER_*: compares strict semantic versions. A field that is none fails, before `negate` is applied."""
+    """SEMVER_*: compares strict semantic versions. A field that is not a version fails, before `negate` is applied."""
 
     def __init__(self, kind: i64, name: str, negate: bool, accepts: i64, value: SemVer, text: str) -> None:
         super().__init__(kind, name, negate, accepts)
@@ -235,7 +236,7 @@ class SemverComparison(Comparison):
         self.text = text
 
     def test(self, run: Run) -> bool:
-        """Hold when the field's version stands in the asked order to the value."""
+        """Return whether the field's version compares with the value as required."""
         text = run.context.read(self.kind, self.name)
         version = None if text is None else parse_semver(text, lenient=False)
         if version is None:
@@ -245,21 +246,21 @@ class SemverComparison(Comparison):
 
 @mypyc_attr(acyclic=True)
 class DateComparison(Comparison):
-    """DATE_*: always the context's current time (else now), whatever field the constraint names."""
+    """DATE_*: compares the context's current time (else `now`). The field that the constraint names does not matter."""
 
     def __init__(self, negate: bool, accepts: i64, value: float) -> None:
         super().__init__(0, "currentTime", negate, accepts)
         self.value = value
 
     def test(self, run: Run) -> bool:
-        """Hold when the time of the evaluation stands in the asked order to the value."""
+        """Return whether the time of the evaluation compares with the value as required."""
         given = run.context.current_time
         time = run.context.now if given is None else given
         return (order(time, self.value) & self.accepts != 0) != self.negate
 
 
 def order(left: float, right: float) -> i64:
-    """Return LESS, EQUAL or GREATER, or 0 when either is not a number."""
+    """Return LESS, EQUAL or GREATER; 0 if either is not a number."""
     if left < right:
         return LESS
     if left > right:
@@ -268,7 +269,7 @@ def order(left: float, right: float) -> i64:
 
 
 def sign(difference: i64) -> i64:
-    """Return LESS, EQUAL or GREATER of a three-way comparison's result."""
+    """Return LESS, EQUAL or GREATER for the result of a three-way comparison."""
     if difference < 0:
         return LESS
     return GREATER if difference > 0 else EQUAL

@@ -57,14 +57,14 @@ class Reads:
         self.impure = self.impure or other.impure
 
     def predicate(self, predicate: Predicate) -> None:
-        """Note what a predicate reads; a segment's parts are noted one by one."""
+        """Add what a predicate reads. The parts of a segment are added one by one."""
         if isinstance(predicate, DateComparison):
             self.moments.add(predicate.value)
         elif isinstance(predicate, FieldPredicate):
             self.fields.add(predicate.name)
 
     def strategy(self, strategy: CompiledStrategy) -> None:
-        """Note what a strategy's rule reads."""
+        """Add what a strategy's rule reads."""
         if isinstance(strategy, RandomShare):
             self.random = True
         elif isinstance(strategy, DefaultRollout):
@@ -79,7 +79,7 @@ class Reads:
             self.add_declared_reads(strategy)
 
     def add_declared_reads(self, strategy: Custom) -> None:
-        """Note what a custom strategy declares: `pure`, and the fields in `reads`."""
+        """Add what a custom strategy declares: `pure`, and the fields in `reads`."""
         self.custom = True
         reads = getattr(strategy.implementation, "reads", None)
         if reads is None or "properties" in reads:
@@ -93,7 +93,7 @@ class Reads:
             self.impure = True
 
     def choice(self, choice: VariantChoice) -> None:
-        """Note the fields that the choice of a variant reads. If only one variant has a weight, nothing is drawn."""
+        """Add the fields that the choice of a variant reads. If only one variant has a weight, nothing is drawn."""
         for override in choice.overrides:
             self.fields.add(override.field)
         if len(choice.indexes) == 1:

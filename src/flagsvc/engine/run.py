@@ -16,7 +16,7 @@ MAX_FAULTS: Final = 100
 
 
 class Memory:
-    """The sizes and the blank memory that every run of one snapshot starts from."""
+    """The sizes and the blank memory for every run of one snapshot."""
 
     def __init__(self, predicates: int, parents: int, utf8: bool) -> None:
         self.predicates: vec[i64] = vec[i64]([UNKNOWN] * predicates)
@@ -25,7 +25,7 @@ class Memory:
         self.faults: list[tuple[str, Exception]] = []
 
     def record_fault(self, name: str, error: Exception) -> None:
-        """Note that something named `name` raised, without the values in its frames; beyond a bound the note is dropped."""
+        """Record an exception that `name` raised, without the values in its frames. Above a limit it is dropped."""
         if len(self.faults) < MAX_FAULTS:
             traceback.clear_frames(error.__traceback__)
             self.faults.append((name, error))
@@ -49,7 +49,7 @@ class Run:
         self.draws: i64 = 0
 
     def user_or_session(self) -> Identifier | None:
-        """Return the identifier that default stickiness takes: userId, else sessionId, else None."""
+        """Return the identifier of default stickiness: userId, else sessionId, else None."""
         if not self.sticky_known:
             self.sticky_known = True
             if self.context.user_id:
@@ -59,7 +59,7 @@ class Run:
         return self.sticky
 
     def identify(self, kind: i64, name: str) -> Identifier | None:
-        """Return the identifier in the field of this kind and name; None when it is absent or empty."""
+        """Return the identifier in the field of this kind and name; None if it is absent or empty."""
         if kind == USER_ID and self.user is not None:
             return self.user
         if kind == SESSION_ID and self.session is not None:
@@ -76,7 +76,7 @@ class Run:
         return self.other_identifier(name, text)
 
     def other_identifier(self, name: str, text: str) -> Identifier:
-        """Return the identifier made of any other field."""
+        """Return the identifier in any other field."""
         if self.others is None:
             self.others = {}
         known = self.others.get(name)
@@ -86,7 +86,7 @@ class Run:
         return known
 
     def draw(self, total: i64) -> i64:
-        """Return the next random number of this run, 1 to `total`: a counter behind the seed, through murmur's finisher."""
+        """Return the next random number of this run, 1 to `total`: a counter added to the seed, through murmur's finisher."""
         self.draws += 1
         low: i64 = self.context.entropy & M32
         high: i64 = (self.context.entropy >> 32) & M32

@@ -33,7 +33,7 @@ from flagsvc.engine.values.cidr import CidrSet
 LARGE: Final = 12_288
 """A feature or segment of more bytes is compiled in slices."""
 
-# what work costs, in the measure of STEP
+# the costs of work, in the unit of STEP
 CONSTRAINT: Final = 60
 VALUE: Final = 5
 STRATEGY: Final = 120
@@ -51,16 +51,16 @@ FAILED: Final = -2
 
 
 class StepwiseParser:
-    """Parses a decoded value in steps and releases it meanwhile. After the last step `feature` or `segment` is set.
+    """Parses a decoded value in steps, and releases it step by step. After the last step `feature` or `segment` is set.
 
-    The steps raise a DocumentError where something is malformed.
+    The steps raise DocumentError for malformed values.
     """
 
     def __init__(self, raw: object) -> None:
         self.raw = raw
         self.feature: FeatureSpec | None = None
         self.segment: SegmentSpec | None = None
-        # what was done since the last step
+        # the work since the last step
         self.cost = 0
 
     def feature_steps(self) -> Iterator[int]:
@@ -161,7 +161,7 @@ class StepwiseParser:
 
 
 class LargeFeature:
-    """Makes the part of a feature that is JSON; `part` when its steps are done."""
+    """Makes the part of a feature from its JSON. `part` is set after the last step."""
 
     def __init__(self, maker: Maker, item: object) -> None:
         self.maker = maker
@@ -169,7 +169,7 @@ class LargeFeature:
         self.part: Part | None = None
 
     def steps(self) -> Iterator[int]:
-        """Yield the cost of each step. Raises a msgspec.MsgspecError or UnicodeDecodeError where decoding does."""
+        """Yield the cost of each step. Raises msgspec.MsgspecError or UnicodeDecodeError, as decoding does."""
         reading = PieceReading(self.item)
         yield from reading.steps()
         self.part = self.maker.start_part(reading.value, reading.content)
@@ -195,14 +195,14 @@ class LargeFeature:
 
 
 class LargeSegment:
-    """Makes the part of a segment that is JSON; `part` when its steps are done."""
+    """Makes the part of a segment from its JSON. `part` is set after the last step."""
 
     def __init__(self, item: object) -> None:
         self.item = item
         self.part: SegmentPart | None = None
 
     def steps(self) -> Iterator[int]:
-        """Yield the cost of each step. Raises a msgspec.MsgspecError or UnicodeDecodeError where decoding does."""
+        """Yield the cost of each step. Raises msgspec.MsgspecError or UnicodeDecodeError, as decoding does."""
         reading = PieceReading(self.item)
         yield from reading.steps()
         parser = StepwiseParser(reading.value)
@@ -218,7 +218,7 @@ class LargeSegment:
 
 
 def step(work: Iterator[int]) -> int:
-    """Return what the next step of parsing has cost; DONE after the last, FAILED where something is malformed."""
+    """Return the cost of the next step of parsing; DONE after the last one, FAILED for a malformed value."""
     try:
         return next(work, DONE)
     except DocumentError:
@@ -297,7 +297,7 @@ class StepwiseCompiler:
         return self.maker.constraint(spec)
 
     def segment_steps(self, part: SegmentPart) -> Iterator[int]:
-        """Compile a segment before a feature asks for it."""
+        """Compile a segment before a feature uses it."""
         spec = part.spec
         if spec is None or self.maker.segments[spec.identity] is not part:
             return  # malformed, or not the last one of its id

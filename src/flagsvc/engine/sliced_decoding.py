@@ -13,7 +13,7 @@ from flagsvc.engine.digest import SIZE
 STEP: Final = 2_048
 """The cost of a step, in the time that compiling one byte of a feature takes."""
 
-# what work costs
+# the costs of work
 READING: Final = 4
 """Bytes that are decoded for a cost of 1."""
 SPLITTING: Final = 64
@@ -23,11 +23,11 @@ HASHED: Final = STEP * SPLITTING
 OBJECT: Final[Any] = dict[str, msgspec.Raw]
 LIST: Final[Any] = list[msgspec.Raw]
 DEPTH: Final = 6
-"""How deep a piece is split: down to the values of a feature's constraints."""
+"""The depth to which a piece is split: down to the values of a feature's constraints."""
 
 
 class PieceReading:
-    """Decodes a piece that is JSON, and makes the digest of it; `value` and `content` when its steps are done."""
+    """Decodes a piece of JSON, and makes its digest. `value` and `content` are set after the last step."""
 
     def __init__(self, item: object) -> None:
         self.item = item
@@ -36,14 +36,14 @@ class PieceReading:
         self.hash: Any = hashlib.blake2b(digest_size=SIZE)
 
     def steps(self) -> Iterator[int]:
-        """Yield the cost of each step. Raises a msgspec.MsgspecError or UnicodeDecodeError where decoding does."""
+        """Yield the cost of each step. Raises msgspec.MsgspecError or UnicodeDecodeError, as decoding does."""
         box: dict[str, object] = {}
         yield from self.read(self.item, DEPTH, box, "")
         self.value = box[""]
         self.content = self.hash.digest()
 
     def read(self, item: object, depth: int, owner: dict[str, object], key: str) -> Iterator[int]:
-        """Put what a piece is decoded to under a key of its owner."""
+        """Store the decoded value of a piece under a key of its owner."""
         opening = opening_of(item)
         size = len(memoryview(item))  # type: ignore[arg-type]
         if size <= STEP * READING:
@@ -57,7 +57,7 @@ class PieceReading:
             yield from self.read_list(item, depth, owner, key)
 
     def read_whole(self, item: object, owner: dict[str, object], key: str) -> Iterator[int]:
-        """Put what cannot be split, a long text or a list of texts, under a key of its owner."""
+        """Store the decoded value of a piece that cannot be split: a long text or a list of texts."""
         value: object = msgspec.json.decode(item)  # type: ignore[call-overload]
         owner[key] = value
         yield STEP
@@ -68,7 +68,7 @@ class PieceReading:
             yield STEP
 
     def read_object(self, item: object, depth: int, owner: dict[str, object], key: str) -> Iterator[int]:
-        """Put an object under a key of its owner, property by property in the order of the canonical form."""
+        """Store an object under a key of its owner, property by property in the order of the canonical form."""
         pieces: dict[str, object] = msgspec.json.decode(item, type=OBJECT)  # type: ignore[call-overload]
         yield len(memoryview(item)) // SPLITTING  # type: ignore[arg-type]
         found: dict[str, object] = dict.fromkeys(pieces)
@@ -82,7 +82,7 @@ class PieceReading:
         owner[key] = found
 
     def read_list(self, item: object, depth: int, owner: dict[str, object], key: str) -> Iterator[int]:
-        """Put a list under a key of its owner, one large item or a few small ones at a time."""
+        """Store a list under a key of its owner, one large item or a few small ones at a time."""
         pieces: list[object] = msgspec.json.decode(item, type=LIST)  # type: ignore[call-overload]
         yield len(memoryview(item)) // SPLITTING  # type: ignore[arg-type]
         found: list[object] = []
@@ -105,7 +105,7 @@ class PieceReading:
         owner[key] = found
 
     def read_few(self, pieces: list[object], found: list[object]) -> int:
-        """Add what some items of a list are decoded to, and return what that has cost."""
+        """Decode some items of a list, add them, and return the cost."""
         text = b"[" + b",".join(pieces) + b"]"  # type: ignore[arg-type]
         values: list[object] = msgspec.json.decode(text)
         self.hash.update(encoded(values)[1:-1])
@@ -113,25 +113,25 @@ class PieceReading:
         return len(text) // READING
 
     def decoded(self, item: object) -> object:
-        """Return what a piece is decoded to."""
+        """Return the decoded value of a piece."""
         value: object = msgspec.json.decode(item)  # type: ignore[call-overload]
         self.hash.update(encoded(value))
         return value
 
 
 def encoded(value: object) -> bytes:
-    """Return the canonical form of a value that the strict decoder made: such a value needs no other encoder."""
+    """Return the canonical form of a value from the strict decoder, which needs no other encoder."""
     return msgspec.json.encode(value, order="deterministic")
 
 
 def opening_of(item: object) -> str:
-    """Return how a piece of JSON begins: of a list also what its first item begins with."""
+    """Return the beginning of a piece of JSON; of a list also the beginning of its first item."""
     head = memoryview(item)[:64].tobytes()  # type: ignore[arg-type]
     return (head[:1] + head[1:].lstrip()[:1]).decode("latin-1") if head[:1] == b"[" else head[:1].decode("latin-1")
 
 
 def end_of_batch(pieces: list[object], at: int) -> int:
-    """Return the end of the small pieces from `at` on that are decoded in one call; `at` where that is a large one."""
+    """Return the end of the small pieces from `at` on that are decoded in one call; `at` if that is a large piece."""
     size = 0
     end = at
     while end < len(pieces):

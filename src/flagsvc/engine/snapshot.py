@@ -14,15 +14,18 @@ from flagsvc.engine.reads import Reads
 from flagsvc.engine.run import Memory, Run
 
 MAX_NAMED: Final = 16 * 1024 * 1024
-"""Bytes of the largest answer to a look-up by name: a short body that repeats a long toggle must not make a huge one."""
+"""Bytes of the largest answer to a look-up by name.
+
+Without it, a short body that repeats a long toggle would make a huge answer.
+"""
 
 
 class Snapshot:
     """One configuration, ready to answer.
 
-    `revision` is a hex digest, equal over restarts and replicas; `names` maps each toggle to the names of its variants;
-    `cache_keys` knows what of a context decides the answer, so that equal answers can be told without evaluating. `lineage` is what
-    the next configuration can take over.
+    `revision` is a hex digest, equal in all replicas and after restarts. `names` maps each toggle to the names of its variants.
+    `cache_keys` knows what of a context decides the answer, so that equal answers are found without an evaluation. The next
+    configuration can reuse `lineage`.
     """
 
     def __init__(
@@ -43,7 +46,7 @@ class Snapshot:
         self.listed = listed
         self.complete = complete
         self.memory = memory
-        # what follows the name of a toggle that is not known
+        # the text after the name of an unknown toggle
         self.unknown_suffix: bytes = fragment("", False, None, False, feature_state)[len(NAMED) + 2 :]
         self.cache_keys = CacheKeys(reads, revision)
         self.lineage = lineage
@@ -67,10 +70,10 @@ class Snapshot:
         return joined(parts)
 
     def named(self, context: Context, names: list[str]) -> tuple[bytes, list[bool]]:
-        """Return the JSON list of the toggles asked for, in that order, and whether each is on (specification: POST /proxy).
+        """Return the JSON list of the requested toggles, in their order, and whether each is on (specification: POST /proxy).
 
-        A name that is not known is off. One that is asked for twice is decided once, also where it is not known: how long an answer
-        takes must not tell the names of toggles. An answer of more than MAX_NAMED bytes is not made: it is the empty bytes.
+        An unknown name is off. A repeated name is decided once, also an unknown one, because the time of an answer must not
+        reveal the names of toggles. Instead of an answer of more than MAX_NAMED bytes, empty bytes are returned.
         """
         run = Run(context, self.memory)
         outcomes: dict[str, ToggleOutcome] = {}
@@ -89,11 +92,11 @@ class Snapshot:
         return joined(parts), states
 
     def unknown_outcome(self, name: str) -> ToggleOutcome:
-        """Return the outcome of a name that is no toggle."""
+        """Return the outcome of an unknown name."""
         return ToggleOutcome(False, None, NAMED + encode(name) + self.unknown_suffix)
 
     def decide(self, context: Context, name: str) -> tuple[bool, str]:
-        """Return whether one toggle is on, and the name of its variant (`disabled` where there is none)."""
+        """Return whether one toggle is on, and the name of its variant (`disabled` for none)."""
         toggle = self.toggles.get(name)
         if toggle is None:
             return False, "disabled"
@@ -101,7 +104,7 @@ class Snapshot:
         return outcome.enabled, "disabled" if outcome.variant is None else outcome.variant
 
     def take_faults(self) -> list[tuple[str, Exception]]:
-        """Return what custom strategies raised since the last call: name and exception."""
+        """Return the exceptions of custom strategies since the last call, with their names."""
         faults = self.memory.faults
         if faults:
             self.memory.faults = []

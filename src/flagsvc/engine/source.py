@@ -1,6 +1,6 @@
-"""The pieces of a configuration document before they are looked at: its features and segments, decoded or still as bytes.
+"""The features and segments of a configuration document before compilation, decoded or still as bytes.
 
-Where they are bytes, those that did not change since the last document need not even be decoded.
+Pieces of bytes that are unchanged since the last document are not even decoded.
 """
 
 from __future__ import annotations
@@ -14,18 +14,20 @@ from flagsvc.engine.parse import as_list, as_object, wrong
 
 
 class Unusual(Exception):  # noqa: N818 - nothing is wrong, another way has to be taken
-    """A document that is not decoded yet holds what the strict decoder refuses, which need not mean that it is no JSON."""
+    """A document that is not decoded yet contains what the strict decoder refuses. It may still be valid JSON."""
 
 
 TOP: Final = msgspec.defstruct(
     "Top", [("features", list[msgspec.Raw]), ("segments", list[msgspec.Raw] | None, None)], module=__name__
 )
-"""The outermost object of a document, its features and segments left as bytes. Not a class statement: those lose their types when
-they are compiled."""
+"""The outermost object of a document.
+
+Its features and segments stay bytes. It is not a class statement, because compilation would lose the types.
+"""
 
 
 class DocumentParts:
-    """The features and segments of a document in their order; each a decoded value, or `raw`: the JSON of it."""
+    """The features and segments of a document in their order. Each is a decoded value, or `raw`: its JSON."""
 
     def __init__(self, features: list[object], segments: list[object], raw: bool) -> None:
         self.features = features
@@ -33,14 +35,14 @@ class DocumentParts:
         self.raw = raw
 
     def decoded(self, item: object) -> object:
-        """Return a feature or segment decoded. Raises a msgspec.MsgspecError or UnicodeDecodeError where that is refused."""
+        """Return a feature or segment, decoded. Raises msgspec.MsgspecError or UnicodeDecodeError."""
         return msgspec.json.decode(item) if self.raw else item  # type: ignore[call-overload]
 
 
 def source_of(document: object) -> DocumentParts:
     """Return the pieces of a decoded document.
 
-    Raises DocumentError when the document is not an object with a list `features`, or its `segments` are no list.
+    Raises DocumentError if the document is not an object with a list `features`, or `segments` is not a list.
     """
     top = as_object(document, "")
     if not isinstance(top.get("features"), list):
@@ -49,9 +51,9 @@ def source_of(document: object) -> DocumentParts:
 
 
 def split(text: bytes) -> DocumentParts | None:
-    """Return the pieces of the JSON of a document, not decoded; None where it is unusual, and must be decoded as a whole.
+    """Return the pieces of a document's JSON, not decoded; None if it is unusual, and must be decoded as a whole.
 
-    What is passed over is known to be JSON, but for a number beyond all doubles or a lone surrogate, which only decoding finds.
+    The skipped text is valid JSON, except that only decoding finds a number beyond all doubles or a lone surrogate.
     """
     try:
         if not text.isascii():

@@ -1,6 +1,6 @@
 """Activation strategies: the built-in ones as rows of a table, and custom ones (specification: Options).
 
-A strategy is on for a run when all its conditions hold and its own rule admits the run. A rule never raises.
+A strategy is on for a run if all its conditions hold and its own rule admits the run. A rule never raises.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from flagsvc.engine.values.text import lower, split_list
 from flagsvc.engine.variants import VariantChoice
 
 BY_HOST: Final = "applicationHostname"
-"""The strategy whose answer depends on the host the proxy runs on."""
+"""The strategy whose answer depends on the proxy's host."""
 
 
 class CustomStrategy(Protocol):
-    """What the engine asks of a custom strategy: its name, and whether it is on for a context."""
+    """The interface of a custom strategy: its name, and whether it is on for a context."""
 
     name: str
 
     def is_enabled(self, parameters: Mapping[str, str], context: Context) -> object:
-        """Return whether the strategy is on, taken by truth."""
+        """Return whether the strategy is on; any true value counts."""
 
 
 @mypyc_attr(acyclic=True)
 class CompiledStrategy:
-    """A compiled strategy: conditions first, then its own rule; `choice` draws one of its variants, if it has any.
+    """A compiled strategy: its conditions, then its own rule. `choice` draws one of its variants, if it has any.
 
-    Most strategies have at most one condition and are the only one of their toggle, and what is an attribute is reached faster than
-    what is in a list: so the first condition, and the strategy that comes after this one.
+    Most strategies have at most one condition and are the only one of their toggle, and an attribute is faster to reach than an
+    item of a list. So the first condition and the next strategy are attributes.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class CompiledStrategy:
             self.others.append(condition)
 
     def admits(self, run: Run) -> bool:
-        """Apply the strategy's own rule."""
+        """Return whether the strategy's own rule admits the run."""
         return False
 
     def active(self, run: Run) -> bool:
@@ -89,7 +89,7 @@ class Everyone(CompiledStrategy):
     """A rule that admits everyone."""
 
     def admits(self, run: Run) -> bool:
-        """Admit."""
+        """Return true."""
         return True
 
 
@@ -111,7 +111,7 @@ class UserIds(CompiledStrategy):
         self.users = users
 
     def admits(self, run: Run) -> bool:
-        """Admit the users in the list."""
+        """Return whether the user is in the list."""
         user = run.context.user_id
         return user is not None and user in self.users
 
@@ -125,7 +125,7 @@ class Addresses(CompiledStrategy):
         self.addresses = addresses
 
     def admits(self, run: Run) -> bool:
-        """Admit the addresses in the list; networks are IPv4 ones only."""
+        """Return whether the address is in the list. Networks are IPv4 only."""
         address = run.context.remote_address
         return address is not None and self.addresses.matches(address)
 
@@ -139,7 +139,7 @@ class RandomShare(CompiledStrategy):
         self.share: i64 = share
 
     def admits(self, run: Run) -> bool:
-        """Admit `share` of a hundred draws."""
+        """Return true for `share` of a hundred draws."""
         return run.draw(100) <= self.share
 
 
@@ -147,8 +147,8 @@ class RandomShare(CompiledStrategy):
 class StickyRollout(CompiledStrategy):
     """A rule that admits the identifiers whose bucket is within the share: stickiness on one context field.
 
-    What a hash begins with is copied from the prefix: a request reaches it with the share, where the prefix would be one place of
-    memory more.
+    The beginning of the hash is copied from the prefix, so that a request finds it beside the share and not in another place of
+    memory.
     """
 
     def __init__(self, kind: i64, field: str, prefix: Prefix, share: i64) -> None:
@@ -166,7 +166,7 @@ class StickyRollout(CompiledStrategy):
         return run.identify(self.kind, self.field)
 
     def admits(self, run: Run) -> bool:
-        """Admit the identifiers in the first buckets; admit none if the field is absent."""
+        """Return whether the identifier is in the first buckets; false if the field is absent."""
         identifier = self.identifier(run)
         if identifier is None:
             return False
@@ -192,7 +192,7 @@ class DefaultRollout(StickyRollout):
     """Default stickiness: userId, else sessionId, else a random draw."""
 
     def admits(self, run: Run) -> bool:
-        """Admit the identifiers in the first buckets; a share of the draws where there is no identifier."""
+        """Return whether the identifier is in the first buckets. Without an identifier, admit a share of the draws."""
         identifier = run.user_or_session()
         bucket = run.draw(100) if identifier is None else self.bucket(identifier)
         return bucket <= self.share
@@ -200,16 +200,16 @@ class DefaultRollout(StickyRollout):
 
 @mypyc_attr(acyclic=True)
 class Custom(CompiledStrategy):
-    """A custom strategy; one that raises is false, and noted."""
+    """A custom strategy. An exception counts as false, and is recorded."""
 
     def __init__(self, implementation: CustomStrategy, parameters: dict[str, str]) -> None:
         super().__init__()
         self.implementation = implementation
-        # read-only, for it belongs to the snapshot and not to the custom code
+        # read-only, because it belongs to the snapshot
         self.parameters: Mapping[str, str] = MappingProxyType(parameters)
 
     def admits(self, run: Run) -> bool:
-        """Ask the custom code."""
+        """Return the result of the custom code."""
         try:
             return bool(self.implementation.is_enabled(self.parameters, run.context))
         except Exception as error:
@@ -219,7 +219,7 @@ class Custom(CompiledStrategy):
 
 @mypyc_attr(acyclic=True)
 class StrategyOptions:
-    """The input of the compilers of strategies beside the document."""
+    """The input of the strategies' compilers in addition to the document."""
 
     def __init__(self, utf8: bool, hostname: str, custom: Mapping[str, CustomStrategy]) -> None:
         self.utf8 = utf8
@@ -253,7 +253,7 @@ def compile_addresses(spec: StrategySpec, options: StrategyOptions) -> CompiledS
 
 
 def compile_hostname(spec: StrategySpec, options: StrategyOptions) -> CompiledStrategy:
-    """applicationHostname: `hostNames`, separated by commas; where this proxy runs is known when compiling."""
+    """applicationHostname: `hostNames`, separated by commas. The proxy's host is known at compile time."""
     listed = spec.parameters.get("hostNames")
     if listed and options.hostname.lower() in split_list(lower(listed)):
         return Everyone()
@@ -276,7 +276,7 @@ def compile_rollout_session(spec: StrategySpec, options: StrategyOptions) -> Com
 
 
 def own_field_rollout(spec: StrategySpec, options: StrategyOptions, kind: int, field: str) -> CompiledStrategy:
-    """A rollout on one standard field, with `percentage` and `groupId`."""
+    """Return a rollout on one standard field, with `percentage` and `groupId`."""
     share = percentage(spec.parameters.get("percentage"))
     prefix = Prefix(spec.parameters.get("groupId") or "", STRATEGY_SEED, options.utf8)
     return OwnFieldRollout(kind, field, prefix, share) if share else NeverEnabled("rolled out to 0 %")
@@ -313,11 +313,11 @@ STRATEGIES: Final[dict[str, Callable[[StrategySpec, StrategyOptions], CompiledSt
     "remoteAddress": compile_addresses,
     "flexibleRollout": compile_flexible,
 }
-"""The built-in strategies, in the order in which the proxy names them when it registers."""
+"""The built-in strategies, in the order of the proxy's registration."""
 
 
 def compile_rule(spec: StrategySpec, options: StrategyOptions) -> CompiledStrategy:
-    """Return the strategy without its conditions and variants; custom ones come first, an unknown name never admits."""
+    """Return the strategy without its conditions and variants. Custom ones come first; an unknown name never admits."""
     built_in = STRATEGIES.get(spec.name)
     if spec.name in options.custom:
         strategy: CompiledStrategy = Custom(options.custom[spec.name], spec.parameters)

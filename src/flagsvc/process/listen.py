@@ -169,7 +169,7 @@ def listen_url(sockets: Sequence[socket.socket], host: str | None, path: str, *,
 
 
 def describe_scope(sockets: Sequence[socket.socket], host: str | None, more: str = "") -> str:
-    """Return in words which addresses are listened on, with `more` behind it; nothing where the address of `url` says it."""
+    """Return in words which addresses are listened on, with `more` behind it; nothing if the address of `url` says it."""
     if host:
         return ""
     both = any(each.family == socket.AF_INET6 for each in sockets)

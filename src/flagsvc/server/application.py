@@ -77,7 +77,7 @@ class FlagServer:
     async def start(self) -> None:
         """Open the database and load what is served from memory. A second call does nothing.
 
-        Raises DatabaseError, and SeedError where the seed file cannot be used.
+        Raises DatabaseError, and SeedError if the seed file cannot be used.
         """
         async with self._starting:
             if self._runtime is None:

@@ -75,7 +75,7 @@ class HousekeepingThread:
 def open_runtime(options: ServerOptions, clock: Clock, log: Logger, url: str = "") -> ServerRuntime:
     """Open and start the parts of a flag server. `url` is the server's public address, empty if unknown.
 
-    Raises DatabaseError where the database cannot be used, and SeedError where the seed file cannot.
+    Raises DatabaseError if the database cannot be used, and SeedError if the seed file cannot.
     """
     with ExitStack() as resources:
         seed = None if options.seed is None else read_seed(options.seed)  # before anything is created
@@ -104,7 +104,7 @@ def load_keyring(store: Store, clock: Clock, log: Logger) -> Keyring:
 def prepare_folder(database: str) -> None:
     """Create the folder of an SQLite file and an empty file, readable only by this user, where they do not exist.
 
-    Raises DatabaseError where the folder cannot be created. If the file cannot be created, SQLite reports that later.
+    Raises DatabaseError if the folder cannot be created. If the file cannot be created, SQLite reports that later.
     """
     url = database_url(database)
     if url.get_backend_name() != "sqlite" or not url.database:

@@ -57,7 +57,7 @@ def advice_on(values: Mapping[str, Any]) -> list[str]:
 
 
 def _warn_of_short_times(values: Mapping[str, Any]) -> Iterator[str]:
-    """Give a warning for each number of milliseconds that is so short that the user probably meant seconds."""
+    """Yield a warning for each number of milliseconds that is so short that the user probably meant seconds."""
     for name, least in SHORTEST_PLAUSIBLE_MS.items():
         number = values[name]
         if 0 < number < least:
@@ -66,7 +66,7 @@ def _warn_of_short_times(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _address(values: Mapping[str, Any]) -> Iterator[str]:
-    """Give a warning for an upstream address that is not that of an API."""
+    """Yield a warning for an upstream address that is not that of an API."""
     url = values["flagsvcUrl"] or ""
     right = api_url(url)
     if right != url:
@@ -91,7 +91,7 @@ def api_url(url: str) -> str:
 
 
 def quotation(rows: Mapping[str, Option], given: Mapping[str, Given], problems: Mapping[str, str]) -> Iterator[str]:
-    """Give a warning for each accepted value that has quotes around it. The value is shown unless it is secret."""
+    """Yield a warning for each accepted value that has quotes around it. The value is shown unless it is secret."""
     for name, entry in given.items():
         if name not in problems and in_quotes(entry.value):
             shown = rows[name].kind.echo(str(entry.value).strip())

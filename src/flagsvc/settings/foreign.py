@@ -88,7 +88,7 @@ FOREIGN: dict[str, Foreign] = {
 
 
 def foreign(environment: Mapping[str, str]) -> Iterator[str]:
-    """Give a warning for each variable of another program that was probably meant for the proxy."""
+    """Yield a warning for each variable of another program that was probably meant for the proxy."""
     there = {
         name: FOREIGN[name]
         for name, value in sorted(environment.items())

@@ -152,7 +152,7 @@ def candidates(
     flags: Mapping[str, str],
     file: Tables,
 ) -> Iterator[Candidate]:
-    """Give the places of one option in their order of precedence."""
+    """Yield the places of one option in their order of precedence."""
     file_name = option.name + FILE_NAME
     yield Candidate(flags.get(option.name), f"flag {option.flag}", "flag", False)
     yield Candidate(flags.get(file_name), f"flag {option.flag}{FILE_FLAG}", "flag", True)
@@ -275,7 +275,7 @@ def _unknown_flags(flags: Mapping[str, str], rows: Iterable[Option]) -> dict[str
 
 
 def unread(environment: Mapping[str, str]) -> Iterator[str]:
-    """Give a warning for each variable with one of our prefixes that no option reads (behaviour: Names of variables).
+    """Yield a warning for each variable with one of our prefixes that no option reads (behaviour: Names of variables).
 
     Variables of the flag server and of other commands give no warning, because all programs may share a file of variables.
     """

@@ -13,7 +13,7 @@ SERVER_TABLE = "server"
 
 
 def settable(rows: Iterable[Option]) -> Iterator[str]:
-    """Give the names that a table may hold: the options that are not for code only, and the names for files of secrets."""
+    """Yield the names that a table may hold: the options that are not for code only, and the names for files of secrets."""
     for option in rows:
         if not option.in_code_only:
             yield option.name
@@ -22,7 +22,7 @@ def settable(rows: Iterable[Option]) -> Iterator[str]:
 
 
 def _tables() -> Iterator[str]:
-    """Give the names of the tables that dotted option names need."""
+    """Yield the names of the tables that dotted option names need."""
     for option in OPTIONS:
         parts = option.name.split(".")
         yield from (".".join(parts[:depth]) for depth in range(1, len(parts)))

@@ -18,7 +18,7 @@ def processors(groups: Path = GROUPS, own: Path = OWN) -> int:
 
 
 def quotas(groups: Path, own: Path) -> Iterator[float]:
-    """Give the processors that the control groups of this process allow, of both versions and up to the root."""
+    """Yield the processors that the control groups of this process allow, of both versions and up to the root."""
     for line in _read(own).splitlines():
         kinds, _, path = line.partition(":")[2].partition(":")
         if kinds and "cpu" not in kinds.split(","):
@@ -30,7 +30,7 @@ def quotas(groups: Path, own: Path) -> Iterator[float]:
 
 
 def quota_in(folder: Path, *, old: bool) -> Iterator[float]:
-    """Give the quota of one group in processors, if it has one: microseconds of work divided by those of the period."""
+    """Yield the quota of one group in processors, if it has one: microseconds of work divided by those of the period."""
     names = ("cpu.cfs_quota_us", "cpu.cfs_period_us") if old else ("cpu.max",)
     words = [word for name in names for word in _read(folder / name).split()]
     if len(words) == 2 and all(word.isdigit() and word != "0" for word in words):

@@ -31,7 +31,7 @@ WIDEST = 44
 
 
 def sections(options: Iterable[Option]) -> Iterator[tuple[Section, list[Option]]]:
-    """Give each section that has any of `options`, with them."""
+    """Yield each section that has any of `options`, with them."""
     options = list(options)
     for section in Section:
         rows = [option for option in options if option.section is section]
@@ -157,7 +157,7 @@ def _add_flags(group: _ArgumentGroup, option: Option, mark: str) -> None:
 
 
 def _facts(option: Option) -> Iterator[str]:
-    """Give what the help of a flag ends in: the variables, and the default where there is one."""
+    """Yield what the help of a flag ends in: the variables, and the default where there is one."""
     yield ", ".join(variable_names(option))
     default = default_text(option)
     if option.required:
@@ -184,7 +184,7 @@ def page(introduction: str, rows: Sequence[Option]) -> str:
 
 
 def _chapter(section: Section, options: list[Option]) -> Iterator[str]:
-    """Give the lines of one section of the reference page."""
+    """Yield the lines of one section of the reference page."""
     yield f"## {section.value}\n"
     if section in NOTES:
         yield f"{NOTES[section]}\n"

@@ -131,7 +131,7 @@ def compare(
     """Return the changes of an import of `data`.
 
     `target` is the server's export of the flags in `data` (`list_flags`). `context_fields` and `tag_types` are the server's
-    names, None where they are unknown.
+    names, None if they are unknown.
     """
     wanted, there = read_flags(data), read_flags(target)
     changes = tuple(compare_flag(name, flag, there.get(name)) for name, flag in wanted.items())
@@ -204,7 +204,7 @@ def strategy_differences(name: str, wanted: FlagEntry, there: FlagEntry) -> Iter
 
 
 def ordered_texts(items: Iterable[dict[str, Any]], places: list[float | None]) -> list[str] | None:
-    """Return strategies as texts in order; None where a sort order is unknown. A strategy that the server adds comes last."""
+    """Return strategies as texts in order; None if a sort order is unknown. A strategy that the server adds comes last."""
     known = [place for place in places if place is not None]
     found = comparison_texts(items)
     if len(known) < len(places) or len(set(known)) < len(known):

@@ -41,7 +41,7 @@ class Findings(NamedTuple):
 
 
 def check_import(client: AdminClient, file: FlagFile, request: dict[str, Any]) -> Findings:
-    """Return everything that prevents an import. Raises SchemaError, and AdminApiError where that is unknown."""
+    """Return everything that prevents an import. Raises SchemaError, and AdminApiError if that is unknown."""
     lists = session.validate_request(client, file, request)
     try:
         tried, refusal = client.try_import(request), ""

@@ -91,12 +91,12 @@ class AdminClient:
         return value
 
     def value(self, path: str) -> Any:
-        """Return the value at a path of the admin API; None where the server or the token does not allow it."""
+        """Return the value at a path of the admin API; None if the server or the token does not allow it."""
         reply = self._request("GET", path)
         return reply.value if reply.status == 200 else None
 
     def names(self, path: str, key: str, name: str) -> set[str] | None:
-        """Return the names in a list of the admin API; None where the server or the token does not allow it."""
+        """Return the names in a list of the admin API; None if the server or the token does not allow it."""
         value = self.value(path)
         rows = value.get(key) if isinstance(value, dict) else value
         if not isinstance(rows, list) or not all(isinstance(row, dict) and name in row for row in rows):
@@ -104,7 +104,7 @@ class AdminClient:
         return {str(row[name]) for row in rows}
 
     def check_exists(self, **named: str) -> None:
-        """Raise AdminApiError where the server lists its projects or environments, and a given name is not among them.
+        """Raise AdminApiError if the server lists its projects or environments, and a given name is not among them.
 
         The real server answers for an unknown one as for an empty one, which would hide a typing error.
         """

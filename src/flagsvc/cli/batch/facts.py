@@ -18,7 +18,7 @@ UNANSWERED = ("forbidden", "not-found", "refused", "no-flag-server", "unexpected
 
 
 def read_facts(client: AdminClient, data: DataSet, *, limited_storage: bool) -> ServerFacts | None:
-    """Return the server's facts for a data set; None where it does not export its flags. Raises AdminApiError."""
+    """Return the server's facts for a data set; None if it does not export its flags. Raises AdminApiError."""
     from flagsvc.server.store.batch.server_facts import ServerFacts
 
     flags = read_flags(client, data)
@@ -35,7 +35,7 @@ def read_facts(client: AdminClient, data: DataSet, *, limited_storage: bool) -> 
 
 
 def read_flags(client: AdminClient, data: DataSet) -> dict[str, ServerFlag] | None:
-    """Return the server's flags that a data set names, by an export; None where the server does not allow that."""
+    """Return the server's flags that a data set names, by an export; None if the server does not allow that."""
     from flagsvc.server.store.batch.dataset import list_requested_dependencies
     from flagsvc.server.store.batch.server_facts import ServerFlag
 
@@ -80,7 +80,7 @@ def has_children(client: AdminClient, feature: Mapping[str, Any]) -> bool:
 
 
 def read_environments(client: AdminClient, project: str) -> frozenset[str] | None:
-    """Return the environments of a project; None where they are unknown."""
+    """Return the environments of a project; None if they are unknown."""
     value = client.value(f"/api/admin/environments/project/{quote(project, safe='', errors='replace')}")
     rows = value.get("environments") if isinstance(value, dict) else None
     if not isinstance(rows, list):
@@ -89,7 +89,7 @@ def read_environments(client: AdminClient, project: str) -> frozenset[str] | Non
 
 
 def read_legal_values(client: AdminClient) -> dict[str, list[str]] | None:
-    """Return the legal values of every context field, by name; None where they are unknown."""
+    """Return the legal values of every context field, by name; None if they are unknown."""
     rows = client.value("/api/admin/context")
     if not isinstance(rows, list) or not all(isinstance(row, dict) and "name" in row for row in rows):
         return None

@@ -31,7 +31,7 @@ class FlagFile:
     def request(self, project: str | None, environment: str | None) -> dict[str, Any]:
         """Return the request to send; the arguments take precedence over the file.
 
-        Raises ConfigurationError where neither names project and environment.
+        Raises ConfigurationError if neither names project and environment.
         """
         own = {"data": self.value} if self.bare else self.value
         given = {"project": project, "environment": environment}
@@ -128,7 +128,7 @@ def encode_file(value: object, kind: str) -> bytes:
 
 
 def check_writable(path: str, *, force: bool) -> None:
-    """Raise ConfigurationError where a file exists and must not be replaced, or its folder does not exist."""
+    """Raise ConfigurationError if a file exists and must not be replaced, or its folder does not exist."""
     target = Path(path)
     if target.is_dir():
         raise ConfigurationError([f"`{printable(path, 300)}` is a folder"])

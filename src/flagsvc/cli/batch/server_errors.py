@@ -45,7 +45,7 @@ class Reply:
 
     @property
     def value(self) -> Any:
-        """The JSON value of the body; None where it is not JSON."""
+        """The JSON value of the body; None if it is not JSON."""
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError):
@@ -53,7 +53,7 @@ class Reply:
 
     @property
     def error(self) -> dict[str, Any]:
-        """The body as an error object; empty where it is not one."""
+        """The body as an error object; empty if it is not one."""
         value = self.value
         return value if isinstance(value, dict) else {}
 

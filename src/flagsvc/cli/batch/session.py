@@ -64,7 +64,7 @@ def connect(args: Namespace, command: str) -> Iterator[AdminClient]:
 
 
 def validate_request(client: AdminClient, file: FlagFile, request: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Return the validation of a request; raises SchemaError, and AdminApiError where the server does not validate it."""
+    """Return the validation of a request; raises SchemaError, and AdminApiError if the server does not validate it."""
     try:
         lists = client.validate(request)
     except AdminApiError as error:
@@ -79,7 +79,7 @@ def validate_request(client: AdminClient, file: FlagFile, request: dict[str, Any
 
 
 def check_target_exists(client: AdminClient, request: dict[str, Any]) -> None:
-    """Raise AdminApiError where the server does not have the project or the environment of a request, if that is known."""
+    """Raise AdminApiError if the server does not have the project or the environment of a request, if that is known."""
     client.check_exists(**{key: request[key] for key in ("project", "environment") if isinstance(request[key], str)})
 
 

@@ -46,7 +46,7 @@ def export_in_order(client: AdminClient, query: Mapping[str, Any]) -> OrderedExp
 
 
 def read_strategies(client: AdminClient, flags: Sequence[tuple[str, str]], environment: str) -> dict[str, Any]:
-    """Return the strategies that the admin API lists for flags, given as project and name; None where it does not."""
+    """Return the strategies that the admin API lists for flags, given as project and name; None if it does not."""
 
     def ask(flag: tuple[str, str]) -> Any:
         project, name = map(quote_path_part, flag)
@@ -61,14 +61,14 @@ def read_strategies(client: AdminClient, flags: Sequence[tuple[str, str]], envir
 
 
 def read_sdk_strategies(client: AdminClient, environment: str) -> dict[str, list[Json]]:
-    """Return the strategies that SDKs get, by flag, in their order; empty where the token may not read them."""
+    """Return the strategies that SDKs get, by flag, in their order; empty if the token may not read them."""
     document = client.value(f"/api/client/features?environment={quote_path_part(environment)}")
     features = document.get("features") if isinstance(document, dict) else None
     return {item["name"]: item.get("strategies") or [] for item in features or () if isinstance(item, dict)}
 
 
 def sort_orders(rows: Any) -> dict[str, float]:
-    """Return the sort orders in a list of the admin API, by id; empty where it is not a list of strategies."""
+    """Return the sort orders in a list of the admin API, by id; empty if it is not a list of strategies."""
     try:
         return {row["id"]: row["sortOrder"] + 0 for row in rows}
     except (TypeError, KeyError):
@@ -82,7 +82,7 @@ def has_ties(rows: Any) -> bool:
 
 
 def sort_strategies(items: Sequence[Json], rows: Any, sent: Iterable[Json]) -> list[Json]:
-    """Return the strategies of a flag in order, each with its sort order; unchanged where the order is unknown.
+    """Return the strategies of a flag in order, each with its sort order; unchanged if the order is unknown.
 
     `rows` comes from the admin API, `sent` is what SDKs get. Only `sent` shows the order of strategies with equal sort orders.
     """

@@ -247,7 +247,7 @@ def read_secret_file(name: str, path: str) -> str:
 
 
 def check_token(name: str, token: str) -> str:
-    """Return a token for a header; raises ConfigurationError where a header cannot contain it."""
+    """Return a token for a header; raises ConfigurationError if a header cannot contain it."""
     text = token.strip()
     if not text:
         raise ConfigurationError([f"{name}: holds no token"])

@@ -21,7 +21,7 @@ class StoppedError(FlagsvcError):
 
 
 def execute(plan: MovePlan, target: AdminClient) -> None:
-    """Execute a plan. Raises StoppedError, and AdminApiError where the server gives no usable answer."""
+    """Execute a plan. Raises StoppedError, and AdminApiError if the server gives no usable answer."""
     send_steps(plan.steps, target)
     for project, names in plan.revive.items():
         send_names("revive", project, names, target)

@@ -108,7 +108,7 @@ def check_names(server: AdminClient, kind: str, names: Iterable[str], known: Ite
 
 
 def project_step(target: AdminClient, row: Mapping[str, Any]) -> MoveStep:
-    """Return the step that creates a project; raises ConfigurationError where the server cannot create projects."""
+    """Return the step that creates a project; raises ConfigurationError if the server cannot create projects."""
     name = str(row["id"])
     if not target.has_operation("POST", f"{PROJECTS}/validate", {"id": name}):
         text = f"`{target.target.shown}` has no project `{printable(name)}` and cannot create projects over its API"
@@ -215,7 +215,7 @@ class ProjectFlags:
             yield strategy_order.export_in_order(server, {"environment": environment, "features": some})
 
     def refuse_elsewhere(self, there: Json) -> None:
-        """Raise ConfigurationError where the target has one of the flags in another project."""
+        """Raise ConfigurationError if the target has one of the flags in another project."""
         wrong = [item for item in there["features"] if item.get("project", self.becomes) != self.becomes]
         if wrong:
             names = ", ".join(f"`{printable(item['name'])}` (in `{printable(item['project'])}`)" for item in wrong[:10])

@@ -39,7 +39,7 @@ def keep_own(_: Json, own: Json) -> Json:
 class ResourceKind:
     """One kind of resource: its title, its path in the admin API, and the fields that are written.
 
-    `key` is the member of the answer with the list, empty where the answer is the list. `wanted` returns the new version from the
+    `key` is the member of the answer with the list, empty if the answer is the list. `wanted` returns the new version from the
     other server's and the own one; `by` is the field in the path of a single resource.
     """
 

@@ -11,7 +11,7 @@ PATH = "/api/admin/user-admin"
 
 
 class UserPlan(NamedTuple):
-    """The steps that create users, and the names of those that stay behind; None where the source does not list its users."""
+    """The steps that create users, and the names of those that stay behind; None if the source does not list its users."""
 
     steps: tuple[MoveStep, ...]
     left: list[str] | None
@@ -33,7 +33,7 @@ def plan_users(source: AdminClient, target: AdminClient) -> UserPlan:
 
 
 def read_users(answer: Any) -> tuple[list[Json], dict[Any, str]] | None:
-    """Return users and the names of root roles by number; None where the answer does not list users."""
+    """Return users and the names of root roles by number; None if the answer does not list users."""
     if not isinstance(answer, dict) or not isinstance(answer.get("users"), list):
         return None
     return answer["users"], {role["id"]: role["name"] for role in answer.get("rootRoles") or ()}

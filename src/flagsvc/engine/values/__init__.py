@@ -1,5 +1,5 @@
-"""Values as the reference reads them: numbers, dates, versions, addresses, text and patterns.
+"""Parsers of values, with the rules of the reference: numbers, dates, versions, addresses, text and patterns.
 
-Each module is a few plain functions from text to a value, or to None where the text does not hold one. Nothing here knows of
-flags, constraints or contexts, and nothing raises because of what a text contains.
+Each module has a few functions from text to a value, or to None if the text has none. They do not know flags, constraints or
+contexts, and no text makes them raise.
 """

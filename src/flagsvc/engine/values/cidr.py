@@ -1,8 +1,8 @@
 """Addresses and address ranges for the operator IN_CIDR and the strategy remoteAddress (behaviour: Addresses).
 
-An address is an integer and the length of its prefix: an address may carry `/24` itself, and then stands for all of that
-network. What is an address is decided as the reference's `ip-address` library does: four decimal octets without leading zeros,
-IPv6 with an optional zone, a dotted quad at the end, and either with an optional prefix length. The two families never match.
+An address is an integer and a prefix length: an address may itself have `/24`, and then stands for that whole network. The accepted
+forms are those of the reference's `ip-address` library: four decimal octets without leading zeros; IPv6 with an optional zone and
+an optional dotted quad at the end; both with an optional prefix length. The two families never match each other.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NOT_IN_ZONE: Final = ("/", "\n", "\r", "\u2028", "\u2029")
 
 
 def parse_v4(text: str) -> tuple[int, int] | None:
-    """Return (address, prefix length) of an IPv4 address, None where the text is not one."""
+    """Return (address, prefix length) of an IPv4 address, None if the text is not one."""
     size: i64 = len(text)
     value: i64 = 0
     octet: i64 = -1
@@ -56,7 +56,7 @@ def parse_v4(text: str) -> tuple[int, int] | None:
 
 
 def parse_prefix(text: str, digits: int, largest: int) -> int:
-    """Return the prefix length in `/24`, of at most so many digits and at most `largest`; -1 where it is none."""
+    """Return the prefix length in `/24`; -1 if it is invalid, has too many digits or is larger than `largest`."""
     length = text[1:]
     if text[0] != "/" or not 1 <= len(length) <= digits or not is_digits(length):
         return -1
@@ -64,12 +64,12 @@ def parse_prefix(text: str, digits: int, largest: int) -> int:
 
 
 def is_digits(text: str) -> bool:
-    """Tell whether the text is made of ASCII digits only."""
+    """Return whether the text consists of ASCII digits."""
     return text.isascii() and text.isdigit()
 
 
 def parse_v6(text: str) -> tuple[int, int] | None:
-    """Return (address, prefix length) of an IPv6 address, None where the text is not one. A zone is checked and forgotten."""
+    """Return (address, prefix length) of an IPv6 address; None for any other text. A zone is checked and dropped."""
     address, slash, rest = text.partition("/")
     length, _, zone = rest.partition("%")
     prefix = parse_prefix("/" + length, 3, BITS_6) if slash else BITS_6
@@ -81,12 +81,12 @@ def parse_v6(text: str) -> tuple[int, int] | None:
 
 
 def is_zone(text: str) -> bool:
-    """Tell whether the text may stand behind a `%`: anything but a slash or a line end."""
+    """Return whether the text may follow a `%`: anything without a slash or a line end."""
     return not any(character in text for character in NOT_IN_ZONE)
 
 
 def embed_v4(address: str) -> str:
-    """Return the address with a dotted quad in its last place written as two groups; what is no such quad stays."""
+    """Return the address with a final dotted quad as two groups; unchanged without one."""
     head, colon, quad = address.rpartition(":")
     parsed = parse_v4(quad)
     if parsed is None or "/" in quad:
@@ -95,7 +95,7 @@ def embed_v4(address: str) -> str:
 
 
 def parse_groups(address: str) -> int:
-    """Return the value of eight groups, or of fewer round one `::`; -1 where the text is malformed."""
+    """Return the value of eight groups, or of fewer around one `::`; -1 for a malformed text."""
     halves = address.split("::")
     first = halves[0].split(":") if halves[0] else []
     last = halves[1].split(":") if len(halves) == 2 and halves[1] else []
@@ -111,12 +111,12 @@ def parse_groups(address: str) -> int:
 
 
 def is_range(text: str) -> bool:
-    """Tell whether the text is an address or a range of addresses."""
+    """Return whether the text is an address or a range."""
     return parse_v4(text) is not None or parse_v6(text) is not None
 
 
 class Ranges:
-    """Ranges of one address family, grouped by the length of their prefixes: one look-up for each length that occurs."""
+    """Ranges of one address family by prefix length: one look-up for each length that occurs."""
 
     def __init__(self, bits: int) -> None:
         self.bits = bits
@@ -124,12 +124,12 @@ class Ranges:
         self.networks: dict[int, set[int]] = {}
 
     def add(self, address: int, prefix: int) -> None:
-        """Add the range that holds the address and all that share its first `prefix` bits."""
+        """Add the range of all addresses with the same first `prefix` bits."""
         self.addresses.add(address)
         self.networks.setdefault(prefix, set()).add(address >> (self.bits - prefix))
 
     def cover(self, address: int, prefix: int) -> bool:
-        """Tell whether a range holds the whole network of the address and its prefix."""
+        """Return whether a range contains the whole network of the address and its prefix."""
         for length, networks in self.networks.items():
             if length <= prefix and address >> (self.bits - length) in networks:
                 return True
@@ -137,7 +137,7 @@ class Ranges:
 
 
 class CidrSet:
-    """The values of an IN_CIDR constraint. A value that is no address range is left out: it matches nothing."""
+    """The values of an IN_CIDR constraint. A value that is not a range is left out, because it matches nothing."""
 
     def __init__(self, values: list[str]) -> None:
         self.v4 = Ranges(BITS_4)
@@ -156,7 +156,7 @@ class CidrSet:
                 self.v6.add(v6[0], v6[1])
 
     def matches(self, text: str) -> bool:
-        """Tell whether the text is an address that a range holds, or that a range is written with; false where it is no address."""
+        """Return whether the text is an address within a range, or the text of a range; false if it is not an address."""
         ranges = self.v4
         parsed = parse_v4(text)
         if parsed is None:
@@ -166,7 +166,7 @@ class CidrSet:
 
 
 class AddressList:
-    """The list of addresses of the strategy remoteAddress: texts that must be the same, and IPv4 ranges."""
+    """The list of addresses of the strategy remoteAddress: exact texts, and IPv4 ranges."""
 
     def __init__(self, addresses: str) -> None:
         self.texts = frozenset(split_list(addresses))
@@ -177,7 +177,7 @@ class AddressList:
                 self.v4.add(parsed[0], parsed[1])
 
     def matches(self, text: str) -> bool:
-        """Tell whether the text is one of the list, or an IPv4 address that a range of the list holds."""
+        """Return whether the text is in the list, or is an IPv4 address within a range of the list."""
         if text in self.texts:
             return True
         parsed = parse_v4(text)

@@ -54,11 +54,11 @@ class DateFields:
         self.time += [0] * (4 - len(self.time))
 
     def expects_time(self, number: int) -> bool:
-        """Tell whether this number may be the next one of a time that has been begun."""
+        """Return whether this number may be the next one of a time that has been begun."""
         return 1 <= len(self.time) <= 3 and number < TIME_LIMITS[len(self.time)]
 
     def expects_zone_minute(self, number: int) -> bool:
-        """Tell whether this number may be the minutes of a zone whose hours were just given (`+02:30`)."""
+        """Return whether this number may be the minutes of a zone whose hours were just given (`+02:30`)."""
         return self.zone_hour >= 0 and self.zone_minute < 0 and number < 60
 
     def set_zone(self, sign: int, hour: int, minute: int) -> None:
@@ -68,11 +68,11 @@ class DateFields:
         self.zone_minute = minute
 
     def is_utc(self) -> bool:
-        """Tell whether the zone given so far is UTC itself."""
+        """Return whether the zone given so far is UTC itself."""
         return self.zone_hour == 0 and self.zone_minute == 0
 
     def epoch(self, zone: datetime.tzinfo | None) -> int | None:
-        """Return epoch milliseconds, without a limit; None where the numbers make no date. No `zone` is UTC."""
+        """Return epoch milliseconds, without a limit; None if the numbers make no date. No `zone` is UTC."""
         day = self.day_ms()
         time = self.time_ms()
         offset = self.offset_ms()
@@ -83,7 +83,7 @@ class DateFields:
         return day + time - offset
 
     def day_ms(self) -> int | None:
-        """Return the epoch milliseconds of midnight UTC of the day, None where the numbers make no day."""
+        """Return the epoch milliseconds of midnight UTC of the day, None if the numbers make no day."""
         if not self.day:
             return None
         year, month, day = self.named_month() if self.month else self.numbered_month()
@@ -104,7 +104,7 @@ class DateFields:
         return (second, self.month, first) if 1 <= first <= 31 else (first, self.month, second)
 
     def time_ms(self) -> int | None:
-        """Return the milliseconds since midnight, None where the numbers make no time. 24:00 is the end of the day."""
+        """Return the milliseconds since midnight, None if the numbers make no time. 24:00 is the end of the day."""
         hour, minute, second, millisecond = (*self.time, 0, 0, 0, 0)[:4]
         if self.half_day >= 0:
             if hour > 12:
@@ -117,7 +117,7 @@ class DateFields:
         return hour * HOUR_MS + minute * MINUTE_MS + second * 1000 + millisecond
 
     def offset_ms(self) -> int | None:
-        """Return the milliseconds that the given zone is ahead of UTC, 0 where none was given, None for one out of range."""
+        """Return the milliseconds that the given zone is ahead of UTC, 0 if none was given, None for one out of range."""
         seconds = (max(self.zone_hour, 0) * 3600 + max(self.zone_minute, 0) * 60) % (2 * LARGEST_OFFSET)
         return self.zone_sign * seconds * 1000 if seconds < LARGEST_OFFSET else None
 

@@ -1,7 +1,7 @@
-"""How a written date is understood: as ISO 8601 where it begins like one, else by the rules of old that every browser shares.
+"""Parses a written date: as ISO 8601 if it begins like that, else by the legacy rules that all browsers share.
 
-The first is strict and knows what each number is. The second takes numbers, month names, zones, comments and nearly any
-punctuation in nearly any order; it refuses only what contradicts itself (behaviour: Current time).
+The first form is strict. The second accepts numbers, month names, zones, comments and nearly any punctuation in nearly any order,
+and refuses only contradictions (behaviour: Current time).
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ POWERS_OF_TEN: Final = (1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000
 VALID: Final = 0
 INVALID: Final = 1
 OTHERWISE: Final = 2
-"""Not ISO 8601 from here on, but perhaps a date by the other rules."""
+"""The text is not ISO 8601 from here on, but may be a date by the legacy rules."""
 
 
 def read(text: str) -> DateFields | None:
-    """Return what the text says of a date, None where it is not one. The numbers may still make no real date."""
+    """Return the fields of a written date; None if the text is not a date. The fields may still be out of range."""
     reader = DateReader(tokenize(text))
     outcome = reader.iso()
     if outcome == OTHERWISE:
@@ -46,7 +46,7 @@ def read(text: str) -> DateFields | None:
 
 
 class DateReader:
-    """A place in the pieces of a date, and the fields read so far."""
+    """A position in the tokens of a date, and the fields parsed so far."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self.tokens = tokens
@@ -55,17 +55,17 @@ class DateReader:
         self.seen_number = False
 
     def peek(self) -> Token:
-        """Return the next piece without taking it."""
+        """Return the next token without consuming it."""
         return self.tokens[self.at]
 
     def take(self) -> Token:
-        """Return the next piece and go behind it."""
+        """Return the next token and consume it."""
         token = self.tokens[self.at]
         self.at += 1
         return token
 
     def skip(self, sign: int) -> bool:
-        """Go behind the sign if it is the next piece; tell whether it was."""
+        """Consume the sign if it is the next token. Returns whether it was."""
         found = self.peek().is_sign(sign)
         if found:
             self.at += 1
@@ -74,7 +74,7 @@ class DateReader:
     # ISO 8601
 
     def iso(self) -> int:
-        """Read the form `YYYY[-MM[-DD]][Thh:mm[:ss[.fff]][zone]]`. A day alone is meant in UTC, a time without zone locally."""
+        """Parse `YYYY[-MM[-DD]][Thh:mm[:ss[.fff]][zone]]`. A date without a time is in UTC; a time without a zone is local."""
         if not self.iso_year():
             return OTHERWISE
         if self.skip(HYPHEN):
@@ -94,7 +94,7 @@ class DateReader:
         return VALID
 
     def iso_year(self) -> bool:
-        """Read four digits, or a sign and six; minus zero is no year, and is not looked at again."""
+        """Parse four digits, or a sign and six. Minus zero is not a year, and the legacy rules do not apply then."""
         sign = self.peek()
         if not sign.is_plus_or_minus():
             return self.peek().is_number(4, 0, 9999) and self.fields.add_day(self.take().number)
@@ -107,11 +107,11 @@ class DateReader:
         return year.number > 0 and self.fields.add_day(-year.number)
 
     def iso_day_number(self, largest: int) -> bool:
-        """Read a month or a day of two digits."""
+        """Parse a month or a day of two digits."""
         return self.peek().is_number(2, 1, largest) and self.fields.add_day(self.take().number)
 
     def iso_time(self) -> bool:
-        """Read `hh:mm[:ss[.fff]]`; of the hour 24 only the very first moment exists."""
+        """Parse `hh:mm[:ss[.fff]]`. Hour 24 is valid only as 24:00."""
         if not self.iso_time_number(24) or not self.skip(COLON):
             return False
         last = self.fields.time[0] == 24
@@ -129,11 +129,11 @@ class DateReader:
         return self.fields.add_time(milliseconds(self.take()))
 
     def iso_time_number(self, largest: int) -> bool:
-        """Read an hour, minute or second of two digits."""
+        """Parse an hour, minute or second of two digits."""
         return self.peek().is_number(2, 0, largest) and self.fields.add_time(self.take().number)
 
     def iso_zone(self) -> bool:
-        """Read `Z`, `+hh:mm` or `+hhmm`, if anything."""
+        """Parse `Z`, `+hh:mm` or `+hhmm`, if there is a zone."""
         token = self.peek()
         if token.is_utc():
             self.take()
@@ -144,7 +144,7 @@ class DateReader:
         return True
 
     def iso_offset(self, sign: int) -> bool:
-        """Read the hours and minutes of an offset, with a colon between them or none."""
+        """Parse the hours and minutes of an offset, with or without a colon between them."""
         token = self.take()
         if token.is_number(4, 0, 2359):
             self.fields.set_zone(sign, token.number // 100, token.number % 100)
@@ -157,7 +157,7 @@ class DateReader:
     # the rules of old
 
     def otherwise(self) -> bool:
-        """Read everything that is left, piece by piece; false at the first one that cannot be."""
+        """Parse the remaining tokens one by one. Returns false at the first invalid one."""
         self.seen_number = bool(self.fields.day)
         while self.peek().kind != END:
             token = self.take()
@@ -166,7 +166,7 @@ class DateReader:
         return True
 
     def piece(self, token: Token) -> bool:
-        """Read one piece; blanks, comments and other punctuation mean nothing."""
+        """Parse one token. Blanks, comments and other punctuation have no meaning."""
         if token.kind == NUMBER:
             self.seen_number = True
             return self.number(token.number)
@@ -178,7 +178,7 @@ class DateReader:
         return not (self.seen_number and (token.is_plus_or_minus() or token.is_sign(CLOSE)))
 
     def number(self, number: int) -> bool:
-        """Read a number: of the time where a colon follows or a time is under way, of a zone's minutes, else of the day."""
+        """Parse a number: of the time if a colon follows or a time has begun, of a zone's minutes, or of the day."""
         if self.skip(COLON):
             return self.number_before_colon(number)
         if self.skip(POINT) and self.fields.expects_time(number):
@@ -195,7 +195,7 @@ class DateReader:
         return added
 
     def number_before_colon(self, number: int) -> bool:
-        """Read the number of a time that more of it follows; two colons leave the minutes out."""
+        """Parse a number of the time that a colon follows. Two colons leave out the minutes."""
         if not self.skip(COLON):
             added = self.fields.add_time(number)
             self.skip(POINT)
@@ -205,7 +205,7 @@ class DateReader:
         return self.fields.add_time(number) and self.fields.add_time(0)
 
     def number_before_point(self, number: int) -> bool:
-        """Read the seconds of a time and the fraction behind them; where the time is full by then, the fraction is dropped."""
+        """Parse the seconds of a time and their fraction. If the time is already complete, the fraction is dropped."""
         self.fields.add_time(number)
         if self.peek().kind != NUMBER:
             return False
@@ -214,11 +214,14 @@ class DateReader:
         return True
 
     def may_follow_time(self, token: Token) -> bool:
-        """Tell whether this piece may stand right behind a time that is complete."""
+        """Return whether this token may directly follow a complete time."""
         return token.kind in (END, SPACE) or token.is_utc() or token.is_plus_or_minus()
 
     def word(self, token: Token) -> bool:
-        """Read a word: am and pm behind a time, a month, a zone behind a number; any other only before the first number."""
+        """Parse a word: am or pm after a time, a month, a zone after a number.
+
+        Other words are valid only before the first number.
+        """
         if token.kind == HALF_DAY and self.fields.time:
             self.fields.half_day = token.number
         elif token.kind == MONTH:
@@ -231,7 +234,7 @@ class DateReader:
         return True
 
     def offset(self, sign: int) -> bool:
-        """Read the offset behind a sign: `+2`, `+02`, `+230`, `+0230`, `+2:30`, or nothing at all."""
+        """Parse the offset after a sign: `+2`, `+02`, `+230`, `+0230`, `+2:30`, or an empty one."""
         token = self.take() if self.peek().kind == NUMBER else Token(NUMBER, 0, 0)
         if self.peek().is_sign(COLON):
             self.fields.set_zone(sign, token.number, -1)
@@ -245,6 +248,6 @@ class DateReader:
 
 
 def milliseconds(token: Token) -> int:
-    """Return the whole milliseconds in the digits behind the point of the seconds; of more than nine digits, nine count."""
+    """Return the milliseconds of a fraction of seconds. At most nine digits count."""
     size = min(token.size, SIGNIFICANT_DIGITS)
     return token.number * POWERS_OF_TEN[SIGNIFICANT_DIGITS - size] // POWERS_OF_TEN[SIGNIFICANT_DIGITS - 3]

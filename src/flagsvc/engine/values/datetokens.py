@@ -1,6 +1,6 @@
-"""The pieces of a written date: numbers, signs, words that mean something, words that do not, and blanks.
+"""The tokens of a written date: numbers, signs, words with and without a meaning, and blanks.
 
-`new Date(text)` of V8 sees a text as these pieces and nothing else; `datereader` gives them a meaning.
+`new Date(text)` of V8 sees a text as these tokens. `datereader` gives them a meaning.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ POINT: Final = 0x2E
 CLOSE: Final = 0x29
 
 SIGNIFICANT_DIGITS: Final = 9
-"""Digits behind these many are read over, as V8 does."""
+"""Digits after this many are skipped, as in V8."""
 
 MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -42,7 +42,7 @@ HALF_DAYS: Final[dict[str, int]] = {"am": 0, "pm": 12}
 
 
 class Token:
-    """One piece: its kind, its number (value, code point, month 1 to 12 or hours) and its length in characters."""
+    """One token: its kind, its number (value, code point, month 1 to 12 or hours) and its length in characters."""
 
     def __init__(self, kind: int, number: int, size: int) -> None:
         self.kind = kind
@@ -50,24 +50,24 @@ class Token:
         self.size = size
 
     def is_sign(self, code: int) -> bool:
-        """Tell whether this is the sign with that code point."""
+        """Return whether this is the sign with that code point."""
         return self.kind == SIGN and self.number == code
 
     def is_plus_or_minus(self) -> bool:
-        """Tell whether this is `+` or `-`."""
+        """Return whether this is `+` or `-`."""
         return self.kind == SIGN and (self.number == PLUS or self.number == HYPHEN)
 
     def is_number(self, size: int, low: int, high: int) -> bool:
-        """Tell whether this is a number written with exactly `size` digits and from `low` to `high`."""
+        """Return whether this is a number with exactly `size` digits and from `low` to `high`."""
         return self.kind == NUMBER and self.size == size and low <= self.number <= high
 
     def is_utc(self) -> bool:
-        """Tell whether this is the single letter `Z`."""
+        """Return whether this is the single letter `Z`."""
         return self.kind == ZONE and self.size == 1
 
 
 def tokenize(text: str) -> list[Token]:
-    """Return the pieces of the text, an END last. A NUL character ends the text."""
+    """Return the tokens of the text, ending with END. A NUL character ends the text."""
     text = text.partition("\0")[0]
     tokens: list[Token] = []
     at = 0
@@ -80,7 +80,7 @@ def tokenize(text: str) -> list[Token]:
 
 
 def next_token(text: str, at: int) -> Token:
-    """Return the piece that starts at `at`."""
+    """Return the token that starts at `at`."""
     first = text[at]
     if "0" <= first <= "9":
         return number_token(text, at)
@@ -94,7 +94,7 @@ def next_token(text: str, at: int) -> Token:
 
 
 def number_token(text: str, at: int) -> Token:
-    """Return the run of digits at `at`: leading zeros count for its length only."""
+    """Return the run of digits at `at`. Leading zeros count only for its length."""
     end = at
     while end < len(text) and "0" <= text[end] <= "9":
         end += 1
@@ -103,7 +103,7 @@ def number_token(text: str, at: int) -> Token:
 
 
 def word_token(text: str, at: int) -> Token:
-    """Return the word at `at`. Months are known by their first three letters, all other words as a whole."""
+    """Return the word at `at`. Months are recognized by their first three letters, other words as a whole."""
     end = at
     while end < len(text) and text[end] >= "A" and text[end] not in SPACES:
         end += 1
@@ -119,7 +119,7 @@ def word_token(text: str, at: int) -> Token:
 
 
 def comment_size(text: str, at: int) -> int:
-    """Return the length of the comment in parentheses, nested ones included, that starts at `at`; it may be left open."""
+    """Return the length of the comment in parentheses that starts at `at`, with nested ones. It may be unclosed."""
     depth = 0
     for end in range(at, len(text)):
         if text[end] == "(":

@@ -1,6 +1,6 @@
 """Dates as JavaScript reads and writes them (behaviour: Current time; Dates).
 
-A date is a number of epoch milliseconds. A text without a zone is meant in the zone that the caller passes, UTC by default.
+A date is a number of epoch milliseconds. A text without a zone is in the zone that the caller passes; UTC by default.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from flagsvc.engine.values.datefields import CYCLE_DAYS, CYCLE_YEARS, DAY_MS, EP
 from flagsvc.engine.values.datetokens import MONTHS
 
 LIMIT: Final = 8_640_000_000_000_000
-"""A date is at most 100 million days before or behind the epoch."""
+"""The limit of a date: 100 million days before or after the epoch."""
 
 WEEKDAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 def parse(text: str, zone: datetime.tzinfo | None = None) -> float | None:
-    """Return the epoch milliseconds that `new Date(text)` of V8 gives, None where that is an invalid date.
+    """Return the epoch milliseconds of V8's `new Date(text)`; None for an invalid date.
 
-    `zone` is where a date-time without a zone of its own is meant; None is UTC. A day alone is always UTC.
+    `zone` applies to a date-time without a zone; None is UTC. A date without a time is always in UTC.
     """
     fields = datereader.read(text)
     if fields is None:
@@ -31,7 +31,7 @@ def parse(text: str, zone: datetime.tzinfo | None = None) -> float | None:
 
 
 def from_number(ms: float) -> float | None:
-    """Return the date of a number of epoch milliseconds, its fraction cut off; None where it is NaN or too far away."""
+    """Return the date of a number of epoch milliseconds, without its fraction; None for NaN or a date beyond LIMIT."""
     return float(int(ms)) if -LIMIT <= ms <= LIMIT else None
 
 

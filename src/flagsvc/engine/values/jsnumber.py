@@ -29,16 +29,16 @@ DIGITS: Final[dict[int, frozenset[str]]] = {
 }
 
 EXACT_INTEGERS: Final = 2**53
-"""Up to here every integer is a double."""
+"""Up to this number every integer is a double."""
 
 
 def parse(text: str) -> float:
-    """Return the number that JavaScript's `Number(text)` gives: NaN where the text is no number, 0 where it is blank."""
+    """Return the result of JavaScript's `Number(text)`: NaN for an invalid text, 0 for a blank one."""
     return float(text) if is_decimal(text) else parse_unusual(trim(text))
 
 
 def parse_unusual(text: str) -> float:
-    """Return the number in a text without blanks at its ends, in any of the forms that `Number` knows."""
+    """Return the number in a text without surrounding blanks, in any form that `Number` accepts."""
     if not text:
         return 0.0
     if is_decimal(text):
@@ -48,7 +48,7 @@ def parse_unusual(text: str) -> float:
 
 
 def parse_radix(text: str) -> float:
-    """Return the number in a hexadecimal, octal or binary text (`0x1F`, `0o17`, `0b11`, no sign), NaN for anything else."""
+    """Return the number in a hexadecimal, octal or binary text (`0x1F`, `0o17`, `0b11`, no sign); NaN for any other text."""
     base = RADIXES.get(text[:2], 0)
     digits = text[2:]
     if base == 0 or not digits or not DIGITS[base].issuperset(digits):
@@ -57,7 +57,7 @@ def parse_radix(text: str) -> float:
 
 
 def from_int(number: int) -> float:
-    """Return the double that JavaScript reads an integer as: the nearest one, an infinity where it is too large."""
+    """Return the nearest double of an integer, as in JavaScript; an infinity if it is too large."""
     try:
         return float(number)
     except OverflowError:
@@ -65,7 +65,7 @@ def from_int(number: int) -> float:
 
 
 def is_decimal(text: str) -> bool:
-    """Tell whether the whole text is a decimal number: `7`, `-1.5`, `+.5`, `1.`, `1e3`; no blanks, no other form."""
+    """Return whether the whole text is a decimal number: `7`, `-1.5`, `+.5`, `1.`, `1e3`. No blanks, no other form."""
     size: i64 = len(text)
     start = skip_sign(text, 0, size)
     at = skip_digits(text, start, size)
@@ -80,7 +80,7 @@ def is_decimal(text: str) -> bool:
 
 
 def is_exponent(text: str, at: i64, size: i64) -> bool:
-    """Tell whether the text from `at` on is an exponent (`e3`, `E-7`)."""
+    """Return whether the text from `at` on is an exponent (`e3`, `E-7`)."""
     letter = ord(text[at])
     if letter not in (LOWER_E, UPPER_E):
         return False
@@ -89,7 +89,7 @@ def is_exponent(text: str, at: i64, size: i64) -> bool:
 
 
 def skip_sign(text: str, at: i64, size: i64) -> i64:
-    """Return where the text goes on behind a sign at `at`, `at` itself where there is none."""
+    """Return the position after a sign at `at`; `at` if there is none."""
     if at < size:
         sign = ord(text[at])
         return at + 1 if sign in (PLUS, MINUS) else at
@@ -97,14 +97,14 @@ def skip_sign(text: str, at: i64, size: i64) -> i64:
 
 
 def skip_digits(text: str, at: i64, size: i64) -> i64:
-    """Return where the run of decimal digits that starts at `at` ends."""
+    """Return the end of the run of decimal digits that starts at `at`."""
     while at < size and ZERO <= ord(text[at]) <= NINE:
         at += 1
     return at
 
 
 def to_text(number: float) -> str:
-    """Return the text that JavaScript's `String(number)` gives: `1`, `1.5`, `1e+21`, `1e-7`, `0` for -0, `NaN`, `Infinity`."""
+    """Return the result of JavaScript's `String(number)`: `1`, `1.5`, `1e+21`, `1e-7`, `0` for -0, `NaN`, `Infinity`."""
     if -EXACT_INTEGERS < number < EXACT_INTEGERS:
         whole = int(number)
         return str(whole) if whole == number else lay_out(number)
@@ -125,7 +125,7 @@ def lay_out(number: float) -> str:
 
 
 def place_point(digits: str, point: int) -> str:
-    """Return digits with the decimal point behind the first `point` of them, as zeros or an exponent where need be."""
+    """Return digits with the decimal point after the first `point` of them, as zeros or an exponent if necessary."""
     if len(digits) <= point <= 21:
         return digits + "0" * (point - len(digits))
     if 0 < point <= 21:

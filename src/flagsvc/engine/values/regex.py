@@ -15,21 +15,27 @@ import re
 from typing import Any, Final
 
 PIECES: Final = r"\\Q.*?(?:\\E|\Z)|\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.?|[^\]\\])*+(?:\]|\Z)|\(\?P?<([^>(]*)>"
-"""What may hold or be a name of a group in a valid pattern: quoted text, an escape, a class, the opening of a named group.
+"""Matches the parts of a valid pattern that may contain or be a group's name: quoted text, escape, class, named group.
 
-Each begins where the one before ended, also where a class is never closed: the time is linear in the pattern.
+Each part begins where the previous one ended, also after a class without an end, so the time is linear in the pattern.
 """
 LONGEST: Final = 65_536
-"""Bytes of a pattern: what RE2 reads, and so the time of that, is bounded by nothing but the pattern's length."""
+"""The most bytes of a pattern. Only this limits the time in which RE2 reads it."""
 MOST_CLASSES: Final = 256
-r"""Names of classes (`\pL`, `\P{Greek}`) in a pattern: each is hundreds of ranges, and takes as long as hundreds of characters."""
+"""The most class names (`\\pL`, `\\P{Greek}`) in a pattern.
+
+Each stands for hundreds of ranges, and takes as long as hundreds of characters.
+"""
 MOST_CHOICES: Final = 10_000
-"""Upper bounds of ranges (`{0,1000}`; of `?` it is 1) in a pattern, added up: RE2 joins neighbours in the square of that time."""
+"""The largest sum of the upper bounds of ranges (`{0,1000}`; 1 for `?`) in a pattern.
+
+RE2's time is quadratic in adjacent ranges.
+"""
 RANGE: Final = r"\{[0-9]{1,4},([0-9]{1,4})\}"
 MOST_MEMORY: Final = 8 * 1024 * 1024
-"""Bytes of a compiled pattern and of what it remembers while it searches."""
+"""The most bytes of a compiled pattern and of its memory during a search."""
 MOST_STEPS: Final = 32 * 1024 * 1024
-"""Steps of one search at worst, the bytes of the text times the instructions of the pattern: about an eighth of a second."""
+"""The most steps of one search: bytes of the text times instructions of the pattern. That is about an eighth of a second."""
 
 
 class Regex:
@@ -40,16 +46,16 @@ class Regex:
         self.size: int = compiled.programsize
 
     def search(self, text: str) -> bool:
-        """Tell whether the pattern occurs in the text. A lone surrogate counts as U+FFFD.
+        """Return whether the text contains a match. A lone surrogate counts as U+FFFD.
 
-        A large pattern is not looked for in a long text, and so does not occur in it, where that could take MOST_STEPS and more.
+        Returns false, without a search, if a large pattern and a long text could take MOST_STEPS or more.
         """
         octets = encode(text)
         return len(octets) * self.size <= MOST_STEPS and self.compiled.search(octets) is not None
 
 
 def compile_regex(pattern: str, case_insensitive: bool) -> Regex | None:
-    """Return the compiled pattern, None where it is not valid, larger than RE2 allows, or where compiling it could take long."""
+    """Return the compiled pattern; None if it is invalid, larger than RE2 allows, or could take long to compile."""
     octets = encode(pattern)
     if is_costly(pattern, len(octets)):
         return None
@@ -68,14 +74,14 @@ def compile_regex(pattern: str, case_insensitive: bool) -> Regex | None:
 
 
 def is_costly(pattern: str, size: int) -> bool:
-    """Tell whether compiling a pattern of `size` bytes could take longer than about half a second."""
+    """Return whether the compilation of a pattern of `size` bytes could take longer than about half a second."""
     if size > LONGEST or pattern.count("\\p") + pattern.count("\\P") > MOST_CLASSES:
         return True
     return pattern.count("?") + sum([int(most) for most in re.findall(RANGE, pattern)]) > MOST_CHOICES
 
 
 def is_portable(pattern: str) -> bool:
-    """Tell whether a pattern that the C++ library takes is one for the reference too, as far as names and bytes go."""
+    """Return whether the reference also accepts the names and bytes of a pattern that the C++ library accepts."""
     names: set[str] = set()
     for piece in re.finditer(PIECES, pattern, re.DOTALL):
         name: str | None = piece[1]
@@ -87,7 +93,7 @@ def is_portable(pattern: str) -> bool:
 
 
 def encode(text: str) -> bytes:
-    """Return the text in UTF-8: halves of a surrogate pair joined, lone ones replaced by U+FFFD."""
+    """Return the text in UTF-8. Surrogate pairs are joined, and lone surrogates become U+FFFD."""
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:

@@ -1,7 +1,7 @@
 """Versions and their order (Semantic Versioning 2.0, as npm's `semver` reads it; behaviour: Versions).
 
-A caller's version must be bare; the version of a constraint may carry a leading `v`. Both may have blanks around them. Build
-metadata is checked and forgotten.
+A caller's version has no `v`. The version of a constraint may have a leading `v`. Both may have blanks around them. Build metadata
+is checked and dropped.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from flagsvc.engine.values.text import trim
 
 LONGEST: Final = 256
 LARGEST: Final = 9_007_199_254_740_991
-"""No number of a version may be above this, the largest integer that a double holds without a gap."""
+"""The largest number in a version: the largest integer up to which doubles have no gaps."""
 
 ZERO: Final = 0x30
 NINE: Final = 0x39
@@ -37,7 +37,7 @@ class SemVer:
 
 
 class Cursor:
-    """A place in the text of a version."""
+    """A position in the text of a version."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -45,7 +45,7 @@ class Cursor:
         self.at: i64 = 0
 
     def number(self) -> i64:
-        """Read a number without leading zeros; -1 where there is none or it is too large."""
+        """Parse a number without leading zeros; -1 if there is none or it is too large."""
         start = self.at
         value: i64 = 0
         while self.at < self.size:
@@ -60,7 +60,7 @@ class Cursor:
         return -1 if length == 0 or (length > 1 and ord(self.text[start]) == ZERO) else value
 
     def point(self) -> bool:
-        """Go behind a point; tell whether there was one."""
+        """Consume a point. Returns whether there was one."""
         found = self.at < self.size and ord(self.text[self.at]) == POINT
         if found:
             self.at += 1
@@ -68,7 +68,7 @@ class Cursor:
 
 
 def parse(text: str, *, lenient: bool) -> SemVer | None:
-    """Return the version in the text, None where it holds none. Only a `lenient` text may begin with `v`."""
+    """Return the version in the text; None for any other text. Only a `lenient` text may begin with `v`."""
     if len(text) > LONGEST:
         return None
     version = parse_bare(text)
@@ -80,7 +80,7 @@ def parse(text: str, *, lenient: bool) -> SemVer | None:
 
 
 def parse_bare(text: str) -> SemVer | None:
-    """Return the version that the whole text is, with no blanks and no `v`."""
+    """Return the version of a text without blanks and without `v`."""
     cursor = Cursor(text)
     major = cursor.number()
     if major < 0 or not cursor.point():
@@ -98,7 +98,7 @@ def parse_bare(text: str) -> SemVer | None:
 
 
 def parse_rest(text: str) -> tuple[str, ...] | None:
-    """Return the pre-release identifiers in what follows the three numbers (`-rc.1+build.5`), None where it is malformed."""
+    """Return the pre-release identifiers in the text after the three numbers (`-rc.1+build.5`); None if it is malformed."""
     version, plus, build = text.partition("+")
     if plus and not all(map(is_identifier, build.split("."))):
         return None
@@ -109,17 +109,17 @@ def parse_rest(text: str) -> tuple[str, ...] | None:
 
 
 def is_identifier(text: str) -> bool:
-    """Tell whether the text may stand between the points of build metadata."""
+    """Return whether the text is a valid identifier of build metadata."""
     return text != "" and IDENTIFIER.issuperset(text)
 
 
 def is_prerelease(text: str) -> bool:
-    """Tell whether the text may stand between the points of a pre-release: a number has no leading zeros there."""
+    """Return whether the text is a valid identifier of a pre-release. A number must not have leading zeros."""
     return is_identifier(text) and not (len(text) > 1 and text[0] == "0" and NUMERIC.issuperset(text))
 
 
 def compare(left: SemVer, right: SemVer) -> int:
-    """Return -1, 0 or 1 as `left` is before, level with or behind `right` in precedence."""
+    """Return -1, 0 or 1 if `left` is before, equal to or after `right` in precedence."""
     if left.major != right.major:
         return -1 if left.major < right.major else 1
     if left.minor != right.minor:
@@ -132,7 +132,7 @@ def compare(left: SemVer, right: SemVer) -> int:
 
 
 def compare_prereleases(left: tuple[str, ...], right: tuple[str, ...]) -> int:
-    """Compare identifier by identifier; the first that differs decides, then the one with more of them is behind."""
+    """Compare identifier by identifier. The first difference decides; otherwise the longer list is greater."""
     for one, other in zip(left, right, strict=False):
         if one != other:
             return compare_identifiers(one, other)
@@ -140,9 +140,9 @@ def compare_prereleases(left: tuple[str, ...], right: tuple[str, ...]) -> int:
 
 
 def compare_identifiers(left: str, right: str) -> int:
-    """Compare two identifiers: numbers by value, before words; words by their characters.
+    """Compare two identifiers. Numbers compare by value and are lower than words; words compare by characters.
 
-    Numbers are doubles, as in the reference, so that two different ones above 2**53 may be level.
+    Numbers are doubles, as in the reference, so two different numbers above 2**53 may be equal.
     """
     left_numeric = NUMERIC.issuperset(left)
     if left_numeric != NUMERIC.issuperset(right):

@@ -1,7 +1,7 @@
-"""Text as JavaScript sees it: what is blank, where a list is split, lower case, and the bytes that are hashed.
+"""Text with JavaScript's rules: blanks, splitting of lists, lower case, and the bytes that are hashed.
 
-A Python string is a sequence of code points, a JavaScript string one of UTF-16 units. Where that makes a difference, this
-file decides; otherwise the string methods of Python are used as they are.
+A Python string is a sequence of code points; a JavaScript string is one of UTF-16 units. This module has the functions for which
+that matters. Otherwise Python's string methods are used.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ SPACES: Final = (
     "\t\n\v\f\r \u00a0\u1680"
     "\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
-"""White space and line ends of the ECMAScript standard. Python's own `strip` takes a few more (U+001C, U+0085) and one less."""
+"""White space and line ends of the ECMAScript standard. Python's `strip` removes a few others (U+001C, U+0085) and misses one."""
 
 
 def trim(text: str) -> str:
-    """Return the text without blanks at both ends, as `String.prototype.trim` (behaviour: List constraints)."""
+    """Return the text without blanks at both ends, like `String.prototype.trim` (behaviour: List constraints)."""
     return text.strip(SPACES)
 
 
 def split_list(text: str) -> list[str]:
-    """Return the parts of a list written with commas, without the blanks beside the commas.
+    """Return the parts of a comma-separated list, without the blanks around the commas.
 
-    This is what splitting at `/\\s*,\\s*/` gives: blanks before the first and behind the last part stay, empty parts too
-    (behaviour: Names of variables). The strategies userWithId, remoteAddress and applicationHostname split so as well.
+    This equals a split at `/\\s*,\\s*/`: blanks before the first part and after the last one stay, and so do empty parts
+    (behaviour: Names of variables). The strategies userWithId, remoteAddress and applicationHostname split their lists like
+    this.
     """
     parts = text.split(",")
     last = len(parts) - 1
@@ -36,10 +37,10 @@ def split_list(text: str) -> list[str]:
 
 
 def lower(text: str) -> str:
-    """Return the text in lower case, as `toLocaleLowerCase` in a locale without special rules.
+    """Return the text in lower case, like `toLocaleLowerCase` in a locale without special rules.
 
-    Python and JavaScript both apply the full mapping of Unicode (`İ` becomes two code points, a final sigma `ς`); they can
-    only differ for letters that are newer than the Unicode version of the running interpreter.
+    Python and JavaScript both use Unicode's full mapping (`İ` becomes two code points, a final sigma `ς`). They differ only for
+    letters that are newer than the interpreter's Unicode version.
     """
     if text.isascii():
         return text.lower()

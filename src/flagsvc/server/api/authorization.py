@@ -79,7 +79,7 @@ class Authorization:
         return Caller(token=found)
 
     def check(self, route: Route, call: ApiCall) -> None:
-        """Raise ApiError (403) where a route rejects this caller: the wrong type of token, or a missing permission."""
+        """Raise ApiError (403) if a route rejects this caller: the wrong type of token, or a missing permission."""
         needed = (route.permission,) if isinstance(route.permission, str) else route.permission
         if route.auth is Auth.CLIENT and call.known_token is None:
             raise wrong_token()

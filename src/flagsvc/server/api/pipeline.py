@@ -151,7 +151,7 @@ class Pipeline:
             return self._answer_error(admitted.head, error, admitted.route)
 
     def answer_from_memory(self, admitted: AdmittedCall) -> Response | None:
-        """Return a response that needs no database; None where the handler must run in a thread."""
+        """Return a response that needs no database; None if the handler must run in a thread."""
         route = admitted.route
         if route.in_memory:
             return self.finish(admitted)

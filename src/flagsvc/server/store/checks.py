@@ -204,7 +204,7 @@ def _refuse_constant(name: str) -> None:
 def distribute_weights(variants: Sequence[Json]) -> list[Json]:
     """Return variants sorted by name; the variable ones share equally the weight that the fixed ones leave (6.3, 2).
 
-    As on the real server, a variant without a weightType is left out. Raises CallerError (400) where none is variable, or the fixed
+    As on the real server, a variant without a weightType is left out. Raises CallerError (400) if none is variable, or the fixed
     weights exceed the total.
     """
     if not variants:

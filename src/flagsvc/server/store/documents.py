@@ -46,7 +46,7 @@ GZIP_WINDOW_BITS = 31
 
 @dataclass(frozen=True)
 class DocumentQuery:
-    """What a document contains; None where a filter is not set. `inline`: for SDKs without segments."""
+    """What a document contains; None if a filter is not set. `inline`: for SDKs without segments."""
 
     environment: str
     projects: tuple[str, ...] | None = None
@@ -145,7 +145,7 @@ class Documents:
             self._required_revision = max(self._required_revision, revision)
 
     def get_cached(self, query: DocumentQuery) -> ClientDocument | None:
-        """Return an up-to-date document from memory; None where it must be read or built first."""
+        """Return an up-to-date document from memory; None if it must be read or built first."""
         with self._lock:
             return self._cache.find(query, self._required_revision)
 
@@ -154,7 +154,7 @@ class Documents:
         return self.get_cached(query) or self._build(query, self._environment(query.environment))
 
     def feature(self, query: DocumentQuery, name: str) -> bytes | None:
-        """Return one feature of a document; None where the document does not have it. Raises `DatabaseError`."""
+        """Return one feature of a document; None if the document does not have it. Raises `DatabaseError`."""
         found = self._environment(query.environment).entries.get(name)
         if found is None or not query.matches(found):
             return None

@@ -18,7 +18,7 @@ MESSAGE = "You don't have the required permissions to perform this operation. To
 def check_change_request_not_required(
     tx: Tx, actor: Actor | None, project: str, environment: str | None = None
 ) -> None:
-    """Raise CallerError (403) where changes need a change request and the actor may not skip it; `None` never may.
+    """Raise CallerError (403) if changes need a change request and the actor may not skip it; `None` never may.
 
     Without an environment, any environment of the project counts.
     """

@@ -80,7 +80,7 @@ class KnownSegment:
 class DatabaseFacts:
     """Everything that the rules need from the database.
 
-    `project` is None where it does not exist; `environment` tells whether it exists. `features` are those of the data set and its
+    `project` is None if it does not exist; `environment` tells whether it exists. `features` are those of the data set and its
     parents, by name, in order of creation. `strategy_types` maps each type to whether it is custom. `has_strategies` tells whether
     a feature of the data set has a strategy in the target environment, or the data set has no feature.
     """
@@ -111,7 +111,7 @@ def read_database_facts(tx: Tx, data: DataSet) -> DatabaseFacts:
 
 
 def read_project(tx: Tx, name: str) -> TargetProject | None:
-    """Return a project; None where it does not exist."""
+    """Return a project; None if it does not exist."""
     row = tx.db.execute(select(projects).where(projects.c.id == name)).one_or_none()
     if row is None:
         return None

@@ -56,7 +56,7 @@ class ImportWork:
         self.features = read_features(self.tx, named)
 
     def require(self, name: str) -> StoredFeature:
-        """Return a feature of the target project. Raises CallerError (404) where the project does not have it."""
+        """Return a feature of the target project. Raises CallerError (404) if the project does not have it."""
         stored = self.features.get(name)
         if stored is None or stored.project != self.data.project:
             raise no_feature(name, self.data.project, None if stored is None else stored.project)

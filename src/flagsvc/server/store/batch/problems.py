@@ -161,7 +161,7 @@ def find_dependency_problems(checked: CheckedDataSet) -> Iterator[ImportProblem]
 
 
 def dependency_problem(child: str, parent: str, checked: CheckedDataSet) -> str:
-    """Return why a flag cannot have a parent; empty where it can."""
+    """Return why a flag cannot have a parent; empty if it can."""
     stored, flag = checked.facts.flags.get(child), checked.flags.get(parent)
     if child == parent:
         return "a flag cannot depend on itself"

@@ -11,7 +11,7 @@ P = ParamSpec("P")
 
 
 def refusal_text(check: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> str:
-    """Return the first message of a check that raises CallerError; empty where it passes."""
+    """Return the first message of a check that raises CallerError; empty if it passes."""
     try:
         check(*args, **kwargs)
     except CallerError as refusal:

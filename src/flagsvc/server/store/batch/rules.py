@@ -18,7 +18,7 @@ Finder: TypeAlias = Callable[[DataSet, DatabaseFacts], Sequence[str] | None]
 
 
 class Rule(NamedTuple):
-    """A message, or a function that makes one, and a function that finds the items; None where the rule does not apply."""
+    """A message, or a function that makes one, and a function that finds the items; None if the rule does not apply."""
 
     message: str | Message
     find: Finder
@@ -39,7 +39,7 @@ def _message(rule: Rule, data: DataSet, known: DatabaseFacts) -> str:
 
 
 def none_if_empty(find: Callable[[DataSet, DatabaseFacts], Sequence[str]]) -> Finder:
-    """Return a finder that returns None where `find` finds no item."""
+    """Return a finder that returns None if `find` finds no item."""
     return lambda data, known: find(data, known) or None
 
 

@@ -38,7 +38,7 @@ class ServerFacts:
 class ImportProblem(NamedTuple):
     """One reason why a data set cannot be imported: the flag, the place within the flag, and the message.
 
-    `rule` is an identifier for programs. `flag` is empty where no flag uses the faulty entry.
+    `rule` is an identifier for programs. `flag` is empty if no flag uses the faulty entry.
     """
 
     rule: str
@@ -67,7 +67,7 @@ class CheckedDataSet:
 
     @cached_property
     def legal(self) -> dict[str, list[str]]:
-        """The legal values by context field, as they would be after the import; empty where they are unknown."""
+        """The legal values by context field, as they would be after the import; empty if they are unknown."""
         if self.facts.context_fields is None:
             return {}
         new = {

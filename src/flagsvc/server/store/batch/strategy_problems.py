@@ -47,14 +47,14 @@ def constraint_problems(
 
 
 def sort_order_problem(strategy: Json) -> str:
-    """Return the message about a sort order that is not a 32-bit integer; empty where it is one."""
+    """Return the message about a sort order that is not a 32-bit integer; empty if it is one."""
     order = strategy.get("sortOrder")
     fits = order is None or (abs(order) <= MAX_SORT_ORDER and order == int(order))
     return "" if fits else f'"sortOrder" must be a whole number from -{MAX_SORT_ORDER} to {MAX_SORT_ORDER}'
 
 
 def undeclared_segments_problem(strategy: Json, data: DataSet) -> str:
-    """Return the message about segments that the data set does not declare; empty where it declares all."""
+    """Return the message about segments that the data set does not declare; empty if it declares all."""
     declared = {each["id"] for each in data.segments}
     unknown = [number for number in strategy.get("segments") or [] if number not in declared]
     return f"the data does not declare the segments it uses: {', '.join(map(number_text, unknown))}" if unknown else ""

@@ -21,7 +21,7 @@ def validate(tx: Tx, actor: Actor, body: Mapping[str, Any], sent: Mapping[str, A
     """Return the `errors`, `warnings` and missing `permissions` of an import of the body by the actor.
 
     `body` has the shape of importTogglesSchema and texts that the database can store. `sent` is the same body with its original
-    texts; the rules use it. Raises CallerError (404) where the project or the environment does not exist, or the
+    texts; the rules use it. Raises CallerError (404) if the project or the environment does not exist, or the
     project is archived: the specification lists that answer (the real server does not give it).
     """
     data = read_data_set(sent)

@@ -33,7 +33,7 @@ def check_importer(actor: Actor) -> None:
 
 
 def verify(data: DataSet, known: DatabaseFacts, actor: Actor) -> None:
-    """Raise CallerError (400, 403) where a cleaned data set cannot be imported by the actor."""
+    """Raise CallerError (400, 403) if a cleaned data set cannot be imported by the actor."""
     _check_supported(unknown_strategies(data, known))
     _check_supported(conflicting_context_fields(data, known))
     missing = missing_permissions(data, known, actor)

@@ -51,7 +51,7 @@ def _is_active(values: Json) -> bool:
 
 
 def _check_new(work: ImportWork, name: str, created: dict[str, Json], active: int) -> None:
-    """Raise CallerError where the project cannot have a new feature of this name; `active` counts its active features so far."""
+    """Raise CallerError if the project cannot have a new feature of this name; `active` counts its active features so far."""
     check_name(name)
     if name in created:
         kind = "A" if _is_active(created[name]) else "An archived"

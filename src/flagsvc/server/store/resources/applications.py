@@ -33,7 +33,7 @@ SYSTEM_USER = "unleash_system_user"
 
 @dataclass(frozen=True)
 class Registration:
-    """What an instance of an application reports about itself; None where it reports nothing. `projects` are those of its token."""
+    """What an instance of an application reports about itself; None if it reports nothing. `projects` are those of its token."""
 
     app_name: str
     environment: str

@@ -74,7 +74,7 @@ def add(tx: Tx, project: str, child: str, wanted: Mapping[str, Any]) -> None:
 
 
 def _check(tx: Tx, project: str, child: str, parent: str) -> None:
-    """Raise CallerError where a child cannot depend on a parent, with the first reason in the real server's order."""
+    """Raise CallerError if a child cannot depend on a parent, with the first reason in the real server's order."""
     if child == parent:
         raise _invalid_operation("A feature flag cannot depend on itself.")
     if children_of(tx, [child]):

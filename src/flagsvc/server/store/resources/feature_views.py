@@ -60,7 +60,7 @@ def get(tx: Tx, project: str, name: str, *, with_variants: bool) -> Json:
 
 
 def created_by(row: Row[Any], known: dict[int, str]) -> Json:
-    """Return the member `createdBy`; nothing where the creator is unknown."""
+    """Return the member `createdBy`; nothing if the creator is unknown."""
     if row.created_by_id is None:
         return {}
     return {"createdBy": person_to_json(row.created_by_id, known.get(row.created_by_id, row.created_by))}

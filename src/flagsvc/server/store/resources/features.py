@@ -48,7 +48,7 @@ def find_all(tx: Tx, names: Sequence[str]) -> list[Row[Any]]:
 
 
 def require(tx: Tx, project: str, name: str) -> Row[Any]:
-    """Return a feature's row, archived or not. Raises CallerError (404) where the project does not have it."""
+    """Return a feature's row, archived or not. Raises CallerError (404) if the project does not have it."""
     row = find(tx, name)
     if row is None or row.project != project:
         raise no_feature(name, project, None if row is None else row.project)
@@ -111,7 +111,7 @@ def check_unused(tx: Tx, name: str) -> None:
 
 
 def check_new_name(tx: Tx, name: str, project: str | None) -> None:
-    """Raise CallerError where a new feature cannot have a name: not URL-friendly, in use, or against the project's pattern."""
+    """Raise CallerError if a new feature cannot have a name: not URL-friendly, in use, or against the project's pattern."""
     check_name(name)
     check_unused(tx, name)
     if project:
@@ -126,7 +126,7 @@ def check_pattern(tx: Tx, project: str, name: str) -> None:
 
 
 def check_project_limit(tx: Tx, project: str) -> None:
-    """Raise CallerError (403) where a project has reached its limit of active features."""
+    """Raise CallerError (403) if a project has reached its limit of active features."""
     limit = tx.db.execute(select(projects.c.feature_limit).where(projects.c.id == project)).scalar()
     active = features.c.archived_at.is_(None)
     if limit is not None and _count(tx, features.c.project == project, active) >= limit:

@@ -53,7 +53,7 @@ def create(tx: Tx, actor: Actor, wanted: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def remove(tx: Tx, actor: Actor, number: int) -> None:
-    """Delete a token of the user. Raises CallerError (404) where the user does not have it."""
+    """Delete a token of the user. Raises CallerError (404) if the user does not have it."""
     _check_user(actor)
     mine = (tokens.c.kind == PERSONAL, tokens.c.user_id == actor.id, tokens.c.id == number)
     row = tx.db.execute(select(tokens).where(*mine)).first()
@@ -90,7 +90,7 @@ def _check_user(actor: Actor) -> None:
 
 
 def _check_others(tx: Tx, actor: Actor, description: str) -> None:
-    """Raise CallerError where the user has too many tokens, or one with this description."""
+    """Raise CallerError if the user has too many tokens, or one with this description."""
     mine = (tokens.c.kind == PERSONAL, tokens.c.user_id == actor.id)
     if tx.db.execute(select(func.count()).select_from(tokens).where(*mine)).scalar_one() >= MAX_TOKENS:
         raise CallerError("OperationDeniedError", f"Too many PATs ({MAX_TOKENS}) already exist for this user.")

@@ -148,7 +148,7 @@ def change(tx: Tx, number: int, wanted: Mapping[str, Any]) -> None:
 
 
 def _check_users(tx: Tx, number: int, project: str | None) -> None:
-    """Raise CallerError (400) where strategies of other projects use a segment that is to belong to one project."""
+    """Raise CallerError (400) if strategies of other projects use a segment that is to belong to one project."""
     if project is None:
         return
     users = list(dict.fromkeys(each["projectId"] for each in strategies_using(tx, number)))

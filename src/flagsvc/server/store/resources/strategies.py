@@ -125,7 +125,7 @@ def _find(tx: Tx, strategy: str, mark: str) -> Row[Any]:
 
 
 def _find_in(tx: Tx, place: StrategyPlace, strategy: str) -> Row[Any]:
-    """Return the row of a strategy to change. Raises CallerError (403, 404) where it is in another place.
+    """Return the row of a strategy to change. Raises CallerError (403, 404) if it is in another place.
 
     The real server does not check the environment, so there a permission for one environment allows changes in all.
     """
