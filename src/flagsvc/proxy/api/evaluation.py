@@ -61,6 +61,7 @@ class Evaluator:
             settings.context_properties_limit, settings.context_value_limit, settings.toggle_limit
         )
         self.wire_format = answers.wire_format
+        self.answer_shape: bytes = answers.wire_format.answer_shape
         self.headers = answers.evaluation
         self.cache_keys: CacheKeys | None = None
         self.clock = clock
@@ -134,6 +135,8 @@ class Evaluator:
             key = None
         if key is None:
             return self.answer_volatile(snapshot, call, context, names, everything)
+        if self.answer_shape:
+            key = self.answer_shape + key
         tag = b""
         condition = call.if_none_match
         if condition is not None and call.request.method != POST:
@@ -185,11 +188,15 @@ class Evaluator:
         """Return the snapshot's answer, without a tag. Raises HttpError (413) if it would be huge."""
         if not names:
             body = snapshot.all(context) if everything else snapshot.enabled(context)
-            return CachedAnswer(b"", body, self.no_states)
+            return CachedAnswer(b"", self.shape_answer(body), self.no_states)
         body, states = snapshot.named(context, names)
         if not body:
             raise answer_too_large()
-        return CachedAnswer(b"", body, states)
+        return CachedAnswer(b"", self.shape_answer(body), states)
+
+    def shape_answer(self, body: bytes) -> bytes:
+        """Return the engine's answer in the shape of the dialect."""
+        return self.wire_format.shape_answer(body) if self.answer_shape else body
 
     def log_faults(self, snapshot: EvaluatedSnapshot) -> None:
         """Log what was raised where a toggle was decided, once for each name (behaviour: Statuses and bodies)."""

@@ -23,7 +23,8 @@ class WireFormat:
     """The wire format of `/proxy`. Another dialect is a subclass that overrides what differs.
 
     `cache_control` is the value of Cache-Control in evaluation answers; `personal_cache_control` in those that may depend on the
-    caller's address. `text_statuses` are the statuses of errors whose body is a text.
+    caller's address. `text_statuses` are the statuses of errors whose body is a text. `answer_shape` is a short name, different for
+    each dialect that overrides `shape_answer`; empty for the engine's shape.
     """
 
     def __init__(
@@ -31,10 +32,12 @@ class WireFormat:
         cache_control: bytes = b"public, max-age=2",
         personal_cache_control: bytes = b"private, max-age=2",
         text_statuses: tuple[int, ...] = TEXT_STATUSES,
+        answer_shape: bytes = b"",
     ) -> None:
         self.cache_control = cache_control
         self.personal_cache_control = personal_cache_control
         self.text_statuses = text_statuses
+        self.answer_shape = answer_shape
 
     def make_key_set(self, keys: KeySet) -> KeySet:
         """Return the keys that open a route, for the form in which callers send them."""
@@ -52,6 +55,10 @@ class WireFormat:
         asked = read_lookup(value, limits.toggles, limits.time)
         limits.check(asked.context, "/body/context", "/body/context/properties")
         return asked
+
+    def shape_answer(self, body: bytes) -> bytes:
+        """Return an evaluation answer in the dialect's shape. `body` is the engine's. Called only with an `answer_shape`."""
+        return body
 
     def error_body(self, refused: HttpError) -> bytes:
         """Return the body of an error: a text for `text_statuses`, else JSON."""

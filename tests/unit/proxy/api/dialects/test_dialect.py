@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -18,7 +19,7 @@ from flagsvc.proxy.api.route import Auth, Limit, ProxyRoute
 from flagsvc.proxy.api.routes import routes_of
 from flagsvc.proxy.api.schemas import LOOKUP
 from flagsvc.proxy.api.wire_format import WireFormat
-from support.serving import Serving
+from support.serving import FakeSnapshot, Serving
 
 SCHEME = b"Bearer "
 
@@ -39,7 +40,7 @@ class ShoutedFormat(WireFormat):
     """Users are in capitals, and so are errors."""
 
     def __init__(self) -> None:
-        super().__init__(b"no-cache", b"no-store", ())
+        super().__init__(b"no-cache", b"no-store", (), answer_shape=b"shouted")
 
     def make_key_set(self, keys: KeySet) -> KeySet:
         """Return the keys behind a word."""
@@ -51,9 +52,21 @@ class ShoutedFormat(WireFormat):
         context.user_id = query.decode().upper()
         return context
 
+    def shape_answer(self, body: bytes) -> bytes:
+        """Return the toggles in capitals, under another name."""
+        return json.dumps({"FLAGS": json.loads(body)["toggles"]}).upper().encode()
+
     def error_body(self, refused: HttpError) -> bytes:
         """Return a message in capitals."""
         return json.dumps({"MESSAGE": refused.message.upper()}).encode()
+
+
+class PlainShoutedFormat(ShoutedFormat):
+    """The same with answers in the shape of `/proxy`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer_shape = b""
 
 
 SHOUTED = Dialect(
@@ -98,7 +111,7 @@ def test_the_rows_of_a_dialect_stand_before_the_operations() -> None:
 def test_a_dialect_reads_keys_and_contexts_in_its_own_way(serving: Serving) -> None:
     """The engine gets what the dialect read, and the answer has the dialect's headers."""
     answer = serving.ask(b"GET", b"/shouted", b"anna", BEARER)
-    assert (answer.status, answer.body) == (200, b'{"toggles":[]}')
+    assert (answer.status, answer.body) == (200, b'{"FLAGS": []}')
     assert [context.user_id for context in serving.snapshot.contexts] == ["ANNA"]
     assert dict(answer.headers())[b"cache-control"] == b"no-cache"
     assert serving.ask(b"GET", b"/shouted", b"anna", [(b"authorization", b"k")]).status == 401
@@ -137,10 +150,29 @@ def test_a_form_inherits_what_it_does_not_override(serving: Serving) -> None:
     assert [context.user_id for context in serving.snapshot.contexts] == ["anna"]
 
 
-def test_all_dialects_share_the_cache(serving: Serving) -> None:
-    """An answer that one dialect kept is found by another, for it has the same canonical bytes."""
+@pytest.mark.parametrize("condition", [None, b"*"])
+def test_answers_of_another_shape_are_kept_apart(condition: bytes | None) -> None:
+    """The cache and the entity tags tell the shapes of two dialects apart, for the same context."""
+    serving = Serving(FakeSnapshot(b'{"toggles":["a"]}'), dialects=BOTH, key=b"")
+    headers: Headers = [] if condition is None else [(b"if-none-match", condition)]
+    found = [
+        serving.ask(b"GET", path, query, [(b"authorization", key), *headers])
+        for _ in range(3)
+        for path, query, key in ((b"/proxy", b"userId=ANNA", b"k"), (b"/shouted", b"anna", b"Bearer k"))
+    ]
+    bodies = {(answer.body, dict(answer.own)[b"etag"]) for answer in found}
+    assert len(bodies) == 2
+    if condition is None:
+        assert {body for body, _ in bodies} == {b'{"toggles":["a"]}', b'{"FLAGS": ["A"]}'}
+        assert len(serving.snapshot.contexts) == 4, "the third requests are answered from the cache"
+
+
+def test_dialects_of_one_shape_share_the_cache() -> None:
+    """An answer that one dialect kept is found by another, because the canonical bytes are equal."""
+    plain = replace(SHOUTED, wire_format=PlainShoutedFormat())
+    serving = Serving(dialects=(*DIALECTS, plain), key=b"")
     for _ in range(2):
         serving.ask(b"GET", b"/proxy", b"userId=ANNA", [(b"authorization", b"k")])
     asked = len(serving.snapshot.contexts)
-    serving.ask(b"GET", b"/shouted", b"anna", BEARER)
+    assert serving.ask(b"GET", b"/shouted", b"anna", BEARER).status == 200
     assert len(serving.snapshot.contexts) == asked
