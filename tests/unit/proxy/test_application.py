@@ -52,7 +52,7 @@ def test_one_life(app: ProxyApp) -> None:
 
 
 def test_ready_has_a_time_limit(tmp_path: Path) -> None:
-    """Without a configuration `ready` gives up after the seconds it is given."""
+    """Without a configuration `ready` raises after the given seconds."""
     missing = create_app(ProxyOptions(flagsvc_url=(tmp_path / "none").as_uri(), client_keys="key", log_level="fatal"))
 
     async def main() -> None:
@@ -107,7 +107,7 @@ def test_the_lifespan_of_a_server(app: ProxyApp) -> None:
 
 
 def test_extensions_are_checked_when_it_is_made() -> None:
-    """A file of strategies that cannot be used is told by `create_app`, not by the first request."""
+    """`create_app` reports a file of strategies that cannot be used, before any request."""
     with pytest.raises(ExtensionError, match="does not exist"):
         create_app(ProxyOptions(flagsvc_url="file:///none", client_keys="key", custom_strategies="none.py"))
 

@@ -1,4 +1,4 @@
-"""A proxy whose configuration is kept on a Redis server: what is put together, and what is not."""
+"""The parts of a proxy whose configuration is stored on a Redis server."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def options(**given: Any) -> ProxyOptions:
 
 
 def test_a_fleet() -> None:
-    """With a server for a storage there is one."""
+    """With a Redis server as storage there is a fleet."""
     world = ProxyRuntime(make_setup(options()))
     assert world.fleet is not None and world.restarts() == {"polling": 0, "usage": 0, "fleet": 0}
     assert isinstance(world.poller._source, FleetSource) and isinstance(world.poller._storage, SharedDocumentStorage)
@@ -49,7 +49,7 @@ def test_a_fleet() -> None:
     ids=["none", "provider", "file"],
 )
 def test_no_fleet(given: dict[str, Any]) -> None:
-    """Where the configuration is kept elsewhere, or comes from a file that each replica has."""
+    """With another storage, or with a file as upstream, there is no fleet."""
     world = ProxyRuntime(make_setup(options(**given)))
     assert world.fleet is None and not isinstance(world.storage, ServerStore)
 
@@ -66,7 +66,7 @@ def test_the_password_beside_the_url() -> None:
 
 @pytest.mark.parametrize("name", ["storage_ca", "storage_cert"])
 def test_a_certificate_that_cannot_be_read(name: str) -> None:
-    """It is told with the option that names it, before anything runs."""
+    """The error names the option, before anything runs."""
     with pytest.raises(ConfigurationError, match="storageC"):
         make_storage(options(storage="rediss://h", **{name: "/nowhere/file.pem"}))
     assert isinstance(make_storage(options(**{name: "/nowhere/file.pem"})), ServerStore)

@@ -1,4 +1,4 @@
-"""Which parts a proxy is made of, how they stop, and what a new loop inherits."""
+"""The parts of a proxy, how they stop, and what a new event loop inherits."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def warm(document: Path, **given: Any) -> ProxyRuntime:
 
 
 def test_a_file_has_no_one_to_report_to(document: Path) -> None:
-    """With a file in the upstream's place nothing is registered, sent or stored."""
+    """With a file as upstream, nothing is registered, sent or stored."""
     setup = make_setup(options(flagsvc_url=document.as_uri()))
     made = ProxyRuntime(setup)
     assert (made.upstream, made.reporter) == (None, None)
@@ -76,7 +76,7 @@ def test_where_configurations_are_stored(tmp_path: Path) -> None:
     ],
 )
 def test_nobody_reads_another_configuration(other: dict[str, Any]) -> None:
-    """Whatever decides which toggles the upstream gives is part of the name they are stored under."""
+    """Everything that decides the upstream's answer is part of the storage key."""
     assert make_storage_key(options()) == make_storage_key(options(port=1))
     assert make_storage_key(options()) != make_storage_key(options(**other))
 
@@ -99,7 +99,7 @@ def test_a_new_world_inherits(document: Path) -> None:
 
 
 def test_a_new_world_is_as_fresh_as_the_old_one(document: Path) -> None:
-    """Another loop in the same process goes on where the last one ended."""
+    """Another event loop in the same process continues with the state of the last one."""
     old = warm(document)
     new = ProxyRuntime(make_setup(options()), old)
     assert old.holder.checked_at is not None
@@ -136,7 +136,7 @@ class Beside:
     ],
 )
 def test_a_token_of_another_environment_needs_a_restart(new: str, taken: bool) -> None:
-    """Counts, and what a fleet shares, are of the environment that the process began with; one that names none is believed."""
+    """Counts and the fleet belong to the environment of the start. A token without an environment is accepted."""
     made, log = ProxyRuntime(make_setup(options(flagsvc_api_token="shop:production.old"))), RecordingLog()
     made.log = log
     before = made.upstream._headers if made.upstream else None
@@ -181,7 +181,7 @@ def test_the_filters_hold_for_a_file(document: Path) -> None:
     ],
 )
 def test_the_summary(document: Path, state: State, text: str) -> None:
-    """It tells how many toggles there are, and where they came from."""
+    """The summary has the number of toggles and their origin."""
     made = warm(document)
     made.holder.set_state(state)
     assert made.summary() == text.format(url=document.as_uri())
@@ -197,7 +197,7 @@ def test_the_summary_repeats_no_secret(document: Path) -> None:
 
 @pytest.mark.parametrize(("status", "text"), [(431, b"1000 bytes"), (400, b"not an HTTP request")])
 def test_early_refusals(status: int, text: bytes) -> None:
-    """What a server refuses by itself is answered in the contract's own words, with CORS headers, and is not to be kept."""
+    """Refusals before a request have the contract's messages and CORS headers, and no cache may keep them."""
     response = ProxyRuntime(make_setup(options(header_limit=1000))).service.early_refusal(status)
     assert response.status == status and text in response.body
     assert (b"access-control-allow-origin", b"*") in response.headers()
@@ -215,7 +215,7 @@ def test_early_refusals_in_the_access_log() -> None:
 
 
 def test_stopping_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A part that hangs or fails does not keep the others from their end, the connections are closed, and it is told."""
+    """A part that hangs or fails does not prevent the others from stopping. Connections are closed, and the failure is logged."""
     monkeypatch.setattr(module, "STOP_S", 0.05)
     log = RecordingLog()
     made = ProxyRuntime(make_setup(options(logger=log)))
@@ -258,7 +258,7 @@ def test_other_keys() -> None:
 
 
 def test_other_keys_without_an_upstream(document: Path) -> None:
-    """Where a file stands for the upstream there is no token to renew."""
+    """With a file as upstream there is no token to renew."""
     before = make_setup(options(flagsvc_url=document.as_uri()))
     made = ProxyRuntime(before)
     made.renew(
@@ -269,7 +269,7 @@ def test_other_keys_without_an_upstream(document: Path) -> None:
 
 @pytest.mark.parametrize(("mode", "said"), [(0o700, False), (0o777, True), (0o755, True)])
 def test_a_storage_folder_that_is_open_to_all_is_named(tmp_path: Path, mode: int, said: bool) -> None:
-    """With what is wrong and what to do, once at the start, whatever becomes of it."""
+    """The warning names the problem and the remedy, once at the start."""
     folder = tmp_path / "state"
     folder.mkdir()
     folder.chmod(mode)

@@ -99,14 +99,14 @@ def test_a_built_in_name_is_warned_of() -> None:
 
 
 def test_all_extensions_are_tried() -> None:
-    """What is wrong with strategies and with enrichers is told in one go."""
+    """Problems of strategies and of enrichers are reported together."""
     with pytest.raises(ExtensionError) as caught:
         make_setup(options(custom_strategies="a.py,b.py", exp_custom_enrichers="c.py"))
     assert len(str(caught.value).splitlines()) == 3
 
 
 def test_secrets_do_not_reach_the_log() -> None:
-    """Whatever is logged, none of the secrets in the options is in it."""
+    """No log line contains a secret of the options."""
     log = RecordingLog()
     given = ProxyOptions(
         flagsvc_url="http://127.0.0.1:1/api",
@@ -131,7 +131,7 @@ def test_secrets_do_not_reach_the_log() -> None:
 
 @pytest.mark.parametrize(("level", "written"), [("warn", True), ("fatal", True), ("debug", True)])
 def test_the_access_log_has_a_level_of_its_own(capsys: pytest.CaptureFixture[str], level: str, written: bool) -> None:
-    """The contract may write at level info where an access log is wanted, whatever the other rooms may."""
+    """With an access log, the service's logger writes at level info; other loggers keep their level."""
     setup = make_setup(options(access_log=True, log_level=level))
     setup.service_log.info("request")
     assert ("request" in capsys.readouterr().err) is written

@@ -1,4 +1,4 @@
-"""Where usage metrics wait, for each kind of storage."""
+"""The storage of unsent usage metrics, for each kind of storage."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Shelving(MemoryStore):
 
 
 def test_each_storage_has_a_shelf(tmp_path: Path) -> None:
-    """A folder has files, a provider what it offers or else one record, nothing has nothing."""
+    """A folder has files, a provider its own records or one record, and no storage has none."""
     assert isinstance(make_record_store(FileStore(tmp_path), "key", "one"), FileRecordStore)
     assert isinstance(make_record_store(MemoryStore(), "key", "one"), SingleRecordStore)
     assert make_record_store(NoStore(), "key", "one") is None
@@ -37,7 +37,7 @@ def test_each_storage_has_a_shelf(tmp_path: Path) -> None:
 
 
 def test_without_storage_nothing_is_spooled(tmp_path: Path) -> None:
-    """With it everything is that cannot be sent."""
+    """Without storage no counts are stored. With storage, unsent counts are."""
     setup = make_setup(options())
     assert make_unsent_usage(setup, NoStore()) is None
     unsent_usage, other = make_unsent_usage(setup, FileStore(tmp_path)), make_unsent_usage(setup, FileStore(tmp_path))
@@ -48,7 +48,7 @@ def test_without_storage_nothing_is_spooled(tmp_path: Path) -> None:
     ("interval", "timeout", "pace_s"), [(30_000, 10_000, 30.0), (500, 10_000, 10.0)], ids=["interval", "timeout"]
 )
 def test_a_post_on_its_way_is_no_sign_of_death(tmp_path: Path, interval: int, timeout: int, pace_s: float) -> None:
-    """Nobody takes over the counts of a process that waits for the upstream's answer, however long that may take."""
+    """The counts of a process that waits for an answer are never taken over, however long it waits."""
     setup = make_setup(options(metrics_interval=interval, upstream_timeout=timeout))
     unsent_usage = make_unsent_usage(setup, FileStore(tmp_path))
     assert unsent_usage is not None and unsent_usage._every == pace_s
@@ -79,13 +79,13 @@ def test_counts_are_never_booked_elsewhere(other: dict[str, Any]) -> None:
 
 
 def test_counts_wait_for_the_next_token() -> None:
-    """A token that is replaced by another of its scope leaves none behind; nor do filters or ports matter."""
+    """A new token of the same scope keeps the key; filters and ports do not matter."""
     first = make_usage_key(options(flagsvc_api_token="*:development.old"))
     assert make_usage_key(options(flagsvc_api_token="*:development.new.secret", port=1, name_prefix="a")) == first
 
 
 def test_a_token_without_a_scope_is_taken_whole() -> None:
-    """Whatever is in front of a dot."""
+    """Without a scope the whole token decides, with or without a dot."""
     keys = {
         make_usage_key(options(flagsvc_api_token=token)) for token in ("secret", "some.secret", "some.other", "a:b")
     }

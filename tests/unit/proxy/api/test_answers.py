@@ -42,7 +42,7 @@ def test_the_key_header_is_in_vary() -> None:
 
 
 def test_a_known_tag_is_taken() -> None:
-    """Where the tag is known the body is not hashed."""
+    """An answer with a given tag is not hashed."""
     made = answers()
     response = made.respond(made.evaluation, call(if_none_match=b'"t"'), b"{}", b'W/"t"')
     assert (response.status, response.body) == (304, b"")

@@ -32,7 +32,7 @@ def is_text(value: str) -> bool:
 
 @given(VALUES)
 def test_json_is_read_as_json(value: object) -> None:
-    """What the standard library writes is read back; lone surrogates are not text and become U+FFFD."""
+    """The parser reads back what the standard library writes. Lone surrogates become U+FFFD."""
     raw = json.dumps(value).encode()
     found = read_json(raw, PLAIN, 10**6)
     assert json.dumps(found).encode().count(b"[") == raw.count(b"[")
@@ -41,7 +41,7 @@ def test_json_is_read_as_json(value: object) -> None:
 
 @given(st.binary(max_size=40), st.sampled_from(["utf-8", "utf-16"]))
 def test_any_bytes_are_json_or_a_400(body: bytes, codec: str) -> None:
-    """Nothing but HttpError is raised."""
+    """For any bytes, the only error is HttpError."""
     found = attempt(read_json, body, Media(0, codec), 1000)
     if isinstance(found, HttpError):
         assert found.status == 400
@@ -50,7 +50,7 @@ def test_any_bytes_are_json_or_a_400(body: bytes, codec: str) -> None:
 
 @given(st.fixed_dictionaries({}, optional={"toggles": VALUES, "context": st.dictionaries(NAMES, VALUES, max_size=5)}))
 def test_any_object_is_a_lookup_or_a_400(value: dict[str, object]) -> None:
-    """Every field of a context that comes out is text; what cannot be is named by a pointer."""
+    """Every field of the resulting context is text. An error names the field by a pointer."""
     found = attempt(read_lookup, value, 5000)
     if isinstance(found, HttpError):
         ((pointer, _),) = found.problems

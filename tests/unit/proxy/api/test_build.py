@@ -7,7 +7,7 @@ from support.serving import Serving
 
 
 def test_every_row_has_its_endpoint() -> None:
-    """With everything switched on, a row is an endpoint and a GET row has HEAD too."""
+    """With everything switched on, every row is an endpoint, and a GET row also has HEAD."""
     resources = Serving(enable_oas=True, enable_all_endpoint=True, base_path="/Base").service.resources
     for row in ROUTES:
         for place in row.places("/Base"):
@@ -17,13 +17,13 @@ def test_every_row_has_its_endpoint() -> None:
 
 
 def test_paths_are_there_in_lower_case_too() -> None:
-    """So that another case of the base path is found."""
+    """A path is also found in lower case, for a base path in another case."""
     resources = Serving(base_path="/Base").service.resources
     assert resources[b"/base/proxy"] is resources[b"/Base/proxy"]
 
 
 def test_labels_have_no_base_path_and_no_duplicates() -> None:
-    """A counts stands for one method of one template."""
+    """Each counter belongs to one method of one template."""
     resources = Serving(base_path="/base").service.resources
     status_counts = {id(each.counts): each.counts for found in resources.values() for each in found.endpoints.values()}
     labels = [(counts.method, counts.route) for counts in status_counts.values()]
@@ -32,7 +32,7 @@ def test_labels_have_no_base_path_and_no_duplicates() -> None:
 
 
 def test_allow_lists_what_a_resource_takes() -> None:
-    """And OPTIONS, which every path takes."""
+    """`Allow` has the methods of the resource and OPTIONS."""
     resources = Serving().service.resources
     assert resources[b"/proxy"].allow == b"GET, HEAD, POST, OPTIONS"
     assert resources[b"/proxy/client/register"].allow == b"POST, OPTIONS"

@@ -28,7 +28,7 @@ def keep(cache: AnswerCache, number: int) -> CachedAnswer:
 
 
 def test_an_answer_is_kept_from_the_second_time() -> None:
-    """Who asks once leaves nothing behind."""
+    """A single request leaves no entry in the cache."""
     cache = AnswerCache(100_000)
     entry = CachedAnswer(b"tag", b"x" * 100, [True] * 5)
     cache.add_repeated(b"key", entry)
@@ -40,7 +40,7 @@ def test_an_answer_is_kept_from_the_second_time() -> None:
 
 
 def test_the_bound() -> None:
-    """What was not asked for while half of the bound was filled anew goes, the rest stays."""
+    """Entries that were not requested while others filled half of the limit are dropped; the others stay."""
     cache = AnswerCache(8 * SIZE)
     entries = [keep(cache, number) for number in range(4)]
     assert cache.size == 4 * SIZE
@@ -67,7 +67,7 @@ def test_what_is_larger_than_half_is_not_kept() -> None:
 
 
 def test_the_packed_form_counts() -> None:
-    """It is made later; where it does not fit any more the answer goes."""
+    """The compressed form is made later. If it does not fit into the limit, the answer is dropped."""
     cache = AnswerCache(4 * SIZE)
     first, second = keep(cache, 1), keep(cache, 2)
     first.packed = b"z" * 40
@@ -107,7 +107,7 @@ steps = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 400), st.booleans(
 
 @given(steps, st.integers(0, 6000))
 def test_the_bound_holds_whatever_comes(asked: list[tuple[int, int, bool]], limit: int) -> None:
-    """`size` is what the kept entries count for, and never more than the limit; what is found is what was offered last."""
+    """`size` is the sum of the kept entries and at most the limit. A found answer is the last one that was added for its key."""
     cache = AnswerCache(limit)
     offered: dict[bytes, CachedAnswer] = {}
     for number, length, packs in asked:

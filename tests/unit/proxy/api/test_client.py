@@ -25,7 +25,7 @@ def report(toggles: object) -> bytes:
 
 
 def test_a_report_goes_to_the_counters_toggle_by_toggle() -> None:
-    """With what it says of variants; which names are known is the counters' to say."""
+    """Each toggle of a report is added with its variants, known or not: the counters check names."""
     serving = Serving()
     body = report({"a": {"yes": 1, "no": 2, "variants": {"v": 3}}, "b": {"yes": 4}})
     assert serving.ask(b"POST", b"/proxy/client/metrics", headers=SIZED, body=body).body == b"OK"
@@ -33,7 +33,7 @@ def test_a_report_goes_to_the_counters_toggle_by_toggle() -> None:
 
 
 def test_a_report_is_counted_whole_or_not_at_all() -> None:
-    """A wrong count at its end leaves nothing behind."""
+    """A wrong count at the end of a report prevents that anything of it is counted."""
     serving = Serving()
     body = report({"a": {"yes": 1}, "b": {"yes": -1}})
     assert serving.ask(b"POST", b"/proxy/client/metrics", headers=SIZED, body=body).status == 400
@@ -51,5 +51,5 @@ def test_the_document_keeps_its_tag_as_a_weak_one() -> None:
 
 
 def test_no_document_no_answer() -> None:
-    """503 where a snapshot has no document."""
+    """Without a document the answer is 503, even if there is a snapshot."""
     assert Serving(client_keys=("x",), server_tokens=("k",)).ask(b"GET", b"/proxy/client/features").status == 503

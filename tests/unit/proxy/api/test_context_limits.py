@@ -1,4 +1,4 @@
-"""What a context may hold."""
+"""The limits of a context."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_every_standard_text_has_a_length(field: str) -> None:
 
 
 def test_properties_have_a_number_and_lengths() -> None:
-    """Too many, a name too long, a value too long: each is told, and a name too long is not repeated."""
+    """Too many properties, a long name and a long value are errors. The error does not repeat a long name."""
     assert problem(Context(properties=dict.fromkeys("abcd", ""))) == (
         "/in",
         "must NOT have more than 3 properties",
@@ -52,7 +52,7 @@ def test_properties_have_a_number_and_lengths() -> None:
 
 @given(st.dictionaries(TEXTS, TEXTS, max_size=5), TEXTS)
 def test_what_passes_is_within_bounds(properties: dict[str, str], user: str) -> None:
-    """And what is within bounds passes."""
+    """A context within the limits passes."""
     within = len(properties) <= 3 and all(len(text) <= 5 for text in (user, *properties, *properties.values()))
     found = attempt(BOUNDS.check, Context(user_id=user, properties=properties), "/at", "/in")
     assert (found is None) is within

@@ -38,7 +38,7 @@ def test_a_list_is_looked_at() -> None:
 
 
 def test_answers_do_not_share_what_is_changed() -> None:
-    """What is added to one answer's own headers is not in the next one's."""
+    """Fields that are added to one answer do not appear in the next one."""
     rules = cors()
     rules.own(None).append((b"x", b"y"))
     rules.preflight_own(None, None).append((b"x", b"y"))
@@ -47,7 +47,7 @@ def test_answers_do_not_share_what_is_changed() -> None:
 
 
 def test_allowed_headers_are_not_repeated_where_they_are_set() -> None:
-    """Only where none are set what the preflight asks for is repeated."""
+    """The preflight repeats the requested headers only if the option sets none."""
     assert cors().preflight_own(None, b"a") == [(b"access-control-allow-headers", b"a")]
     assert cors().preflight_own(None, b"") == []
     assert cors(cors_allowed_headers=("b",)).preflight_own(None, b"a") == []
@@ -55,7 +55,7 @@ def test_allowed_headers_are_not_repeated_where_they_are_set() -> None:
 
 @given(st.text("*.-a!", max_size=8), st.sampled_from(["", ":1", ":*"]), st.text(".-a!:1/", max_size=12))
 def test_wildcards_stand_for_what_they_say(host: str, port: str, rest: str) -> None:
-    """A pattern takes exactly what it takes with every wildcard tried in every length."""
+    """A pattern matches exactly the origins that it matches when every wildcard is tried in every length."""
     pattern = f"s://*{host}{port}"
     slow = re.compile(WILDCARD.join(re.escape(part) for part in pattern.split("*")))
     for origin in (f"s://{rest}", f"s://{rest}{port}", pattern.replace("*", "a.a")):

@@ -18,7 +18,7 @@ def test_the_bundle_is_not_imported() -> None:
 
 
 def test_the_files_are_the_bundles() -> None:
-    """What the page starts is what the bundle defines."""
+    """The names that the page uses are defined by the bundle."""
     serving = Serving(enable_oas=True)
     bundle = serving.ask(b"GET", b"/docs/openapi/swagger_bundle.js").body
     start = serving.ask(b"GET", b"/docs/openapi/init.js").body

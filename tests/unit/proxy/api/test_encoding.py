@@ -1,4 +1,4 @@
-"""What a request says of its body: media types, charsets and content codings."""
+"""Media types, charsets and content codings of a request's body."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def named(name: str) -> Context:
 
 
 class Scene:
-    """Enrichers at work, what they log and what is counted."""
+    """Enrichers with a log and counters."""
 
     def __init__(self, *enrichers: Callable[[Context], Any], **given: Any) -> None:
         self.log = RecordingLog()
@@ -62,7 +62,7 @@ async def cancelled(context: Context) -> Context:
 
 
 def test_one_after_the_other() -> None:
-    """Each is given what the one before it returned."""
+    """Each enricher gets the result of the one before it."""
 
     async def double(context: Context) -> Context:
         return context.replace(user_id=f"{context.user_id}{context.user_id}")
@@ -109,7 +109,10 @@ async def test_all_together_have_so_much_time() -> None:
 @asynchronous
 @pytest.mark.parametrize("fault", [hang, broken, cancelled])
 async def test_a_request_can_go_on_without(fault: Callable[[Context], Any]) -> None:
-    """With the context as it came, whatever an enricher wrote into it and however it failed; else it fails."""
+    """With `lenient`, a request continues with its original context after any failure, even if the enricher changed it.
+
+    Otherwise it fails.
+    """
     context = Context(user_id="jane", properties={"tier": "gold"})
     given = await Scene(plus, fault, seconds=SOON_S, lenient=True).enrichment.apply(context)
     assert given.as_dict() == {"userId": "jane", "properties": {"tier": "gold"}}
@@ -128,7 +131,10 @@ async def test_what_is_cancelled_by_somebody_else_has_raised() -> None:
 
 @asynchronous
 async def test_one_that_catches_its_cancellation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Holds no request, is told of and counted; the enrichers behind it are not called any more."""
+    """An enricher that catches its cancellation does not hold up the request.
+
+    It is logged and counted, and later enrichers are not called.
+    """
     before = asyncio.all_tasks()
     monkeypatch.setattr(deadlines, "CANCEL_S", SOON_S)
     release, seen = asyncio.Event(), list[str]()

@@ -1,4 +1,4 @@
-"""From a call to a complete context."""
+"""Evaluation, from a call to an answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def tag_of(response: Response) -> bytes:
 
 
 def test_what_the_caller_left_out() -> None:
-    """Defaults of a list: application, environment, address and, where it counts, a session of its own for each request."""
+    """Application, environment, address and, if it matters, a random session are filled in for each list."""
     serving = Serving(FakeSnapshot(fields={"sessionId"}), app_name="mine")
     serving.ask(b"GET", b"/proxy")
     serving.ask(b"GET", b"/proxy")
@@ -96,7 +96,7 @@ def test_another_path_has_another_tag() -> None:
 
 
 def test_a_volatile_answer_is_evaluated_first() -> None:
-    """Its tag is that of its body: a 304 where it comes out the same again."""
+    """The tag of a volatile answer is that of its body, so an equal answer is a 304."""
     serving = Serving(FakeSnapshot(random=True))
     tag = tag_of(serving.ask(b"GET", b"/proxy"))
     assert tag == etag(EMPTY)
@@ -107,7 +107,7 @@ def test_a_volatile_answer_is_evaluated_first() -> None:
 
 
 def test_an_answer_is_kept_once_it_is_asked_for_again() -> None:
-    """The third request is not evaluated; nothing but its form on the wire depends on the caller."""
+    """The third equal request is not evaluated. Only the encoding of its answer depends on the caller."""
     body = b'{"toggles":[' + b" " * 2000 + b"]}"
     serving = Serving(FakeSnapshot(body))
     packed = [(b"accept-encoding", b"gzip")]
@@ -145,7 +145,7 @@ def test_a_new_configuration_ends_what_was_known() -> None:
 
 
 def test_an_answer_with_a_fault_is_not_kept() -> None:
-    """What was raised may not be raised the next time: the tag is that of the body."""
+    """The error may not occur again, so the answer is not kept and its tag is that of its body."""
     serving = Serving()
     for _ in range(3):
         serving.snapshot.memory.faults = [("a", ValueError("x"))]
@@ -163,7 +163,10 @@ def test_nothing_is_kept_without_a_cache() -> None:
 
 
 def test_faults_are_told_once() -> None:
-    """Once for each name, in the words for a custom strategy or for a toggle; without what the exception says."""
+    """An error is logged once for each name, without the text of the exception.
+
+    Custom strategies have another message than toggles.
+    """
     serving = Serving(custom_strategies=("a",))
     for name in ("a", "a", "b", "b"):
         serving.snapshot.memory.faults = [(name, ValueError("user-4711"))]
@@ -185,7 +188,7 @@ def test_faults_are_told_without_custom_strategies() -> None:
 
 
 def test_the_option_environment_wins() -> None:
-    """Over what the caller sent."""
+    """The option `environment` replaces the environment that the caller sends."""
     serving = Serving(environment="prod")
     serving.ask(b"GET", b"/proxy", b"environment=dev")
     assert serving.snapshot.contexts[0].environment == "prod"

@@ -14,7 +14,7 @@ READY = ("/proxy/ready", "/readyz", "/internal-backstage/ready")
 
 
 def test_ready_and_alive() -> None:
-    """Both say ok when there is a configuration; without one only liveness does."""
+    """With a configuration both answer ok; without one only liveness does."""
     serving = Serving()
     assert serving.ask(b"GET", b"/proxy/health").body == b"ok"
     assert serving.ask(b"GET", b"/proxy/live").body == b"ok"
@@ -35,7 +35,7 @@ def test_every_probe_says_the_same(base: str) -> None:
 
 @pytest.mark.parametrize("path", READY)
 def test_why_not(path: str) -> None:
-    """A word says what is the matter; liveness, health and evaluations go on but for the lack of a configuration."""
+    """Readiness gives its reason in one word. Liveness, health and evaluations still answer, unless there is no configuration."""
     serving = Serving(max_staleness=10)
     for word, change in (("stale", None), ("draining", "draining"), ("draining", "cold")):
         if change == "draining":
@@ -55,7 +55,7 @@ def test_why_not(path: str) -> None:
 
 
 def test_nobody_keeps_what_a_probe_said() -> None:
-    """An answer from a cache would tell of a moment that is over."""
+    """No cache may keep the answer to a probe."""
     answer = Serving().ask(b"HEAD", b"/readyz")
     assert (answer.status, answer.body) == (200, b"")
     assert (b"cache-control", b"no-store") in answer.headers()

@@ -37,7 +37,7 @@ def test_every_listed_row_is_an_operation() -> None:
 
 
 def test_what_is_off_is_not_told() -> None:
-    """Without enableAllEndpoint there is no /proxy/all."""
+    """Without enableAllEndpoint the document has no /proxy/all."""
     off = document(replace(SETTINGS, enable_all_endpoint=False), "")
     assert "/proxy/all" in document(SETTINGS, "")["paths"]
     assert "/proxy/all" not in off["paths"]
@@ -65,7 +65,7 @@ def test_the_key_is_where_the_option_says() -> None:
 
 
 def test_no_secret_is_told() -> None:
-    """Neither keys nor tokens stand in the document."""
+    """The document contains no keys and no tokens."""
     content = json.dumps(document(replace(SETTINGS, client_keys=("secret-1",), server_tokens=("secret-2",)), ""))
     assert "secret-" not in content
 

@@ -1,4 +1,4 @@
-"""Token buckets: what they let through, and what they keep in memory."""
+"""Token buckets: the requests they admit, and their memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def taken(buckets: TokenBuckets, name: bytes, moments: list[float]) -> list[bool
 
 
 def test_a_burst_and_then_the_rate() -> None:
-    """As many as the burst at once, then one for each time it takes a token to flow in; others are not affected."""
+    """A burst is admitted at once, then one request for each token. Other names are not affected."""
     buckets = TokenBuckets(2.0, 3.0)
     assert taken(buckets, b"a", [10.0] * 4) == [True, True, True, False]
     assert buckets.take_token(b"a", 10.0) == 0.5
@@ -54,7 +54,7 @@ def test_a_bucket_that_was_forgotten_was_full(rate: int, burst: int, steps: list
 
 
 def test_memory_is_bounded() -> None:
-    """Whoever comes with ever new names, no more than two generations are kept."""
+    """For any number of names, at most two generations of buckets are kept."""
     buckets = TokenBuckets(1.0, 1000.0, max_buckets=50)
     for number in range(1000):
         assert buckets.take_token(b"%d" % number, 1.0) == 0.0
@@ -62,7 +62,7 @@ def test_memory_is_bounded() -> None:
 
 
 def test_what_is_not_asked_for_is_forgotten() -> None:
-    """After the time it takes to fill a bucket twice, nothing of it is left."""
+    """A bucket is forgotten after twice the time to fill it."""
     buckets = TokenBuckets(1.0, 2.0)
     buckets.take_token(b"a", 1.0)
     for moment in (4.0, 7.0):
@@ -111,12 +111,12 @@ def ask(
 
 
 def test_without_limits_there_is_nothing() -> None:
-    """Neither rate is given: nothing is made, whatever the burst."""
+    """Without a rate there are no limits, with any burst."""
     assert make_rate_limits(ServiceSettings(client_keys=("k",), rate_limit_burst=5), FakeClock()) is None
 
 
 def test_keys() -> None:
-    """Each key has its own rate, from whatever address; a wrong key takes no token and makes no bucket."""
+    """Each key has its own rate, from any address. A wrong key takes no token and makes no bucket."""
     limits = rates(rate_limit_key=2)
     assert [ask(limits), ask(limits, b" k\t", "192.0.2.2")] == [None, None]
     assert ask(limits) == (429, KEY_RATE, 1)
@@ -135,7 +135,7 @@ def test_addresses() -> None:
 
 
 def test_addresses_are_those_of_trust_proxy() -> None:
-    """Whoever forwards and is trusted is not the caller; a caller cannot get another bucket by what it writes itself."""
+    """A trusted forwarder does not count as the caller, and a caller cannot choose another bucket by its headers."""
     limits = rates(rate_limit_address=1, trust_proxy=("192.0.2.1",))
     assert ask(limits, forwarded=b"198.51.100.1") is None
     assert ask(limits, forwarded=b"198.51.100.2") is None
@@ -146,14 +146,14 @@ def test_addresses_are_those_of_trust_proxy() -> None:
 
 
 def test_without_an_address() -> None:
-    """On a Unix socket nobody is told from anybody else, so nobody is held up."""
+    """Callers on a Unix socket have no address, so no address limit applies to them."""
     limits = rates(rate_limit_address=1)
     assert [ask(limits, peer="") for _ in range(3)] == [None] * 3
 
 
 @given(st.integers(1, 100), st.integers(0, 100))
 def test_the_burst_is_a_second_where_none_is_given(rate: int, burst: int) -> None:
-    """Else it is what was given, and the first request always passes."""
+    """Without a burst it is the rate of one second. The first request always passes."""
     limits = rates(rate_limit_key=rate, rate_limit_burst=burst)
     passed = sum(ask(limits) is None for _ in range(210))
     assert passed == (burst or rate)

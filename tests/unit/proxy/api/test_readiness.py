@@ -11,13 +11,13 @@ from support.serving import FakeHolder, FakeSnapshot
 
 
 def made(max_staleness_s: float = 0, *, warm: bool = True) -> tuple[Readiness, FakeHolder, FakeClock]:
-    """Return a readiness and what it looks at."""
+    """Return a readiness and its sources."""
     holder, clock = FakeHolder(FakeSnapshot() if warm else None), FakeClock()
     return Readiness(holder, clock, max_staleness_s), holder, clock
 
 
 def test_with_a_configuration_all_is_well() -> None:
-    """Without one there is nothing to come for."""
+    """With a configuration the process is ready; without one it is not."""
     readiness, holder, _ = made()
     assert readiness.find_objection() == ""
     holder.current = None
@@ -39,7 +39,7 @@ async def test_staleness_counts_from_the_last_check() -> None:
 
 @asynchronous
 async def test_before_the_first_check_staleness_counts_from_the_start() -> None:
-    """A restart in an outage serves what is stored, for as long as if the outage began with it."""
+    """After a restart during an outage, the stored configuration becomes stale as if the outage began with the restart."""
     readiness, _, clock = made(10)
     await clock.advance(10)
     assert (readiness.find_objection(), readiness.age_s) == ("", None)
@@ -49,7 +49,7 @@ async def test_before_the_first_check_staleness_counts_from_the_start() -> None:
 
 @asynchronous
 async def test_without_a_bound_nothing_is_ever_stale() -> None:
-    """Not after a year either."""
+    """Without a limit, a configuration is not stale even after a year."""
     readiness, holder, clock = made()
     holder.checked_at = 0.0
     await clock.advance(31_536_000)
@@ -58,7 +58,7 @@ async def test_without_a_bound_nothing_is_ever_stale() -> None:
 
 @pytest.mark.parametrize("warm", [True, False])
 def test_nobody_who_answers(warm: bool) -> None:
-    """Where others answer, and none of them does, that is said, whatever the configuration; but not when all end."""
+    """If other processes answer and none of them does, that is the reason, with any configuration, but not during the shutdown."""
     answered = [True]
     readiness = Readiness(FakeHolder(FakeSnapshot() if warm else None), FakeClock(), 0, lambda: answered[0])
     assert readiness.find_objection() == ("" if warm else "cold")
@@ -70,7 +70,7 @@ def test_nobody_who_answers(warm: bool) -> None:
 
 @pytest.mark.parametrize("warm", [True, False])
 def test_who_ends_says_so_first(warm: bool) -> None:
-    """Whatever else there is to say."""
+    """The shutdown comes before every other reason."""
     readiness, _, _ = made(warm=warm)
     readiness.is_draining = True
     assert readiness.find_objection() == "draining"

@@ -55,7 +55,7 @@ def test_any_count_is_in_bounds_or_refused(value: object) -> None:
 @BOUNDED
 @given(st.dictionaries(st.text(max_size=3), VALUES, max_size=3))
 def test_any_report_is_read_or_refused(toggles: dict[str, object]) -> None:
-    """Nothing but HttpError is raised."""
+    """For any value, the only error is HttpError."""
     found = attempt(read_metrics, metrics(**toggles))
     if isinstance(found, HttpError):
         assert found.status == 400
@@ -67,14 +67,14 @@ def test_any_report_is_read_or_refused(toggles: dict[str, object]) -> None:
 @BOUNDED
 @given(VALUES, VALUES, VALUES)
 def test_any_registration_is_read_or_refused(interval: object, started: object, strategies: object) -> None:
-    """Nothing but HttpError is raised."""
+    """For any value, the only error is HttpError."""
     body = {"appName": "a", "interval": interval, "started": started, "strategies": strategies}
     found = attempt(read_registration, body)
     assert found is None or (isinstance(found, HttpError) and found.status == 400)
 
 
 def test_what_is_counted() -> None:
-    """Texts of digits and whole numbers with a fraction are numbers; null and what is missing is 0."""
+    """Texts of digits and whole numbers with a fraction are numbers. Null and missing numbers are 0."""
     report = metrics(t={"yes": "7", "no": 3.0, "variants": {"blue": True, "red": None}}, u={"yes": None})
     assert read_metrics(report) == [ReportedUsage("t", 7, 3, {"blue": 1, "red": 0}), ReportedUsage("u", 0, 0, {})]
 
@@ -109,7 +109,7 @@ REFUSED: list[tuple[Any, str, str]] = [
 
 @pytest.mark.parametrize(("body", "pointer", "rule"), REFUSED)
 def test_the_first_problem_of_a_report_is_told(body: Any, pointer: str, rule: str) -> None:
-    """In the order of the rows: what is missing first, toggles as they came."""
+    """Missing properties are reported first, in the order of the rows; then toggles, in the order of the report."""
     with pytest.raises(HttpError) as caught:
         read_metrics(body)
     assert (caught.value.status, caught.value.problems) == (400, [(pointer, rule)])
@@ -127,7 +127,7 @@ def test_the_first_problem_of_a_report_is_told(body: Any, pointer: str, rule: st
     ],
 )
 def test_the_first_problem_of_a_registration_is_told(change: dict[str, Any], pointer: str, rule: str) -> None:
-    """What is required is checked before the rest."""
+    """Required properties are checked first."""
     with pytest.raises(HttpError) as caught:
         read_registration(REGISTRATION | change)
     assert caught.value.problems == [(pointer, rule)]

@@ -20,7 +20,7 @@ def test_a_method_of_a_path_is_one_row() -> None:
 
 
 def test_a_row_that_reads_a_body_has_a_limit() -> None:
-    """And only such a row."""
+    """Only a row with a body has a limit."""
     assert all(bool(row.body) == (row.limit is not Limit.NONE) == (row.method == "POST") for row in ROUTES)
 
 
@@ -43,7 +43,7 @@ def test_conditions() -> None:
 
 
 def test_documented_answers_follow_from_the_row() -> None:
-    """A 401 where a key is needed, a 415 where a body is read, a 503 everywhere but for liveness."""
+    """A row with a key has 401, one with a body 415, and all but liveness 503."""
     for row in ROUTES:
         statuses = {answer.status for answer in answers_of(row)}
         assert (401 in statuses) == (row.auth is not Auth.NONE)
@@ -53,7 +53,7 @@ def test_documented_answers_follow_from_the_row() -> None:
 
 
 def test_what_is_at_the_root() -> None:
-    """Probes are where orchestrators look for them, whatever the base path; everything else is below it."""
+    """Probes are at the root with any base path. All other routes are below the base path."""
     assert {row.place("/base") for row in ROUTES if not row.place("/base").startswith("/base/")} == {
         "/livez",
         "/readyz",

@@ -47,7 +47,7 @@ def test_the_states_are_those_of_the_configuration() -> None:
 
 
 def test_what_is_told_of_the_configuration() -> None:
-    """Its revision, how often what came of a check, when the last one went well, and how many have failed since."""
+    """The metrics show the revision, the results of polls, the time of the last successful poll and the failures since then."""
     serving = Serving()
     serving.holder.last_fetch_ms, serving.holder.failures = 2500.0, 3
     serving.holder.event_counts = {"failed": 3, "fetched": 1}
@@ -65,7 +65,7 @@ def test_what_is_told_of_the_configuration() -> None:
 
 
 def test_the_age_is_that_of_the_last_check() -> None:
-    """By a clock that nobody sets, so that it cannot be wrong by the hours that an operator corrects."""
+    """The age follows the monotonic clock, so that a correction of the system clock does not change it."""
     serving = Serving()
     serving.holder.checked_at = serving.clock.monotonic() - 2.5
     assert age(serving.service.sources) == 2.5
@@ -74,7 +74,7 @@ def test_the_age_is_that_of_the_last_check() -> None:
 
 
 def test_loops_that_failed() -> None:
-    """By name, as they are now."""
+    """Restarts are shown by loop, with their present number."""
     restarts = {"polling": 0}
     sources = Serving().service.sources._replace(loops=lambda: restarts)
     restarts["polling"] = 2

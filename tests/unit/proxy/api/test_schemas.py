@@ -1,4 +1,4 @@
-"""The shapes of bodies: what the proxy answers fits them."""
+"""The shapes of bodies: the answers of the proxy fit them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_every_reader_of_contexts_knows_the_same_fields() -> None:
 
 
 def test_every_shape_with_a_name_is_listed_once() -> None:
-    """The OpenAPI document tells of the listed ones alone."""
+    """Only listed shapes are in the OpenAPI document."""
     assert sorted(shape.name for shape in SHAPES) == list(SCHEMAS)
 
 
@@ -134,7 +134,7 @@ GOOD: dict[str, Any] = {
     ids=repr,
 )
 def test_they_tell_the_same_problem(way: tuple[str | int, ...], held: object) -> None:
-    """Where one thing is wrong, it has the same place and the same rule."""
+    """For a single error, both readers name the same place and the same rule."""
     value = copy.deepcopy({"body": GOOD})
     *steps, last = ("body", *way)
     holder: Any = value

@@ -62,7 +62,7 @@ def test_answers_are_counted_by_endpoint() -> None:
 
 
 def test_an_awaitable_only_where_an_enricher_asks_for_it() -> None:
-    """Without enrichers an answer is there at once; with one it is awaited."""
+    """Without enrichers the answer is a response; with one it is an awaitable."""
 
     async def unchanged(context: Context) -> Context:
         return context
@@ -101,7 +101,7 @@ def test_the_configuration_going_while_an_enricher_works() -> None:
 
 
 def test_an_exception_in_admit_is_a_500() -> None:
-    """Even a head that breaks the checks is answered, and told in the log without its text."""
+    """A head that makes a check raise is answered with 500. The log does not have its text."""
     serving = Serving()
     bad = request(b"GET", b"/proxy")
     bad.headers.append((b"authorization", 5))  # type: ignore[arg-type]
@@ -133,7 +133,7 @@ def test_a_broken_snapshot_while_answering_later() -> None:
 
 @pytest.mark.parametrize("path", [b"/proxy", b"/PROXY", b"/proxy/", b"/Proxy//"])
 def test_paths_are_found_exactly_first(path: bytes) -> None:
-    """And without regard to case and slashes second."""
+    """A path is first looked up exactly, then without regard to case and a slash at the end."""
     service = Serving().service
     assert service.find_resource(path) is service.resources[b"/proxy"]
     assert service.find_resource(path + b"x") is None

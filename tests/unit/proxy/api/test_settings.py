@@ -1,4 +1,4 @@
-"""What the contract needs to know of the options."""
+"""The options that the service uses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_only_the_keys_must_be_given() -> None:
 
 
 def test_secrets_are_not_shown() -> None:
-    """Neither keys nor tokens are in the repr; the rest is."""
+    """The repr contains no keys and no tokens, but the other options."""
     shown = repr(ServiceSettings(client_keys=("the-key",), server_tokens=("the-token",), base_path="/base"))
     assert "the-" not in shown and "/base" in shown
 

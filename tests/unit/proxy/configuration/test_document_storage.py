@@ -63,7 +63,7 @@ def test_the_key_depends_on_everything_that_decides_the_answer() -> None:
 
 @asynchronous
 async def test_what_is_saved_is_loaded() -> None:
-    """By a keeper of the same key only."""
+    """A storage with the same key loads what was saved; one with another key does not."""
     store = MemoryStore()
     document_storage = DocumentStorage(store, "key", RecordingLog())
     document_storage.save(RECORD)
@@ -79,7 +79,7 @@ async def test_flushing_nothing_is_nothing() -> None:
 
 
 class SlowStore(MemoryStore):
-    """Writes when it is told to."""
+    """A store that writes when the test lets it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class SlowStore(MemoryStore):
 
 @asynchronous
 async def test_of_many_records_only_the_last_is_written() -> None:
-    """A store that is slower than the upstream changes must not fall behind for ever."""
+    """A slow store must not fall behind more and more, so only the last record is written."""
     store = SlowStore()
     document_storage = DocumentStorage(store, "key", RecordingLog())
     records = [StoredDocument(str(number).encode(), None) for number in range(5)]
@@ -126,7 +126,7 @@ async def test_trouble_with_a_store_is_told_once() -> None:
 
 @asynchronous
 async def test_what_could_not_be_stored_is_stored_as_soon_as_it_can() -> None:
-    """A disk that was full at the start is tried again later, without a new configuration; what is stored is not written twice."""
+    """If the disk was full, writing is retried later without a new configuration. What is already stored is not written again."""
     store, log = MemoryStore(), RecordingLog()
     document_storage = DocumentStorage(store, "key", log)
     document_storage.retry_save()
@@ -159,7 +159,7 @@ async def test_a_store_that_hangs_does_not_hold_the_start_up() -> None:
 
 @asynchronous
 async def test_a_store_that_hangs_is_asked_once() -> None:
-    """Whoever loads again has no second question wait behind the first, nor waits for it again; its answer counts when it comes."""
+    """A second load waits for the first call instead of calling the store again. A late answer still counts."""
 
     class StalledStore(MemoryStore):
         def __init__(self) -> None:
@@ -224,7 +224,7 @@ async def test_what_a_provider_says_is_not_repeated() -> None:
 
 @asynchronous
 async def test_plain_methods_are_called_in_a_thread() -> None:
-    """So that a provider may block."""
+    """Plain methods run in a thread, so a provider may block."""
     threads = []
 
     class PlainStore:
@@ -275,7 +275,7 @@ def test_a_plain_provider_that_hangs_does_not_hold_the_end_up() -> None:
 
 @asynchronous
 async def test_a_folder_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
-    """The start goes on (specification: Options)."""
+    """If the folder cannot be written, the start continues (specification: Options)."""
     (tmp_path / "file").write_bytes(b"")
     log = RecordingLog()
     document_storage = DocumentStorage(FileStore(tmp_path / "file" / "folder"), "key", log)
@@ -297,7 +297,7 @@ async def test_storing_nothing() -> None:
 
 @asynchronous
 async def test_another_key() -> None:
-    """What was kept, saved here or loaded, goes under the new key when there is occasion, as does what comes; the old one stays."""
+    """The present record is written under the new key at the next retry, and so are new records. The old record stays."""
     store = MemoryStore()
     document_storage = DocumentStorage(store, "old", RecordingLog())
     document_storage.save(RECORD)
@@ -319,7 +319,7 @@ async def test_another_key() -> None:
 
 @asynchronous
 async def test_another_key_before_there_is_anything() -> None:
-    """Then nothing is written until something comes."""
+    """Without a record, nothing is written under the new key."""
     store = MemoryStore()
     document_storage = DocumentStorage(store, "old", RecordingLog())
     document_storage.rename("new")

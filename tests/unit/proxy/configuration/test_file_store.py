@@ -38,7 +38,7 @@ def test_every_kill_point_leaves_the_old_or_the_new_generation(tmp_path: Path, c
 
 
 def test_both_generations_cut_off_is_an_error_and_never_half_a_document(tmp_path: Path) -> None:
-    """At every pair of lengths that are short of the whole."""
+    """For every pair of incomplete lengths, reading is an error."""
     store = FileStore(tmp_path)
     store.set(KEY, b"old")
     store.set(KEY, b"new")
@@ -55,7 +55,7 @@ def test_both_generations_cut_off_is_an_error_and_never_half_a_document(tmp_path
 def test_a_generation_that_cannot_be_read_does_not_hide_the_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unread: str
 ) -> None:
-    """Nor does it keep the next one from being written; where no other is there, the reason is told."""
+    """The other generation is read, and a new one can be written. If there is no other, the error says why."""
     store = FileStore(tmp_path)
 
     def failing(path: Path) -> bytes | None:
@@ -91,7 +91,7 @@ def test_every_single_changed_byte_is_noticed(tmp_path: Path) -> None:
 def test_a_stop_at_every_step_of_writing_leaves_a_whole_generation(
     tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever step the machine fails at, the last generation that was in place is found, and no temporary file stays."""
+    """If the machine stops at any step, the last complete generation is found, and no temporary file remains."""
     store = FileStore(tmp_path)
     store.set(KEY, b"old")
     calls = []
@@ -138,7 +138,7 @@ def test_what_is_stored_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_damaged_generation_never_becomes_the_previous_one(tmp_path: Path) -> None:
-    """The good one behind it is kept instead."""
+    """The complete generation stays the previous one."""
     store = FileStore(tmp_path)
     store.set(KEY, b"good")
     store.set(KEY, b"later")
@@ -149,13 +149,13 @@ def test_a_damaged_generation_never_becomes_the_previous_one(tmp_path: Path) -> 
 
 
 def test_nothing_stored_is_none(tmp_path: Path) -> None:
-    """In an empty folder and in one that is not there."""
+    """An empty folder and a missing folder give None."""
     assert FileStore(tmp_path).get(KEY) is None
     assert FileStore(tmp_path / "missing").get(KEY) is None
 
 
 def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
-    """0600 in a folder of 0700, whatever the umask."""
+    """Files have mode 0600 in a folder with 0700, with any umask."""
     folder = tmp_path / "state" / "flagsvc"
     before = os.umask(0)
     try:
@@ -206,7 +206,7 @@ def test_temporary_files_of_killed_processes_are_swept_away(tmp_path: Path) -> N
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    """What is wrong and where; the keeper turns it into a warning."""
+    """The error names the folder and the reason. The document storage logs it as a warning."""
     (tmp_path / "file").write_bytes(b"")
     store = FileStore(tmp_path / "file" / "folder")
     with pytest.raises(StoreError, match=r"`.*/file/folder`: not a directory"):
@@ -250,7 +250,7 @@ def test_what_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_the_largest_document_can_be_stored() -> None:
-    """What the upstream may give, with what stands before it."""
+    """The largest allowed document, with its first lines, can be stored."""
     assert Limits().max_bytes + len(frame(StoredDocument(b"", "x" * 10_000).pack())) < MAX_BYTES
 
 
@@ -266,7 +266,7 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
     [(0o700, False), (0o750, False), (0o710, False), (0o770, True), (0o702, True), (0o704, True), (0o755, True)],
 )
 def test_a_folder_that_is_open_to_all(tmp_path: Path, mode: int, exposed: bool) -> None:
-    """Where somebody else may write, or everybody read, it is told; where there is no folder yet it will be the owner's."""
+    """A folder that others can write or all can read is reported. A missing folder is not, because it will belong to the owner."""
     folder = tmp_path / "state"
     assert FileStore(folder).find_exposed_mode() is None
     folder.mkdir()

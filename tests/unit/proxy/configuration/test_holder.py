@@ -1,4 +1,4 @@
-"""The cell that holds what is served."""
+"""The cell that holds the served configuration."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def test_a_holder_is_ready_with_the_first_snapshot() -> None:
 
 @asynchronous
 async def test_only_fresh_is_synchronised() -> None:
-    """What was restored or bootstrapped makes the proxy ready, but the upstream has not spoken."""
+    """A restored or bootstrapped configuration makes the proxy ready, but not synchronised."""
     holder: Holder[TinySnapshot] = Holder()
     waiting = asyncio.create_task(holder.wait_synchronised())
     for state in (State.RESTORED, State.BOOTSTRAPPED):
@@ -50,7 +50,7 @@ def test_the_document_is_in_no_repr() -> None:
 
 @asynchronous
 async def test_how_fresh_it_is() -> None:
-    """The moment of the last check that went well, and its date; what is wait_for_news from elsewhere never sets it back."""
+    """The time of the last successful check and its date never move back."""
     clock, holder = FakeClock(now=1000.0), Holder[TinySnapshot]()
     assert (holder.checked_at, holder.last_fetch_ms) == (None, 0.0)
     await clock.advance(50)

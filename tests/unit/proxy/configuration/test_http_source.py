@@ -1,4 +1,4 @@
-"""The features endpoint as a source, and what a change of the token means to it."""
+"""The features endpoint as a source, and a change of its token."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def test_a_change() -> None:
 
 @asynchronous
 async def test_being_told_to_ask_again() -> None:
-    """That is news at once, also while it is being asked; what was got before holds, so the ETag is sent."""
+    """A request for a new poll is news at once, also during a poll. The last document stays valid, so its ETag is sent."""
     api = Api()
     source = HttpSource(api)
     source.poll_now()
@@ -92,7 +92,7 @@ async def test_being_told_to_ask_again() -> None:
 
 @asynchronous
 async def test_a_change_while_it_is_asked() -> None:
-    """An answer to the former token says nothing about what the new one gets."""
+    """An answer to the former token says nothing about the new one."""
     api = Api()
     source = HttpSource(api)
     api.gate.clear()

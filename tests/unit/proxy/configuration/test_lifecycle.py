@@ -56,7 +56,7 @@ def cells() -> list[tuple[State, Event, State, Pace, tuple[Action, ...]]]:
 def test_every_cell_of_the_table(
     before: State, event: Event, after: State, pace: Pace, actions: tuple[Action, ...]
 ) -> None:
-    """Each state and event lead where the contract says (specification: States and transitions; behaviour: Failures)."""
+    """Every state and event lead where the contract says (specification: States and transitions; behaviour: Failures)."""
     assert TABLE[before, event] == (after, pace, actions)
 
 
@@ -116,7 +116,7 @@ def test_doubt_lasts_until_the_upstream_says_something_else(history: list[Event]
     ],
 )
 def test_classify_document(names: list[str], served: list[str] | None, doubt: bool, event: Event) -> None:
-    """Only emptiness where there was something is held back, and only once. At a cold start the table accepts it."""
+    """An empty document is held back once, and only if there were toggles. The table accepts it at a cold start."""
     assert classify_document(names, served, doubt) is event
     assert TABLE[State.COLD, Event.EMPTY].state is State.FRESH
 
@@ -134,6 +134,6 @@ def test_classify_document(names: list[str], served: list[str] | None, doubt: bo
     ],
 )
 def test_what_a_failure_is(kind: str, event: Event) -> None:
-    """Every kind of UpstreamError is an event; what is no UpstreamError is about the document."""
+    """Every kind of UpstreamError is an event. Any other error is about the document."""
     assert classify_error(UpstreamError(kind, "x")) is event
     assert classify_error(DocumentError("features", "x")) is Event.REJECTED

@@ -23,7 +23,7 @@ from flagsvc.proxy.configuration.stores import FileStore, NoStore, storage_at
     ],
 )
 def test_a_file_url_names_a_path(url: str, path: str) -> None:
-    """With or without an empty host, absolute or relative, percent escapes undone."""
+    """A file URL may have an empty host, an absolute or relative path, and percent escapes."""
     assert is_file_url(url) and file_path(url) == Path(path)
 
 

@@ -1,4 +1,4 @@
-"""Random lives of a proxy: an upstream that fails in every way, restarts, bootstrapping; whatever happens, the laws hold."""
+"""Random histories of a proxy, with upstream failures, restarts and bootstrapping. The invariants hold in each state."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Outages(RuleBasedStateMachine):
     # ---- the model
 
     def _apply_poll(self, answer: bytes | UpstreamError) -> None:
-        """Say what must have followed from a poll's answer."""
+        """Check what must follow from the answer to a poll."""
         served = self.accepted is not None or self.booted
         upstreams = None if self.accepted is None or self.booted else etag_of(self.accepted)
         assert self.source.etags[-1] == upstreams
@@ -149,7 +149,7 @@ class Outages(RuleBasedStateMachine):
         first=st.sampled_from([*DOCUMENTS, *EMPTIES, *BAD, *FAULTS]),
     )
     def the_proxy_restarts(self, boot: bytes | UpstreamError | None, first: bytes | UpstreamError) -> None:
-        """What was stored is there again."""
+        """After a restart, the stored configuration is served."""
         self.runner.run(self.poller.stop())
         self.runner.run(self._start(boot, first))
 

@@ -47,7 +47,7 @@ async def test_not_modified_changes_the_date_of_the_check_only() -> None:
 
 @asynchronous
 async def test_a_change_is_served() -> None:
-    """With the poll that brings it."""
+    """A changed document is served after the poll that returned it."""
     async with running(ONE, TWO) as world:
         await world.round()
         assert (world.serves, world.source.etags) == (["two"], [None, etag_of(ONE)])
@@ -71,7 +71,7 @@ async def test_a_full_disk_at_the_start_costs_only_one_round() -> None:
 
 @asynchronous
 async def test_the_end_waits_for_what_is_being_stored() -> None:
-    """A process that is told to end as soon as it has a new document begins with it the next time."""
+    """A process that stops right after a new document starts with that document the next time."""
     store = SlowStore()
     async with running(ONE, store=store) as world:
         await store.writing.wait()
@@ -83,7 +83,7 @@ async def test_the_end_waits_for_what_is_being_stored() -> None:
 
 
 class SlowStore(MemoryStore):
-    """A store that says when it writes, and writes when it is told to go on."""
+    """A store that reports when it writes, and waits for permission."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -125,7 +125,7 @@ async def test_a_refresh_interval_of_0_polls_until_the_first_success_and_never_a
 
 @asynchronous
 async def test_a_refresh_interval_of_0_still_confirms_an_empty_document() -> None:
-    """What was held back is no success yet."""
+    """A document that was held back is not a success."""
     async with running(EMPTY, EMPTY, refresh_ms=0, store=stored(ONE, None)) as world:
         assert await world.clock.next_sleep() == 5.0
         assert world.serves == ["one"]
@@ -171,7 +171,7 @@ async def test_a_cold_start_retries_soon() -> None:
 
 @asynchronous
 async def test_a_token_that_is_refused_at_a_cold_start_may_be_made_a_moment_later() -> None:
-    """Who starts first does not matter, also where the flag server has yet to be told of the token."""
+    """The proxy and the token may come in any order: a refused token is retried soon at a cold start."""
     async with running(*[REFUSED] * 9, ONE, REFUSED, REFUSED) as world:
         assert max([await world.round() for _ in range(9)]) <= 5.0
         assert world.serves == ["one"]
@@ -220,7 +220,7 @@ async def test_a_bad_document_never_replaces_a_good_one(bad: bytes | UpstreamErr
 
 @asynchronous
 async def test_an_empty_document_counts_when_the_next_poll_is_empty_too() -> None:
-    """Held back once, with a warning, at the normal pace; the ETag of what is held back is not sent."""
+    """It is held back once, with a warning, at the normal pace. Its ETag is not sent."""
     async with running(ONE, EMPTY, EMPTY) as world:
         await world.round()
         assert world.serves == ["one"]
@@ -233,7 +233,7 @@ async def test_an_empty_document_counts_when_the_next_poll_is_empty_too() -> Non
 
 @asynchronous
 async def test_an_empty_document_followed_by_a_full_one_never_counted() -> None:
-    """And the next empty one is held back again."""
+    """The next empty document is held back again."""
     async with running(ONE, EMPTY, TWO, EMPTY, ONE) as world:
         served = []
         for _ in range(4):
@@ -276,7 +276,7 @@ async def test_malformed_features_are_named_and_counted() -> None:
 
 @asynchronous
 async def test_a_fault_nobody_thought_of_does_not_end_the_loop() -> None:
-    """It is counted and logged, what is served stays, and polling goes on."""
+    """An unexpected exception is counted and logged. The configuration is still served, and polling continues."""
     faults = [RuntimeError("bug")]
 
     def faulty(raw: object, previous: TinySnapshot | None) -> TinyCompiled:
@@ -294,7 +294,7 @@ async def test_a_fault_nobody_thought_of_does_not_end_the_loop() -> None:
 
 @asynchronous
 async def test_a_large_document_is_served_as_well() -> None:
-    """Whatever its size."""
+    """A large document is served like any other."""
     async with running(document("large", filler="x" * 2 * SLICE_BYTES)) as world:
         await world.holder.wait_ready()
         assert world.serves == ["large"]

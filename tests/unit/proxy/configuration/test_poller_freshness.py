@@ -1,4 +1,4 @@
-"""The loop that keeps the configuration current: what it tells of itself, and sources that tell by themselves."""
+"""The polling loop: what it reports about itself, and sources that announce news."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def test_the_last_check_is_the_last_that_went_well() -> None:
 
 @asynchronous
 async def test_nothing_was_checked_by_reading_what_is_stored() -> None:
-    """Neither storage nor a bootstrap document says when the upstream stood behind it; nor do they end a row of failures."""
+    """Storage and bootstrap do not show when the upstream confirmed a document, and do not end a series of failures."""
     bootstrap = FakeSource(TWO)
     bootstrap.gate = asyncio.Event()
     async with running(DOWN, store=stored(ONE, None), bootstrap=bootstrap) as world:
@@ -92,7 +92,7 @@ class Radio(FakeSource):
 
 @asynchronous
 async def test_news_are_fetched_at_once() -> None:
-    """Without waiting for the interval, and it begins anew then; nobody listens twice."""
+    """News are fetched at once, and the interval starts again. Only one task waits for news."""
     source = Radio(ONE, TWO)
     assert isinstance(source, Announcing)
     async with running(source=source) as world:

@@ -1,4 +1,4 @@
-"""The loop that keeps the configuration current: what it starts from, storage and bootstrap."""
+"""The polling loop at the start: storage and bootstrap."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def test_what_was_stored_is_served_while_the_upstream_is_away() -> None:
 
 @asynchronous
 async def test_the_upstream_may_confirm_what_was_stored() -> None:
-    """With the stored ETag a 304 is enough; nothing is stored again."""
+    """A 304 for the stored ETag is enough, and nothing is stored again."""
     store = stored(ONE, etag_of(ONE))
     before = dict(store.data)
     async with running(ONE, store=store) as world:
@@ -45,7 +45,7 @@ async def test_the_upstream_may_confirm_what_was_stored() -> None:
 )
 @asynchronous
 async def test_unusable_storage_is_a_warning(data: bytes) -> None:
-    """The start goes on as if nothing were stored."""
+    """The start continues as if nothing were stored."""
     store = MemoryStore()
     store.data["key"] = data
     async with running(ONE, store=store) as world:
@@ -56,7 +56,7 @@ async def test_unusable_storage_is_a_warning(data: bytes) -> None:
 
 @asynchronous
 async def test_a_fault_in_what_was_stored_does_not_cost_the_bootstrap() -> None:
-    """Should compiling it fail for a reason nobody thought of, the start goes on all the same."""
+    """If compiling the stored document fails unexpectedly, the bootstrap document is still used."""
 
     def faulty(parsed: object, previous: TinySnapshot | None) -> TinyCompiled:
         made = tiny_compile(parsed, previous)
@@ -73,7 +73,10 @@ async def test_a_fault_in_what_was_stored_does_not_cost_the_bootstrap() -> None:
 
 @asynchronous
 async def test_a_storage_that_was_away_at_the_start() -> None:
-    """While the upstream is down it is looked into again, said once that it failed, and served from when it is there."""
+    """While the upstream is down, the storage is read again.
+
+    Its failure is logged once, and its document is served when it can be read.
+    """
     store = stored(ONE, '"etag"')
     store.fault = OSError("away")
     async with running(DOWN, DOWN, DOWN, TWO, store=store) as world:
@@ -104,7 +107,7 @@ async def test_a_stored_document_that_was_of_no_use_at_the_start() -> None:
 
 @asynchronous
 async def test_bootstrap_replaces_what_was_stored_until_the_upstream_answers() -> None:
-    """While it stands no ETag is sent; the upstream's document replaces it, and only that is stored."""
+    """Meanwhile no ETag is sent. The upstream's document replaces it, and only that one is stored."""
     async with running(DOWN, TWO, store=stored(ONE, '"old"'), bootstrap=FakeSource(document("boot"))) as world:
         await turns()
         assert (world.serves, world.holder.state) == (["boot"], "bootstrapped")
@@ -118,7 +121,7 @@ async def test_bootstrap_replaces_what_was_stored_until_the_upstream_answers() -
 
 @asynchronous
 async def test_a_bootstrap_that_comes_late_is_ignored() -> None:
-    """The upstream's word is last, whatever is still on its way."""
+    """The upstream's document stays, even if the bootstrap document comes later."""
     bootstrap = FakeSource(document("boot"))
     bootstrap.gate = asyncio.Event()
     async with running(ONE, bootstrap=bootstrap) as world:
@@ -130,7 +133,7 @@ async def test_a_bootstrap_that_comes_late_is_ignored() -> None:
 
 @asynchronous
 async def test_a_304_about_what_was_stored_does_not_confirm_the_bootstrap() -> None:
-    """It was asked before the bootstrap replaced what the ETag belongs to."""
+    """The 304 belongs to the stored document, which the bootstrap document has replaced."""
     source, bootstrap = FakeSource(ONE), FakeSource(document("boot"))
     source.gate = asyncio.Event()
     async with running(source=source, store=stored(ONE, etag_of(ONE)), bootstrap=bootstrap) as world:
@@ -145,7 +148,7 @@ async def test_a_304_about_what_was_stored_does_not_confirm_the_bootstrap() -> N
 
 @asynchronous
 async def test_the_upstream_may_give_the_bootstrap_document() -> None:
-    """Then it is the upstream's from now on: stored, and its ETag sent."""
+    """The document then counts as the upstream's: it is stored, and its ETag is sent."""
     source, boot = FakeSource(document("boot")), document("boot")
     source.gate = asyncio.Event()
     async with running(source=source, bootstrap=FakeSource(boot)) as world:
@@ -170,7 +173,7 @@ async def test_a_failed_bootstrap_is_a_warning(answer: Any) -> None:
 
 @asynchronous
 async def test_an_empty_bootstrap_does_not_turn_everything_off() -> None:
-    """Where something is served it is ignored; where nothing is, it makes the proxy ready."""
+    """An empty bootstrap document is ignored if something is served; otherwise it makes the proxy ready."""
     async with running(DOWN, store=stored(ONE, None), bootstrap=FakeSource(EMPTY)) as world:
         await turns()
         assert (world.serves, world.holder.state) == (["one"], "restored")
@@ -181,7 +184,7 @@ async def test_an_empty_bootstrap_does_not_turn_everything_off() -> None:
 
 
 class SlowStore(MemoryStore):
-    """A store that does not answer before `gate` is open, and then with what was there when it was asked."""
+    """A store that answers when `gate` is open, with the data of the time of the request."""
 
     def __init__(self, body: bytes, etag: str | None) -> None:
         super().__init__()
@@ -190,7 +193,7 @@ class SlowStore(MemoryStore):
         self.asked = 0
 
     async def get(self, key: str) -> bytes | None:
-        """Return what is stored under a key, late."""
+        """Return the stored data of a key, late."""
         self.asked += 1
         found = self.data.get(key)
         await self.gate.wait()
@@ -199,7 +202,7 @@ class SlowStore(MemoryStore):
 
 @asynchronous
 async def test_a_storage_that_hangs_does_not_hold_the_upstream_up() -> None:
-    """It is asked beside it, nothing is said of that, and what it gives in the end replaces nothing, here or in the storage."""
+    """The upstream is polled meanwhile, without a log line. A late stored document replaces nothing, here or in the storage."""
     store = SlowStore(ONE, '"old"')
     async with running(TWO, document("three"), store=store, head_start_s=0.01) as world:
         async with asyncio.timeout(5):
@@ -219,7 +222,7 @@ async def test_a_storage_that_hangs_does_not_hold_the_upstream_up() -> None:
 
 @asynchronous
 async def test_a_slow_storage_serves_where_the_upstream_fails() -> None:
-    """As soon as it answers, however often the upstream has failed meanwhile; it is not asked again, and nothing is said of it."""
+    """Its document is served as soon as it answers, after any number of failed polls. It is read once, without a log line."""
     store = SlowStore(ONE, '"old"')
     async with running(DOWN, DOWN, DOWN, ONE, store=store, head_start_s=0.01) as world:
         await world.round()
@@ -236,7 +239,7 @@ async def test_a_slow_storage_serves_where_the_upstream_fails() -> None:
 
 @asynchronous
 async def test_an_empty_document_waits_for_the_storage() -> None:
-    """A flag server that has lost its database must not turn off what is stored, should that take a moment to be read."""
+    """An empty document of the upstream must not turn off stored toggles, even if reading them takes a moment."""
     store = SlowStore(ONE, None)
     async with running(EMPTY, EMPTY, store=store, head_start_s=0.01) as world:
         await until(lambda: world.source.etags)
@@ -249,7 +252,7 @@ async def test_an_empty_document_waits_for_the_storage() -> None:
 
 @asynchronous
 async def test_stopping_ends_a_storage_that_hangs() -> None:
-    """Before the upstream is asked, and after."""
+    """The stop works before the first poll and after it."""
     for passing in (False, True):
         async with running(DOWN, store=SlowStore(ONE, None), head_start_s=0.01) as world:
             if passing:
@@ -261,7 +264,7 @@ async def test_stopping_ends_a_storage_that_hangs() -> None:
 
 @asynchronous
 async def test_a_holder_that_was_handed_over_is_not_set_back() -> None:
-    """Neither by storage nor by bootstrapping nor by one empty document: it may hold something newer than the first two."""
+    """Storage, bootstrap and a single empty document do not replace it, because it may be newer."""
     world = World(FakeSource(EMPTY, TWO), bootstrap=FakeSource(ONE), store=stored(ONE, etag_of(ONE)))
     handed_over = Preparer(tiny_compile).prepare(document("newer"), None)
     world.holder.replace(handed_over.snapshot, handed_over.document, 0)
@@ -275,7 +278,7 @@ async def test_a_holder_that_was_handed_over_is_not_set_back() -> None:
 
 @asynchronous
 async def test_stopping_ends_a_bootstrap_that_hangs() -> None:
-    """And whatever else is on its way."""
+    """The stop also ends everything else that is in progress."""
     bootstrap, source = FakeSource(ONE), FakeSource(ONE)
     bootstrap.gate = source.gate = asyncio.Event()
     async with running(source=source, bootstrap=bootstrap) as world:
@@ -286,7 +289,7 @@ async def test_stopping_ends_a_bootstrap_that_hangs() -> None:
 
 @asynchronous
 async def test_a_store_that_fails_is_a_warning_and_nothing_more() -> None:
-    """Serving goes on; the end of the trouble is told."""
+    """Requests are still answered. The end of the failure is logged."""
     store = MemoryStore()
     store.fault = OSError("read-only")
     async with running(ONE, TWO, ONE, store=store) as world:

@@ -1,4 +1,4 @@
-"""From the bytes of a document to what is served."""
+"""From the bytes of a document to the served configuration."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from support.tiny_engine import TinyCompiled, TinySnapshot, document, tiny_compi
 
 
 def only_a(feature: object) -> bool:
-    """Tell whether a feature's name begins with a; what is no feature is kept for the engine to complain about."""
+    """Return whether a feature's name begins with a. Values that are not features stay, so that the engine reports them."""
     return not isinstance(feature, dict) or str(feature["name"]).startswith("a")
 
 
@@ -58,7 +58,7 @@ def test_any_bytes_are_json_or_a_document_error(body: bytes) -> None:
     [(rb'{"a": "\ud800"}', {"a": "\ud800"}), (b"[1e999]", [float("inf")]), (b"[-1E400]", [float("-inf")])],
 )
 def test_what_the_strict_decoder_alone_refuses_is_still_json(body: bytes, decoded: object) -> None:
-    """An escaped lone surrogate or a huge number in one toggle does not cost the others; what is no JSON still does."""
+    """A lone surrogate or a huge number in one toggle does not affect the others. Text that is not JSON is still refused."""
     assert decode(body) == decoded
     with pytest.raises(DocumentError, match="not JSON"):
         decode(body[:-1])
@@ -68,7 +68,7 @@ def test_what_the_strict_decoder_alone_refuses_is_still_json(body: bytes, decode
 
 @pytest.mark.parametrize("digits", [400, 5000])
 def test_a_whole_number_of_any_length_is_json(digits: int) -> None:
-    """One of thousands of digits is read as JavaScript reads it, whatever the interpreter allows; the rest is as it is."""
+    """An integer with thousands of digits is read as in JavaScript, despite the interpreter's limit. The rest is unchanged."""
     read = decode(b'[7, "\\ud800", -' + b"9" * digits + b"]")
     assert read == [7, "\ud800", float("-inf")]
     assert type(read[0]) is int
@@ -95,7 +95,7 @@ def test_json_of_the_wrong_shape_is_a_document_error() -> None:
 
 
 def test_without_a_filter_the_document_is_passed_on_byte_for_byte() -> None:
-    """Its ETag is strong and depends on nothing but the bytes."""
+    """Its ETag is strong and depends only on the bytes."""
     body = b'{ "features" : [ {"name":"a"} ] }'
     prepared = Preparer(tiny_compile).prepare(body, None)
     assert prepared.raw is body and prepared.document.body is body
@@ -151,7 +151,7 @@ async def test_a_large_document_is_compiled_in_slices() -> None:
 
 @asynchronous
 async def test_a_long_document_is_hashed_in_slices() -> None:
-    """And has the tag that hashing it at once gives."""
+    """The tag is the same as from hashing at once."""
     prepare = Preparer(Compiler(CompileOptions()))
     body = document("a", filler="x" * (2 * HASHED_BYTES))
     prepared = await prepare(body, None)
@@ -195,7 +195,7 @@ async def test_a_document_that_only_a_patient_decoder_takes_gives_the_same_in_sl
 
 @asynchronous
 async def test_what_is_refused_at_once_is_refused_in_slices() -> None:
-    """No JSON, not UTF-8 where nobody looks, the wrong shape, depth without end."""
+    """Text that is not JSON or not UTF-8, a wrong shape and deep nesting are refused in slices too."""
     nested = b'{"features":[{"name":"a","x":' + b"[" * 50_000 + b"]" * 50_000 + b"}]}"
     for body in (
         b"{",
@@ -214,7 +214,7 @@ async def test_what_is_refused_at_once_is_refused_in_slices() -> None:
 
 @asynchronous
 async def test_a_filter_in_slices_passes_on_what_was_kept() -> None:
-    """As it was written; and byte for byte where it is everything."""
+    """The kept features are unchanged; if all are kept, so are the bytes of the document."""
     prepare = Preparer(Compiler(CompileOptions(name_prefix="a")), only_a)
     body = document("apple", "berry", "avocado", segments=[], more=1)
     prepared = await prepare(body, None)
@@ -226,7 +226,7 @@ async def test_a_filter_in_slices_passes_on_what_was_kept() -> None:
 
 @asynchronous
 async def test_compiling_is_told_what_it_replaces() -> None:
-    """So that an equal configuration can stay the same snapshot."""
+    """The compiler gets the previous snapshot, so that an equal configuration keeps it."""
     seen = []
 
     def compile_noting(raw: object, previous: TinySnapshot | None) -> TinyCompiled:

@@ -26,7 +26,7 @@ def files(folder: Path) -> list[str]:
 
 @asynchronous
 async def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
-    """0600 in a folder of 0700, whatever the umask; one file a record, beside the configuration's."""
+    """Files have mode 0600 in a folder with 0700, with any umask. Each record is a file beside the configuration."""
     folder = tmp_path / "state" / "flagsvc"
     before = os.umask(0)
     try:
@@ -66,7 +66,7 @@ async def test_a_folder_that_is_not_there_is_empty(tmp_path: Path) -> None:
 
 @asynchronous
 async def test_a_damaged_record_is_an_error_and_never_half_of_one(tmp_path: Path) -> None:
-    """Cut off at every byte, changed in every byte, or with something behind it."""
+    """A record that is cut off, changed in any byte or has bytes after it is an error."""
     record_store = FileRecordStore(tmp_path, KEY)
     await record_store.put("0a", b"data")
     path = tmp_path / f"{KEY}.0a.usage"
@@ -83,7 +83,7 @@ async def test_a_damaged_record_is_an_error_and_never_half_of_one(tmp_path: Path
 async def test_a_stop_at_every_step_leaves_the_old_record(
     tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And no temporary file."""
+    """No temporary file remains."""
     record_store = FileRecordStore(tmp_path, KEY)
     await record_store.put("0a", b"old")
 
@@ -112,7 +112,7 @@ async def test_temporary_files_of_killed_processes_are_swept_away(tmp_path: Path
 
 @asynchronous
 async def test_a_removal_counts_once_the_name_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the folder cannot be synced: the record is ours, and nobody else's."""
+    """A removed record is ours, even if the folder cannot be synced."""
     record_store = FileRecordStore(tmp_path, KEY)
     await record_store.put("0a", b"x")
 
@@ -141,7 +141,7 @@ async def test_records_are_bounded(tmp_path: Path) -> None:
 
 @asynchronous
 async def test_a_provider_of_two_methods_has_one_record_for_each_instance() -> None:
-    """What is there at the beginning is of an earlier life; what was put since is our own."""
+    """A record that exists at the start is of an earlier run. A record that was put later is our own."""
     store = MemoryStore()
     first = SingleRecordStore(store, KEY, "instance")
     assert not first.shared

@@ -56,7 +56,7 @@ async def test_a_large_configuration_goes_in_slices() -> None:
 
 
 def test_outside_of_a_loop_it_goes_at_once() -> None:
-    """There is nobody to wait for."""
+    """Without an event loop, everything is released at once."""
     heavy = Heavy(5)
     seen = weakref.ref(heavy.things[0])
     retire(heavy)
@@ -65,6 +65,6 @@ def test_outside_of_a_loop_it_goes_at_once() -> None:
 
 
 def test_what_says_nothing_about_itself_is_just_let_go() -> None:
-    """A snapshot need not know what it is made of."""
+    """A snapshot that cannot list its contents is released as a whole."""
     retire(None)
     retire(object())

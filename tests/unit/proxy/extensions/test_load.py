@@ -1,4 +1,4 @@
-"""Files of custom strategies and enrichers: what loads, and what is said about what does not."""
+"""Files of custom strategies and enrichers: which load, and the messages about those that do not."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ enrichers = [add_tier]
 
 
 class Odd(Strategy):
-    """On for odd user ids."""
+    """A strategy that is on for odd user ids."""
 
     name = "odd"
     pure = True
@@ -57,7 +57,7 @@ def write(tmp_path: Path) -> Write:
 
 
 def test_a_file_of_strategies(write: Write) -> None:
-    """What the list `strategies` holds is there by name and answers for a context."""
+    """The strategies of the list `strategies` are loaded by name and answer for a context."""
     loaded = load_strategies([str(write("gold.py", IS_GOLD))])
     assert list(loaded.by_name) == ["isGold"]
     assert loaded.by_name["isGold"].is_enabled({}, Context(properties={"tier": "gold"})) is True
@@ -65,14 +65,14 @@ def test_a_file_of_strategies(write: Write) -> None:
 
 
 def test_files_and_instances_mix(write: Write) -> None:
-    """Paths and in-code instances can stand in one list; the order is kept."""
+    """A list may contain paths and instances; their order is kept."""
     loaded = load_strategies([Odd(), write("gold.py", IS_GOLD)])
     assert list(loaded.by_name) == ["odd", "isGold"]
     assert loaded.by_name["odd"].is_enabled({}, Context(user_id="7")) is True
 
 
 def test_a_file_of_enrichers(write: Write) -> None:
-    """What the list `enrichers` holds is there in its order."""
+    """The enrichers of the list `enrichers` are loaded in their order."""
     loaded = load_enrichers([write("tier.py", ADD_TIER), lambda context: context])
     assert [function.__name__ for function in loaded.functions] == ["add_tier", "<lambda>"]
 
@@ -113,7 +113,7 @@ strategies = [Region("region", {"eu"})]
 
 
 def test_a_file_that_fails_leaves_no_module(write: Write) -> None:
-    """A file that does not import leaves nothing behind in sys.modules."""
+    """A file that cannot be imported leaves no entry in sys.modules."""
     before = set(sys.modules)
     with pytest.raises(ExtensionError):
         load_strategies([write("broken.py", "1 / 0")])
@@ -206,7 +206,7 @@ STRATEGY_FAULTS = {
 
 @pytest.mark.parametrize(("source", "message"), STRATEGY_FAULTS.values(), ids=STRATEGY_FAULTS)
 def test_faults_of_a_strategies_file(write: Write, source: str, message: str) -> None:
-    """Each fault is named with the file, the item and what was expected, in one line and without a trace."""
+    """The message names the file, the item and what was expected, in one line and without a traceback."""
     path = write("faulty.py", source)
     with pytest.raises(ExtensionError) as caught:
         load_strategies([path])
@@ -230,7 +230,7 @@ ENRICHER_FAULTS = {
 
 @pytest.mark.parametrize(("source", "message"), ENRICHER_FAULTS.values(), ids=ENRICHER_FAULTS)
 def test_faults_of_an_enrichers_file(write: Write, source: str, message: str) -> None:
-    """Each fault is named with the file, the item and what was expected."""
+    """The message names the file, the item and what was expected."""
     path = write("faulty.py", source)
     with pytest.raises(ExtensionError) as caught:
         load_enrichers([path])
@@ -262,7 +262,7 @@ def test_two_strategies_of_one_name(write: Write) -> None:
 
 
 def test_wrong_things_in_code() -> None:
-    """An in-code option of the wrong kind is told by its index."""
+    """The message names an invalid instance by its index."""
     with pytest.raises(ExtensionError, match=r"strategies\[1\] given in code is the class Odd, not an instance"):
         load_strategies([Odd(), Odd])  # type: ignore[list-item]
 
@@ -273,7 +273,7 @@ def test_a_callable_in_c_is_taken(write: Write) -> None:
 
 
 def test_the_base_class_wants_is_enabled(write: Write) -> None:
-    """A subclass of Strategy that forgets is_enabled is told when the file loads."""
+    """A subclass of Strategy without is_enabled is reported when the file loads."""
     source = "from flagsvc import Strategy\nclass A(Strategy):\n    name = 'a'\nstrategies = [A()]"
     source = source.replace("from flagsvc import", "from flagsvc.proxy.extensions import")
     with pytest.raises(ExtensionError, match="TypeError on line 4: Can't instantiate abstract class A"):

@@ -1,4 +1,4 @@
-"""What a replica's own checks of the upstream say."""
+"""A replica's own polls of the upstream."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from flagsvc.proxy.replicas.checks import FAILURES, UpstreamChecks
 
 
 def test_a_check_that_goes_well() -> None:
-    """It is counted, and confirms what is served where that is what it brought."""
+    """A successful poll is counted. It confirms the served configuration if it returned it."""
     checks = UpstreamChecks()
     checks.note("", known=False)
     assert (checks.number, checks.failing, checks.confirmed) == (1, "", False)
@@ -34,7 +34,7 @@ def test_a_leader_of_no_use(failing: str, serves: bool, useless: bool) -> None:
 
 
 def test_another_role() -> None:
-    """What was met before it says nothing any more; the number goes on."""
+    """A change of the role forgets earlier polls, but not their number."""
     checks = UpstreamChecks()
     for _ in range(FAILURES):
         checks.note("network", known=True)

@@ -18,7 +18,7 @@ async def test_nothing_is_known_at_first() -> None:
 
 @asynchronous
 async def test_what_was_accepted() -> None:
-    """Its digest is that of what is stored of it."""
+    """The digest of an accepted configuration is that of its stored form."""
     both = Configurations()
     both.accept(ONE)
     assert both.newest is ONE and await both.accepted_digest() == digest_of(ONE.pack())
@@ -38,7 +38,7 @@ async def test_an_offer_that_is_accepted() -> None:
 
 @asynchronous
 async def test_an_offer_that_something_else_overtakes() -> None:
-    """What was accepted has its own digest."""
+    """The digest is that of the configuration that was accepted meanwhile."""
     both = Configurations()
     both.offer(TWO, "digest of two")
     both.accept(ONE)

@@ -1,4 +1,4 @@
-"""What the keeper of a fleet's configuration reads, writes, and tells the fleet."""
+"""The storage of a fleet's configuration: what it reads, writes and tells the fleet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ONE = StoredDocument(b"one", '"1"')
 
 
 class FakeFleet:
-    """Notes what it is told."""
+    """A fleet that records its calls."""
 
     def __init__(self, *, leads: bool) -> None:
         self.leads = leads
@@ -22,11 +22,11 @@ class FakeFleet:
         self.published: list[bytes] = []
 
     def accept(self, record: StoredDocument) -> None:
-        """Note what was accepted."""
+        """Record an accepted configuration."""
         self.taken.append(record)
 
     async def publish(self, data: bytes) -> None:
-        """Note what is given to the fleet."""
+        """Record a published configuration."""
         self.published.append(data)
 
 

@@ -1,4 +1,4 @@
-"""What the leader of a fleet says, and how a stored configuration is told from another."""
+"""The heartbeat of a leader, and the digest of a stored configuration."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HEARTBEATS = [
 
 @pytest.mark.parametrize("heartbeat", HEARTBEATS)
 def test_a_heartbeat_comes_back(heartbeat: Heartbeat) -> None:
-    """With all that is in it."""
+    """All fields of a heartbeat survive packing."""
     assert unpack(heartbeat.pack()) == heartbeat
 
 
@@ -46,11 +46,11 @@ def test_what_a_later_version_adds_is_no_obstacle() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"x", b"\n\n", bytes(range(256)) * 1000])
 def test_the_digest_stands_in_the_first_line(data: bytes) -> None:
-    """The beginning of what is stored is enough to know it."""
+    """The first bytes of stored data contain the digest."""
     assert digest_in(frame(data)[:HEAD_BYTES]) == digest_of(data)
 
 
 @pytest.mark.parametrize("head", [b"", b"flagsvc-store 1 5 abc", b"other 1 5 abc\n", b"\n"])
 def test_what_is_not_ours_has_no_digest(head: bytes) -> None:
-    """Not the beginning of a frame, or not all of its first line."""
+    """Other data, and an incomplete first line, give no digest."""
     assert digest_in(head) == ""

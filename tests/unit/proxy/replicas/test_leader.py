@@ -1,4 +1,4 @@
-"""What a replica knows of its leader, by ages alone."""
+"""What a follower knows of its leader, from ages only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.aio import asynchronous
 
 @asynchronous
 async def test_ages_are_counted_on() -> None:
-    """From when a heartbeat was told; how fresh the configuration is counts when that is here."""
+    """Ages count on from the time of the heartbeat. The age of the configuration counts once the follower has it."""
     clock = FakeClock()
     view = LeaderView(clock)
     assert view.age() is None

@@ -1,4 +1,4 @@
-"""The table of a replica's part in its fleet: every pair is there, and what must hold in each."""
+"""The table of roles: it is complete, and its invariants hold."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from flagsvc.proxy.replicas.roles import TABLE, ReplicaAction, ReplicaEvent, Rep
 
 
 def test_every_pair_is_there() -> None:
-    """Of a role and an event."""
+    """The table has every pair of a role and an event."""
     assert set(TABLE) == set(itertools.product(ReplicaRole, ReplicaEvent))
 
 
@@ -23,7 +23,7 @@ def test_every_pair_is_there() -> None:
     ],
 )
 def test_what_the_server_says_decides(event: ReplicaEvent, roles: set[ReplicaRole]) -> None:
-    """It does not matter what the role was before."""
+    """The state of the lease decides the role, with any former role."""
     assert {TABLE[role, event].role for role in ReplicaRole} == roles
 
 
@@ -37,7 +37,7 @@ def test_a_lease_makes_a_leader() -> None:
 
 
 def test_the_leader_alone_renews() -> None:
-    """And gives back only what it has."""
+    """Only the leader renews the lease, and it releases only its own."""
     for (before, event), (after, action) in TABLE.items():
         if action is ReplicaAction.RENEW:
             assert after is ReplicaRole.LEADER
@@ -55,7 +55,7 @@ def test_the_loss_of_the_server_is_met_once() -> None:
 
 
 def test_a_heartbeat_of_another_leader() -> None:
-    """A leader looks whose the lease is; the others take what it says."""
+    """A leader checks the lease; other replicas follow the heartbeat."""
     actions = {role: TABLE[role, ReplicaEvent.HEARTBEAT].action for role in ReplicaRole}
     assert actions == {
         ReplicaRole.ALONE: ReplicaAction.FOLLOW,

@@ -32,7 +32,10 @@ async def test_heartbeats_come_five_times_in_a_lease(drawn: float, seconds: floa
 
 @asynchronous
 async def test_silence() -> None:
-    """After a heartbeat and more the lease is looked at; after three leases the leader is not followed any more."""
+    """After more than one heartbeat interval the lease is checked.
+
+    After the time of three leases the leader is followed no longer.
+    """
     made = schedule(FakeClock())
     assert [made.silent(seconds) for seconds in (3.1, 3.3)] == [False, True]
     assert [made.gone(seconds) for seconds in (29.9, 30.0)] == [False, True]
@@ -48,7 +51,7 @@ async def test_a_subscription_that_brings_nothing() -> None:
 
 @asynchronous
 async def test_a_rest() -> None:
-    """It is over after its time, and sooner where no other replica has the lease."""
+    """A pause ends after its time, or earlier if no other replica has the lease."""
     clock = FakeClock()
     made = schedule(clock)
     assert not made.is_paused(0.0)

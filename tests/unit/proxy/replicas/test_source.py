@@ -1,4 +1,4 @@
-"""Where documents come from: who asks the upstream, what a follower is given, and when there is news."""
+"""The source of a replica's documents: who polls the upstream, what a follower gets, and when there is news."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ONE, TWO = StoredDocument(b"one", '"1"'), StoredDocument(b"two", '"2"')
 
 
 class FakeFleet:
-    """A fleet that stands still: `follows` and what it knows are set by the test; `checks` are what it is told."""
+    """A fleet without changes. The test sets `follows` and its knowledge; `checks` records its calls."""
 
     def __init__(self, role: ReplicaRole) -> None:
         self.role = role
@@ -63,7 +63,10 @@ class Scene:
 @pytest.mark.parametrize("role", [ReplicaRole.ALONE, ReplicaRole.LEADER])
 @asynchronous
 async def test_who_asks_the_upstream(role: ReplicaRole) -> None:
-    """A replica that leads or is alone; the fleet is told that it did, and whether that brought what it serves."""
+    """A replica that leads or is alone polls the upstream.
+
+    It tells the fleet, with whether the poll returned the served document.
+    """
     scene = Scene(role)
     fetched = await scene.source.fetch('"tag"')
     assert fetched.body == b"fetched" and scene.upstream.etags == ['"tag"']
@@ -76,7 +79,7 @@ async def test_who_asks_the_upstream(role: ReplicaRole) -> None:
 
 @asynchronous
 async def test_an_upstream_that_fails() -> None:
-    """The fleet is told how, and the poller gets the error."""
+    """The fleet gets the kind of the error, and the poller gets the error."""
     scene = Scene(ReplicaRole.LEADER, UpstreamError("throttled", "slowly", status=429, retry_after=5.0))
     with pytest.raises(UpstreamError, match="slowly"):
         await scene.source.fetch(None)
@@ -97,7 +100,7 @@ async def test_a_follower_is_given_what_the_fleet_has() -> None:
 
 @asynchronous
 async def test_a_follower_that_asks_before_there_is_news() -> None:
-    """It waits a moment for the leader's next check, which is due as well; what it has is no older for that."""
+    """It waits briefly for the leader's next poll, which is due too. Its configuration does not become older by that."""
     scene = Scene(ReplicaRole.FOLLOWER)
     scene.fleet.configurations.accept(ONE)
     await scene.source.fetch(None)
@@ -177,14 +180,14 @@ async def test_the_start_waits_for_the_fleet() -> None:
 
 
 class Announcing(FakeSource):
-    """A source that has news when it is told so."""
+    """A source that announces news when the test says so."""
 
     def __init__(self) -> None:
         super().__init__(b"fetched")
         self.told = asyncio.Event()
 
     async def news(self) -> None:
-        """Return when it was told."""
+        """Return when there is news."""
         await self.told.wait()
 
 

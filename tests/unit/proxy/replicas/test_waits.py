@@ -13,7 +13,7 @@ from support.aio import asynchronous
 
 @asynchronous
 async def test_an_event_in_time() -> None:
-    """It ends the wait, and leaves no sleep behind."""
+    """The event ends the wait, and no sleep is left."""
     clock, event = FakeClock(), asyncio.Event()
     waiting = asyncio.create_task(happens_within(clock, 5.0, event))
     await turns()
@@ -43,7 +43,7 @@ async def test_no_time_at_all(seconds: float) -> None:
 
 @asynchronous
 async def test_the_other_one_is_cancelled() -> None:
-    """Also when the wait itself is."""
+    """The other task is cancelled, also if the wait itself is cancelled."""
     ended = []
 
     async def never() -> None:

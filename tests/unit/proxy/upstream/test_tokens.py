@@ -1,4 +1,4 @@
-"""What the form of a token tells of its kind, when the upstream refuses it."""
+"""The kind of a refused token, by its form."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ def test_the_form_tells_the_kind(token: str, kind: str) -> None:
 
 
 def test_a_frontend_token_cannot_be_told_from_a_backend_token() -> None:
-    """Both have one form: the hint says which of the two is needed."""
+    """Both have one form, so the hint says which one is needed."""
     told = refused_token(f"*:development.{SECRET}")
     assert "frontend tokens are not accepted here" in told

@@ -33,12 +33,12 @@ def counters(most: int = 1000, now: Now | None = None, max_bytes: int = 100_000)
 
 
 def read(bucket: UsageBucket | None) -> dict[str, tuple[int, int, dict[str, int]]]:
-    """Return what a bucket holds."""
+    """Return the content of a bucket."""
     return {} if bucket is None else {name: (t.yes, t.no, t.variants) for name, t in bucket.toggles.items()}
 
 
 def test_answers_are_counted_by_toggle() -> None:
-    """Yes and no apart, each name apart; draining begins anew."""
+    """Yes and no count separately for each name. Draining starts again from zero."""
     usage = counters()
     for name, enabled in (("plain", True), ("plain", False), ("plain", True), ("varied", False)):
         usage.count(name, enabled)
@@ -47,7 +47,7 @@ def test_answers_are_counted_by_toggle() -> None:
 
 
 def test_a_long_look_up_counts_what_short_ones_do() -> None:
-    """Also of names that come again and again, that nobody knows, or that do not fit."""
+    """This includes repeated names, unknown names and names that do not fit."""
     names = ["plain", "varied", "nobody", "plain"] * 50
     states = [at % 3 == 0 for at in range(len(names))]
     for most in (1000, 1, 0):
@@ -71,7 +71,7 @@ def test_unknown_names_and_variants_are_dropped_and_counted() -> None:
 
 
 def test_what_clients_counted_is_added() -> None:
-    """To what the proxy counted itself, variant by variant."""
+    """An SDK's counts are added to the proxy's own, variant by variant."""
     usage = counters()
     usage.count("varied", True)
     usage.add("varied", 3, 1, {"red": 2})
@@ -80,7 +80,7 @@ def test_what_clients_counted_is_added() -> None:
 
 
 def test_a_bucket_tells_its_time() -> None:
-    """From the last draining to this one; an interval in which nothing happened belongs to no bucket."""
+    """A bucket has the time from the last drain to this one. An interval without counts has no bucket."""
     now = Now()
     usage = counters(now=now)
     now.time = 110.0
@@ -111,7 +111,7 @@ def test_a_bucket_that_could_not_be_sent_is_merged() -> None:
 
 
 def test_the_bound_holds_on_every_way_in() -> None:
-    """Toggles and variants over it are dropped and counted; what is there already goes on being counted."""
+    """Entries over the limit are dropped and counted; existing ones still count."""
     usage = counters(most=2)
     usage.add("varied", 1, 0, {"red": 1, "blue": 1})
     assert usage.full == 1
@@ -130,7 +130,7 @@ def test_the_bound_holds_on_every_way_in() -> None:
 
 
 def test_bytes_are_bounded_as_well() -> None:
-    """By what the entries take in a post, about; names are counted in UTF-8. What is sent or taken back makes room or takes it."""
+    """The limit is the approximate size in a post, with names in UTF-8. Sending makes room, and merging uses it."""
     name, long = "a" * 30, "ü" * 500
     known = {name: frozenset({"v" * 80}), long: frozenset[str]()}
     usage = UsageCounters(lambda: known, Now(), max_bytes=100 + 100 + 100)
@@ -148,7 +148,7 @@ def test_bytes_are_bounded_as_well() -> None:
 
 
 def test_the_bytes_are_about_those_of_a_post() -> None:
-    """Whatever is counted, up to the largest numbers that are sent: a post is not larger than the bound, nor much smaller."""
+    """For all counts up to the largest, a post is not larger than the estimate, and not much smaller."""
     names = {f"some-toggle-{number}": frozenset({"blue", "green"}) for number in range(200)}
     most = 20_000
     usage = UsageCounters(lambda: names, Now(), max_bytes=most)
@@ -161,7 +161,7 @@ def test_the_bytes_are_about_those_of_a_post() -> None:
 
 
 def test_looking_changes_nothing() -> None:
-    """What is counted so far can be looked at, and is there to be drained."""
+    """`peek` returns the counts so far, and `drain` still returns them."""
     now = Now()
     usage = counters(now=now)
     assert read(usage.peek()) == {}
@@ -185,7 +185,7 @@ def test_what_is_left_out_leaves_nothing_behind() -> None:
 
 
 def test_a_bucket_that_is_given_up_is_counted() -> None:
-    """By its entries."""
+    """A discarded bucket is counted by its entries."""
     usage = counters()
     usage.add("varied", 1, 0, {"red": 1, "blue": 1})
     usage.count("plain", True)
@@ -202,7 +202,7 @@ COUNTS = st.tuples(st.sampled_from([*KNOWN, "unknown"]), st.integers(0, 9), st.i
 def test_nothing_is_lost_and_nothing_is_made_up(
     rounds: list[list[tuple[str, int, int, int]]], data: st.DataObject
 ) -> None:
-    """Over any sequence of counting, draining and merging, what was sent and what is left make what was counted."""
+    """For any sequence of counting, draining and merging, sent and remaining counts add up to the total."""
     expected: Counter[Any] = Counter()
     sent: Counter[Any] = Counter()
     usage = counters()

@@ -1,4 +1,4 @@
-"""What is sent upstream."""
+"""The bodies that are sent upstream."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BUILT_IN = [
 
 
 def test_a_registration() -> None:
-    """Exactly these fields; custom strategies behind the built-in ones, each once."""
+    """A registration has exactly these fields. Custom strategies follow the built-in ones, each once."""
     body = registration_body(
         IDENTITY, custom_strategies=["mine", "default"], started=1_750_000_000.5, interval_ms=30_000
     )

@@ -1,4 +1,4 @@
-"""What was counted, as bytes."""
+"""Counts as bytes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def large(toggles: int, variants: int) -> UsageBucket:
 
 
 def read(found: UsageBucket) -> object:
-    """Return what a bucket holds."""
+    """Return the content of a bucket."""
     return found.start, found.stop, {name: (t.yes, t.no, t.variants) for name, t in found.toggles.items()}
 
 
@@ -46,7 +46,7 @@ def test_a_bucket_survives() -> None:
 
 
 def test_a_record_survives() -> None:
-    """With every bucket, apart from each other, and what it says of its process."""
+    """All buckets stay separate, and the record keeps the data about its process."""
     record = unpack(packed([bucket(), bucket(100.0)], left=True, every=30.0))
     assert (record.left, record.beat, record.every) == (True, 7, 30.0)
     assert [read(each) for each in record.buckets()] == [read(bucket()), read(bucket(100.0))]
@@ -67,7 +67,7 @@ def test_a_record_survives() -> None:
     ],
 )
 def test_other_data_are_no_record(data: bytes) -> None:
-    """Somebody else's, a later version's, or what nobody can have counted."""
+    """Data of another program, a later version or with impossible counts are refused."""
     with pytest.raises(StoreError, match="no usage metrics"):
         unpack(data)
 

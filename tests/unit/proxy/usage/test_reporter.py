@@ -1,4 +1,4 @@
-"""Registering and sending what was counted."""
+"""Registration and usage metrics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOST = "usage metrics are lost: they could be neither sent nor stored"
 
 @asynchronous
 async def test_registration_follows_the_first_synchronisation() -> None:
-    """Not before it; once."""
+    """The registration is sent once, after the first synchronisation."""
     async with running(synchronised=False) as world:
         await world.clock.advance(1000)
         assert world.upstream.registrations == []
@@ -34,7 +34,7 @@ async def test_registration_follows_the_first_synchronisation() -> None:
 
 @asynchronous
 async def test_registration_is_retried_until_it_succeeds() -> None:
-    """With a growing back-off, Retry-After obeyed, told once."""
+    """The back-off grows, Retry-After is obeyed, and the failure is logged once."""
     world = World()
     faults = [DOWN] * 8 + [UpstreamError("throttled", "x", status=429, retry_after=1000)]
     world.upstream.faults = list(faults)
@@ -86,7 +86,10 @@ async def test_jitter_moves_each_interval(jitter_ms: int, draw: float, seconds: 
 
 @asynchronous
 async def test_what_could_not_be_sent_is_sent_later() -> None:
-    """Merged with what came after it; the pace is the normal one with the first success; told once each way."""
+    """Unsent counts are merged with later ones.
+
+    The first success restores the normal pace. Failure and recovery are logged once.
+    """
     async with running() as world:
         world.upstream.faults = [DOWN, DOWN, UpstreamError("server", "x", status=503)]
         delays = []
@@ -101,7 +104,7 @@ async def test_what_could_not_be_sent_is_sent_later() -> None:
 
 @asynchronous
 async def test_retry_after_is_obeyed() -> None:
-    """Not a second earlier."""
+    """The next attempt is not a second too early."""
     async with running() as world:
         world.upstream.faults = [UpstreamError("throttled", "x", status=429, retry_after=1234)]
         world.usage.count("a", True)
@@ -143,7 +146,7 @@ async def test_counts_that_may_be_taken_later_are_kept(error: UpstreamError) -> 
 
 @asynchronous
 async def test_a_refused_token_is_retried_slowly_and_told_once() -> None:
-    """As for the configuration."""
+    """The pace and the log are those of the poller for a refused token."""
     async with running() as world:
         world.upstream.faults = [UpstreamError("unauthorized", "x", status=401)] * 3
         world.usage.count("a", True)
@@ -153,7 +156,7 @@ async def test_a_refused_token_is_retried_slowly_and_told_once() -> None:
 
 @asynchronous
 async def test_the_shutdown_sends_what_is_left() -> None:
-    """Once; nothing when there is nothing."""
+    """Remaining counts are sent once; without counts nothing is sent."""
     async with running() as world:
         world.usage.count("a", False)
     assert world.sent == [{"a": tally(0, 1)}]
@@ -164,7 +167,7 @@ async def test_the_shutdown_sends_what_is_left() -> None:
 
 @asynchronous
 async def test_a_failure_at_the_shutdown_does_not_stop_it() -> None:
-    """Whatever is raised: an error of the upstream or one that nobody thought of."""
+    """Any exception is allowed: an error of the upstream or an unexpected one."""
     for fault in (DOWN, RuntimeError("bug")):
         async with running() as world:
             world.usage.count("a", False)
@@ -174,7 +177,7 @@ async def test_a_failure_at_the_shutdown_does_not_stop_it() -> None:
 
 @asynchronous
 async def test_the_shutdown_waits_for_a_request_on_its_way() -> None:
-    """It is not torn in two, and what was counted after it began is sent behind it."""
+    """The request is not cut off. Counts that came later are sent after it."""
     upstream = HangingUpstream()
     async with running(upstream=upstream) as world:
         world.usage.count("a", True)
@@ -190,7 +193,7 @@ async def test_the_shutdown_waits_for_a_request_on_its_way() -> None:
 
 @asynchronous
 async def test_a_request_that_was_cancelled_does_not_keep_the_last_one_from_leaving() -> None:
-    """An event loop that ends cancels every task, whoever started it; the counts leave with the last request."""
+    """A closing event loop cancels every task. The counts are still sent with the last request."""
     upstream = HangingUpstream()
     async with running(upstream=upstream) as world:
         world.usage.count("a", True)
@@ -204,7 +207,10 @@ async def test_a_request_that_was_cancelled_does_not_keep_the_last_one_from_leav
 
 @asynchronous
 async def test_the_shutdown_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An upstream that hangs costs a few seconds; what was on its way is counted as not sent, and nothing runs on."""
+    """An upstream that hangs delays the shutdown by a few seconds.
+
+    The pending counts are reported as unsent, and no task remains.
+    """
     monkeypatch.setattr(reporter, "LAST_SEND_S", 0.01)
     async with running(upstream=HangingUpstream()) as world:
         world.usage.count("a", True)
@@ -233,7 +239,7 @@ async def test_a_fault_nobody_thought_of_loses_no_counts_and_does_not_end_the_lo
 
 @asynchronous
 async def test_a_metrics_interval_of_0_is_no_metrics_and_no_registration() -> None:
-    """Not even at the shutdown (specification: Options)."""
+    """With 0 nothing is sent, not even at the shutdown (specification: Options)."""
     async with running(interval_ms=0) as world:
         world.usage.count("a", True)
         await world.clock.advance(100_000)

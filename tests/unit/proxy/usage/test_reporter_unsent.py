@@ -25,7 +25,7 @@ def stored(record_store: MemoryRecordStore) -> list[UnsentRecord]:
 
 
 def kept(record_store: MemoryRecordStore) -> dict[str, tuple[int, int]]:
-    """Return the sums of what is on a shelf, (yes, no) by toggle."""
+    """Return the sums of the stored counts, (yes, no) by toggle."""
     found: dict[str, tuple[int, int]] = {}
     for record in stored(record_store):
         for bucket in record.buckets():
@@ -54,7 +54,7 @@ async def test_what_the_last_post_could_not_send_is_sent_after_the_restart() -> 
 
 @asynchronous
 async def test_without_anything_to_send_what_others_left_is_sent_all_the_same() -> None:
-    """A proxy that nobody asks sends it too."""
+    """A proxy without requests also sends the counts that other processes left."""
     record_store = MemoryRecordStore()
     for _ in range(3):
         async with running(record_store=record_store) as world:
@@ -68,7 +68,7 @@ async def test_without_anything_to_send_what_others_left_is_sent_all_the_same() 
 
 @asynchronous
 async def test_nothing_is_stored_while_all_is_well() -> None:
-    """Storage is for what cannot be sent."""
+    """Without failures nothing is stored."""
     record_store = MemoryRecordStore()
     async with running(record_store=record_store) as world:
         for _ in range(3):
@@ -80,7 +80,7 @@ async def test_nothing_is_stored_while_all_is_well() -> None:
 
 @asynchronous
 async def test_an_outage_is_kept_in_storage_interval_by_interval() -> None:
-    """A kill loses one interval at most, also where the next attempt is long after; afterwards nothing stays behind."""
+    """A kill loses one interval at most, also if the next attempt is much later. Afterwards nothing remains stored."""
     record_store = MemoryRecordStore()
     async with running(record_store=record_store) as world:
         world.upstream.faults = [DOWN] * 4
@@ -126,7 +126,7 @@ async def test_the_living_keep_what_is_theirs() -> None:
 
 
 class Recalling(RecordingUpstream):
-    """Notes what is in storage whenever it is asked to take something; takes so many posts and fails then."""
+    """Records what is stored at each post. Accepts some posts and then fails."""
 
     def __init__(self, record_store: MemoryRecordStore, takes: int) -> None:
         super().__init__()
@@ -145,7 +145,7 @@ class Recalling(RecordingUpstream):
 
 @asynchronous
 async def test_what_was_answered_is_out_of_storage_before_the_next_post() -> None:
-    """Of a bucket in several posts each is taken out as soon as it is known to have arrived: a kill then sends none of it twice."""
+    """If a bucket needs several posts, each is removed from storage after its answer. So a kill does not send it twice."""
     record_store = MemoryRecordStore()
     upstream = Recalling(record_store, -1)
     async with running(record_store=record_store, upstream=upstream, batch=1) as world:
@@ -163,7 +163,7 @@ async def test_what_was_answered_is_out_of_storage_before_the_next_post() -> Non
 
 @asynchronous
 async def test_what_will_never_be_taken_is_out_of_storage_too() -> None:
-    """And counted as refused."""
+    """These counts are also counted as refused."""
     record_store = MemoryRecordStore()
     async with running(record_store=record_store) as world:
         world.upstream.faults = [DOWN, UpstreamError("unexpected", "x", status=400)]
@@ -177,7 +177,7 @@ async def test_what_will_never_be_taken_is_out_of_storage_too() -> None:
 
 @asynchronous
 async def test_an_ambiguous_failure_sends_again_and_once_more_after_a_kill() -> None:
-    """Who does not know whether counts arrived sends them again (decision 0030): what is on its way is in storage."""
+    """If it is unknown whether counts arrived, they are sent again (decision 0030). During the attempt they are stored."""
     record_store = MemoryRecordStore()
     upstream = HangingUpstream()
     upstream.gate.set()
@@ -260,7 +260,7 @@ async def test_an_upstream_that_hangs_at_the_shutdown(monkeypatch: pytest.Monkey
 
 @asynchronous
 async def test_where_nothing_can_be_stored_it_is_said_what_is_lost() -> None:
-    """How many counters; sending goes on as if there were no storage."""
+    """The log names the number of lost counters. Sending continues as without storage."""
     record_store = MemoryRecordStore()
     record_store.fault = OSError("full")
     async with running(record_store=record_store) as world:
@@ -276,7 +276,7 @@ async def test_where_nothing_can_be_stored_it_is_said_what_is_lost() -> None:
 
 @asynchronous
 async def test_no_interval_no_storage() -> None:
-    """With metricsInterval 0 nothing is sent, stored or looked for."""
+    """With metricsInterval 0 nothing is sent, stored or read."""
     record_store = MemoryRecordStore()
     record_store.data["left"] = b"anything"
     async with running(record_store=record_store, interval_ms=0) as world:
@@ -286,7 +286,7 @@ async def test_no_interval_no_storage() -> None:
 
 @asynchronous
 async def test_a_cancelled_post_is_in_storage() -> None:
-    """An event loop that ends cancels every task; what was on its way is left for the next life."""
+    """A closing event loop cancels every task. The counts of the attempt stay stored for the next run."""
     record_store, upstream = MemoryRecordStore(), HangingUpstream()
     async with running(record_store=record_store, upstream=upstream) as world:
         world.usage.count("a", True)

@@ -1,4 +1,4 @@
-"""Posts of a size that the upstream takes, and what its answers mean for what was counted."""
+"""Posts of a size that the upstream accepts, and the effect of its answers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Upstream(RecordingUpstream):
 
 
 class World:
-    """A sender and what it is connected to."""
+    """A sender with a fake upstream."""
 
     def __init__(self, upstream: Upstream | None = None, batch: int = 10) -> None:
         self.upstream = upstream or Upstream()
@@ -68,7 +68,7 @@ class World:
 
 @asynchronous
 async def test_a_small_bucket_is_one_post() -> None:
-    """And leaves nothing."""
+    """The bucket is empty afterwards."""
     world, counted = World(), bucket({"a": 0, "b": 2})
     assert await world.sender.send(counted) is None
     assert (world.upstream.names, counted.toggles, world.answers) == ([["a", "b"]], {}, 1)
@@ -86,7 +86,7 @@ async def test_nothing_is_not_sent() -> None:
 
 @asynchronous
 async def test_a_large_bucket_is_cut_into_posts() -> None:
-    """Of at most `batch` entries each, a toggle never in two; one that has more by itself goes alone."""
+    """A post has at most `batch` entries, and a toggle is never split. A larger toggle goes alone."""
     world, counted = World(batch=4), bucket({"a": 1, "b": 1, "c": 9, "d": 0, "e": 2, "f": 0})
     assert await world.sender.send(counted) is None
     assert world.upstream.names == [["a", "b"], ["c"], ["d", "e"], ["f"]]
@@ -95,7 +95,7 @@ async def test_a_large_bucket_is_cut_into_posts() -> None:
 
 @asynchronous
 async def test_what_is_answered_for_is_not_sent_again() -> None:
-    """After a failure in the middle, the posts before it are out of the bucket, and the rest is in it."""
+    """After a failure, posts with an answer are out of the bucket, and the rest is in it."""
     world, counted = World(batch=1), bucket({"a": 0, "b": 0, "c": 0})
     world.upstream.faults = [UpstreamError("server", "x", status=503)]
     taken = await world.sender.send(bucket({"z": 0}))
@@ -112,7 +112,7 @@ async def test_what_is_answered_for_is_not_sent_again() -> None:
 
 @asynchronous
 async def test_a_fault_nobody_thought_of_leaves_everything_in_the_bucket() -> None:
-    """Whatever is raised."""
+    """After any exception, the bucket still has all counts."""
     world, counted = World(), bucket({"a": 0})
     world.upstream.faults = [RuntimeError("bug")]
     with pytest.raises(RuntimeError):
@@ -122,7 +122,7 @@ async def test_a_fault_nobody_thought_of_leaves_everything_in_the_bucket() -> No
 
 @asynchronous
 async def test_a_post_that_is_too_large_is_cut() -> None:
-    """Until the upstream takes it; nothing is lost, nothing is sent twice."""
+    """The post is halved until the upstream accepts it. Nothing is lost, and nothing is sent twice."""
     names = [f"toggle-{number}" for number in range(40)]
     world, counted = World(Upstream(600), batch=1000), bucket(dict.fromkeys(names, 0))
     assert await world.sender.send(counted) is None
@@ -155,7 +155,7 @@ async def test_posts_become_larger_again() -> None:
 @pytest.mark.parametrize("status", [400, 405, 422])
 @asynchronous
 async def test_counts_that_will_never_be_taken_are_given_up(status: int) -> None:
-    """Of the post that was refused; the others are sent."""
+    """Only the refused post is discarded; the others are sent."""
     world, counted = World(batch=2), bucket({"a": 0, "b": 0, "c": 0})
     world.upstream.faults = [UpstreamError("unexpected", "x", status=status)]
     error = await world.sender.send(counted)
@@ -165,7 +165,7 @@ async def test_counts_that_will_never_be_taken_are_given_up(status: int) -> None
 
 @asynchronous
 async def test_there_is_an_end() -> None:
-    """One round does not send for ever: what is left waits for the next."""
+    """One round has a limited number of posts; the rest waits for the next round."""
     world, counted = World(batch=1), bucket({str(number): 0 for number in range(MAX_POSTS + 5)})
     assert await world.sender.send(counted) is None
     assert len(counted.toggles) == 5

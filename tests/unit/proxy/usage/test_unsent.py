@@ -1,4 +1,4 @@
-"""What is kept in storage because it could not be sent, and who may have it."""
+"""Stored counts that could not be sent, and which process may take them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class World:
 
 @asynchronous
 async def test_what_is_left_is_found_once() -> None:
-    """By whoever looks first; then it is gone."""
+    """The first process that looks takes the record."""
     world = World()
     ended, one, other = world.unsent_usage(), world.unsent_usage(), world.unsent_usage()
     assert await ended.save([bucket("a"), bucket("b")], left=True)
@@ -60,7 +60,7 @@ async def test_what_is_left_is_found_once() -> None:
 
 @asynchronous
 async def test_of_several_who_look_at_once_one_gets_it() -> None:
-    """Whoever takes it out of the storage."""
+    """The process that removes the record from the storage gets it."""
     world = World()
     assert await world.unsent_usage().save([bucket()], left=True)
     found = await asyncio.gather(*(world.unsent_usage().take_over() for _ in range(5)))
@@ -69,7 +69,7 @@ async def test_of_several_who_look_at_once_one_gets_it() -> None:
 
 @asynchronous
 async def test_records_are_taken_one_by_one() -> None:
-    """So that no more waits in memory than one process may keep."""
+    """Only one record is taken at a time, which bounds the memory."""
     world = World()
     for number in range(3):
         await world.unsent_usage().save([bucket(str(number))], left=True)
@@ -79,7 +79,7 @@ async def test_records_are_taken_one_by_one() -> None:
 
 @asynchronous
 async def test_the_last_word_counts() -> None:
-    """A record holds what was kept last, and nothing once nothing is."""
+    """A record has the last counts that were saved. Without counts there is no record."""
     world = World()
     unsent_usage = world.unsent_usage()
     assert await unsent_usage.save([]) and world.record_store.data == {} and not unsent_usage.has_record
@@ -92,7 +92,7 @@ async def test_the_last_word_counts() -> None:
 
 @asynchronous
 async def test_nobody_takes_what_a_living_process_keeps() -> None:
-    """Not its own, and not the other's, as long as that writes."""
+    """A process takes neither its own record nor that of a process that still writes."""
     world = World()
     living, looking = world.unsent_usage(), world.unsent_usage()
     for _ in range(20):
@@ -104,7 +104,7 @@ async def test_nobody_takes_what_a_living_process_keeps() -> None:
 
 @asynchronous
 async def test_what_a_killed_process_kept_is_found_after_a_while() -> None:
-    """Once its record has not changed for some of its intervals since it was first seen; whatever any clock says."""
+    """The record is taken when it has not changed for some of its intervals, with any clock difference."""
     world = World()
     killed = world.unsent_usage()
     await killed.save([bucket()])
@@ -135,7 +135,7 @@ async def test_a_record_that_changes_starts_anew() -> None:
 
 @asynchronous
 async def test_where_nobody_else_can_be_nobody_is_waited_for() -> None:
-    """What is there is of an earlier life."""
+    """A storage that is not shared has only records of earlier runs."""
     world = World(MemoryRecordStore(shared=False))
     await world.unsent_usage().save([bucket()])
     assert names(await world.unsent_usage().take_over()) == ["a"]
@@ -143,7 +143,7 @@ async def test_where_nobody_else_can_be_nobody_is_waited_for() -> None:
 
 @asynchronous
 async def test_trouble_with_the_storage_is_told_once_and_survived() -> None:
-    """Two lines for each kind of trouble; what a provider says is not repeated."""
+    """Each kind of failure gives two log lines, for its start and its end. The text of the provider is not repeated."""
     world = World()
     unsent_usage = world.unsent_usage()
     world.record_store.fault = OSError("full of user-4711")
@@ -178,7 +178,7 @@ async def test_what_may_have_been_written_is_removed() -> None:
 
 @asynchronous
 async def test_a_record_that_cannot_be_read_hides_no_other() -> None:
-    """It stays where it is, and is told of once: it may be a later version's."""
+    """The record stays and is logged once, because it may be of a later version."""
     world = World()
     world.record_store.data["foreign"] = b"something else"
     await world.unsent_usage().save([bucket()], left=True)
@@ -190,7 +190,7 @@ async def test_a_record_that_cannot_be_read_hides_no_other() -> None:
 
 
 class SlowShelf(MemoryRecordStore):
-    """Does everything when it is told to."""
+    """A store that acts when the test lets it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -212,7 +212,7 @@ class SlowShelf(MemoryRecordStore):
 
 @asynchronous
 async def test_a_storage_that_hangs_holds_nobody_up() -> None:
-    """It is waited for a moment; no second thing is begun behind what hangs, and what hung is in order once it goes on."""
+    """Each call waits only a moment. No second call starts while one hangs, and the hanging call completes in order."""
     record_store = SlowShelf()
     world = World(record_store)
     unsent_usage = world.unsent_usage(wait_s=0.01)
@@ -228,7 +228,7 @@ async def test_a_storage_that_hangs_holds_nobody_up() -> None:
 
 @asynchronous
 async def test_a_storage_that_fails_slowly_is_not_asked_for_everything() -> None:
-    """After one thing has taken too long the rest waits for the next time: what was counted here is not held up for minutes."""
+    """After one slow operation, the others wait for the next time, so that counting here is not delayed for minutes."""
 
     class Failing(MemoryRecordStore):
         asked = 0
@@ -276,7 +276,7 @@ async def test_what_a_loop_that_ends_cancels_is_trouble_like_any() -> None:
 @pytest.mark.parametrize("left", [True, False])
 @asynchronous
 async def test_what_is_found_was_what_was_kept(left: bool) -> None:
-    """Every count of it, and how many there were is told."""
+    """A found record has all its counts, and their number is logged."""
     world = World()
     await world.unsent_usage().save(
         [UsageBucket(1.5, 2.5, {"a": make_counts(1, 2, {"v": 3}), "b": make_counts(0, 7, {})})], left=left

@@ -13,7 +13,7 @@ from support.worker_pool_scene import SHORT, pool_scene
 
 @asynchronous
 async def test_two_steps() -> None:
-    """A document goes to all workers, and none is told to switch before all have prepared it."""
+    """A document goes to all workers, and they switch when all have prepared it."""
     async with pool_scene(3) as scene:
         first, second, third = scene.made
         third.ignores.add(messages.Prepare)
@@ -33,7 +33,7 @@ async def test_two_steps() -> None:
 
 @asynchronous
 async def test_a_late_worker() -> None:
-    """The others do not wait for it for ever. It is told to switch like them, and replaced if it never prepares the document."""
+    """The others do not wait for ever. The late worker gets the switch too, and is replaced if it never prepares the document."""
     async with pool_scene(2, timeouts=SHORT) as scene:
         late = scene.made[1]
         late.ignores.add(messages.Prepare)
@@ -105,7 +105,7 @@ async def test_a_worker_that_came_between_the_steps() -> None:
 
 @asynchronous
 async def test_a_worker_that_came_between_two_documents() -> None:
-    """A worker that has only the newer document gets the older one before it is told to switch to that."""
+    """A worker that has only the newer document gets the older one before it switches to that."""
     async with pool_scene(1) as scene:
         older, newer = object(), object()
         await scene.worker_pool.distribution.prepare(older, b"older")
@@ -147,7 +147,7 @@ async def test_settled_without_a_configuration() -> None:
 
 @asynchronous
 async def test_freshness_comes_to_all() -> None:
-    """Every worker is told when the configuration was last current; a new worker is told before it serves."""
+    """Every worker gets the time of the last check; a new worker gets it before it serves."""
     async with pool_scene(2) as scene:
         scene.worker_pool.distribution.confirm(1.5)
         await scene.until(lambda: all(worker.received_of(messages.Checked) for worker in scene.made))

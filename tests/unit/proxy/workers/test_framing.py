@@ -1,4 +1,4 @@
-"""Frames cut anywhere, and what is no frame."""
+"""Frames that are cut at any place, and invalid frames."""
 
 from __future__ import annotations
 

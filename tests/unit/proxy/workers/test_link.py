@@ -79,7 +79,7 @@ class Pair:
         )
 
     def sources(self) -> Sources:
-        """Return what the metrics are read from."""
+        """Return the sources of the metrics."""
         return Sources(self.holder, self.counters, [self.tally], self.clock, AnswerCache(0))  # type: ignore[arg-type]
 
     def of(self, kind: type[messages.Message]) -> list[Any]:
@@ -246,7 +246,7 @@ async def test_leaving() -> None:
 
 @asynchronous
 async def test_the_last_counts() -> None:
-    """What was counted until the end is sent before the channel is closed."""
+    """All counts up to the end are sent before the channel closes."""
     async with pair() as both:
         both.tally.add(200)
         both.counters.count("a", False)
@@ -273,7 +273,7 @@ async def test_before_it_starts() -> None:
 
 @asynchronous
 async def test_keys_and_draining() -> None:
-    """Commands are carried out in order, and the parent is told when new options are in use."""
+    """Commands are carried out in order, and the parent learns when new options are in use."""
     async with pair() as both:
         both.parent.send(messages.Adopt(1))
         both.parent.send(messages.Reload(3, {"client_keys": ["a"]}))

@@ -58,7 +58,7 @@ def test_a_worker_that_is_gone() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9), st.integers(0, 9), st.booleans()), max_size=30))
 def test_sums_of_workers_that_come_and_go(steps: list[tuple[int, int, int, bool]]) -> None:
-    """However often workers count and are replaced: counters add up to what was sent, gauges to the present values."""
+    """For any number of messages and replacements, counters add up to what was sent, and gauges to the present values."""
     sums, expected = MetricSums(), 0
     lives: dict[int, tuple[MetricChanges, Readings]] = {}
     for worker, grown, size, dies in steps:

@@ -17,7 +17,7 @@ from support.worker_pool_scene import PATIENT, SHORT, PoolScene, pool_scene
 
 @asynchronous
 async def test_all_are_welcomed() -> None:
-    """Each worker first gets its number, the options and all sockets. None is told of a configuration before there is one."""
+    """Each worker first gets its number, the options and all sockets. A configuration is announced only if there is one."""
     async with pool_scene(3) as scene:
         welcomes = [worker.received[0] for worker in scene.made]
         assert sorted(each.worker for each in welcomes if isinstance(each, messages.Welcome)) == [0, 1, 2]
@@ -196,7 +196,7 @@ async def test_workers_that_fail_to_start_are_not_waited_for() -> None:
 
 @asynchronous
 async def test_the_end() -> None:
-    """Serving workers are told to leave, workers that do not serve yet are killed, and none is replaced."""
+    """Serving workers get Leave, workers that do not serve yet are killed, and none is replaced."""
     async with pool_scene(2) as scene:
         scene.ignores.add(messages.Welcome)
         scene.made[0].end(1)
@@ -280,7 +280,7 @@ async def test_other_options_with_a_late_worker() -> None:
 
 @asynchronous
 async def test_reloading_files() -> None:
-    """All workers are told to reload their own files. No option changes, and no acknowledgement is expected."""
+    """All workers reload their own files. No option changes, and no acknowledgement is expected."""
     async with pool_scene(2) as scene:
         await scene.worker_pool.reload({"port": 2})
         scene.worker_pool.reload_files()
@@ -292,7 +292,7 @@ async def test_reloading_files() -> None:
 
 @asynchronous
 async def test_draining() -> None:
-    """All workers are told. A worker that ends in order is not replaced; one that fails is, and its replacement is told as well."""
+    """All workers get Drain. A worker that ends in order is not replaced; one that fails is, and its replacement gets Drain too."""
     async with pool_scene(3) as scene:
         scene.worker_pool.drain()
         await scene.until(lambda: all(worker.received_of(messages.Drain) for worker in scene.made))

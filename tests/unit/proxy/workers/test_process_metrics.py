@@ -13,7 +13,7 @@ from support.needs import missing
 
 @pytest.fixture(autouse=True)
 def proc() -> None:
-    """There are process metrics only where the system has /proc."""
+    """Skip the test if the system has no /proc."""
     if not list(measure_process("self")):
         missing("this system has no /proc")
 

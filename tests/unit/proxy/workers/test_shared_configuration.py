@@ -72,7 +72,7 @@ def test_a_replacement_is_one_everywhere() -> None:
 
 @asynchronous
 async def test_freshness_is_one_everywhere() -> None:
-    """Workers are told when a check succeeded, with the moment that counts. Without workers it is just recorded."""
+    """Workers get the time of a successful check. Without workers it is only recorded."""
     notes, holder, clock = Notes(), SharedHolder[TinySnapshot](), FakeClock()
     await clock.advance(7)
     holder.confirm(clock)
