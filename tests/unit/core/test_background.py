@@ -81,7 +81,7 @@ class Cancelled(Body):
 
 @asynchronous
 async def test_a_cancellation_that_was_meant_for_something_else_is_a_fault() -> None:
-    """Other code may cancel what the body awaits. The task restarts the body, counts it and logs it."""
+    """Other code may cancel what the body awaits. The task then restarts the body, counts that and logs it."""
     clock, log, body = FakeClock(), RecordingLog(), Cancelled(faults=3)
     loop = SupervisedTask("polling", body, clock=clock, log=log, draw=lambda: 0.5)
     loop.start()

@@ -33,7 +33,7 @@ def test_a_back_off_is_never_shorter_than_the_interval_and_never_over_the_ceilin
 
 @given(FAILURES, DRAWS, INTERVALS, st.floats(0, 1e12))
 def test_retry_after_is_obeyed_up_to_its_ceiling(failures: int, draw: float, interval: float, wish: float) -> None:
-    """The wait is at least what the server asked for, up to an hour."""
+    """The wait is at least what the server requests, up to an hour."""
     delay = delay_after_failure(failures, draw, interval, retry_after=wish)
     assert delay >= min(wish, RETRY_AFTER_CEILING_S)
     assert delay >= delay_after_failure(failures, draw, interval)
@@ -50,7 +50,7 @@ def test_the_draw_spreads_instances(failures: int, interval: float) -> None:
 
 
 def test_the_wait_doubles() -> None:
-    """With the largest draw: two intervals, four, eight, then the longest_delay of ten."""
+    """With the largest draw, the waits are two intervals, four, eight, then the longest delay of ten."""
     delays = [delay_after_failure(failures, 1.0, 5.0) for failures in (1, 2, 3, 4, 40)]
     assert delays == [10.0, 20.0, 40.0, 50.0, 50.0]
 
@@ -68,7 +68,7 @@ def test_the_ceiling_follows_the_interval(interval: float, most: float) -> None:
 
 @given(DRAWS, INTERVALS)
 def test_a_refused_token_is_retried_slowly(draw: float, interval: float) -> None:
-    """From the first refusal on the wait is in the upper half of the longest_delay."""
+    """From the first refusal on, the wait is in the upper half of the longest delay."""
     assert longest_delay(interval) / 2 <= delay_while_refused(draw, interval) <= longest_delay(interval)
     assert delay_while_refused(draw, interval, retry_after=3000) >= 3000
 
@@ -82,7 +82,10 @@ def test_a_cold_proxy_asks_within_seconds(failures: int, draw: float, interval: 
 
 
 def test_a_cold_proxy_begins_with_a_second() -> None:
-    """With the largest draw two, four, then five; a short interval is not made longer, and a bound that is given holds."""
+    """With the largest draw, the waits are two seconds, four, then five.
+
+    A short interval does not grow, and a given limit applies.
+    """
     assert [delay_while_cold(failures, 1.0, 30.0) for failures in (1, 2, 3, 40)] == [2.0, 4.0, 5.0, 5.0]
     assert [delay_while_cold(failures, 0.0, 30.0) for failures in (1, 2, 3, 40)] == [1.0, 2.0, 2.5, 2.5]
     assert [delay_while_cold(failures, 1.0, 0.1) for failures in (1, 40)] == [0.2, 1.0]

@@ -31,7 +31,7 @@ def server() -> ssl.SSLContext:
 
 
 def refusal(pair: CertificateFiles) -> str:
-    """Return what is wrong with a pair; neither that nor what a traceback keeps holds the key or its password."""
+    """Return the problem of a pair. Neither it nor its traceback contains the key or its password."""
     with pytest.raises(ConfigurationError) as caught:
         pair.load(server())
     [problem] = caught.value.problems
@@ -41,7 +41,7 @@ def refusal(pair: CertificateFiles) -> str:
 
 
 def test_a_pair_in_one_file_and_in_two(tmp_path: Path) -> None:
-    """Both are what certificates come in; an encrypted key is opened by its password."""
+    """A certificate and its key may be in one file or in two. The password opens an encrypted key."""
     both, cert = written(tmp_path, "both", ISSUED.both), written(tmp_path, "cert", ISSUED.cert)
     key, locked = written(tmp_path, "key", ISSUED.key), written(tmp_path, "locked", ISSUED.locked(PASSWORD))
     for pair in (
@@ -55,7 +55,7 @@ def test_a_pair_in_one_file_and_in_two(tmp_path: Path) -> None:
 
 
 def test_what_is_wrong_is_told(tmp_path: Path) -> None:
-    """With the option, the path and what to do; OpenSSL never asks a terminal for a password."""
+    """The message names the option, the path and the remedy. OpenSSL never asks for a password on a terminal."""
     cert, key = written(tmp_path, "cert", ISSUED.cert), written(tmp_path, "key", ISSUED.key)
     other, locked = written(tmp_path, "other", AUTHORITY.issue().key), written(tmp_path, "l", ISSUED.locked(PASSWORD))
     empty = written(tmp_path, "empty", "")

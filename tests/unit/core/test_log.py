@@ -31,7 +31,7 @@ MOMENT = "2026-11-21T00:32:03.456Z"
 
 
 class Clock:
-    """A clock that stands still."""
+    """A clock that does not move."""
 
     def now(self) -> float:
         """Return seconds since the epoch."""
@@ -46,7 +46,7 @@ class Clock:
 
 
 def lines(**given: Any) -> tuple[EventLogger, io.StringIO]:
-    """Return the default logger and what it writes to."""
+    """Return the default logger and its output."""
     stream = io.StringIO()
     return build_logger(clock=Clock(), stream=stream, **given), stream
 
@@ -88,7 +88,7 @@ def test_nobody_writes_a_second_line(as_json: bool) -> None:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_levels(level: str) -> None:
-    """What is less severe than logLevel is not written (specification: Configuration)."""
+    """A line below logLevel is not written (specification: Configuration)."""
     log, stream = lines(level=level)
     write_all(log)
     written = [line.split()[1] for line in stream.getvalue().splitlines()]
@@ -96,7 +96,7 @@ def test_levels(level: str) -> None:
 
 
 def test_the_default_is_warn_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
-    """Standard output is for what the command says; the log goes beside it, with the time of now."""
+    """The log goes to standard error with the present time, because standard output is for the command."""
     write_all(build_logger())
     printed = capsys.readouterr()
     assert printed.out == ""
@@ -175,7 +175,7 @@ class Fields:
 
 
 class Texts:
-    """A logger of the standard library's shape; whatever else it takes would go wrong."""
+    """A logger with the interface of the standard library. Any other argument is an error."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -216,7 +216,7 @@ def test_levels_that_a_logger_lacks() -> None:
 
 
 def test_without_the_standard_library_s_logging(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nobody imported `logging`, no logger is one of its."""
+    """If no module has imported `logging`, no logger is a standard one."""
     fields = Fields()
     monkeypatch.delitem(sys.modules, "logging")
     build_logger(fields).info("event", a=1)
@@ -225,7 +225,7 @@ def test_without_the_standard_library_s_logging(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("as_json", [False, True])
 def test_secrets_are_masked(as_json: bool) -> None:
-    """A secret the logger was told is written nowhere: not in the event, a field, or the text of an object."""
+    """A known secret is never written: not in the event, a field, or the text of an object."""
     log, stream = lines(as_json=as_json, secrets=["*:dev.s3cret-token", "short", "client-key-s3cret"])
     log.error("no *:dev.s3cret-token here", header="Bearer *:dev.s3cret-token", both=["client-key-s3cret", "x"], n=5)
     assert "s3cret" not in stream.getvalue() and "no *** here" in stream.getvalue()
@@ -234,7 +234,7 @@ def test_secrets_are_masked(as_json: bool) -> None:
 
 
 def test_a_secret_that_begins_like_another_is_masked_whole() -> None:
-    """Whatever the order they are given in, nothing is left of the longer one."""
+    """Nothing of the longer secret remains, in any order of the secrets."""
     log, stream = lines(secrets=["client-key", "client-key-of-the-shop"])
     log.error("x", key="client-key-of-the-shop")
     assert stream.getvalue().rstrip().endswith("key=***")
@@ -260,7 +260,7 @@ def test_secrets_may_become_more() -> None:
 
 
 def test_exceptions_are_named_not_quoted() -> None:
-    """The text of a foreign exception may quote what a caller sent; ours does not."""
+    """The text of another library's exception is not written, because it may quote a caller. Ours is."""
     log, stream = lines()
     log.error("failed", error=ValueError("invalid literal: 'user-4711'"), ours=UpstreamError("network", "no route"))
     assert stream.getvalue().endswith('failed error=ValueError ours="no route"\n')

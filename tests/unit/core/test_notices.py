@@ -12,7 +12,7 @@ NOTICES = [Notice("ready"), Notice("first start", {"token": "t"}, "First start:\
 
 
 def test_for_a_person(capsys: pytest.CaptureFixture[str]) -> None:
-    """The text stands in place of the event where there is one; the fields are in it."""
+    """A notice's text replaces the event, if it has one. It contains the fields."""
     print_notices(NOTICES, make_notice_printer(as_json=False))
     assert capsys.readouterr().out == "ready\nFirst start:\n\n  a token, t\n"
 

@@ -1,4 +1,4 @@
-"""What a log says about an outage."""
+"""The log lines of an outage."""
 
 from __future__ import annotations
 

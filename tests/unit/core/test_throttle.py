@@ -18,7 +18,7 @@ def test_once_for_each_name() -> None:
 
 
 def test_once_in_a_while() -> None:
-    """With a period a name is allowed again when the period has passed."""
+    """With a period a name is allowed again after it."""
     clock = FakeClock()
     sparing = Throttle(clock, 60)
     assert sparing.allows("a")

@@ -1,4 +1,4 @@
-"""What the head of a request says."""
+"""The facts of a request's head."""
 
 from __future__ import annotations
 

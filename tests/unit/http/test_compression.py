@@ -47,7 +47,7 @@ def test_gzip_is_gzip(body: bytes) -> None:
     ],
 )
 def test_what_a_header_asks_for(accept: bytes, choice: int) -> None:
-    """gzip where it is accepted and not liked less than the plain form."""
+    """gzip is used if the header accepts it and does not prefer the plain form."""
     assert negotiate(accept) == choice
 
 
@@ -59,12 +59,12 @@ def test_any_header_is_read(accept: bytes) -> None:
 
 @given(st.text(max_size=8))
 def test_a_weight_is_from_0_to_1(text: str) -> None:
-    """What is no number in bounds is 0."""
+    """A q-value out of bounds, or not a number, is 0."""
     assert 0.0 <= quality(text) <= 1.0
 
 
 def test_size_decides() -> None:
-    """From a kilobyte on, and at every size where the plain form is refused."""
+    """Bodies from a kilobyte on are compressed; all bodies if the plain form is refused."""
     negotiator = Negotiator()
     assert negotiator.wants_gzip(b"gzip", 1024)
     assert not negotiator.wants_gzip(b"gzip", 1023)

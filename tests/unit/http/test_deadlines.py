@@ -29,7 +29,7 @@ class Told:
 
 
 class Hanging:
-    """Work that hangs; it notes how often it began and was cancelled. A `stubborn` one goes on until it is released."""
+    """Work that hangs. It counts its starts and cancellations. A `stubborn` one continues until it is released."""
 
     def __init__(self, *, stubborn: bool = False) -> None:
         self.begun = 0
@@ -53,7 +53,7 @@ class Hanging:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is given up has little time to end."""
+    """Give cancelled work little time to end."""
     monkeypatch.setattr(deadlines, "CANCEL_S", SOON_S)
 
 
@@ -89,7 +89,7 @@ async def test_work_that_ends_in_time() -> None:
 
 @asynchronous
 async def test_work_that_takes_too_long() -> None:
-    """It is cancelled, and the one who waits is told at once; work that ends then is no reason to tell anything."""
+    """The work is cancelled, and the caller gets the error at once. Work that then ends is not reported."""
     before = asyncio.all_tasks()
     work, told, deadline = Hanging(), Told(), Deadline(SOON_S)
     with pytest.raises(OverdueError):
@@ -114,7 +114,7 @@ async def test_work_whose_waiter_is_gone() -> None:
 @asynchronous
 @pytest.mark.parametrize("gone", [False, True])
 async def test_work_that_does_not_let_itself_be_cancelled(gone: bool, impatient: None) -> None:
-    """Holds nobody: whoever waits goes on, what still runs is told of and counted until it ends."""
+    """The caller continues. Work that still runs is reported and counted until it ends."""
     before = asyncio.all_tasks()
     work, told, deadline = Hanging(stubborn=True), Told(), Deadline(LONG_S if gone else SOON_S)
     waiting = asyncio.create_task(deadline.wait_for(work.run(), told))
@@ -149,7 +149,7 @@ async def test_too_much_that_goes_on(impatient: None, monkeypatch: pytest.Monkey
 
 @asynchronous
 async def test_work_that_is_cancelled_from_inside() -> None:
-    """Has failed; whoever waits is not cancelled by it."""
+    """The work has failed, but the caller is not cancelled."""
     with pytest.raises(CancelledInsideError):
         await Deadline(LONG_S).wait_for(is_cancelled(), Told())
 
@@ -166,7 +166,7 @@ async def leaves() -> bool:
 
 
 async def cannot_be_seen() -> bool:
-    """Not know."""
+    """Return None, because it is unknown."""
     return False
 
 
@@ -178,7 +178,7 @@ async def raises() -> bool:
 @asynchronous
 @pytest.mark.parametrize("gone", [stays, cannot_be_seen, raises])
 async def test_who_is_there_gets_what_it_waits_for(gone: Callable[[], Awaitable[bool]]) -> None:
-    """Also where it cannot be seen whether it is; nothing is left, and the loop has nothing to complain of."""
+    """This also holds if it is unknown whether the caller has gone. No task remains, and the loop logs nothing."""
     before = asyncio.all_tasks()
     complaints: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: complaints.append(context))
@@ -192,7 +192,7 @@ async def test_who_is_there_gets_what_it_waits_for(gone: Callable[[], Awaitable[
 
 @asynchronous
 async def test_who_is_gone_is_waited_for_no_longer() -> None:
-    """The work is cancelled; so it is where whoever waits is cancelled."""
+    """The work is cancelled, also if the waiting task is cancelled."""
     before = asyncio.all_tasks()
     work = Hanging()
     assert await run_until_gone(work.run(), leaves) is None
@@ -207,7 +207,7 @@ async def test_who_is_gone_is_waited_for_no_longer() -> None:
 
 @asynchronous
 async def test_what_somebody_else_has_taken_over_goes_on() -> None:
-    """A future, such as a thread's, is waited for whoever is gone."""
+    """A future, such as a thread's, is waited for even if the caller has gone."""
     future = asyncio.get_running_loop().create_future()
     asyncio.get_running_loop().call_later(SOON_S, future.set_result, "done")
     assert await run_until_gone(future, leaves) == "done"

@@ -23,7 +23,7 @@ def test_a_list_matches_when_it_has_the_tag(listed: list[bytes], own: bytes) -> 
 
 
 def test_an_asterisk_matches_everything() -> None:
-    """Only by itself."""
+    """`*` matches only if it is the whole header."""
     assert matches(b"*", etag(b""))
     assert matches(b" *\t", etag(b""))
     assert not matches(b'"*"', etag(b""))
@@ -41,5 +41,5 @@ def test_the_tag_of_what_decides_an_answer() -> None:
 
 
 def test_the_tag_is_another_one_in_another_version() -> None:
-    """It may write the same answer differently: what a caller has from it is not unchanged."""
+    """Another version may encode the same answer differently, so its tags differ."""
     assert Tagger("a", "1.0").tag(b"key") != Tagger("a", "1.1").tag(b"key")

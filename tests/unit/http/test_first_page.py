@@ -41,5 +41,5 @@ def test_as_json() -> None:
     ],
 )
 def test_who_prefers_json(accept: bytes | None, expected: bool) -> None:
-    """Who asks for it at least as much as for text, within what is read of the header."""
+    """JSON is preferred if it is rated at least as high as text, in the part of the header that is read."""
     assert prefers_json(accept) is expected

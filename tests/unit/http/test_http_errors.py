@@ -30,6 +30,6 @@ def test_each_has_its_status_and_a_message(refused: HttpError, status: int) -> N
 
 
 def test_what_a_caller_sent_is_shown_short_and_harmless() -> None:
-    """In ASCII, bounded, in backticks."""
+    """The caller's text is shown in ASCII, shortened and in backticks."""
     assert http_errors.unknown_path(b"/\xc3\xa4\n").message == "there is nothing at `/\\xc3\\xa4\n`"
     assert len(http_errors.to_printable(b"x" * 10_000)) == http_errors.MAX_SHOWN

@@ -16,7 +16,7 @@ def test_a_ring_holds_its_keys_and_nothing_else() -> None:
 
 
 def test_blanks_round_a_value_do_not_belong_to_it() -> None:
-    """Parsers differ in what they leave of them."""
+    """Blanks around a value are ignored, because parsers differ in removing them."""
     assert KeySet(["abc"]).contains(b" abc\t ")
 
 
@@ -36,7 +36,7 @@ def test_every_key_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_empty_ring_holds_nothing() -> None:
-    """Without keys nothing opens, the empty key neither."""
+    """Without keys, no key is accepted, not even the empty one."""
     assert not KeySet([]).contains(b"")
 
 

@@ -14,7 +14,7 @@ from flagsvc.http.media import GZIP, UTF16, BodyTooLargeError, CodingError, to_t
 
 @given(st.binary(max_size=300), st.sampled_from([(31, gzip.compress), (15, zlib.compress), (0, bytes)]))
 def test_what_was_packed_is_unpacked(body: bytes, coding: tuple[int, object]) -> None:
-    """Up to the limit, and not a byte more of what was compressed."""
+    """A compressed body is decompressed up to the limit."""
     window, pack = coding
     packed = pack(body)  # type: ignore[operator]
     assert unpack(packed, window, 300) == body
@@ -25,7 +25,7 @@ def test_what_was_packed_is_unpacked(body: bytes, coding: tuple[int, object]) ->
 
 @given(st.binary(max_size=60))
 def test_damage_is_refused(body: bytes) -> None:
-    """For any bytes, with zlib's word for what is wrong."""
+    """For any bytes, the error has zlib's message."""
     with pytest.raises(CodingError, match="incorrect header check"):
         unpack(b"\x00\x00" + body, 31, 1000)
 
@@ -38,7 +38,7 @@ def test_a_body_that_ends_too_early_is_refused(members: bool) -> None:
 
 
 def test_members() -> None:
-    """They are put together where a body may have several; what follows another coding then does not count."""
+    """The members of a body are joined if several are allowed. Bytes after another coding are ignored."""
     several = gzip.compress(b"12") + gzip.compress(b"345")
     assert unpack(several, GZIP, 5, members=True) == b"12345"
     assert unpack(zlib.compress(b"12") + b"x", 15, 5, members=True) == b"12"
@@ -58,5 +58,5 @@ def test_utf16_with_and_without_a_mark(codec: str) -> None:
 
 @given(st.binary(max_size=20), st.sampled_from(["utf-8", "utf-16", "utf-16-le", "utf-16-be"]))
 def test_any_bytes_are_a_text(body: bytes, codec: str) -> None:
-    """What is no character becomes U+FFFD; half surrogate pairs cannot come out."""
+    """Invalid bytes become U+FFFD, and the text has no half surrogate pairs."""
     to_text(body, codec).encode("utf-8")

@@ -6,7 +6,7 @@ from flagsvc.http.messages import HttpError, Request, Response, below, invalid
 
 
 def test_a_request_keeps_what_it_is_given() -> None:
-    """Every part of the head is there, with defaults for where it came from."""
+    """A request has all given parts, with defaults for its origin."""
     request = Request(b"GET", b"/a", b"b=c", [(b"d", b"e")])
     assert (request.method, request.path, request.query) == (b"GET", b"/a", b"b=c")
     assert request.headers == [(b"d", b"e")]
@@ -14,14 +14,14 @@ def test_a_request_keeps_what_it_is_given() -> None:
 
 
 def test_headers_are_the_shared_ones_and_the_own_ones() -> None:
-    """The shared list is not changed by putting the own ones behind it."""
+    """Adding the own headers does not change the shared list."""
     fixed, own = [(b"a", b"1")], [(b"b", b"2")]
     assert Response(200, fixed, own, b"").headers() == [(b"a", b"1"), (b"b", b"2")]
     assert fixed == [(b"a", b"1")]
 
 
 def test_json_pointers_are_escaped() -> None:
-    """`~` and `/` in a name stand for themselves; an empty name is a name."""
+    """`~` and `/` in a name are escaped. An empty name is valid."""
     assert below("/body", "a/b~c") == "/body/a~1b~0c"
     assert below("/body", "") == "/body/"
 

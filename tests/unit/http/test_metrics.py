@@ -30,7 +30,7 @@ EMPTY = MetricRow[int]("empty", "gauge", "Has no numbers yet.", lambda _: {})
 
 
 def test_the_text() -> None:
-    """Bare rows first, then what the operating system says, then the others; a counter gets its suffix."""
+    """Bare rows come first, then the operating system's figures, then the others. A counter gets its suffix."""
     processes = [GaugeMetricFamily("process_threads", "Threads.", 3)]
     assert exposition(measure([COUNTER, GAUGE, BARE, ABSENT, EMPTY], 5), processes).decode().splitlines() == [
         "# HELP up 1 while it runs.",
@@ -60,12 +60,12 @@ def test_a_bare_row_is_three_lines(value: float, shown: str) -> None:
 
 
 def test_what_cannot_be_told_is_left_out() -> None:
-    """Not written as a metric without numbers."""
+    """An unknown metric is left out, not written without numbers."""
     assert [row.name for row in measure([GAUGE, ABSENT, EMPTY], 1)] == ["size", "empty"]
 
 
 def test_numbers_that_were_read_elsewhere() -> None:
-    """They take the place of what the row would read here."""
+    """They replace the numbers that the row would read here."""
     assert measured(COUNTER, {("b",): 7}).values == {("b",): 7}
 
 

@@ -42,7 +42,7 @@ MISSING = Documented[RouteRow](404, "There is no such shelf.", lambda row: True)
 
 
 def written(row: RouteRow, **given: Any) -> dict[str, Any]:
-    """Return what the document says of one operation."""
+    """Return the description of one operation."""
     fields: dict[str, Any] = {"name": "one", "description": "", "schemes": (), "answers": {}, **given}
     content = document(PROGRAM, [Operation(row=row, path=row.path, **fields)], components([BOOK, ERROR]), "")
     found: dict[str, Any] = content["paths"][row.path][row.method.lower()]
@@ -73,7 +73,7 @@ def test_methods_of_one_path_stand_together() -> None:
 
 
 def test_what_an_operation_does_not_have_is_left_out() -> None:
-    """No description, parameters, body or servers where there are none."""
+    """An operation without description, parameters, body or servers has no such members."""
     assert written(NOTHING) == {
         "operationId": "one",
         "summary": "Answer without a body",
@@ -108,7 +108,7 @@ def test_parameters() -> None:
 
 
 def test_a_body_is_a_shape_and_an_example() -> None:
-    """Whether it is needed is what the row says."""
+    """The row decides whether the body is required."""
     reference = {"$ref": "#/components/schemas/Book"}
     body = {"schema": reference, "example": {"title": "Emma"}}
     assert written(ADD)["requestBody"] == {"required": False, "content": {"application/json": body}}
@@ -124,7 +124,7 @@ def test_media_types_of_an_answer(row: RouteRow, media: list[str]) -> None:
 
 
 def test_an_error_is_json_a_text_or_nothing() -> None:
-    """By its media type."""
+    """The media type decides the form of an error."""
     shape = {"schema": {"$ref": "#/components/schemas/Error"}}
     text = Documented[RouteRow](401, "No card.", lambda row: True, "text/plain")
     empty = Documented[RouteRow](304, "Unchanged.", lambda row: True, "")
@@ -134,7 +134,7 @@ def test_an_error_is_json_a_text_or_nothing() -> None:
 
 
 def test_headers_of_an_answer() -> None:
-    """Each with what it means; nothing where there are none."""
+    """Each header has its description; without headers there is no member."""
     told = {"description": "Seconds to wait.", "schema": {"type": "string"}}
     assert headers_of({"Retry-After": "Seconds to wait."}) == {"headers": {"Retry-After": told}}
     assert headers_of({}) == {}

@@ -34,7 +34,7 @@ def slow(networks: list[str], peer: str, entries: list[str]) -> str:
 
 @given(st.sampled_from(["10.0.0.7", "9.9.9.9", "fd00::2"]), st.lists(ENTRIES, max_size=6))
 def test_the_walk_is_the_walk(peer: str, entries: list[str]) -> None:
-    """The fast walk ends where the slow one does."""
+    """The fast walk gives the same result as the slow one."""
     networks = ["10.0.0.0/8", "fc00::/7"]
     trust = TrustedProxies(tuple(networks))
     assert trust.address(peer, ", ".join(entries).encode()) == slow(networks, peer, entries)
@@ -42,14 +42,14 @@ def test_the_walk_is_the_walk(peer: str, entries: list[str]) -> None:
 
 @given(st.binary(max_size=60))
 def test_any_header_gives_an_address(forwarded: bytes) -> None:
-    """Whatever is in the header: what comes out is an address."""
+    """For any header, the result is an address."""
     found = TrustedProxies(True).address("10.0.0.7", forwarded)
     assert found is not None
     assert parse_address(found) is not None
 
 
 def test_a_peer_without_an_address() -> None:
-    """On a Unix socket only `true` believes the header; without one there is no address."""
+    """On a Unix socket only `true` trusts the header; without a header there is no address."""
     assert TrustedProxies(True).address("", b"1.1.1.1") == "1.1.1.1"
     assert TrustedProxies(("10.0.0.0/8",)).address("", b"1.1.1.1") is None
     assert TrustedProxies(True).address("", None) is None

@@ -1,4 +1,4 @@
-"""The operators' own address: what it answers and what not, from the start to the end, with and without a configuration."""
+"""The operators' own address: its answers from start to end, with and without a configuration."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def proxy_setup(**given: Any) -> ProxySetup:
 
 
 def names_in(folder: Path) -> list[str]:
-    """Return what is in a folder."""
+    """Return the names in a folder."""
     return [path.name for path in folder.iterdir()]
 
 
@@ -77,7 +77,7 @@ async def test_what_operators_get() -> None:
 
 @asynchronous
 async def test_the_callers_side_has_no_metrics() -> None:
-    """With an address of their own, operators are answered nowhere else; without one, and mounted, as ever."""
+    """With an own address, operators get no answer elsewhere. Without one, and mounted, they do."""
     apart, together = ProxyRuntime(proxy_setup(admin_address=f"{HOST}:0")), ProxyRuntime(proxy_setup())
     assert METRICS.encode() not in apart.service.resources
     assert METRICS.encode() in together.service.resources
@@ -116,7 +116,7 @@ async def test_the_end(tmp_path: Path) -> None:
 
 
 def test_an_address_that_cannot_be_had() -> None:
-    """It is told, and what was opened for callers is closed."""
+    """The error names the address, and the callers' sockets are closed."""
     with socket.create_server((HOST, 0)) as taken, socket.create_server((HOST, 0)) as callers:
         made = proxy_setup(admin_address=f"{HOST}:{taken.getsockname()[1]}")
         world = ProxyRuntime(made)
@@ -126,7 +126,7 @@ def test_an_address_that_cannot_be_had() -> None:
 
 
 def test_none_is_the_default() -> None:
-    """And there is one line to print, or two."""
+    """There are one or two lines to print."""
     made = proxy_setup()
     assert make_admin_address_server(made.options, lambda: ProxyRuntime(made).operators, ()) is None
     assert listening_notices("http://a", None) == [Notice(f"flagsvc {version_text()} listening on http://a")]

@@ -30,7 +30,7 @@ def test_what_survived_is_set_aside() -> None:
 
 
 def test_garbage_is_found() -> None:
-    """What is new at once, what was set aside after some full collections at the latest."""
+    """New garbage is found at once; older garbage after some full collections at the latest."""
     with freeze_survivors():
         new, old = Ring(), Ring()
         seen = weakref.ref(new)
@@ -47,7 +47,7 @@ def test_garbage_is_found() -> None:
 
 
 def test_nothing_of_it_stays() -> None:
-    """Also when what runs in it fails."""
+    """The settings are restored, also after an exception."""
     before = list(gc.callbacks)
     try:
         with freeze_survivors():

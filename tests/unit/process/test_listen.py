@@ -1,4 +1,4 @@
-"""Sockets to listen on: all addresses, one address, and what is said when it does not work."""
+"""Listening sockets: all addresses, one address, and the messages of failures."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def reach(family: socket.AddressFamily, address: str, port: int) -> None:
 
 
 def test_all_addresses() -> None:
-    """Without a host one socket takes IPv4 and IPv6 callers, and the line says so."""
+    """Without a host, one socket accepts IPv4 and IPv6 callers, and the line says so."""
     if not socket.has_dualstack_ipv6():
         missing("this machine has no IPv6")
     [server] = listen(None, 0)
@@ -45,7 +45,7 @@ def test_all_addresses() -> None:
 
 @pytest.mark.parametrize("error", [errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL])
 def test_ipv4_alone(monkeypatch: pytest.MonkeyPatch, error: int) -> None:
-    """Where IPv6 is off, by the kernel or by a switch, IPv4 alone is listened on."""
+    """If IPv6 is off, in the kernel or by a setting, the socket is IPv4 only."""
     make = socket.create_server
 
     def without_ipv6(address: tuple[str, int], *, family: int, **given: int) -> socket.socket:
@@ -63,7 +63,7 @@ def test_ipv4_alone(monkeypatch: pytest.MonkeyPatch, error: int) -> None:
 
 
 def test_no_ipv6_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where Python itself has no IPv6, it is not tried."""
+    """If Python has no IPv6, it is not tried."""
     monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: False)
     [server] = listen(None, 0)
     with server:
@@ -90,7 +90,7 @@ def test_an_ipv6_address_is_put_in_brackets() -> None:
 
 
 def resolve_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
-    """Let every name stand for these addresses."""
+    """Resolve every name to these addresses."""
     rows = [(socket.AF_INET6 if ":" in each else socket.AF_INET, 0, 0, "", (each, 0)) for each in addresses]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **given: rows)
 
@@ -104,7 +104,7 @@ def test_every_address_of_a_name_with_one_port(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_address_of_a_family_that_is_off_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`localhost` also works where ::1 is in the hosts file and IPv6 is off."""
+    """`localhost` also works if ::1 is in the hosts file and IPv6 is off."""
     make = socket.create_server
 
     def without_ipv6(address: tuple[str, int], *, family: int, **given: int) -> socket.socket:
@@ -145,14 +145,14 @@ def test_a_port_in_use(taken: int) -> None:
 
 
 def test_a_foreign_address() -> None:
-    """An address of another machine is told with the host."""
+    """The error for an address of another machine names the host."""
     with pytest.raises(ListenError) as caught:
         listen("192.0.2.1", 3000)
     assert str(caught.value) == "cannot listen on `192.0.2.1`, port 3000: this machine does not have that address"
 
 
 def test_an_unknown_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name that does not resolve is told with the resolver's reason."""
+    """The error for an unknown name has the resolver's reason."""
 
     def unknown(*args: object, **given: object) -> None:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")

@@ -1,4 +1,4 @@
-"""Unix sockets to listen on: who may connect, what was left behind, what is removed in the end."""
+"""Unix sockets: who may connect, leftover files, and removal at the end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from flagsvc.settings.table import BY_NAME
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
-    """Where a socket may be."""
+    """Return a path for a socket."""
     return str(tmp_path / "p.sock")
 
 
@@ -41,7 +41,7 @@ def reach(path: str) -> None:
 
 @pytest.mark.parametrize("mode", ["0600", "0660", "0666"])
 def test_the_file_has_its_mode_and_goes_with_the_socket(path: str, mode: str) -> None:
-    """From the first moment on nobody else may connect; nothing is left in the end."""
+    """From the start, only its owner can connect. The file is removed at the end."""
     before = os.umask(0o022)
     try:
         [server] = listen(f"unix:{path}", 3000, mode=mode)
@@ -58,7 +58,7 @@ def test_the_file_has_its_mode_and_goes_with_the_socket(path: str, mode: str) ->
 
 
 def test_what_a_killed_program_left_is_put_away(path: str) -> None:
-    """A file that nobody listens on does not stop the next start."""
+    """A socket file without a listener does not prevent the next start."""
     with socket.socket(socket.AF_UNIX) as killed:
         killed.bind(path)
         killed.listen()
@@ -69,7 +69,7 @@ def test_what_a_killed_program_left_is_put_away(path: str) -> None:
 
 
 def test_somebody_elses_socket_is_left_alone(path: str) -> None:
-    """The path and the reason are named; the other goes on answering, also one whose queue is full."""
+    """The error names the path and the reason. The other server continues, also one with a full queue."""
     with socket.socket(socket.AF_UNIX) as other:
         other.bind(path)
         other.listen(0)
@@ -95,7 +95,7 @@ def test_a_file_that_is_no_socket_is_left_alone(path: str) -> None:
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    """It is told in the system's words."""
+    """The error has the system's message."""
     with pytest.raises(ListenError, match="no such file or directory"):
         listen(f"unix:{tmp_path}/gone/p.sock", 0)
 
@@ -112,7 +112,7 @@ def test_a_successors_file_is_not_removed(path: str) -> None:
 
 
 def test_nothing_is_left_where_it_fails(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither a file nor an open socket."""
+    """After a failure, neither a file nor an open socket remains."""
 
     def refuse(path: str, mode: int) -> None:
         raise PermissionError(1, "no")
@@ -150,7 +150,7 @@ class Peer(asyncio.Protocol):
 @pytest.mark.parametrize("make", [None, loop_factory()], ids=["asyncio", "uvloop"])
 @pytest.mark.parametrize("inherited", [False, True])
 def test_connections_are_taken(path: str, make: object, inherited: bool) -> None:
-    """In both event loops; a worker, who only inherited the socket, leaves the file where it is."""
+    """Connections are accepted in both event loops. A worker, which inherits the socket, leaves the file in place."""
 
     async def run() -> bytes:
         [sock] = listen(f"unix:{path}", 0)

@@ -15,7 +15,7 @@ INFINITE = resource.RLIM_INFINITY
 
 @pytest.fixture
 def system(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
-    """Give a list whose last item is what the system allows: soft and hard limit of open files."""
+    """Yield a list whose last item is the system's limit: soft and hard limit of open files."""
     allowed = [(1024, 4096)]
     monkeypatch.setattr(resource, "getrlimit", lambda which: allowed[-1])
     monkeypatch.setattr(resource, "setrlimit", lambda which, wanted: allowed.append(wanted))
@@ -37,14 +37,14 @@ def system(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
 def test_available_connections(
     system: list[tuple[int, int]], soft: int, hard: int, wanted: int, room: int, asked: int | None
 ) -> None:
-    """More files are asked for where they are needed and allowed; some are kept for all else."""
+    """The soft limit is raised if necessary and allowed. Some files are reserved for other uses."""
     system[0] = (soft, hard)
     assert max_connections.available_connections(wanted) == room
     assert system[1:] == ([] if asked is None else [(asked, hard)])
 
 
 def test_a_system_that_refuses(monkeypatch: pytest.MonkeyPatch, system: list[tuple[int, int]]) -> None:
-    """Then there is what there was."""
+    """If the system refuses, the limit stays."""
 
     def refuse(which: int, wanted: tuple[int, int]) -> None:
         raise PermissionError

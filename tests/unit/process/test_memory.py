@@ -1,4 +1,4 @@
-"""How much memory there is: the least of what the machine, its control groups and its limits say."""
+"""The available memory: the minimum of the machine, its control groups and its limits."""
 
 from __future__ import annotations
 

@@ -23,11 +23,11 @@ from support.pki import Authority, written
 
 
 async def no_app(scope: object, receive: object, send: object) -> None:
-    """Stand for the application, which is never called."""
+    """An application that is never called."""
 
 
 def make_server(seconds: float = 60.0) -> tuple[UvicornServer, list[str]]:
-    """Return a server that does not run, with a time of grace, and what it has told."""
+    """Return a server that does not run, with a grace period, and its notices."""
     told: list[str] = []
     config = uvicorn.Config(no_app, log_config=None, lifespan="off")
     config.load()
@@ -36,7 +36,7 @@ def make_server(seconds: float = 60.0) -> tuple[UvicornServer, list[str]]:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_tell_the_server_to_end(number: int) -> None:
-    """A signal tells the server to exit; after SIGTERM it goes on for its time of grace, after SIGINT it does not."""
+    """A signal makes the server exit: after SIGTERM at the end of its grace period, after SIGINT at once."""
     server, told = make_server()
     with handle_signals(server):
         os.kill(os.getpid(), number)
@@ -46,7 +46,7 @@ def test_signals_tell_the_server_to_end(number: int) -> None:
 
 
 def test_nobody_is_told_before_the_signal() -> None:
-    """As long as nothing happened the server goes on, and nobody is told to go elsewhere."""
+    """Without a signal the server continues, and readiness does not fail."""
     server, told = make_server()
     assert not asyncio.run(server.on_tick(0)) and told == []
     assert server.server_state.default_headers[0][0] == b"date"
@@ -61,7 +61,7 @@ def test_the_date_goes_on_until_the_end() -> None:
 
 
 def test_ctrl_c_again_and_again() -> None:
-    """The first ends in order, the second gives up what has begun."""
+    """The first SIGINT ends in order, the second aborts open requests."""
     server, _ = make_server()
     server.handle_exit(signal.SIGINT, None)
     assert not server.force_exit
@@ -70,7 +70,7 @@ def test_ctrl_c_again_and_again() -> None:
 
 
 def test_sigterm_again_and_again() -> None:
-    """The second cuts the time of grace short; none gives up what has begun."""
+    """The second SIGTERM ends the grace period; none aborts open requests."""
     server, _ = make_server()
     for _ in range(3):
         server.handle_exit(signal.SIGTERM, None)
@@ -78,7 +78,7 @@ def test_sigterm_again_and_again() -> None:
 
 
 def test_hanging_up() -> None:
-    """SIGHUP has called what is to be called, in the loop and once, and the server goes on."""
+    """SIGHUP calls the function once, in the loop, and the server continues."""
     server, told = make_server()
     server.hangups.append(lambda: told.append("read"))
     server.handle_hangup()
@@ -110,7 +110,7 @@ def test_foreign_log_lines() -> None:
 
 
 def test_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """uvloop is used where it is installed, the standard library's loop where it is not."""
+    """uvloop is used if it is installed, otherwise the standard library's loop."""
     make = loop_factory()
     assert make is not None
     loop = make()
@@ -144,7 +144,7 @@ class Hello(asyncio.Protocol):
 @pytest.mark.parametrize("secure", [False, True])
 @pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
 def test_who_waits_at_the_end_is_answered(secure: bool, loop: str, tmp_path: Path) -> None:
-    """A connection that nobody had taken when the server is to end is taken, over TLS where that is spoken."""
+    """A connection that waits in the queue when the server ends is answered, also over TLS."""
     ours = Authority()
     pair = written(tmp_path, "both.pem", ours.issue().both)
     tls = Tls(options(tls_cert=pair), RecordingLog()) if secure else None

@@ -1,4 +1,4 @@
-"""What a running process takes over of its configuration, when, and what it refuses."""
+"""What a running process reloads of its configuration, when, and what it refuses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ URL = "http://127.0.0.1:1/api"
 
 
 def test_keys_that_are_exchanged_open_a_while_longer() -> None:
-    """Where others come in their place, those before open until their time is over."""
+    """Replaced keys are accepted until their time is over."""
     overlap = KeyOverlap(60)
     overlap.record_change(["old", "both"], ["both", "new"], 100.0)
     assert overlap.accepted_keys(["both", "new"], 159.9) == ("both", "new", "old")
@@ -35,14 +35,14 @@ def test_keys_that_are_exchanged_open_a_while_longer() -> None:
 
 
 def test_keys_that_are_taken_away_end_at_once() -> None:
-    """Where nothing comes in their place, somebody wants them to open no longer."""
+    """Removed keys without a replacement are revoked at once."""
     overlap = KeyOverlap(60)
     overlap.record_change(["stays", "goes"], ["stays"], 100.0)
     assert overlap.accepted_keys(["stays"], 100.0) == ("stays",) and overlap.next_expiry is None
 
 
 def test_each_key_has_a_time_of_its_own() -> None:
-    """A second exchange does not prolong the time of what went with the first; what comes back is a key as any."""
+    """A second replacement does not prolong the time of the first one's keys. A key that returns is an ordinary key."""
     overlap = KeyOverlap(60)
     overlap.record_change(["one"], ["two"], 0.0)
     overlap.record_change(["two"], ["three"], 30.0)
@@ -53,7 +53,7 @@ def test_each_key_has_a_time_of_its_own() -> None:
 
 
 def test_no_overlap() -> None:
-    """With no seconds every key ends at once."""
+    """With 0 seconds every former key ends at once."""
     overlap = KeyOverlap(0)
     overlap.record_change(["old"], ["new"], 5.0)
     assert overlap.accepted_keys(["new"], 5.0) == ("new",)
@@ -61,7 +61,7 @@ def test_no_overlap() -> None:
 
 @given(st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, unique=True), min_size=1, max_size=8))
 def test_what_opens_after_any_changes(steps: list[list[str]]) -> None:
-    """The keys of the options always open, each once; beside them only what was one of them less than the seconds ago."""
+    """The keys of the options are always accepted. Others are accepted only if they were among them within the overlap."""
     overlap, last_seen, before = KeyOverlap(3), dict[str, float](), steps[0]
     for moment, keys in enumerate(steps):
         last_seen |= dict.fromkeys(before, float(moment))
@@ -96,7 +96,7 @@ class Scene:
         )
 
     def write(self, name: str, text: str) -> str:
-        """Put a file in place of what is there, and return its path."""
+        """Replace a file and return its path."""
         (self.folder / "new").write_text(text)
         (self.folder / "new").rename(self.folder / name)
         return str(self.folder / name)
@@ -111,7 +111,7 @@ class Scene:
         self.applied.append(options)
 
     async def look(self) -> None:
-        """Let the time pass until the files were looked at once more, and nobody does anything but wait."""
+        """Advance the time until the files were checked once more, and all tasks only wait."""
         [pause] = [each for each in self.clock.sleeping if each == 2]
         await self.clock.advance(pause)
         for _ in range(20):  # what was written may be looked at again, each time in a thread
@@ -137,7 +137,7 @@ async def scene(folder: Path, **more: str) -> AsyncIterator[Scene]:
 
 @asynchronous
 async def test_a_file_that_changes(tmp_path: Path) -> None:
-    """New keys are handed over with those before, and later alone; what was read is not written anywhere."""
+    """New keys are applied together with former ones, and later alone. No key is written anywhere."""
     async with scene(tmp_path) as around:
         around.write("keys", "second-key,third-key")
         await around.look()
@@ -187,7 +187,7 @@ async def test_a_file_that_is_being_written(tmp_path: Path) -> None:
 
 @asynchronous
 async def test_another_token(tmp_path: Path) -> None:
-    """A token for the upstream is exchanged at once: there is no overlap where one is used."""
+    """A new token for the upstream replaces the former one at once, because a used token has no overlap."""
     async with scene(tmp_path) as around:
         around.write("token", "api-token-two")
         await around.look()
@@ -198,7 +198,7 @@ async def test_another_token(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", [" ", "tok\x00en", "x" * 70_000])
 @asynchronous
 async def test_a_wrong_configuration_is_refused(tmp_path: Path, text: str) -> None:
-    """One line tells what is wrong, without what was read; the old one stays until what is there is right."""
+    """One line names the problem, without the content. The former configuration stays until the new one is valid."""
     async with scene(tmp_path) as around:
         around.write("token", text)
         around.write("keys", "second-key")
@@ -215,7 +215,7 @@ async def test_a_wrong_configuration_is_refused(tmp_path: Path, text: str) -> No
 
 @asynchronous
 async def test_a_file_that_vanishes(tmp_path: Path) -> None:
-    """It is told once, the old keys stay, and when it is back it is read."""
+    """It is logged once, the former keys stay, and the file is read when it is back."""
     async with scene(tmp_path) as around:
         (tmp_path / "keys").unlink()
         await around.look()
@@ -228,7 +228,7 @@ async def test_a_file_that_vanishes(tmp_path: Path) -> None:
 
 @asynchronous
 async def test_what_needs_a_restart(tmp_path: Path) -> None:
-    """One line names the options that have changed and stay as they are; the others change all the same, in each reading anew."""
+    """One line names changed options that need a restart, in each reload. The others are applied."""
     async with scene(tmp_path) as around:
         around.environment |= {"LOG_LEVEL": "debug", "PORT": "7"}
         around.write("keys", "second-key")
@@ -250,7 +250,7 @@ async def test_what_needs_a_restart(tmp_path: Path) -> None:
 
 @asynchronous
 async def test_asking(tmp_path: Path) -> None:
-    """Whoever asks has everything read at once, also what is in no file; where nothing has changed that is said."""
+    """A request reloads everything, also without a file. It logs if nothing has changed."""
     async with scene(tmp_path) as around:
         around.reload.request_reload()
         await until(lambda: around.log.at("info"))
@@ -264,7 +264,7 @@ async def test_asking(tmp_path: Path) -> None:
 
 @asynchronous
 async def test_without_a_watch(tmp_path: Path) -> None:
-    """With a watchInterval of 0, and where no file was read, nobody looks; who asks is followed."""
+    """With watchInterval 0, or without files, nothing is watched. Requests still work."""
     for more in ({"FLAGSVC_WATCH_INTERVAL": "0"}, {"FLAGSVC_API_TOKEN": "t", "FLAGSVC_PROXY_CLIENT_KEYS": "k"}):
         async with scene(tmp_path, **more) as around:
             assert around.clock.sleeping == []
@@ -275,7 +275,7 @@ async def test_without_a_watch(tmp_path: Path) -> None:
 
 @asynchronous
 async def test_what_can_be_read_only_once(tmp_path: Path) -> None:
-    """A secret from a pipe cannot be read again: that is told, once for each time, and nobody waits for the pipe."""
+    """A secret from a pipe cannot be read again. Each reload logs that once and does not wait for the pipe."""
     reading, writing = os.pipe()
     os.write(writing, b"api-token-one")
     os.close(writing)
@@ -291,7 +291,7 @@ async def test_what_can_be_read_only_once(tmp_path: Path) -> None:
 
 @asynchronous
 async def test_a_pipe_in_the_place_of_a_file(tmp_path: Path) -> None:
-    """Nobody opens it, who might wait for ever; that is told, and a file in its place is read."""
+    """A pipe in place of a file is logged and not opened, because that could block. A file in its place is read."""
     async with scene(tmp_path) as around:
         os.mkfifo(tmp_path / "pipe")
         (tmp_path / "pipe").rename(tmp_path / "keys")

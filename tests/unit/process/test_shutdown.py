@@ -34,14 +34,14 @@ class Ending:
 
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Give the time, which stands still until it is changed."""
+    """Yield the time, which does not move until the test changes it."""
     moment = [100.0]
     monkeypatch.setattr("flagsvc.process.shutdown.time.monotonic", lambda: moment[0])
     return moment
 
 
 def test_the_time_of_grace(time: list[float]) -> None:
-    """It begins when it is asked for first, which callers are told once, and is over after its seconds."""
+    """The grace period begins at the first call, which fails readiness once, and lasts its seconds."""
     told: list[bool] = []
     grace = ShutdownGrace(5, lambda: told.append(True))
     assert not told and not grace.is_over()
@@ -72,7 +72,7 @@ def test_it_says_how_long_it_takes(case: tuple[signal.Signals, int]) -> None:
 
 
 def test_no_time_of_grace(time: list[float]) -> None:
-    """It is over at once, and callers are told all the same."""
+    """Without a grace period it is over at once, and readiness still fails."""
     told: list[bool] = []
     assert ShutdownGrace(0, lambda: told.append(True)).is_over() and told == [True]
 
@@ -105,7 +105,7 @@ def test_signals_have_one_effect(number: int) -> None:
 
 
 def test_signals_belong_to_the_main_thread() -> None:
-    """In another thread signals are left alone."""
+    """In another thread no signal handlers are installed."""
     before = signal.getsignal(signal.SIGTERM)
     seen: list[object] = []
 
@@ -120,7 +120,7 @@ def test_signals_belong_to_the_main_thread() -> None:
 
 
 def test_a_terminal_that_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its SIGHUP ends what was started from it; as long as the terminal is there the signal asks to read files again."""
+    """SIGHUP of a closed terminal ends the server. While the terminal is open, SIGHUP reloads."""
     there = [True]
     monkeypatch.setattr(ending, "has_terminal", lambda: there[0])
     server = Ending()
@@ -144,7 +144,7 @@ def test_what_a_terminal_is(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
 @pytest.mark.parametrize("number", [0, 5])
 def test_who_waits_at_a_door_is_taken(loop: str, number: int) -> None:
-    """Connections that nobody had taken yet when a server's socket is closed are not lost; who comes later is refused."""
+    """Connections that wait in the queue when a server's socket is closed are not lost. Later ones are refused."""
 
     async def close() -> None:
         door = socket.create_server(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""TLS of the listening sockets: what is spoken, who may call, files that change, files that cannot be used."""
+"""TLS of the listening sockets: versions, client certificates, changed files, and files that cannot be used."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def given(cert: str | None = None, **more: Any) -> ServerOptions:
 
 
 class Echo(asyncio.Protocol):
-    """Says once what it is, and what was spoken."""
+    """A server that sends its name and the TLS version once."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Say it."""
@@ -57,7 +57,7 @@ async def serving(tls: Tls) -> AsyncIterator[int]:
 
 
 async def call(port: int, context: ssl.SSLContext) -> ssl.SSLObject | None:
-    """Return what is known of the other side when it has answered, None where it does not."""
+    """Return the other side's certificate and version; None if it does not answer."""
     with contextlib.suppress(OSError, asyncio.IncompleteReadError):
         reader, writer = await asyncio.open_connection(HOST, port, ssl=context)
         with contextlib.closing(writer):
@@ -76,7 +76,7 @@ def only(version: ssl.TLSVersion) -> ssl.SSLContext:
 
 @asynchronous
 async def test_versions_and_protocol(tmp_path: Path) -> None:
-    """1.2 and 1.3 are spoken, or 1.3 alone, and nothing below; HTTP/1.1 is what is agreed on."""
+    """TLS 1.2 and 1.3 are accepted, or 1.3 alone; nothing below. HTTP/1.1 is negotiated."""
     both = written(tmp_path, "both.pem", OURS.issue().both)
     for lowest, spoken in (("1.2", [True, True]), ("1.3", [False, True])):
         async with serving(Tls(given(both, tls_min_version=lowest), RecordingLog())) as port:
@@ -90,7 +90,7 @@ async def test_versions_and_protocol(tmp_path: Path) -> None:
 
 @asynchronous
 async def test_callers_with_certificates(tmp_path: Path) -> None:
-    """With tlsClientCa a caller needs one that it vouches for."""
+    """With tlsClientCa a caller needs a certificate of that authority."""
     options = given(written(tmp_path, "a.pem", OURS.issue().both), tls_client_ca=written(tmp_path, "ca", OURS.pem))
     async with serving(Tls(options, RecordingLog())) as port:
         assert await call(port, OURS.client(shown=True)) is not None
@@ -142,7 +142,7 @@ def told(log: RecordingLog, number: int) -> bool:
 
 @asynchronous
 async def test_changed_files_are_noticed(tmp_path: Path) -> None:
-    """Without being told: a look now and then is enough, and one that fails is not the last."""
+    """Changed files are noticed by regular checks. A failed check is not the last one."""
     log = RecordingLog()
     async with Tls(given(written(tmp_path, "a.pem", OURS.issue().both)), log, 0.01):
         for text, events in (("x", 1), (OURS.issue().both, 2)):
@@ -166,7 +166,7 @@ async def test_a_handshake_has_its_time(tmp_path: Path) -> None:
 
 
 def test_none_without_a_certificate(tmp_path: Path) -> None:
-    """And a file that cannot be used stops the start."""
+    """Without a certificate there is no TLS. A file that cannot be used stops the start."""
     assert make_tls(given(), RecordingLog()) is None
     path = written(tmp_path, "a.pem", OURS.issue().cert)
     with pytest.raises(ConfigurationError, match=r"tlsCert: .* holds no key in PEM form; give tlsKey"):

@@ -24,7 +24,10 @@ OURS = Authority()
 
 
 class Counting:
-    """Makes protocols, `room` of which are let in; `opening` are in their handshake, `made` have done it, `over` are told so."""
+    """Makes protocols; `room` of them are accepted.
+
+    `opening` are in their handshake, `made` have finished it, `over` were told so.
+    """
 
     def __init__(self, room: int = 10) -> None:
         self.room = room
@@ -74,7 +77,7 @@ async def serving(counting: Counting, handshake_s: float = 10) -> AsyncIterator[
 
 
 async def said(port: int, context: ssl.SSLContext) -> bytes:
-    """Return what is said over TLS, nothing where the connection is cut off."""
+    """Return the bytes received over TLS; empty if the connection is cut off."""
     with contextlib.suppress(OSError):
         reader, writer = await asyncio.open_connection(HOST, port, ssl=context)
         with contextlib.closing(writer):
@@ -134,14 +137,14 @@ async def timed() -> None:
 @pytest.mark.parametrize("loop", [None, loop_factory()], ids=["asyncio", "uvloop"])
 @pytest.mark.parametrize("scene", [counted, timed])
 def test_those_in_their_handshake(scene: Callable[[], Awaitable[None]], loop: object) -> None:
-    """They are counted while it lasts, whatever becomes of it; where there is no room they are closed at once; in both loops."""
+    """Connections are counted during their handshake. Without room they are closed at once, in both event loops."""
     with asyncio.Runner(loop_factory=loop) as runner:  # type: ignore[arg-type]
         runner.run(asyncio.wait_for(scene(), 20))
 
 
 @asynchronous
 async def test_a_closed_one_takes_nobody() -> None:
-    """Whoever has begun may go on; the socket is closed, once."""
+    """Open connections continue. The socket is closed once."""
     counting, context = Counting(), OURS.client()
     async with serving(counting) as (server, port):
         assert [each.getsockname()[1] for each in server.sockets] == [port]
@@ -171,7 +174,7 @@ class Refusing(socket.socket):
 @pytest.mark.parametrize("errors", [[errno.EMFILE, errno.ENFILE], [errno.ECONNABORTED], [errno.EMFILE, errno.EAGAIN]])
 @asynchronous
 async def test_no_room_in_the_system(errors: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Taking pauses a moment and goes on; a caller that has gone before it was taken is no reason to."""
+    """Accepting pauses and then continues. A caller that has already gone does not cause a pause."""
     monkeypatch.setattr(secure, "RETRY_S", 0.05)
     counting = Counting()
     [sock] = listen(HOST, 0)
@@ -187,7 +190,7 @@ async def test_no_room_in_the_system(errors: list[int], monkeypatch: pytest.Monk
 
 @asynchronous
 async def test_one_that_was_taken_by_hand() -> None:
-    """At the end of a server: the handshake is waited for, and one that there is no room for is closed."""
+    """At the end of a server, the handshake is waited for, and a connection without room is closed."""
     for room in (1, 0):
         counting = Counting(room)
         with socket.create_server((HOST, 0)) as door:

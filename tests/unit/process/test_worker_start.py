@@ -1,4 +1,4 @@
-"""What a worker's process is given: the same options, no secret in sight, and nothing that only this process can have."""
+"""The start of a worker's process: the same options, no visible secret, and nothing that only this process can use."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ SAMPLES: dict[str, object] = {
 
 @pytest.mark.parametrize("field", list(SAMPLES))
 def test_options_get_there(field: str) -> None:
-    """Whatever an option's value is, the worker has the same, and of all others the defaults."""
+    """For any value of an option, the worker has the same value. All other options have their defaults."""
     options = usual(**{field: SAMPLES[field]})
     assert carried(options) == options
 
@@ -108,7 +108,7 @@ def test_signals_wait() -> None:
 
 
 def test_a_worker_whose_parent_is_gone() -> None:
-    """A process that finds nobody at the other end ends by itself; its arguments are a number and nothing else."""
+    """A process without a parent ends by itself. Its only argument is a number."""
     here, there = socket.socketpair()
     with there, here:
         child = start_worker([], there)

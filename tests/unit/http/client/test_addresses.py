@@ -22,7 +22,7 @@ from flagsvc.http.client.answers import Answer
     ],
 )
 def test_the_base_address_is_what_paths_are_put_behind(url: str, base: str) -> None:
-    """Without user, query, fragment and slashes at the end."""
+    """The base address has no user, query, fragment and final slashes."""
     assert base_of(url) == base
 
 
@@ -47,7 +47,7 @@ def test_what_is_no_web_address_is_refused(url: str) -> None:
     ],
 )
 def test_messages_name_no_user_and_no_query(url: str, text: str) -> None:
-    """These are where secrets hide in a URL."""
+    """Messages leave out user and query, which may contain secrets."""
     assert shown(url) == text
 
 
@@ -108,7 +108,7 @@ def test_a_host_as_name_servers_know_it(url: str, host: str, header: str) -> Non
     ],
 )
 def test_what_is_no_host(url: str) -> None:
-    """Nobody is asked for it."""
+    """An invalid host is refused without a name look-up."""
     with pytest.raises(UnicodeError):
         host_of(urlsplit(url))
 
@@ -123,5 +123,5 @@ def test_what_is_no_host(url: str) -> None:
     ],
 )
 def test_a_target_is_what_a_request_line_carries(url: str, target: str) -> None:
-    """What it cannot carry is percent-encoded; what is encoded stays."""
+    """Characters that a request line cannot contain are percent-encoded. Existing escapes stay."""
     assert target_of(urlsplit(url)) == target

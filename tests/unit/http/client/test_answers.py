@@ -86,7 +86,7 @@ def test_retry_after_in_both_forms(value: str | None, seconds: float | None) -> 
 
 @given(st.text(max_size=40))
 def test_no_retry_after_breaks_anything(value: str) -> None:
-    """Whatever a server writes there, the result is None or a finite wait."""
+    """For any header, the result is None or a finite wait."""
     seconds = retry_after(value, NOW)
     assert seconds is None or 0 <= seconds < float("inf")
 
@@ -129,14 +129,14 @@ def test_a_packed_body_may_have_several_members() -> None:
     ],
 )
 def test_a_body_that_is_no_good_is_a_document_error(coding: str, chunks: list[bytes], words: str) -> None:
-    """Truncated, wrongly packed, too large before or after unpacking, or in a coding that nobody asked for."""
+    """A truncated, wrongly compressed or too large body, and an unrequested coding, are document errors."""
     with pytest.raises(UpstreamError, match=words) as caught:
         collect(coding, chunks)
     assert caught.value.kind == "document"
 
 
 def test_a_bomb_is_not_unpacked() -> None:
-    """No more memory is taken than the bound allows, whatever it would unpack to."""
+    """Decompression uses no more memory than the limit."""
     bomb = gzip.compress(bytes(50_000_000), 1)
     tracemalloc.start()
     try:
@@ -158,5 +158,5 @@ def test_no_bytes_are_no_truncated_stream() -> None:
 
 
 def test_documents_are_not_in_any_repr() -> None:
-    """A configuration in a traceback helps nobody and may be large."""
+    """Documents are not in any repr, because they may be large."""
     assert "secret" not in repr(Fetched(b"secret")) + repr(Answer(200, {"x": "secret"}, b"secret"))

@@ -25,7 +25,7 @@ class Wire:
         self.closed = False
 
     def write(self, data: bytes) -> None:
-        """Take what is sent."""
+        """Record sent bytes."""
 
     def is_closing(self) -> bool:
         """Return whether it was closed."""
@@ -94,7 +94,7 @@ async def test_a_large_answer_comes_in_pieces(packed: bool) -> None:
 
 @asynchronous
 async def test_what_is_read_all_the_same_waits_in_its_order() -> None:
-    """A transport may still tell of bytes that it had when it was asked to pause."""
+    """A transport may still deliver bytes after a pause. They are parsed in order."""
     connection, wire, ask = asked()
     task = await begun(ask())
     sent = answer(DOCUMENT)
@@ -129,7 +129,7 @@ async def test_an_answer_cut_off_while_it_waits() -> None:
 @pytest.mark.parametrize("behind", [1, PIECE_BYTES, 3 * PIECE_BYTES])
 @asynchronous
 async def test_bytes_behind_an_answer_spoil_the_connection(behind: int) -> None:
-    """What nobody asked for never becomes the answer to the next request."""
+    """Unrequested bytes never become the answer to the next request."""
     connection, wire, ask = asked()
     task = await begun(ask())
     connection.data_received(answer(DOCUMENT) + b"x" * behind)

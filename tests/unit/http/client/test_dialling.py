@@ -1,4 +1,4 @@
-"""How a connection comes about: the order in which addresses are tried, who wins, and what the ends are."""
+"""Opening connections: the order of addresses, the first one to answer, and the ends of a route."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_families_take_turns() -> None:
 
 
 def test_a_link_local_address_keeps_its_scope() -> None:
-    """Without it nobody knows which network is meant."""
+    """A link-local address needs its scope to name a network."""
     assert address_of(("fe80::1", 80, 0, 2)) == "fe80::1%2"
     assert address_of(("2001:db8::1", 80, 0, 0)) == "2001:db8::1"
     assert address_of(("10.0.0.1", 80)) == "10.0.0.1"
@@ -70,7 +70,7 @@ async def test_an_address_that_hangs_does_not_hold_up_the_next(monkeypatch: pyte
 
 @asynchronous
 async def test_a_connection_that_comes_too_late_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two that stand in the same moment: one is taken, the other one closed; so is one that cannot be stopped any more."""
+    """If two connections open at once, one is used and the other is closed. A connection that opens too late is closed too."""
     made: list[Fake] = []
     gate = asyncio.Event()
 
@@ -110,7 +110,7 @@ async def test_where_no_address_answers_the_first_failure_is_told(monkeypatch: p
 
 @asynchronous
 async def test_a_name_with_a_dead_address_is_reached_by_its_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over real sockets: nobody listens on the first."""
+    """Over real sockets: there is no listener at the first address."""
     async with loopback() as server:
         found = [
             (socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, server.port)) for host in ("127.0.0.3", "127.0.0.1")
@@ -127,7 +127,7 @@ async def test_a_name_with_a_dead_address_is_reached_by_its_other_one(monkeypatc
 
 @asynchronous
 async def test_tls_is_not_begun_over_what_is_closing() -> None:
-    """A tunnel may close just behind its yes; nobody would ever answer."""
+    """A tunnel may close right after its 200. Then TLS is not started, because there would be no answer."""
     async with loopback() as server:
         connection = await connect(End("127.0.0.1", server.port))
         connection.close()
@@ -136,7 +136,7 @@ async def test_tls_is_not_begun_over_what_is_closing() -> None:
 
 
 def test_the_ends_of_a_way() -> None:
-    """TLS settings are made only where TLS is spoken; a repr holds no password."""
+    """TLS settings are made only for TLS. The repr contains no password."""
     plain = route_to("http://flags.example/api", None, Trust())
     assert (plain.origin, plain.proxy, plain.forwarded) == (End("flags.example", 80), None, False)
     through = route_to("http://[::1]:81", "http://user:hidden@proxy:3128", Trust())

@@ -1,4 +1,4 @@
-"""Which outbound proxy a request goes through."""
+"""The choice of the outbound proxy for a request."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_no_proxy_exempts_hosts_suffixes_ports_and_networks(exempt: str, url: st
 
 
 def test_each_scheme_has_a_proxy_of_its_own() -> None:
-    """HTTP_PROXY is for http addresses, HTTPS_PROXY for https addresses, and one does not stand in for the other."""
+    """HTTP_PROXY applies to http addresses and HTTPS_PROXY to https addresses only."""
     assert Outbound(HTTP, None).proxy_for("http://flags.example") == HTTP
     assert Outbound(HTTP, None).proxy_for("https://flags.example") is None
     assert Outbound(None, HTTPS).proxy_for("https://flags.example") == HTTPS
@@ -70,7 +70,7 @@ def test_a_proxy_without_scheme_is_http() -> None:
     "proxy", ["socks5://user:hidden@proxy.example:1080", "http://user:hidden@[::1", "http://user:hidden@\u2100x"]
 )
 def test_a_proxy_of_another_kind_is_refused_without_its_password(proxy: str) -> None:
-    """What is no http URL is a configuration error that names the variable and repeats nothing of the value."""
+    """A proxy without an http URL is a configuration error that names the variable, without its value."""
     with pytest.raises(ConfigurationError, match="HTTPS_PROXY") as caught:
         Outbound(None, proxy).proxy_for("https://flags.example")
     assert "hidden" not in str(caught.value)

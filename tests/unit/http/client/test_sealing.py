@@ -53,7 +53,7 @@ def fetched(url: str, outbound: Outbound | None = None, trust: Trust | None = No
 @pytest.mark.parametrize("fault", FAULTS, ids=repr)
 @asynchronous
 async def test_whatever_the_upstream_does(fault: Fault) -> None:
-    """All that can fail because of it, fails without the token, a password in a URL, or what a bootstrap is authorized by."""
+    """For any behaviour of the upstream, an error contains no token, no password of a URL and no authorization of a bootstrap."""
     async with session(token=TOKEN, limits=HASTE if fault.slow else LIMITS) as (server, upstream):
         server.script(fault.answer)
         url = f"http://user:{MARK}@127.0.0.1:{server.port}/flags?signature={MARK}"
@@ -64,7 +64,7 @@ async def test_whatever_the_upstream_does(fault: Fault) -> None:
 
 
 async def error_of(asking: Awaitable[object]) -> UpstreamError | None:
-    """Return the error that asking ends with, which is one of the upstream; None where it ends well."""
+    """Return the UpstreamError of a request; None if it succeeds."""
     try:
         await asking
     except UpstreamError as error:
@@ -73,7 +73,7 @@ async def error_of(asking: Awaitable[object]) -> UpstreamError | None:
 
 
 def arrives(fault: Fault) -> bool:
-    """Return whether what is asked for features gives is an answer: whether it is a document is for others to find out."""
+    """Return whether a features request gets an answer, with any body."""
     whole = ("status 304", "empty gzip", "a length that is too short")
     return fault.name.startswith("200 with ") or fault.name in whole
 
@@ -81,7 +81,7 @@ def arrives(fault: Fault) -> bool:
 @pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
 @asynchronous
 async def test_nobody_listens(ask: Callable[[Upstream], Awaitable[object]]) -> None:
-    """Nor do errors of the connection hold one, through an outbound proxy with a password as little as without."""
+    """Errors of a refused connection contain no secret, with and without an outbound proxy with a password."""
     place = f"http://user:{MARK}@127.0.0.1:{free_port()}"
     for outbound in (Outbound(), Outbound(http=place), Outbound(http=f"http://user:{MARK}@-%zz-:1")):
         async with session(token=TOKEN, outbound=outbound) as (server, upstream):
@@ -92,7 +92,7 @@ async def test_nobody_listens(ask: Callable[[Upstream], Awaitable[object]]) -> N
 
 @asynchronous
 async def test_tls() -> None:
-    """Nor do those of TLS, of a tunnel that is refused, and of a certificate of ours that cannot be used."""
+    """The same holds for errors of TLS, of a refused tunnel, and of a certificate that cannot be used."""
     tls = Authority().server()
     async with loopback() as proxy, session(token=TOKEN, tls=tls) as (_, upstream):
         await refused(upstream.get_features(None))
@@ -136,7 +136,7 @@ async def test_a_cancellation() -> None:
 
 @asynchronous
 async def test_what_it_was_raised_from_goes() -> None:
-    """The texts of foreign errors repeat what was sent. What a sealed function gives is given, and it keeps its name."""
+    """The cause is removed, because its text may repeat what was sent. The result and the name of the function stay."""
 
     @sealed
     async def asks(word: str, *, fail: bool) -> str:

@@ -58,7 +58,7 @@ def scope(**changes: Any) -> dict[str, Any]:
 
 
 def run(application: Any, scope: dict[str, Any], *messages: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what the application sends for a scope and these messages."""
+    """Return the application's messages for a scope and these received messages."""
     waiting, sent = list(messages), []
 
     async def receive() -> dict[str, Any]:
@@ -88,7 +88,7 @@ def run(application: Any, scope: dict[str, Any], *messages: dict[str, Any]) -> l
     ],
 )
 def test_the_path_below_the_mount(changes: dict[str, Any], path: bytes) -> None:
-    """As it was sent where the server tells that, else as it was decoded; without the place of the mount."""
+    """The path is as the caller sent it, if the server provides that, otherwise decoded; without the mount path."""
     assert request_of(scope(**changes)).path == path
     assert path_below(scope(**changes), scope(**changes)["root_path"].rstrip("/").encode()) == path
 
@@ -120,7 +120,7 @@ def test_lifespan() -> None:
 
 @pytest.mark.parametrize(("fault", "event"), [("start", "startup"), ("stop", "shutdown")])
 def test_a_lifespan_that_fails(fault: str, event: str) -> None:
-    """The server is told why."""
+    """The server gets the reason."""
     messages = [{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}]
     last = run(app(ends=Ends(fault)), {"type": "lifespan"}, *messages)[-1]
     assert last == {"type": f"lifespan.{event}.failed", "message": f"{fault} went wrong"}
@@ -173,7 +173,7 @@ def test_a_body_is_read_no_further_than_needed() -> None:
 
 @pytest.mark.parametrize("prefix", ["", "/flags", "/a/b"])
 def test_mounted_in_starlette(prefix: str) -> None:
-    """Under any prefix of another application the routes are where they should be."""
+    """The routes work under any prefix of another application."""
     parent = Starlette(routes=[Mount(prefix or "/", app(Serving(enable_oas=True)))])
 
     def get(path: str) -> tuple[int, bytes]:
@@ -191,7 +191,7 @@ def test_mounted_in_starlette(prefix: str) -> None:
 
 @pytest.mark.parametrize(("version", "closed"), [("1.0", True), ("1.1", True), ("2", False), ("3", False)])
 def test_a_connection_that_is_of_no_more_use(version: str, closed: bool) -> None:
-    """HTTP/1 is told to close it; in HTTP/2 there is no such header."""
+    """The answer closes an HTTP/1 connection. HTTP/2 has no such header."""
     headers = [(b"content-length", b"1000000000")]
     start, _ = run(app(), scope(method="POST", path="/x", raw_path=b"/x", headers=headers, http_version=version))
     assert ((b"connection", b"close") in start["headers"]) is closed

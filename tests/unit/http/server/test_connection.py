@@ -33,7 +33,7 @@ async def turns(number: int = 200) -> None:
 
 @asynchronous
 async def test_a_slow_answer_before_fast_ones() -> None:
-    """What is asked behind a slow request is not even looked at before its answer is there; then all come in order."""
+    """Requests after a slow one are not parsed before its answer is ready. Then all answers come in order."""
     slow = serving(slow=True)
     line = dial(slow).send(get() + HEALTH + get("/nowhere"))
     await turns()
@@ -47,7 +47,7 @@ async def test_a_slow_answer_before_fast_ones() -> None:
 
 @asynchronous
 async def test_what_comes_while_an_answer_is_made() -> None:
-    """It is kept, reading is paused, and it is answered afterwards; a request without anything behind it pauses nothing."""
+    """Later bytes are held, reading pauses, and they are answered afterwards. A single request pauses nothing."""
     slow = serving(slow=True)
     line = dial(slow).send(get())
     assert line.transport.reading
@@ -62,7 +62,7 @@ async def test_what_comes_while_an_answer_is_made() -> None:
 
 @asynchronous
 async def test_answers_that_nobody_takes() -> None:
-    """Of 2,000 answers of 2.5 MB one is made; the next one when it was taken, and nothing more is read meanwhile."""
+    """Of 2,000 answers of 2.5 MB one is made. The next one is made when the caller has read it, and reading pauses meanwhile."""
     line = dial(serving(BIG), takes=65_536).send(get() * 2_000)
     await turns()
     assert line.transport.writes == 2 and len(line.transport.data) > 2_400_000
@@ -79,7 +79,7 @@ async def test_answers_that_nobody_takes() -> None:
 
 @asynchronous
 async def test_many_requests_take_turns() -> None:
-    """Of many requests in one read a few are answered at once, the others when the loop has turned."""
+    """Of many requests in one read, a few are answered at once, and the others in later turns of the loop."""
     line = dial(serving()).send(HEALTH * 100)
     assert 0 < line.transport.data.count(b"HTTP/1.1 200") < 20 and not line.transport.reading
     await turns()
@@ -224,7 +224,7 @@ async def test_gone_at_any_point() -> None:
 
 @asynchronous
 async def test_no_http() -> None:
-    """What is none gets a 400 in the words of the application; a request that has its answer gets no second one."""
+    """Bytes that are not HTTP get a 400 with the application's text. A request with an answer gets no second one."""
     line = dial(serving()).send(HEALTH + b"\x16\x03\x01")
     assert line.answers("GET", "GET") == [200, 400] and line.transport.ended
     body = dial(serving()).send(head("PUT /proxy HTTP/1.1", "Transfer-Encoding: chunked"), b"x\r\n")
@@ -281,7 +281,7 @@ async def test_what_is_no_tls_either(sent: bytes) -> None:
     ids=["a header", "a path", "trailers", "line ends", "headers"],
 )
 async def test_heads_without_end(begun: bytes) -> None:
-    """A head that goes on and on is refused, and the connection ends."""
+    """A head without an end is refused, and the connection closes."""
     line = dial(serving())
     line.send(begun)
     for _ in range(200):
@@ -333,7 +333,7 @@ async def test_who_calls() -> None:
 
 
 def test_the_kits_transport_is_strict() -> None:
-    """What stands for a transport takes nothing after its end."""
+    """The fake transport refuses calls after its end."""
     transport = FakeTransport()
     transport.close()
     with pytest.raises(AssertionError):

@@ -1,4 +1,4 @@
-"""Answers as bytes, what they share encoded once."""
+"""Encoding of answers. Shared parts are encoded once."""
 
 from __future__ import annotations
 

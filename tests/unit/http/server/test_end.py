@@ -50,7 +50,7 @@ def counted(given: Serving) -> dict[str, int]:
     ],
 )
 async def test_heads_and_bodies_have_their_times(begun: bytes, seconds: int, limit: str | None) -> None:
-    """What is not there in time is cut off, and counted unless nothing had begun: browsers connect ahead."""
+    """A late head or body ends the connection. That is counted unless nothing had arrived, because browsers connect in advance."""
     given = serving()
     line = dial(given, LIMITS).send(begun)
     line.tick(seconds)

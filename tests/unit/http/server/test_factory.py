@@ -9,7 +9,7 @@ from support.frontkit import State, serving
 
 @asynchronous
 async def test_connections_of_one_server_share_a_state() -> None:
-    """And those of another server do not; each connection asks for the contract."""
+    """Connections of one server share their state; those of another server do not. Each connection asks for the contract."""
     given = [serving().service, serving().service]
     make = ConnectionFactory(lambda: given[0], ConnectionLimits())
     state = State()
@@ -23,7 +23,7 @@ async def test_connections_of_one_server_share_a_state() -> None:
 
 @asynchronous
 async def test_draining() -> None:
-    """From then on every answer is the last of its connection, on those that are there and on those that come, of any server."""
+    """After `drain`, every answer is the last of its connection, on existing and new connections of any server."""
     given = serving().service
     make = ConnectionFactory(lambda: given, ConnectionLimits())
     state = State()

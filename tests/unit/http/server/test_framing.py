@@ -1,6 +1,6 @@
-"""Where a request ends is never a matter of opinion: odd heads, and what becomes of them (RFC 9112, 6 and 11.2).
+"""Unusual heads: the end of a request is unambiguous, or the request is refused (RFC 9112, 6 and 11.2).
 
-Between two programs that disagree, the end of one caller's body becomes the beginning of another's request.
+If two programs disagree, the end of one caller's body becomes the beginning of another caller's request.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ in_pieces = pytest.mark.parametrize("size", [100_000, 1], ids=["in one piece", "
 @pytest.mark.parametrize("name", REFUSED)
 @in_pieces
 async def test_odd_framing_is_refused(name: str, size: int) -> None:
-    """A 400, the connection ends, and nothing behind it is taken for a request; one whose head was good may have had its answer."""
+    """The answer is a 400, the connection closes, and the bytes after it are not parsed as a request.
+
+    A good head may have its answer.
+    """
     data = REFUSED[name] + HIDDEN
     line = dial(serving(), quiet=True)
     line.send(*(data[at : at + size] for at in range(0, len(data), size)))
@@ -32,7 +35,7 @@ async def test_odd_framing_is_refused(name: str, size: int) -> None:
 @pytest.mark.parametrize("name", TAKEN)
 @in_pieces
 async def test_good_framing_is_taken(name: str, size: int) -> None:
-    """Two answers: the one, and that to the request behind it."""
+    """There are two answers: one to this request, and one to the next."""
     data = TAKEN[name] + get("/proxy/health")
     line = dial(serving())
     line.send(*(data[at : at + size] for at in range(0, len(data), size)))
@@ -57,7 +60,7 @@ async def test_versions_that_keep_no_connection(name: str, size: int) -> None:
 @pytest.mark.parametrize("name", TOO_LARGE)
 @pytest.mark.parametrize("size", [1_000_000, 7_000], ids=["in one piece", "in pieces"])
 async def test_too_large_a_head_is_the_last(name: str, size: int) -> None:
-    """One answer that closes, for every end of the head; nothing behind it is taken for a request."""
+    """For every kind of end of the head, there is one answer that closes, and the bytes after it are not parsed as a request."""
     data = TOO_LARGE[name] + HIDDEN
     line = dial(serving(), quiet=True)
     line.send(*(data[at : at + size] for at in range(0, len(data), size)))
@@ -75,7 +78,7 @@ async def test_a_host_is_not_needed_in_old_versions() -> None:
 
 @asynchronous
 async def test_a_tunnel_is_not_opened() -> None:
-    """CONNECT is refused, and what comes behind it is no request: it was meant for the other end of a tunnel."""
+    """CONNECT is refused. The bytes after it are not a request, because they are for the other end of the tunnel."""
     for data in (
         head("CONNECT proxy:443 HTTP/1.1") + HIDDEN,
         head("CONNECT proxy:443 HTTP/1.1", f"Content-Length: {len(HIDDEN)}") + HIDDEN,

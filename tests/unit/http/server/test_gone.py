@@ -81,7 +81,7 @@ async def test_work_that_somebody_else_has_taken_over_goes_on(monkeypatch: pytes
 
 
 def reset(connection: socket.socket) -> None:
-    """Close a connection at once, so that the other side is told."""
+    """Close a connection with a reset, so that the other side notices."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()
 

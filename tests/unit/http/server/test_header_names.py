@@ -1,4 +1,4 @@
-"""Header names and what they mean."""
+"""Header names and their kinds."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_what_is_remembered_is_bounded() -> None:
 
 
 def test_a_long_name_is_not_remembered() -> None:
-    """Nor do a few long ones fill the memory: a name may have as many bytes as a head."""
+    """Long names are not remembered, so that they cannot fill the memory: a name may be as long as a head."""
     names = HeaderNames(HEADERS, 0)
     before = len(names.known)
     assert names.kind(b"X" * MAX_LENGTH) == 0 == names.kind(b"X" * (MAX_LENGTH + 1))

@@ -1,4 +1,4 @@
-"""What all connections hold together is bounded: who holds most is let go, others go on, and one network has half."""
+"""The memory of all connections is limited. The largest ones are closed, others continue, and one network has half."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def from_networks(given: Serving, number: int, limits: ConnectionLimits = LIMITS
 
 
 def held(line: Line) -> int:
-    """Return what is charged to all connections."""
+    """Return the charged bytes of all connections."""
     return int(line.connection.shared.budget.total)
 
 
@@ -38,7 +38,7 @@ def gone(lines: list[Line]) -> list[int]:
 @asynchronous
 @pytest.mark.parametrize("begun", [HALF_A_HEAD, HALF_A_BODY], ids=["heads", "bodies"])
 async def test_many_unfinished_requests(begun: bytes) -> None:
-    """The sum stays within the bound; those let go are told 503 and when to come again; who sends a whole request is answered."""
+    """The sum stays within the limit. Closed connections get a 503 with Retry-After. A complete request is answered."""
     given = serving()
     lines = from_networks(given, 40)
     for line in lines:
@@ -93,7 +93,7 @@ async def test_one_network_has_half() -> None:
 
 @asynchronous
 async def test_what_is_given_back() -> None:
-    """A request that is complete, a connection that is lost and one that is let go hold nothing."""
+    """Complete requests, lost connections and closed connections are no longer charged."""
     given = serving()
     lines = from_networks(given, 3)
     for line in lines:

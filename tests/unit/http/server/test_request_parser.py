@@ -1,4 +1,4 @@
-"""Where bytes are cut, and what a piece of them brings."""
+"""Where bytes are cut, and the result of parsing a piece."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_cuts(tail: bytes, data: bytes, at: int, end: int) -> None:
 
 
 def test_a_sized_body_is_one_piece() -> None:
-    """It ends where its length says, also where something in it looks like the end of a head."""
+    """A body with a length ends there, even if it contains the end of a head."""
     taken = parser()
     taken.state = BODY
     taken.remaining = 12
@@ -91,7 +91,7 @@ def test_targets(target: bytes, path: bytes, query: bytes) -> None:
 
 
 def test_headers() -> None:
-    """They go into the call in every case of their names; those behind a chunked body do not."""
+    """Header names are read in any case. Fields after a chunked body are ignored."""
     taken = parser()
     taken.on_url(b"/")
     for name, value in (
@@ -166,7 +166,7 @@ def test_two_requests_in_one_piece() -> None:
 
 
 def test_bytes_behind_an_upgrade_are_not_taken() -> None:
-    """They are told, to be fed again; the body of such a request comes behind its head as of any other."""
+    """The number of unread bytes is returned, so that they are fed again. The body of such a request follows its head as usual."""
     taken = opened()
     asked = b"Connection: Upgrade\r\nUpgrade: h2c\r\n"
     assert taken.feed(GET[:-2] + asked + b"\r\n" + GET) == HEAD_CAME | END_CAME
@@ -188,7 +188,7 @@ def test_bytes_behind_an_upgrade_are_not_taken() -> None:
     ],
 )
 def test_whether_the_connection_goes_on(line: bytes, persistence: int) -> None:
-    """Is the request's to say, and after what is no HTTP it does not."""
+    """The request decides whether the connection stays open. After bytes that are not HTTP it does not."""
     taken = opened()
     taken.feed(b"GET /a " + line + b"Host: b\r\n\r\n")
     assert taken.persistence == persistence

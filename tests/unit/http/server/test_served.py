@@ -32,7 +32,7 @@ BIG: dict[str, Any] = {
 def served(
     given: Serving, limits: ConnectionLimits | None = None, **config: Any
 ) -> Iterator[tuple[int, uvicorn.Server]]:
-    """Run the front under uvicorn in a thread; give its port and the server, which is told to exit in the end."""
+    """Run the HTTP server under uvicorn in a thread. Yields its port and the server, which exits at the end."""
     protocol: Any = ConnectionFactory(lambda: given.service, limits or ConnectionLimits())
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = uvicorn.Server(
@@ -51,7 +51,7 @@ def served(
 
 
 async def no_app(scope: Any, receive: Any, send: Any) -> None:
-    """Stand for the application, which the front never calls."""
+    """An application that is never called."""
     raise AssertionError("called")
 
 
@@ -67,7 +67,7 @@ def dialled(port: int) -> socket.socket:
 
 
 def read_all(connection: socket.socket) -> bytes:
-    """Return what comes until the other side closes."""
+    """Return all bytes until the other side closes."""
     parts = []
     while part := connection.recv(1 << 20):
         parts.append(part)
@@ -93,7 +93,7 @@ def test_half_closed_on_a_socket(loop: str) -> None:
 
 
 def test_answers_that_nobody_takes_on_a_socket(loop: str) -> None:
-    """Of 2,000 answers of a megabyte only a few are made before the caller takes some: `answered` counts them."""
+    """Of 2,000 answers of a megabyte only a few are made before the caller reads: `answered` counts them."""
     given = serving(BIG, access_log=True)
     with served(given, loop=loop) as (port, _):
         with dialled(port) as caller:
@@ -121,7 +121,7 @@ def settled(given: Serving) -> int:
 
 
 def test_who_takes_nothing_is_cut_off(loop: str) -> None:
-    """After a while the connection is reset, and counted as at the limit of writing."""
+    """The connection is reset after the write timeout, and counted."""
     given = serving(BIG)
     with (
         served(given, ConnectionLimits(write_s=0.1, tick_s=0.02), loop=loop) as (port, server),
@@ -194,7 +194,7 @@ def test_the_end_of_a_server(loop: str) -> None:
 
 
 def test_an_answer_that_never_comes_does_not_hold_up_the_end(loop: str) -> None:
-    """After the time of grace what is left is cancelled, and its connection ends."""
+    """After the grace period the pending answer is cancelled, and its connection closes."""
     given = serving(slow=True)
     with served(given, loop=loop, timeout_graceful_shutdown=1) as (port, server), dialled(port) as caller:
         caller.sendall(get())

@@ -1,4 +1,4 @@
-"""The table of a connection's life: every pair is there, and what must never happen is in none of them."""
+"""The table of a connection: it is complete, and its invariants hold."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def test_every_pair_is_there() -> None:
 
 
 def test_every_event_has_one_row() -> None:
-    """In the order of their numbers, with a cell for each state."""
+    """The rows are in the order of the events, with one cell for each state."""
     assert [row[0] for row in states._ROWS] == list(range(EVENTS))
     assert {len(cells) for row in states._ROWS for cells in row[1:]} == {STATES}
 
 
 def test_a_connection_that_ends_does_not_open_again() -> None:
-    """From the last answer on there are no more requests, and what is closed stays closed."""
+    """After the last answer there are no more requests, and a closed connection stays closed."""
     for event in range(EVENTS):
         assert after(CLOSED, event) == CLOSED
         assert after(LINGERING, event) in (LINGERING, CLOSED)
@@ -58,7 +58,7 @@ def test_a_connection_that_ends_does_not_open_again() -> None:
 
 
 def test_a_request_has_one_answer() -> None:
-    """Once its answer is written or being made, nothing that comes from the caller brings another."""
+    """Once an answer is written or being made, no event makes a second one."""
     for state in (DISCARDING, ANSWERING_EARLY, ANSWERING, LAST, LINGERING, CLOSED):
         assert action(state, states.BAD_REQUEST) == states.NOTHING
     replies = {state for state in range(STATES) if action(state, states.ANSWER_MADE) == states.REPLY}
@@ -84,12 +84,12 @@ def test_a_request_has_one_answer() -> None:
     ids=["at once", "at once, the last", "later", "before its body", "a body without end", "no HTTP"],
 )
 def test_the_way_of_a_request(events: list[int], through: list[int]) -> None:
-    """From state to state."""
+    """A request passes through these states."""
     assert list(itertools.accumulate(events, after, initial=WAITING))[1:] == through
 
 
 def test_bytes_are_parsed_while_the_connection_is_open() -> None:
-    """While it lingers they are counted, else they are dropped."""
+    """While the connection lingers, bytes are counted; once it is closed, they are dropped."""
     actions = [action(state, states.DATA) for state in range(STATES)]
     assert actions == [states.PARSE] * len(OPEN) + [states.NOTHING, states.COUNT, states.NOTHING]
 

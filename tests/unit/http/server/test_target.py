@@ -23,5 +23,5 @@ from flagsvc.http.server.target import origin_form
     ],
 )
 def test_forms(target: bytes, wanted: bytes | None) -> None:
-    """What is left is a path and perhaps a query; what has none, and is no address either, is no target."""
+    """A target becomes a path and perhaps a query. A text without a path that is not an address either is invalid."""
     assert origin_form(target) == wanted

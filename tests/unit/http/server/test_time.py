@@ -69,7 +69,7 @@ async def test_keep_alive() -> None:
 
 @asynchronous
 async def test_making_an_answer_takes_its_time() -> None:
-    """As long as the application works, nothing is cut off."""
+    """While the application works, nothing is cut off."""
     slow = serving(slow=True)
     line = dial(slow, LIMITS).send(get())
     line.tick(100)
@@ -94,7 +94,7 @@ async def test_a_caller_who_takes_nothing() -> None:
 
 @asynchronous
 async def test_lingering_ends() -> None:
-    """After an answer that closes, the rest is waited for briefly."""
+    """After an answer that closes, the rest of the request is waited for briefly."""
     line = dial(serving(), LIMITS).send(head("POST /proxy HTTP/1.1", "Expect: 100-continue", "Content-Length: 9"))
     assert line.transport.ended
     line.tick(2)
@@ -105,7 +105,7 @@ async def test_lingering_ends() -> None:
 
 @asynchronous
 async def test_the_clock_stands_still_without_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It ticks by itself while there are connections, and counts what was answered for the server."""
+    """The clock ticks only while there are connections. It reports answered requests to the server."""
     loop = asyncio.get_running_loop()
     ticks: list[object] = []
     later = loop.call_later
@@ -128,7 +128,7 @@ async def test_the_clock_stands_still_without_connections(monkeypatch: pytest.Mo
 
 @asynchronous
 async def test_the_end_of_the_server() -> None:
-    """A connection at rest is closed; what has begun is finished, and its answer says that it is the last."""
+    """An idle connection is closed. A started request is finished, and its answer says that it is the last."""
     resting, fresh = dial(serving(), LIMITS).send(HEALTH), dial(serving(), LIMITS)
     for line in (resting, fresh):
         line.connection.shutdown()
@@ -142,7 +142,7 @@ async def test_the_end_of_the_server() -> None:
 
 @asynchronous
 async def test_the_end_of_the_server_while_an_answer_is_made() -> None:
-    """It is still given; what was asked behind it is not."""
+    """The current request is answered; later ones are not."""
     slow = serving(slow=True)
     line = dial(slow, LIMITS).send(get() + HEALTH)
     line.connection.shutdown()
@@ -168,7 +168,7 @@ async def test_the_end_of_the_server_in_the_middle_of_a_request() -> None:
 
 @asynchronous
 async def test_the_end_of_the_server_while_nothing_is_taken() -> None:
-    """Then, too, what does not get on is waited for less."""
+    """A caller that does not read has less time then."""
     line = dial(serving(), ConnectionLimits(write_s=50, shutdown_s=4), takes=10).send(get())
     line.connection.shutdown()
     line.tick(5)
@@ -179,7 +179,7 @@ async def test_the_end_of_the_server_while_nothing_is_taken() -> None:
 
 @asynchronous
 async def test_before_the_end_of_the_server() -> None:
-    """While it is ending, but not yet at its end, requests are answered as ever, and each answer is the last of its connection."""
+    """During the grace period requests are answered as usual, and each answer is the last of its connection."""
     line = dial(serving(), LIMITS).send(HEALTH)
     line.connection.shared.draining = True
     assert not line.transport.over, "a connection at rest may rest on"

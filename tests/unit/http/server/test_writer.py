@@ -58,7 +58,7 @@ async def test_answers_of_one_turn_go_out_at_its_end() -> None:
 
 @asynchronous
 async def test_many_answers_do_not_wait_for_more() -> None:
-    """As soon as there are so many, those that are ready go out within the turn."""
+    """At this number of answers, all are written within the turn."""
     callers = Crowd(serving(), MAX_ANSWERS + 1)
     callers.ask(HEALTH)
     assert callers.statuses() == [[200]] * MAX_ANSWERS + [[]]
@@ -68,7 +68,7 @@ async def test_many_answers_do_not_wait_for_more() -> None:
 
 @asynchronous
 async def test_many_bytes_do_not_wait_for_more() -> None:
-    """As soon as there are so many bytes, they go out within the turn."""
+    """At this number of bytes, all are written within the turn."""
     given = serving(MIDDLING)
     callers = Crowd(given, 20)
     callers.ask(get())
@@ -82,7 +82,7 @@ async def test_many_bytes_do_not_wait_for_more() -> None:
 
 @asynchronous
 async def test_a_large_answer_does_not_overtake_a_small_one() -> None:
-    """What is ready on the same connection goes out first."""
+    """Ready answers of the same connection are written first."""
     callers = Crowd(serving(LARGE), 1)
     callers.ask(HEALTH + get() + HEALTH)
     await asyncio.sleep(0)
@@ -106,7 +106,7 @@ async def test_a_word_to_go_on_does_not_overtake_an_answer() -> None:
     ("last", "lingers"), [(get("/proxy/health", "Connection: close"), False), (b"nonsense\r\n\r\n", True)]
 )
 async def test_the_last_answer_is_written_before_the_end(last: bytes, lingers: bool) -> None:
-    """Whether the connection is closed at once or lingers for what the caller still sends."""
+    """The answer is written whether the connection closes at once or lingers."""
     callers = Crowd(serving(), 1)
     _, transport = callers.members[0]
     callers.ask(HEALTH + last)

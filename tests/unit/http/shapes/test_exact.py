@@ -1,4 +1,4 @@
-"""Shapes of files that people write: nothing is coerced, and every problem is told."""
+"""Shapes of files that people write: no coercion, and all problems are reported."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def test_a_check_raises_for_what_has_problems(value: Any, expected: list[tuple[s
 
 
 def test_an_unknown_key_knows_its_neighbours() -> None:
-    """So that the nearest name can be told."""
+    """An unknown key has the known keys, so that the nearest one can be named."""
     (fault,) = problems(BOOK, {"title": "a", "titel": "b"})
     assert fault.allowed == ("title", "kind", "tags")
 
 
 @pytest.mark.parametrize(("value", "expected"), [each for each in PROBLEMS if each[0] != {"books": [], 7: 1}], ids=repr)
 def test_the_schema_says_the_same(value: Any, expected: list[tuple[str, str, str]]) -> None:
-    """What the schema takes has no problems, and the other way round."""
+    """A value has no problems exactly if the schema accepts it."""
     assert jsonschema_rs.validator_for(json_schema(SHELF)).is_valid(value) is (not expected)

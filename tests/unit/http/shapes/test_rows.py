@@ -216,7 +216,7 @@ def test_patterns_that_are_none(pattern: str) -> None:
 
 
 def test_a_record_lists_its_properties_first() -> None:
-    """Otherwise its schema is that of an Object, and so is what it takes."""
+    """Otherwise its schema and its values are those of an Object."""
     rows: dict[str, Shape] = {"b": TEXT, "a": TEXT}
     record, plain = Record(rows, required=("a",), closed=True), Object(rows, required=("a",), closed=True)
     assert list(json_schema(record)) == ["type", "properties", "required", "additionalProperties"]
@@ -225,7 +225,7 @@ def test_a_record_lists_its_properties_first() -> None:
 
 
 def test_an_array_of_anything() -> None:
-    """Its schema says nothing of the items where no shape is given."""
+    """Without a shape of the items, the schema does not restrict them."""
     assert json_schema(Array()) == {"type": "array"}
     assert json_schema(Array(Anything())) == {"type": "array", "items": {}}
     assert check(Array(), [1, "a", None]) == [1, "a", None]

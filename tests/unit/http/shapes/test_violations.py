@@ -1,4 +1,4 @@
-"""Where a violation is and which comes first (import validation 3)."""
+"""The place of a violation, and the order of violations (import validation 3)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ THING = Object({"a": TEXT, "b": Array(Object({"c": TEXT}, required=("c",), close
 
 
 def details(shape: Any, value: Any, place: str = "/body") -> list[Detail]:
-    """Return what is said of a value."""
+    """Return the error items of a value."""
     with pytest.raises(ShapeError) as caught:
         check(shape, value, place)
     return caught.value.details
 
 
 def test_a_missing_property() -> None:
-    """Path first, and the path of what is missing."""
+    """The path of the object comes first, then the path of the missing property."""
     item = details(THING, {"b": [{"c": "x"}, {}]})[0]
     assert item["message"] == "The `/body/b/1/c` property is required. It was not present on the data you sent."
     assert next(iter(item.items())) == ("path", "/body/b/1/c")
@@ -44,7 +44,7 @@ def test_a_property_too_many_without_a_name() -> None:
 
 
 def test_a_property_too_many_of_what_has_no_place() -> None:
-    """Where the value stands nowhere, its object is called root."""
+    """If the value has no place, its object is called root."""
     item = details(THING, {"z": 1}, "")[0]
     assert item["message"].startswith("The root object of the request body does not allow")
     assert item["path"] == "z"
@@ -92,7 +92,7 @@ def test_a_choice_under_a_key_that_cannot_be_read() -> None:
 
 
 def test_a_place_below_others() -> None:
-    """The place may be any; what is shown is below it."""
+    """The paths in the items are below any given place."""
     assert details(Object({"a": Integer()}), {"a": "x"}, "/query")[0] == {
         "message": 'The `/query/a` property must be integer. You sent "x".',
         "path": "/query/a",
@@ -124,7 +124,7 @@ JSON_TEXTS: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("value", "text"), JSON_TEXTS)
 def test_the_text_of_a_value(value: Any, text: str) -> None:
-    """As JSON.stringify: compact, numbers as JavaScript prints them, indices first, lone surrogates escaped."""
+    """The text equals JSON.stringify: compact, numbers as in JavaScript, indices first, lone surrogates escaped."""
     assert to_json(value) == text
 
 
@@ -137,7 +137,7 @@ def test_the_text_of_a_deep_value() -> None:
 
 
 def test_what_json_does_not_know_has_a_text_too() -> None:
-    """A value of YAML, such as a date, or a key that is no text, is shown rather than raising."""
+    """A value of YAML, such as a date, or a key that is not a text, is shown and does not raise."""
     assert to_json({1: {2}}) == '{"1":"{2}"}'
 
 
@@ -145,7 +145,7 @@ def test_what_json_does_not_know_has_a_text_too() -> None:
     ("value", "text"), [(None, "null"), (True, "true"), (1.0, "1"), ("a", "a"), ({}, "[object Object]")]
 )
 def test_the_string_of_a_value(value: Any, text: str) -> None:
-    """As String(value)."""
+    """The text equals JavaScript's String(value)."""
     assert as_string(value) == text
 
 
@@ -157,7 +157,7 @@ def test_the_order_of_keys() -> None:
 
 
 def test_a_problem_is_a_pointer_and_a_rule() -> None:
-    """As validators of JSON tell it, for those who do not show what was sent."""
+    """The problem has the form of JSON validators, without the sent value."""
     for value, expected in (
         ({"b": [{}]}, ("/at/b/0", "must have required property 'c'")),
         ({"b": [{"c": "x", "d/e": 1}]}, ("/at/b/0", "must NOT have additional properties")),
