@@ -1,4 +1,4 @@
-"""The verdicts: what is met, what is missed, what could not be known."""
+"""The verdicts: goals that are met, missed or unknown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.bench_scene import cell, sample
 
 
 def states(results: Results) -> dict[str, tuple[str, str]]:
-    """Return figure and state by what was asked."""
+    """Return figure and state by goal."""
     return {each.what: (each.figure, each.state) for each in [*goals.ratios(results), *goals.rest(results)]}
 
 
@@ -27,7 +27,7 @@ def test_ratios() -> None:
 
 @pytest.mark.parametrize(("version", "age"), [("20.1.0", "old"), ("20.4.1", "new"), ("21.0.0", "new"), ("unknown", "")])
 def test_each_edge_has_goals_of_its_own(version: str, age: str) -> None:
-    """What is asked against the one version is not judged against the other."""
+    """Each version of Edge has its own goals."""
     results = sample()
     results.about["versions"]["Unleash Edge"] = version
     found = states(results)
@@ -37,7 +37,7 @@ def test_each_edge_has_goals_of_its_own(version: str, age: str) -> None:
 
 
 def test_the_rest() -> None:
-    """Each of the other goals compares what it names."""
+    """Each of the other goals compares the figures that it names."""
     found = states(sample())
     assert found["a 304, 10 flags"] == ("1.10 times", MET)
     assert found["two workers, 100 flags"] == ("1.20 times", MISSED)
@@ -69,7 +69,7 @@ def test_a_round_that_was_disturbed_does_not_decide_on_mixed_traffic() -> None:
 
 
 def test_two_workers_stand_beside_two_processes() -> None:
-    """The verdict is on the workers; what the machine takes for two processes is told with it."""
+    """The verdict is on the workers. It also shows the figures of two processes."""
     (verdict,) = goals.workers(sample())
     assert (verdict.state, verdict.note) == (MISSED, "two separate processes: 1.15 times")
     results = sample()
@@ -90,7 +90,7 @@ def test_why_there_is_no_figure_against_an_edge() -> None:
 
 
 def test_nothing_measured_is_nothing_known() -> None:
-    """Without figures every goal is unknown, none is met."""
+    """Without figures every goal is unknown."""
     assert {each.state for each in [*goals.ratios(Results()), *goals.rest(Results())]} == {UNKNOWN}
 
 

@@ -27,7 +27,7 @@ def test_the_page_has_figures_spread_and_ratios() -> None:
 
 
 def test_a_figure_that_nothing_confirms_is_marked() -> None:
-    """The mark stands where the second cheapest round is not close, or where there was but one; the page counts such cells."""
+    """A cell has a mark if its second cheapest round is not close, or if it has one round. The page counts such cells."""
     found = sample()
     found.cells[0].cpu = [13.0, 10.0, 12.0]
     found.cells[1].cpu = [200.0]
@@ -39,7 +39,7 @@ def test_a_figure_that_nothing_confirms_is_marked() -> None:
 
 
 def test_mixed_traffic_and_two_processes_are_shown() -> None:
-    """The ratio of mixed traffic has the range of its rounds; the control stands beside the two workers, and in their goal."""
+    """The ratio of mixed traffic has the range of its rounds. The control is shown beside the two workers and in their goal."""
     text = pages.page(sample())
     assert "| 10 | ours | 10.0 +5 % | 40.0 +5 % | 10.0 +5 % | 11.5 +5 % | 1.00 | 1.00–1.00 |" in text
     assert "| ours, two processes | 100 | 11.5 +5 % |" in text
@@ -47,7 +47,7 @@ def test_mixed_traffic_and_two_processes_are_shown() -> None:
 
 
 def test_what_is_missing_is_said() -> None:
-    """What was left out and what failed stand on the page; a cell that is not there is a dash."""
+    """The page has a list of what was left out and what failed. A missing cell is a dash."""
     found = sample()
     found.failed.append("ours: something")
     text = pages.page(found)
@@ -57,7 +57,7 @@ def test_what_is_missing_is_said() -> None:
 
 
 def test_a_quick_run_says_so() -> None:
-    """Nobody takes rough figures for the whole."""
+    """The page says that its figures are rough."""
     found = sample()
     assert "quick run" not in pages.page(found)
     found.about["quick"] = True
@@ -75,7 +75,7 @@ def test_old_edges_carry_their_sentence() -> None:
 
 
 def test_what_the_cache_gave_is_said() -> None:
-    """Nobody has to guess whether different users were answered from memory."""
+    """The page says whether answers came from the cache."""
     found = sample()
     assert "our cache" not in pages.page(found)
     found.cells[0].cached = 0.012
@@ -96,7 +96,7 @@ def test_the_figure_of_a_cell() -> None:
 
 
 def test_the_engine_has_a_page_of_its_own(tmp_path: Path) -> None:
-    """It says where and with what it was measured as the proxy's does, and is made again from its raw figures."""
+    """It names the machine and the versions as the proxy's page does, and can be written again from the raw figures."""
     found = sample()
     figures = {"10": {"evaluate": 0.5, "compile": 85.2, "refresh": 30.3}}
     found.engine = {"compiled": figures, "interpreted": None}
@@ -112,7 +112,10 @@ def test_the_engine_has_a_page_of_its_own(tmp_path: Path) -> None:
 
 
 def test_the_readme_has_the_figures_of_the_run() -> None:
-    """Each size, memory and start, with the versions that were measured; a dash for what is missing; a word about an old Edge."""
+    """The README has each size, memory and start, with the measured versions.
+
+    Missing figures are dashes, and an old Edge gets a note.
+    """
     found = sample()
     found.about["versions"]["@unleash/proxy"] = "1.4.19"
     lines = readme.table(found).splitlines()
@@ -141,13 +144,13 @@ def test_files_are_written(tmp_path: Path) -> None:
 
 
 def test_an_empty_run_has_a_page() -> None:
-    """Where nothing could be measured, the page says that."""
+    """If nothing was measured, the page says that."""
     about = sample().about
     assert "Not measured." in pages.page(Results(about=about))
 
 
 def test_nothing_names_this_machine(tmp_path: Path) -> None:
-    """Neither a path nor a name of the machine or of who ran it comes into the pages."""
+    """The pages contain no path and no name of the machine or its user."""
     from datetime import UTC, datetime
 
     from harness import machine

@@ -35,7 +35,7 @@ ALONE_US = 60.0
 
 @dataclass
 class Planned(Measuring):
-    """A stand that measures nothing but the time that it would take; no round is close to another, so that all are repeated."""
+    """Measures only the planned time. No two rounds are close, so that all are repeated."""
 
     at: float = 0.0
     shots: int = 0
@@ -94,7 +94,7 @@ def starting(stand: Planned) -> Callable[..., servers.Start]:
 
 
 def planned(scale: Scale, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> Planned:
-    """Return the stand after all parts."""
+    """Return the plan after all parts."""
     stand = Planned(Path(), Path(), scale, lambda line: None)
     named = starting(stand)
     for name in ("ours", "ours_here", "ours_twice", "ours_mounted"):
@@ -115,19 +115,19 @@ def planned(scale: Scale, names: tuple[str, ...], monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_quick_run_takes_two_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even where every round is disturbed, and each group is measured again as often as it may be."""
+    """This holds even if every round is disturbed and each group is repeated as often as possible."""
     assert planned(QUICK, (OURS, REFERENCE, EDGE_ONE), monkeypatch).at < 120
 
 
 def test_a_whole_run_takes_half_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even where every round is disturbed: what is measured again has a share of the time and no more."""
+    """This holds even if every round is disturbed: repetitions have a limited share of the time."""
     stand = planned(FULL, (OURS, REFERENCE, EDGE_ONE, EDGE), monkeypatch)
     assert stand.at < 30 * 60
     assert 0 < stand.again_s < FULL.share * stand.first_s + 60
 
 
 class Noisy(Planned):
-    """A stand on which the rounds of two servers cost what is written down."""
+    """The rounds of two servers have given costs."""
 
     rounds: dict[str, list[float]]
 
@@ -154,12 +154,12 @@ def test_a_group_is_measured_again_until_all_of_it_is_steady() -> None:
 
 
 def test_steady_cells_are_not_measured_again() -> None:
-    """Where the two cheapest rounds are close the third may be what it wants."""
+    """If the two cheapest rounds are close, the third does not matter."""
     assert [cell.cpu for cell in noisy(FULL, a=[20.0, 10.0, 10.9, 1.0])] == [[20.0, 10.0, 10.9]]
 
 
 def test_measuring_again_ends() -> None:
-    """After as many further rounds as the scale has, or once they have taken their share of the time."""
+    """Repetitions end after a number of rounds, or after their share of the time."""
     noise = [2.0**at for at in range(9, 0, -1)]
     assert len(noisy(replace(FULL, share=10.0), a=[*noise])[0].cpu) == FULL.rounds + FULL.extra
     (cell,) = noisy(replace(FULL, share=0.5), a=[*noise])
@@ -168,7 +168,7 @@ def test_measuring_again_ends() -> None:
 
 
 def test_rounds_of_a_group_are_far_apart() -> None:
-    """Each group is measured once before any is measured again, and only what is not steady is measured further."""
+    """Each group is measured once before any is repeated, and only unsteady groups are repeated."""
     asked: list[str] = []
 
     class Listed(Noisy):

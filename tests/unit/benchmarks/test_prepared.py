@@ -34,7 +34,7 @@ def requests(form: Form, folder: Path, users: int = 200) -> list[tuple[int, byte
     "form", [prepared.LIST, prepared.ALL, prepared.POST_LIST, prepared.POST_NAMED, prepared.BROWSERS]
 )
 def test_each_is_another_user(form: Form, tmp_path: Path) -> None:
-    """No two requests are the same, and the length of a body is told."""
+    """No two requests are equal, and each has the length of its body."""
     found = requests(form, tmp_path)
     assert len({head + body for _, head, body in found}) == 200
     for _, head, body in found:
@@ -42,19 +42,19 @@ def test_each_is_another_user(form: Form, tmp_path: Path) -> None:
 
 
 def test_a_browser_sends_seventeen_headers(tmp_path: Path) -> None:
-    """As performance is promised for."""
+    """The performance promises assume these headers."""
     assert all(head.count(b"\r\n") == 17 for _, head, _ in requests(prepared.BROWSERS, tmp_path))
 
 
 def test_the_mixture(tmp_path: Path) -> None:
-    """Of 100 requests 5 are metrics and one is a health check, wherever a connection begins."""
+    """Of 100 requests 5 are metrics and one is a health check, at any starting point."""
     kinds = [kind for kind, _, _ in requests(prepared.MIXED, tmp_path, 400)]
     for at in range(300):
         assert Counter(kinds[at : at + 100]) == {prepared.EVALUATION: 94, prepared.METRICS: 5, prepared.HEALTH: 1}
 
 
 def test_names_are_spread_over_the_document(tmp_path: Path) -> None:
-    """Twenty names, or all where there are fewer."""
+    """There are twenty names, or all if there are fewer."""
     ((_, _, body), *_) = requests(prepared.POST_NAMED, tmp_path, 1)
     named = json.loads(body)["toggles"]
     assert len(set(named)) == 20
@@ -77,6 +77,6 @@ def test_what_a_server_does_not_have_is_not_asked() -> None:
 
 
 def test_a_query_needs_no_quoting() -> None:
-    """The quick way of writing a query gives what the usual one does."""
+    """The fast way to write a query gives the same text as the usual one."""
     for at in range(200):
         assert prepared.query(at) == urlencode(prepared.flat(at), safe="[]")

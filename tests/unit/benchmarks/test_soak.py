@@ -30,7 +30,7 @@ def test_a_line_through_points() -> None:
 
 
 def test_strangers_send_whole_requests(tmp_path: Path) -> None:
-    """Each is a head and as much body as it tells of, of one line a header; most are like no other."""
+    """Each request has a head with one line for each header, and a body of its length. Most requests differ."""
     content = hostile.write(tmp_path / "bad", FAMILY, 400).read_bytes()
     found = []
     while content:
@@ -53,12 +53,12 @@ def test_words_are_new() -> None:
 
 
 def request(method: str, path: str, body: bytes = b"") -> Request:
-    """Return what the upstream gets."""
+    """Return a request to the upstream."""
     return Request(method, path, {}, body)
 
 
 def test_usage_is_added_up() -> None:
-    """Of a post of metrics every yes and no counts, of anything else nothing."""
+    """Every yes and no of a metrics post counts; other requests do not."""
     toggles = {"a": {"yes": 2, "no": 1, "variants": {}}, "b": {"yes": 0, "no": 4, "variants": {}}}
     body = json.dumps({"bucket": {"toggles": toggles}}).encode()
     assert used(request("POST", "/api/client/metrics", body)) == 7
@@ -87,7 +87,7 @@ async def test_it_fails_and_works_by_turns() -> None:
 
 
 def tag(flapping: Flapping) -> str:
-    """Return the entity tag of what is served."""
+    """Return the entity tag of the served configuration."""
     head = flapping.usual(request("GET", "/api/client/features")).partition(b"\r\n\r\n")[0].decode()
     return next(line.split(": ", 1)[1] for line in head.split("\r\n") if line.lower().startswith("etag"))
 
@@ -101,7 +101,7 @@ def figures(**more: object) -> soak.Figures:
 
 @pytest.mark.parametrize("taken", [4, 6])
 def test_the_verdict(taken: int) -> None:
-    """Memory that stays, labels that stay and usage that arrives once are well; each of the three that does not is told."""
+    """Constant memory, constant labels and usage that arrives once are good. Each deviation is reported."""
     good = figures(usage_told=5, usage_taken=5)
     soak.judge(good)
     assert good.failed == [] and "| Failed | nothing |" in soak.page(good)
@@ -114,13 +114,13 @@ def test_the_verdict(taken: int) -> None:
 
 
 def test_where_the_page_goes() -> None:
-    """Only a whole run is one to publish."""
+    """Only a whole run is published."""
     assert soak.arguments(["--minutes", "30"]).output == soak.ROOT / "docs" / "benchmarks"
     assert soak.arguments(["--minutes", "1"]).output == soak.ROOT / ".cache" / "bench"
 
 
 def test_callers_ask_in_every_way() -> None:
-    """Lists, all, named look-ups, health and posts of metrics are among what is sent."""
+    """The requests include lists, all, look-ups by name, health checks and metrics."""
     requests = [soak.caller(FAMILY, {"Host": "x", "Authorization": "k"}, at, NAMES[:20]) for at in range(200)]
     assert {kind for kind, _ in requests} == {prepared.EVALUATION, soak.METRICS, prepared.HEALTH, soak.NAMED}
     assert {content.split()[1].split(b"?")[0] for _, content in requests} == {

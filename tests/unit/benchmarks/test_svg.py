@@ -1,4 +1,4 @@
-"""The plots: well-formed, everything inside, logarithms where asked for."""
+"""The plots: well-formed, all points inside, logarithmic axes if requested."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def texts(root: ElementTree.Element) -> list[str]:
 
 
 def places(root: ElementTree.Element) -> list[tuple[float, float]]:
-    """Return where the dots are."""
+    """Return the positions of the dots."""
     return [(float(each.attrib["cx"]), float(each.attrib["cy"])) for each in root.iter(f"{SPACE}circle")]
 
 
 def test_names_are_escaped_and_shown() -> None:
-    """Title, axes and lines have their names, whatever is in them."""
+    """Title, axes and lines show their names, with any characters."""
     found = texts(drawn([Line("a < b", [(1, 1), (10, 10)])]))
     assert {"cost & <more>", "flags", "µs", "a < b"} <= set(found)
 
 
 def test_powers_of_ten_are_evenly_spread() -> None:
-    """On logarithmic axes equal factors are equal distances, to the right and up."""
+    """On logarithmic axes equal factors are equal distances."""
     (x1, y1), (x2, y2), (x3, y3) = places(drawn([Line("a", [(10, 1), (100, 10), (1000, 100)])]))
     assert x2 - x1 == pytest.approx(x3 - x2, abs=0.2)
     assert y1 - y2 == pytest.approx(y2 - y3, abs=0.2)

@@ -1,4 +1,4 @@
-"""Calling the command in this process, with an environment that holds only what a test gives."""
+"""Calls the command in this process, with an environment that has only what a test gives."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def script_of(shell: str, flagsvc: Flagsvc) -> str:
 
 
 def run(shell: str, *arguments: str, folder: Path, given: str = "") -> str:
-    """Run a shell without anybody's own settings; return what it prints, and fail where it complains."""
+    """Run a shell without personal settings. Returns its output, and fails if it reports an error."""
     env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
     done = subprocess.run(
         [needs.program(shell), *arguments],
@@ -134,7 +134,7 @@ FISH = [
 @pytest.mark.programs
 @pytest.mark.parametrize(("line", "offered"), FISH)
 def test_fish(line: str, offered: list[str], flagsvc: Flagsvc, folder: Path) -> None:
-    """Fish offers the same, each with what it means behind a tab."""
+    """Fish offers the same words, each with a description after a tab."""
     given = script_of("fish", flagsvc) + f"\ncomplete -C '{line}'\n"
     printed = run("fish", "--no-config", "/dev/stdin", folder=folder, given=given)
     assert sorted(each.split("\t")[0] for each in printed.splitlines()) == sorted(offered)
@@ -197,7 +197,7 @@ OF_PROGRAMS = ("proxy", "server", "config", "health")
     "command", [each for each in COMMANDS if each.name not in OF_PROGRAMS], ids=lambda each: each.name
 )
 def test_short_help_has_every_argument_of_the_command_itself(command: Command, flagsvc: Flagsvc) -> None:
-    """An argument is not left out because an option of the proxy has its name, such as `--environment`."""
+    """An argument stays even if an option of the proxy has its name, such as `--environment`."""
     _, parser = open_command(command)
     lines = flagsvc(command.name, "-h").out.splitlines()
     for action in parser._actions:
@@ -207,7 +207,7 @@ def test_short_help_has_every_argument_of_the_command_itself(command: Command, f
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_short_help(command: Command, flagsvc: Flagsvc) -> None:
-    """-h has usage and what the command does; of the many flags of options those used most, and it fits a screen."""
+    """-h has the usage, the description and the most used options, and fits a screen."""
     name = command.name
     called = flagsvc(name, "-h")
     assert (called.code, called.err) == (0, "") and called.out.startswith(f"usage: flagsvc {name}")

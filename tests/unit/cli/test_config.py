@@ -1,4 +1,4 @@
-"""`flagsvc config`: what is in effect, every problem, the reference page."""
+"""`flagsvc config`: the configuration in effect, all problems, the reference page."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_what_is_in_effect(flagsvc: Flagsvc, tmp_path: Path) -> None:
 
 
 def test_only_what_is_set_unless_all_is_asked_for(flagsvc: Flagsvc) -> None:
-    """A screen shows what somebody chose, with units; --all shows the rest."""
+    """By default only chosen values are shown, with units; --all shows the rest."""
     env = ENOUGH | {"FLAGSVC_FETCH_INTERVAL": "7000", "FLAGSVC_BODY_LIMIT": "4194304"}
     few, every = flagsvc("config", env=env), flagsvc("config", "--all", env=env)
     assert (few.code, few.err, every.code) == (0, "", 0)
@@ -78,7 +78,7 @@ def test_what_is_odd_is_shown(flagsvc: Flagsvc) -> None:
 
 
 def test_the_flag_servers(flagsvc: Flagsvc, tmp_path: Path) -> None:
-    """With --server the same of the flag server, its table in the file included."""
+    """With --server it shows the flag server's configuration, with its table of the file."""
     file = tmp_path / "flagsvc.toml"
     file.write_text("port = 1\n[server]\nport = 4343\n")
     env = {"FLAGSVC_CONFIG": str(file), "FLAGSVC_DATABASE_URL": "postgresql://me:hunter2@db/flags"}
@@ -133,7 +133,7 @@ def test_a_narrow_terminal(flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_every_problem_at_once(flagsvc: Flagsvc) -> None:
-    """Problems are listed with exit code 2; the table still shows where each value comes from."""
+    """All problems are listed, and the exit code is 2. The table still shows the sources."""
     called = flagsvc("config", "--port", "x", env={"FLAGSVC_URL": "http://h", "FLAGSVC_ULR": "y"})
     assert called.code == 2
     assert called.err.splitlines()[0] == "flagsvc config: 3 problems"
@@ -195,7 +195,7 @@ def test_files_of_certificates_are_tried(command: str, flagsvc: Flagsvc, tmp_pat
 
 @pytest.mark.parametrize("storage", ["redis://localhost", "none", "file:///var/lib/flagsvc"])
 def test_files_of_certificates_that_nobody_reads(storage: str, flagsvc: Flagsvc, tmp_path: Path) -> None:
-    """What is for a storage server with TLS is no problem where there is none: the proxy starts as well."""
+    """Files for a storage server with TLS are not a problem without such a server. The proxy also starts."""
     gone = str(tmp_path / "gone")
     called = flagsvc("config", "--storage", storage, "--storage-ca", gone, "--storage-cert", gone, env=ENOUGH)
     assert (called.code, called.err) == (0, "")

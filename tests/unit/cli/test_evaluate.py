@@ -1,4 +1,4 @@
-"""`flagsvc evaluate`: what it prints for a document and a context, and what it says about what is wrong."""
+"""`flagsvc evaluate`: its output for a document and a context, and its errors."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_table(path: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_all(path: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """With --all those that are off are there too."""
+    """With --all, toggles that are off are shown too."""
     run = Run(capsys, path, "--all")
     assert run.out == "1 of 4 toggles are on\n\nalways    on\nregional  off\nmine      off\nnever     off\n"
 
@@ -141,7 +141,7 @@ def test_ways_to_give_a_property(path: str, capsys: pytest.CaptureFixture[str], 
     ],
 )
 def test_wrong_arguments(path: str, capsys: pytest.CaptureFixture[str], arguments: list[str], problem: str) -> None:
-    """What is wrong is named in one line, the exit code is 2, and nothing is printed as if it were right."""
+    """The error is one line, the exit code is 2, and there is no other output."""
     run = Run(capsys, path, *arguments)
     assert (run.code, run.out) == (2, "")
     assert run.err.startswith(f"flagsvc evaluate: {problem}")

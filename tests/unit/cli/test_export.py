@@ -1,4 +1,4 @@
-"""`flagsvc export`: what it asks for, where it writes, what it refuses."""
+"""`flagsvc export`: its requests, its output, its errors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run(tmp_path: Path, flagsvc: Flagsvc, admin: FakeAdmin, monkeypatch: pytest.
     ],
 )
 def test_what_is_asked_for(arguments: tuple[str, ...], query: dict[str, Any], run: Flagsvc, admin: FakeAdmin) -> None:
-    """A project, names or a tag; the data set goes to standard output, what was done to standard error."""
+    """A project, names or a tag choose the flags. The data set goes to standard output, the summary to standard error."""
     called = run(*arguments)
     assert (called.code, json.loads(called.out)) == (0, RESULT)
     assert called.err == "flagsvc export: 2 flags written, 1 of them archived\n"
@@ -78,7 +78,7 @@ def test_an_existing_file(run: Flagsvc, admin: FakeAdmin, tmp_path: Path) -> Non
 
 
 def test_a_link_stays_one(run: Flagsvc, tmp_path: Path) -> None:
-    """Replacing what a symbolic link names replaces that file, not the link."""
+    """The file behind a symbolic link is replaced, not the link."""
     (tmp_path / "target.json").write_text("{}")
     (tmp_path / "a.json").symlink_to("target.json")
     assert run("--project", "shop", "--output", "a.json", "--force").code == 0
@@ -125,7 +125,7 @@ def test_flags_that_do_not_exist(run: Flagsvc, tmp_path: Path) -> None:
     ],
 )
 def test_usage(arguments: tuple[str, ...], text: str, run: Flagsvc) -> None:
-    """What is given wrong is one line and exit code 2."""
+    """The error is one line, and the exit code is 2."""
     called = run(*arguments)
     assert (called.code, called.out, called.err) == (2, "", f"flagsvc export: {text}\n")
 

@@ -1,4 +1,4 @@
-"""What a command says where the extra that it needs is not installed: one sentence with the command to type, exit code 2."""
+"""Commands without their extra: one sentence with the installation command, exit code 2."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ NEEDS = [
 def test_a_missing_extra_is_one_sentence(
     flagsvc: Flagsvc, without: Callable[[str], None], arguments: tuple[str, ...], extra: str
 ) -> None:
-    """It stands on standard error and names the command to type; the exit code is 2."""
+    """The sentence is on standard error and has the installation command. The exit code is 2."""
     without(extra)
     assert flagsvc(*arguments) == (2, "", f"flagsvc {arguments[0]}: {SENTENCE.format(extra)}\n")
 
 
 @pytest.mark.parametrize("command", ["server", "config", "evaluate", "validate", "import", "export", "move"])
 def test_help_needs_no_extra(flagsvc: Flagsvc, without: Callable[[str], None], command: str) -> None:
-    """Both forms of the help are there before anything is installed beside the plain package."""
+    """Both forms of the help work with the plain package."""
     for extra in EXTRAS:
         without(extra)
     assert flagsvc(command, "-h").code == 0
@@ -61,7 +61,7 @@ def test_help_needs_no_extra(flagsvc: Flagsvc, without: Callable[[str], None], c
 
 
 def test_a_file_is_evaluated_without_an_extra(flagsvc: Flagsvc, without: Callable[[str], None], tmp_path: Path) -> None:
-    """Only a URL needs one."""
+    """Only a URL needs an extra."""
     without("cli")
     path = tmp_path / "document.json"
     path.write_text(json.dumps({"version": 2, "features": [{"name": "first", "enabled": True, "strategies": []}]}))
@@ -87,7 +87,7 @@ def test_a_server_that_logs_json_tells_it_as_json(flagsvc: Flagsvc, without: Cal
 def test_a_storage_server_is_a_wrong_option_without_its_extra(
     flagsvc: Flagsvc, without: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is told with every other problem of the configuration, by `flagsvc config` and by a start."""
+    """It is reported with every other problem of the configuration, by `flagsvc config` and by a start."""
     without("redis")
     problem = f"storage (environment FLAGSVC_STORAGE): {SENTENCE.format('redis')}"
     env = ENOUGH | {"FLAGSVC_STORAGE": SERVER}
@@ -98,7 +98,7 @@ def test_a_storage_server_is_a_wrong_option_without_its_extra(
 
 
 def test_a_start_alone_tells_it(flagsvc: Flagsvc, without: Callable[[str], None]) -> None:
-    """Where nothing else is wrong, the start is refused before anything listens."""
+    """If nothing else is wrong, the start is refused before the program listens."""
     without("redis")
     called = flagsvc("proxy", "--storage", SERVER, env=ENOUGH)
     assert called == (2, "", f"flagsvc proxy: storage: {SENTENCE.format('redis')}\n")
@@ -112,7 +112,7 @@ def test_another_storage_needs_no_extra(flagsvc: Flagsvc, without: Callable[[str
 
 
 def test_a_mounted_proxy_refuses_such_a_storage(without: Callable[[str], None]) -> None:
-    """In code it is an error of the configuration, when the application is made."""
+    """In code it is a ConfigurationError when the application is created."""
     given = ProxyOptions(flagsvc_url=f"{URL}/api", flagsvc_api_token="t", client_keys=["k"], storage=SERVER)
     make_setup(given)
     without("redis")

@@ -93,7 +93,7 @@ def test_not_ready(flagsvc: Flagsvc, proxy: Proxy) -> None:
 
 
 def test_the_flag_server(flagsvc: Flagsvc, proxy: Proxy, tmp_path: Path) -> None:
-    """With --server the flag server of this configuration is asked, by its own variables, flags and table."""
+    """With --server it probes the flag server of this configuration, by its own variables, flags and table."""
     place = f"http://127.0.0.1:{proxy.port}"
     own = {"FLAGSVC_SERVER_PORT": proxy.port, "FLAGSVC_SERVER_BASE_PATH": "flags", "PROXY_PORT": "1"}
     assert flagsvc("health", "--server", env=own) == (0, f"ready: {place}/flags/ready\n", "")
@@ -122,7 +122,7 @@ def test_what_does_not_say_where_the_flag_server_listens(arguments: list[str], p
 
 
 def test_waiting(flagsvc: Flagsvc, proxy: Proxy) -> None:
-    """With --wait it asks until the proxy is ready."""
+    """With --wait it probes until the proxy is ready."""
     proxy.script = [503, 503, 200]
     assert flagsvc("health", "--port", proxy.port, "--wait", "20").code == 0
     assert len(proxy.paths) == 3
@@ -191,7 +191,7 @@ def test_which_address_is_asked(
     ],
 )
 def test_a_configuration_that_does_not_say_where(arguments: tuple[str, ...], problem: str, flagsvc: Flagsvc) -> None:
-    """Where the proxy listens must be known: exit code 2."""
+    """If the configuration has no address, the exit code is 2."""
     called = flagsvc("health", *arguments)
     assert called.code == 2 and called.err.startswith(f"flagsvc health: {problem}")
 

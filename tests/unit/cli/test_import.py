@@ -91,7 +91,7 @@ def test_dry_run(run: Flagsvc, admin: FakeAdmin) -> None:
     ("text", "code"), [("y\n", 0), ("YES\n", 0), (" y \n", 0), ("n\n", 1), ("\n", 1), ("", 1), ("yikes\n", 1)]
 )
 def test_asking(text: str, code: int, run: Flagsvc, admin: FakeAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At a terminal it asks; only a clear yes imports."""
+    """On a terminal it asks for confirmation, and only a clear yes imports."""
     typed(monkeypatch, text)
     called = run()
     assert called.code == code and "Import this? [y/N] " in called.out
@@ -100,7 +100,7 @@ def test_asking(text: str, code: int, run: Flagsvc, admin: FakeAdmin, monkeypatc
 
 
 def test_nobody_to_ask(run: Flagsvc, admin: FakeAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a terminal and without --yes it shows the changes and says what to do, exit code 2."""
+    """Without a terminal and without --yes it shows the changes and the remedy, with exit code 2."""
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     called = run()
     assert called.code == 2 and called.out == SHOWN.format(url=admin.url)
@@ -122,7 +122,7 @@ def test_standard_input_cannot_answer(run: Flagsvc, admin: FakeAdmin, monkeypatc
 
 @pytest.mark.parametrize("key", ["errors", "permissions"])
 def test_what_the_server_would_refuse(key: str, run: Flagsvc, admin: FakeAdmin) -> None:
-    """With errors or missing permissions nothing is compared, asked or imported."""
+    """With errors or missing permissions nothing is compared, confirmed or imported."""
     admin.say("validate", 200, NOTHING | {key: [{"message": "Bad:", "affectedItems": ["one"]}]})
     called = run("--yes")
     assert called.code == 1 and called.out.endswith("  one\nnothing was imported: the server would refuse it\n")
@@ -208,7 +208,7 @@ def test_a_data_set_without_flags(run: Flagsvc, admin: FakeAdmin, tmp_path: Path
 
 
 def test_another_order_is_a_change(run: Flagsvc, admin: FakeAdmin, tmp_path: Path) -> None:
-    """Where the file says the order of strategies, that of the target is asked for, and what differs is shown."""
+    """If the file has an order of strategies, the target's order is read, and differences are shown."""
     items = [{"name": name, "featureName": "same", "id": name} for name in ("one", "two")]
     said = [item | {"sortOrder": place} for place, item in enumerate(items)]
     for number, there in enumerate(([0, 1], [1, 0])):

@@ -58,7 +58,7 @@ FORMS = {
 # A run on the Python sources cannot see what is compiled: a run on the compiled modules has that case.
 @pytest.mark.parametrize("expected", [form for form in FORMS if form == "interpreted" or not forms.interpreted()])
 def test_the_form_is_that_of_the_modules_that_are_imported(expected: str) -> None:
-    """Compiled modules beside their sources count where they are what Python imports."""
+    """Compiled modules count only if Python imports them."""
     if expected == "compiled" and not forms.form().startswith("compiled"):
         needs.missing(f"this run is {forms.form()}")
     script = f"{FORMS[expected]}\nfrom flagsvc.cli import main; main(['--version'])"
@@ -71,7 +71,7 @@ def test_the_form_is_that_of_the_modules_that_are_imported(expected: str) -> Non
 
 @pytest.mark.parametrize(("runs", "said"), [("compiled", ""), ("interpreted", "about ten times slower")])
 def test_a_start_that_is_interpreted_warns(runs: str, said: str, monkeypatch: Any, capsys: Any) -> None:
-    """One line on standard error that says what to do; none where all is as it should be."""
+    """One line on standard error has the remedy; a compiled start prints none."""
     monkeypatch.setattr(startup, "engine_form", lambda: runs)
     startup.log_warnings(resolve({}, None, {"flagsvcUrl": "file:///x", "clientKeys": "k"}))
     lines = capsys.readouterr().err.splitlines()

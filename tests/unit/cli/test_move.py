@@ -1,4 +1,4 @@
-"""`flagsvc move`: what it reads and sends, what it says, and every way it can end."""
+"""`flagsvc move`: its requests, its output, and all its endings."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def run(source: FakeAdmin, target: FakeAdmin, flagsvc: Flagsvc) -> Flagsvc:
 
 
 def shown(target: FakeAdmin) -> str:
-    """Return what is shown before anything is moved."""
+    """Return the output before the move."""
     return (
         "+ new: segment beta\n"
         f"! stays behind: environment development, which {target.url} does not have\n"
@@ -97,7 +97,7 @@ def test_yes(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
 
 
 def test_again(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
-    """Where the second server has all of it, nothing is sent, and it is said; it is not said where something stays behind."""
+    """If the target has everything, nothing is sent and the command says so; but not if something stays behind."""
     target.answers["/api/admin/segments"] = source.answers["/api/admin/segments"]
     target.say("export", 200, FLAGS)
     same = "environment `production`: 2 same\n0 changes: "
@@ -143,7 +143,7 @@ def test_dry_run(run: Flagsvc, target: FakeAdmin) -> None:
 
 @pytest.mark.parametrize(("text", "code"), [("y\n", 0), ("n\n", 1), ("", 1)])
 def test_asking(text: str, code: int, run: Flagsvc, target: FakeAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At a terminal it asks; elsewhere it ends with 2 and says how to go on."""
+    """On a terminal it asks for confirmation. Elsewhere it ends with 2 and the remedy."""
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
     elsewhere = run()
     assert (elsewhere.code, writes(target)) == (2, []) and "--yes goes on without asking" in elsewhere.err
@@ -177,7 +177,7 @@ REFUSED = {"name": "BadDataError", "message": "m", "details": [{"message": "some
 def test_a_run_that_stops(
     path: str, answer: Answer | str, code: int, text: str, run: Flagsvc, source: FakeAdmin, target: FakeAdmin
 ) -> None:
-    """It says where and why, and the next run does what is left."""
+    """The error has the place and the reason, and the next run does the rest."""
     target.answers["/api/admin/segments"] = source.answers["/api/admin/segments"]
     usual, target.answers[path] = target.answers[path], answer
     called = run("--yes")
@@ -211,7 +211,7 @@ def test_archived_flags(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> N
 
 
 def test_projects(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
-    """A missing project is made where the server can make one, else it is said before anything is done."""
+    """A missing project is created if the server can do that. Otherwise an error comes before any change."""
     projects = {"projects": [{"id": "default"}, {"id": "shop", "name": "Shop", "description": "s"}]}
     source.answers["/api/admin/projects"] = Answer(200, projects)
     called = run("--yes")
@@ -228,7 +228,10 @@ def test_projects(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
 
 
 def test_environments_of_a_project(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
-    """A project gets the environment that it has on the other server alone; without any, its flags stay behind, and it is said."""
+    """A project gets an environment that only the source's project has.
+
+    Without any environment its flags stay behind, with a message.
+    """
     where = "/api/admin/environments/project/default"
     linked, not_linked = (
         Answer(200, {"environments": [{"name": "production", "visible": visible}]}) for visible in (True, False)
@@ -301,7 +304,7 @@ def test_usage(
     source: FakeAdmin,
     target: FakeAdmin,
 ) -> None:
-    """What is given wrong is one line, and nothing is changed."""
+    """The error is one line, and nothing is changed."""
     target.answers["/api/admin/user"] = Answer(
         200, {"user": {"type": "admin"} if "*" in env["FLAGSVC_TO_TOKEN"] else {"id": 1}}
     )
@@ -370,7 +373,7 @@ def test_what_is_no_flag_server(run: Flagsvc, source: FakeAdmin) -> None:
 
 
 def test_pieces(run: Flagsvc, source: FakeAdmin, target: FakeAdmin) -> None:
-    """Many flags go in several requests, each below what a server takes."""
+    """Many flags are sent in several requests, each below the server's limit."""
     flags = [{"name": f"f{number}", "project": "default", "description": "x" * 1000} for number in range(700)]
     source.say("export", 200, EMPTY | {"features": flags})
     target.answers["/api/admin/segments"] = source.answers["/api/admin/segments"]

@@ -23,7 +23,7 @@ ANSWER = b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n"
 
 @contextmanager
 def answering(listener: socket.socket, tls: ssl.SSLContext | None = None) -> Iterator[list[bytes]]:
-    """Answer one connection; give what was asked."""
+    """Answer one connection and yield its request."""
     asked: list[bytes] = []
 
     def run() -> None:
@@ -43,7 +43,7 @@ def answering(listener: socket.socket, tls: ssl.SSLContext | None = None) -> Ite
 
 
 def test_names() -> None:
-    """A message names what was asked."""
+    """A message names the probed address."""
     assert ProbeTarget("::1", 3000, "/x").url == "http://[::1]:3000/x"
     assert ProbeTarget("host", 3000, "/x", tls=True).url == "https://host:3000/x"
     assert ProbeTarget("unix:/run/p.sock", 0, "/x").url == "http://unix:/run/p.sock:/x"
@@ -67,7 +67,7 @@ def test_over_tcp_and_over_a_unix_socket(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wanted", [False, True])
 def test_over_tls(tmp_path: Path, wanted: bool) -> None:
-    """Any certificate will do; one of our own is shown where it is wanted and can be read."""
+    """Any certificate is accepted. Our own certificate is sent if the server wants one and it can be read."""
     own = CertificateFiles(NAMES, written(tmp_path, "own.pem", AUTHORITY.issue().both))
     for pair, answered in (
         (own, True),

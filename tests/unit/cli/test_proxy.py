@@ -52,7 +52,7 @@ def test_nothing_is_served_with_problems(flagsvc: Flagsvc, served: list[ProxyOpt
 def test_the_names_of_another_program_are_told_before_the_problems(
     flagsvc: Flagsvc, served: list[ProxyOptions]
 ) -> None:
-    """A newcomer from Edge sees what the variables are called here beside what is missing."""
+    """A user of Edge sees the names of the variables here, together with the missing options."""
     called = flagsvc("proxy", env={"UPSTREAM_URL": "http://h", "TOKENS": "s3cret"})
     assert called.code == 2 and served == [] and "s3cret" not in called.err
     first, second, third, *_ = called.err.splitlines()
@@ -75,7 +75,7 @@ def test_files_of_code_are_told_with_the_other_problems(
 def test_files_of_code_are_not_run_only_to_be_checked(
     flagsvc: Flagsvc, served: list[ProxyOptions], tmp_path: Path
 ) -> None:
-    """What they do when they are imported happens once, where they are used."""
+    """The code of a file runs once, where it is used."""
     path = tmp_path / "custom.py"
     path.write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\nstrategies = []\n")
     assert flagsvc("proxy", env=ENOUGH | {"FLAGSVC_CUSTOM_STRATEGIES_FILE": str(path)}).code == 7
@@ -83,7 +83,7 @@ def test_files_of_code_are_not_run_only_to_be_checked(
 
 
 def test_warnings_are_logged(flagsvc: Flagsvc, served: list[ProxyOptions]) -> None:
-    """What is odd is a warning in the log, in the form the options ask for."""
+    """Warnings are logged in the form that the options set."""
     text = flagsvc("proxy", env=ENOUGH | {"FLAGSVC_ULR": "x"})
     assert text.err.count("\n") == 1 and " warn  " in text.err
     assert (

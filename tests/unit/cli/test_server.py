@@ -79,7 +79,7 @@ FAILURES: list[tuple[FlagsvcError, int, str]] = [
 def test_a_failed_start_is_told(
     flagsvc: Flagsvc, monkeypatch: pytest.MonkeyPatch, error: FlagsvcError, code: int, text: str
 ) -> None:
-    """What a person gave is 2, what is in the way is 1; each problem in a line."""
+    """A wrong input is exit code 2, an obstacle exit code 1. Each problem is one line."""
 
     def serve(options: ServerOptions) -> int:
         raise error

@@ -25,7 +25,7 @@ ASKED = [
 
 @pytest.mark.parametrize(("environment", "flags", "wanted"), ASKED)
 def test_json_is_asked_for(environment: dict[str, str], flags: dict[str, str], wanted: bool) -> None:
-    """The flag wins over the variable; blanks and what is no boolean ask for nothing."""
+    """The flag takes precedence over the variable. Blanks and invalid booleans do not enable JSON."""
     for resolved in (resolve(environment, None, flags), resolve_server(environment, None, flags)):
         assert resolved.values["useJsonLogger"] is wanted
 
@@ -52,7 +52,7 @@ def test_an_error_keeps_its_cause() -> None:
 
 
 def test_problems(capsys: pytest.CaptureFixture[str]) -> None:
-    """As text several problems are a list; as JSON each is on its own line."""
+    """As text several problems are a list; as JSON each is one line."""
     print_problems("flagsvc server", ["one", "two"])
     assert capsys.readouterr().err == "flagsvc server: 2 problems\n  - one\n  - two\n"
     print_problems_as_json("flagsvc server", ["one", "two"])

@@ -43,7 +43,7 @@ def test_a_clean_answer(ask: Flagsvc, admin: FakeAdmin) -> None:
 
 
 def test_what_is_given_wins_over_the_file(ask: Flagsvc, admin: FakeAdmin) -> None:
-    """--project and --environment replace what a whole request says, and complete a data set."""
+    """--project and --environment replace those of a whole request, and complete a data set."""
     assert ask("--project", "default").code == 0
     assert ask("--project", "default", "--environment", "development", value=DATA).code == 0
     assert [(body["project"], body["environment"]) for body in admin.sent("validate")] == [
@@ -53,7 +53,7 @@ def test_what_is_given_wins_over_the_file(ask: Flagsvc, admin: FakeAdmin) -> Non
 
 
 def test_a_data_set_needs_project_and_environment(ask: Flagsvc, admin: FakeAdmin) -> None:
-    """Without them nothing is asked."""
+    """Without them no request is sent."""
     called = ask("--project", "shop", value=DATA)
     assert called.code == 2 and "--environment missing" in called.err
     assert admin.asked == []
@@ -84,7 +84,7 @@ def test_lines_where_nobody_looks(ask: Flagsvc, admin: FakeAdmin) -> None:
 
 
 def test_long_items_are_not_wrapped(ask: Flagsvc, admin: FakeAdmin) -> None:
-    """A line of a pipe is as long as what it says."""
+    """In a pipe lines are not wrapped."""
     name = "n" * 250
     admin.say("validate", 200, NOTHING | {"warnings": [{"message": "m " * 200, "affectedItems": [name] * 300}]})
     called = ask(env={"COLUMNS": "40"})
@@ -101,7 +101,10 @@ def test_long_items_are_not_wrapped(ask: Flagsvc, admin: FakeAdmin) -> None:
     ],
 )
 def test_exit_codes_of_answers(lists: dict[str, Any], code: int, ask: Flagsvc, admin: FakeAdmin) -> None:
-    """Warnings are fine; errors and missing permissions are not; --json prints what the server said and what was found besides."""
+    """Warnings give exit code 0; errors and missing permissions do not.
+
+    --json prints the server's lists and the further problems.
+    """
     admin.say("validate", 200, NOTHING | lists)
     assert ask().code == code
     called = ask("--json")
@@ -192,7 +195,7 @@ def test_a_slip_of_the_pen(named: tuple[str, str], text: str, ask: Flagsvc, admi
 
 
 def test_a_server_that_lists_nothing(ask: Flagsvc, admin: FakeAdmin) -> None:
-    """Where projects and environments are not listed, their names are believed."""
+    """If the server lists no projects and environments, their names are not checked."""
     for path in ("/api/admin/projects", "/api/admin/environments"):
         del admin.answers[path]
     assert ask("--project", "anything").code == 0
@@ -235,7 +238,7 @@ def test_violations_of_the_schema(
 
 
 def test_usage_as_json(ask: Flagsvc) -> None:
-    """What is wrong before the question is JSON as well where JSON is wanted."""
+    """Errors before the request are JSON too, if JSON is requested."""
     called = ask("--json", "--url", "ftp://x")
     assert (called.code, called.err) == (2, "")
     assert json.loads(called.out) == {

@@ -1,4 +1,4 @@
-"""The canonical bytes of a request: only what is read, and none where chance has a say."""
+"""The canonical bytes of a request: only what the configuration reads, and none if a random draw decides."""
 
 from __future__ import annotations
 
@@ -89,20 +89,20 @@ def test_fields_are_not_confused() -> None:
 
 
 def test_any_number_of_fields() -> None:
-    """Also more than the decimal digits that Python writes."""
+    """The states of many fields have more digits than Python's decimal limit."""
     made = cache_keys(fields={f"f{at}" for at in range(8000)})
     assert differ(key(made), key(made, properties={"f0": "1"}), key(made, properties={"f7999": "1"}))
 
 
 def test_the_field_properties_is_the_same_for_everyone() -> None:
-    """As text it reads `[object Object]`."""
+    """Its text is `[object Object]` for everyone."""
     made = cache_keys(fields={"properties"}, needed={"properties"})
     assert key(made) == key(made, properties={"properties": "x"})
     assert key(made) is not None
 
 
 def test_the_current_time_as_a_field() -> None:
-    """To the fraction of a millisecond, where something reads it as such."""
+    """The time counts to the fraction of a millisecond, if something reads it as a field."""
     made = cache_keys(fields={"currentTime"})
     given = [{"current_time": 5.0}, {"current_time": 5.5}, {"properties": {"currentTime": "5.0"}}, {}]
     assert differ(*[key(made, **each) for each in given])  # type: ignore[arg-type]
@@ -111,7 +111,7 @@ def test_the_current_time_as_a_field() -> None:
 
 
 def test_a_session_that_is_drawn() -> None:
-    """A list gives a caller without a session a random one: volatile where it counts, and a look-up gets none."""
+    """A list gives a caller without a session a random one, so it is volatile if the session counts. A look-up gets no session."""
     made = cache_keys(fields={"sessionId"})
     assert key(made, ENABLED) is key(made, ALL) is None
     assert key(made, ENABLED, properties={"sessionId": "1"}) is None
@@ -122,7 +122,7 @@ def test_a_session_that_is_drawn() -> None:
 
 @pytest.mark.parametrize("noted", ["rollouts", "draws"])
 def test_default_stickiness_takes_the_user_first(noted: str) -> None:
-    """Then no session counts, not even a random one; without a user the session does."""
+    """With a user, no session counts, not even a random one. Without a user the session does."""
     made = cache_keys(**{noted: True})
     user = key(made, user_id="1")
     assert user is not None
@@ -133,7 +133,7 @@ def test_default_stickiness_takes_the_user_first(noted: str) -> None:
 
 
 def test_without_user_and_session() -> None:
-    """In a look-up variants stick to the address, and rollouts are drawn."""
+    """In a look-up, variants stick to the address, and rollouts are drawn."""
     asked: dict[str, Any] = {"form": NAMED, "names": ["a"]}
     draws, rollouts, both = cache_keys(draws=True), cache_keys(rollouts=True), cache_keys(draws=True, rollouts=True)
     assert differ(*[key(draws, **asked, remote_address=each) for each in ("::1", "::2")])
@@ -144,14 +144,14 @@ def test_without_user_and_session() -> None:
 
 
 def test_a_draw_that_sticks_to_a_field() -> None:
-    """Where the field is absent or empty it is drawn at random."""
+    """If the field is absent or empty, the draw is random."""
     made = cache_keys(fields={"region", "userId"}, needed={"region"})
     assert key(made) is key(made, properties={"region": ""}) is None
     assert differ(key(made, properties={"region": "eu"}), key(made, properties={"region": "us"}))
 
 
 def test_the_time_between_moments() -> None:
-    """Before, at and after each moment are different; the time in between is not. The caller's own time wins."""
+    """Before, at and after each moment differ; other times between moments do not. The caller's own time counts first."""
     made = cache_keys(moments={10.0, 20.0})
     times = (9.0, 10.0, 11.0, 20.0, 21.0)
     assert made.timed
@@ -187,7 +187,7 @@ def test_a_custom_strategy_that_reads_anything() -> None:
 
 
 def test_the_order_of_properties_does_not_matter() -> None:
-    """Neither in the context nor in the configuration."""
+    """Neither the order in the context nor that in the configuration matters."""
     made = cache_keys(any_field=True)
     given = [{"a": "1", "b": "2"}, {"b": "2", "a": "1"}]
     assert len({key(made, session_id="1", properties=each) for each in given}) == 1
@@ -195,7 +195,7 @@ def test_the_order_of_properties_does_not_matter() -> None:
 
 
 def test_a_lone_surrogate() -> None:
-    """What no caller can send an enricher still can: it is no reason to fail."""
+    """A caller cannot send one, but an enricher can make one. It does not raise."""
     made = cache_keys(fields={"region"})
     assert differ(*[key(made, properties={"region": text}) for text in ("\ud800", "\ud801", "?")])
 
@@ -216,7 +216,7 @@ contexts = st.fixed_dictionaries({name: st.none() | texts for name in ("user_id"
 def test_only_equal_contexts_have_equal_bytes(
     first: dict[str, Any], second: dict[str, Any], one: dict[str, str], other: dict[str, str]
 ) -> None:
-    """Where everything is read, everything is told apart; a mark inside a value does not shift what follows."""
+    """If everything is read, all contexts have different bytes. A mark inside a value does not shift later parts."""
     made = cache_keys(any_field=True)
     found, further = (key(made, NAMED, ["a"], **each, properties=own) for each, own in ((first, one), (second, other)))
     assert (found == further) == ((first, one) == (second, other))

@@ -37,7 +37,7 @@ def test_every_field_is_read_by_its_wire_name(field: str, value: str) -> None:
 
 @pytest.mark.parametrize("field", [field for field in WIRE if field not in ("region", "properties")])
 def test_an_absent_standard_field_is_looked_up_among_the_properties(field: str) -> None:
-    """A property of a standard field's name counts where the field itself is absent, and only there."""
+    """A property with a standard field's name counts if the field itself is absent."""
     assert Context(properties={field: "from properties"}).get(field) == "from properties"
     assert FULL.replace(properties={field: "from properties"}).get(field) == WIRE[field]
 
@@ -64,6 +64,6 @@ def test_a_copy_with_an_unknown_attribute_is_refused() -> None:
 
 
 def test_as_dict_leaves_out_what_is_absent() -> None:
-    """Only what is present appears, under its wire name; properties always do."""
+    """Only present fields appear, under their wire names; properties always do."""
     assert Context(user_id="7").as_dict() == {"userId": "7", "properties": {}}
     assert FULL.as_dict()["currentTime"] == 1642860000000.0

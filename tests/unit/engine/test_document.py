@@ -69,7 +69,7 @@ def test_what_has_no_name_is_kept_for_compiling_to_complain_about() -> None:
     ],
 )
 def test_an_event_that_cannot_be_applied_changes_nothing(event: object, message: str) -> None:
-    """It raises, says where, and leaves the document as it was."""
+    """The event raises an error with its place, and the document stays unchanged."""
     builder = DocumentBuilder(FULL)
     with pytest.raises(DocumentError) as caught:
         builder.apply(event)
@@ -87,7 +87,7 @@ def test_an_event_that_cannot_be_applied_changes_nothing(event: object, message:
     ],
 )
 def test_a_document_that_is_neither_full_nor_delta_is_refused(document: object, message: str) -> None:
-    """The error says where."""
+    """The error names the place."""
     with pytest.raises(DocumentError) as caught:
         DocumentBuilder(document)
     assert str(caught.value) == message

@@ -58,7 +58,7 @@ def texts(explanation: Explanation) -> list[str]:
     ],
 )  # fmt: skip
 def test_a_constraint_in_words(asked: object, context: Context, line: str) -> None:
-    """What the constraint asks, and what the context has for it."""
+    """The text has the constraint's test and the context's value."""
     assert line in texts(explained(feature("f", strategy("default", asked)), context))
 
 
@@ -68,7 +68,7 @@ class Mine:
     name = "mine"
 
     def is_enabled(self, parameters: object, context: object) -> bool:
-        """On."""
+        """Return true."""
         return True
 
 
@@ -93,7 +93,7 @@ class Mine:
     ],
 )  # fmt: skip
 def test_a_rule_in_words(rule: dict[str, Any], context: Context, line: str) -> None:
-    """What the strategy's own rule looked at."""
+    """The text has the input of the strategy's own rule."""
     assert line in texts(explained(feature("f", rule), context, custom_strategies={"mine": Mine()}))
 
 
@@ -106,7 +106,7 @@ def test_a_random_draw_is_the_one_that_decided(rule: dict[str, Any], seed: int) 
 
 
 def test_variants_in_words() -> None:
-    """Which variants were drawn from, and what the draw stuck to."""
+    """The text has the candidates of the draw and its stickiness."""
     two = [{"name": "a", "weight": 1}, {"name": "b", "weight": 1}]
     own = explained(feature("f", variants=two), Context(user_id="7"))
     assert any(
@@ -124,7 +124,7 @@ def test_variants_in_words() -> None:
 
 
 def test_dependencies_segments_and_what_was_not_reached() -> None:
-    """The walk stops where the plain path stops, and says so."""
+    """The explanation ends where the evaluation ends, and says so."""
     segments: list[object] = [{"id": 1, "name": "europe", "constraints": [constraint("IN", values=["eu"])]}]
     child = feature(
         "child", strategy(segments=[1]), strategy(), strategy("userWithId"), dependencies=[{"feature": "p"}]
@@ -188,7 +188,7 @@ def test_constants_and_unknown_names() -> None:
     ],
 )
 def test_why_a_toggle_is_off_for_everyone(flag: dict[str, Any], reason: str) -> None:
-    """What the configuration alone decides is said in words."""
+    """The reason is in words if the configuration alone decides."""
     made = snapshot(flag, feature("p"), feature("child", dependencies=[{"feature": "p"}]))
     assert explain(made, Context(), ["f"])[0].decided == f"off for everyone: {reason}"
 
@@ -245,7 +245,7 @@ PEOPLE = st.builds(
 
 @given(flags=FLAGS, context=PEOPLE, fold=st.booleans())
 def test_explanations_agree_with_the_plain_path(flags: list[Any], context: Context, fold: bool) -> None:
-    """For any toggle and context the outcome is the one that is served."""
+    """For any toggle and context, the outcome is the served one."""
     features = []
     for at, (rules, enabled, parent) in enumerate(flags):
         depends = [] if parent is None else [{"feature": f"f{parent}"}]

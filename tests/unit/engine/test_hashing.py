@@ -21,7 +21,7 @@ def low_bytes(text: str) -> bytes:
 
 @given(group=TEXTS, identifier=TEXTS, seed=SEEDS, utf8=st.booleans())
 def test_a_split_hash_is_the_hash_of_the_whole(group: str, identifier: str, seed: int, utf8: bool) -> None:
-    """For any group, identifier and seed, in both encodings, the result is mmh3's of `group:identifier`."""
+    """For any group, identifier and seed, in both encodings, the result is mmh3's for `group:identifier`."""
     whole = f"{group}:{identifier}"
     data = whole.encode("utf-8", "surrogatepass") if utf8 else low_bytes(whole)
     assert Prefix(group, seed, utf8).hash(Identifier(identifier, utf8)) == mmh3.hash(data, seed, signed=False)
@@ -51,6 +51,6 @@ def test_the_low_byte_encoding_is_the_reference_s() -> None:
 
 @given(text=TEXTS)
 def test_encodings(text: str) -> None:
-    """Both encodings take any text, lone surrogates included."""
+    """Both encodings accept any text, including lone surrogates."""
     assert encode(text, False) == low_bytes(text)
     assert encode(text, True) == text.encode("utf-8", "surrogatepass")

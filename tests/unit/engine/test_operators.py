@@ -76,7 +76,7 @@ TABLE: list[tuple[str, dict[str, Any], str | None, bool]] = [
 
 @pytest.mark.parametrize(("operator", "rest", "value", "expected"), TABLE)
 def test_an_operator(operator: str, rest: dict[str, Any], value: str | None, expected: bool) -> None:
-    """A constraint holds as its operator says, and inverted exactly where it does not."""
+    """A constraint holds as its operator says. The inverted constraint holds exactly if it does not."""
     assert holds(constraint(operator, **rest), region(value)) is expected
     assert holds(constraint(operator, inverted=True, **rest), region(value)) is not expected
 
@@ -101,7 +101,7 @@ MOMENT = 1642860000000.0  # 2022-01-22T14:00:00Z
 )
 @pytest.mark.parametrize("given", [True, False])
 def test_date_operators(operator: str, value: object, expected: bool, given: bool) -> None:
-    """Dates compare with the context's current time, else with now, whatever field the constraint names."""
+    """Dates are compared with the context's current time, else with now, for any field of the constraint."""
     context = Context(current_time=MOMENT) if given else Context(now=MOMENT)
     assert holds(constraint(operator, "region", value=value), context) is expected
     assert holds(constraint(operator, "region", value=value, inverted=True), context) is not expected
@@ -114,7 +114,7 @@ def test_a_date_constraint_without_a_value_is_false() -> None:
 
 @pytest.mark.parametrize("inverted", [True, False])
 def test_an_unknown_operator_is_false_inverted_or_not(inverted: bool) -> None:
-    """`inverted` does not rescue an operator that nobody knows; a constraint that is null is the same."""
+    """A constraint with an unknown operator, or null, never holds, inverted or not."""
     assert not holds(constraint("NOT_A_VALID_OPERATOR", values=["eu"], inverted=inverted), region("eu"))
     assert not holds(None, region("eu"))
 

@@ -1,4 +1,4 @@
-"""A malformed feature harms only itself, and says where it is wrong; a document of the wrong shape is refused."""
+"""A malformed feature affects only itself, and its problem has its place. A document of the wrong shape is refused."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def of_variant(**more: Any) -> dict[str, Any]:
     ],
 )
 def test_a_document_of_the_wrong_shape_is_refused(document: object, message: str) -> None:
-    """The error says what was expected and what was there."""
+    """The error has the expected and the actual kind."""
     with pytest.raises(DocumentError) as caught:
         compile_document(document, CompileOptions())
     assert str(caught.value) == message
@@ -162,7 +162,7 @@ def test_a_weight_may_be_written_as_a_fraction() -> None:
 
 
 def test_a_document_nested_too_deeply_is_refused() -> None:
-    """Also where the depth is in a part that nothing else looks at."""
+    """This also holds if the depth is in a part that nothing else reads."""
     nested: list[object] = []
     for _ in range(100_000):
         nested = [nested]
@@ -221,7 +221,7 @@ CONTEXTS = st.builds(
 
 @given(document=DOCUMENTS, context=CONTEXTS)
 def test_any_json_compiles_or_is_refused_and_evaluation_never_raises(document: object, context: Context) -> None:
-    """Whatever a document holds: DocumentError or a snapshot, and the snapshot answers valid JSON of the right shape."""
+    """For any document, the result is DocumentError or a snapshot, whose answers are valid JSON of the right shape."""
     try:
         made = compile_document(document, CompileOptions()).snapshot
     except DocumentError:

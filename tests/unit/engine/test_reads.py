@@ -1,4 +1,4 @@
-"""What a configuration reads of a context, feature by feature."""
+"""What a configuration reads from a context, feature by feature."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOTHING: dict[str, object] = {
 
 
 class Custom:
-    """A custom strategy that declares what it is told to."""
+    """A custom strategy with the given declarations."""
 
     name = "mine"
 
@@ -42,12 +42,12 @@ class Custom:
 
 
 def noted(reads: Reads) -> dict[str, object]:
-    """Return what is not as it begins."""
+    """Return the attributes that differ from their initial values."""
     return {name: getattr(reads, name) for name, value in NOTHING.items() if getattr(reads, name) != value}
 
 
 def strategy(name: str, custom: Custom | None = None, **parameters: str) -> dict[str, object]:
-    """Return what is noted of one strategy."""
+    """Return the reads of one strategy."""
     reads = Reads()
     options = StrategyOptions(False, "", {} if custom is None else {"mine": custom})
     reads.strategy(compile_rule(StrategySpec("", name, parameters, [], [], []), options))
@@ -72,7 +72,7 @@ def strategy(name: str, custom: Custom | None = None, **parameters: str) -> dict
     ],
 )
 def test_what_a_strategy_reads(name: str, parameters: dict[str, str], expected: dict[str, Any]) -> None:
-    """The field it looks at; default stickiness and chance apart, for what they read depends on what is there."""
+    """A strategy reads its field. Default stickiness and random draws are noted separately, because they depend on the context."""
     assert strategy(name, **parameters) == expected  # type: ignore[arg-type]
 
 
@@ -89,7 +89,10 @@ def test_what_a_strategy_reads(name: str, parameters: dict[str, str], expected: 
     ],
 )
 def test_what_a_custom_strategy_declares(declared: dict[str, object], expected: dict[str, Any]) -> None:
-    """Who says nothing reads everything and may change his mind; `properties` stands for all of them, `user_id` for userId too."""
+    """A strategy without declarations reads everything and is impure.
+
+    `properties` stands for all properties, and `user_id` for userId.
+    """
     assert strategy("mine", Custom(**declared)) == expected
 
 
@@ -121,7 +124,7 @@ def variants(*weights: int, override: str | None = None) -> list[VariantSpec]:
     ],
 )
 def test_what_a_draw_reads(drawn: list[VariantSpec], stickiness: str | None, expected: dict[str, Any]) -> None:
-    """Overrides, and what it sticks to, where there is something to draw."""
+    """A draw reads the fields of its overrides and its stickiness, if there is something to draw."""
     reads = Reads()
     choice = compile_choice(drawn, "g", stickiness, utf8=False)
     assert choice is not None
@@ -146,7 +149,7 @@ def test_merging() -> None:
 
 
 def test_the_key_of_what_is_read() -> None:
-    """Equal for two that read the same, another one for whatever is added."""
+    """The keys of two equal reads are equal. Every addition changes the key."""
     known = [Reads().key()]
     for name, value in NOTHING.items():
         one = Reads()

@@ -1,4 +1,4 @@
-"""What the next snapshot takes over from the one before, and what it must not."""
+"""What the next snapshot reuses from the previous one, and what it must not reuse."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_where_the_pieces_of_a_document_were(old: str, new: str, places: list[in
 
 
 def test_what_did_not_change_is_neither_decoded_nor_compiled() -> None:
-    """Only the changed feature is; the toggles of the others, and what the lists append for them, are the same objects."""
+    """Only the changed feature is decoded and compiled. Toggles and list entries of the others are the same objects."""
     compiler = Compiler(CompileOptions())
     first = compiled(compiler, text(feature("a", rollout("50")), feature("b"), feature("c", rollout("7")))).snapshot
     pool = first.lineage.pool
@@ -112,7 +112,7 @@ def test_an_equal_document_stays_the_same_snapshot() -> None:
 
 
 def test_problems_name_the_place_in_this_document() -> None:
-    """A malformed feature that moves is not compiled again, and is complained about where it stands now."""
+    """A malformed feature that moves is not compiled again, and its problem has its new place."""
     compiler = Compiler(CompileOptions())
     bad: dict[str, Any] = {"name": "bad", "strategies": 5}
     segments = [{"id": 1}, {"id": None}]
@@ -124,7 +124,7 @@ def test_problems_name_the_place_in_this_document() -> None:
 
 
 def test_a_changed_segment_compiles_the_features_that_name_it() -> None:
-    """And no others; a segment that appears or disappears is a changed one."""
+    """No other features are compiled. A segment that appears or disappears counts as changed."""
     compiler = Compiler(CompileOptions())
     flags = [feature("in", strategy("default", segments=[1])), feature("out", strategy("default", segments=[2]))]
     one, two = {"id": 1, "constraints": [EU]}, {"id": 2, "constraints": [EU]}
@@ -138,7 +138,7 @@ def test_a_changed_segment_compiles_the_features_that_name_it() -> None:
 
 
 def test_a_predicate_gets_its_slot_when_a_second_strategy_asks() -> None:
-    """The older snapshot, whose memory has no such slot, goes on testing it each time."""
+    """The older snapshot, whose memory has no such slot, tests the predicate each time."""
     compiler = Compiler(CompileOptions())
     first = compiled(compiler, text(feature("a", strategy("default", EU)))).snapshot
     assert len(first.memory.predicates) == 0
@@ -172,7 +172,7 @@ def test_dependencies_belong_to_one_snapshot() -> None:
 
 
 def test_other_options_take_nothing_over() -> None:
-    """What a feature compiles to depends on them; nor does a document that came decoded have bytes to compare."""
+    """Other options change the result of compiling, so nothing is reused. A decoded document has no bytes to compare."""
     flags = text(feature("a"), feature("b"))
     first = compiled(Compiler(CompileOptions()), flags).snapshot
     other = Compiler(CompileOptions(variant_feature_state=True))
@@ -183,7 +183,7 @@ def test_other_options_take_nothing_over() -> None:
 
 
 def test_what_is_out_of_use_does_not_pile_up() -> None:
-    """After many changes everything is compiled afresh, once, and nothing is left of what is gone."""
+    """After many changes everything is compiled again once, and removed features leave nothing."""
     compiler = Compiler(CompileOptions())
     snapshot: Snapshot | None = None
     pools: list[object] = []
@@ -198,7 +198,7 @@ def test_what_is_out_of_use_does_not_pile_up() -> None:
 
 
 def test_filters_keep_what_they_want_as_it_came() -> None:
-    """A feature that is left out is not part of the revision, and is told of."""
+    """A feature that is left out does not count for the revision, and is counted."""
     compiler = Compiler(CompileOptions(name_prefix="a"))
     building = begun(compiler, text(feature("a1"), feature("b1"), feature("a2")))
     assert building.advance(10**9)
@@ -231,7 +231,7 @@ def test_a_document_of_another_shape_is_left_to_who_decodes_it_whole(body: bytes
     "body", [b'{"features":[{"name":"a","x":1e999}]}', b'{"features":[],"segments":[{"id":1e999}]}']
 )
 def test_what_the_strict_decoder_refuses_is_unusual(body: bytes) -> None:
-    """In a feature as well as in a segment."""
+    """This holds in a feature and in a segment."""
     building = begun(Compiler(CompileOptions()), body)
     with pytest.raises(Unusual):
         building.advance(10**9)

@@ -1,4 +1,4 @@
-"""A run remembers what it has found out, and nothing from another run."""
+"""A run remembers its own results, and nothing from another run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def run(**fields: str) -> Run:
 
 
 def test_an_identifier_is_made_once() -> None:
-    """Whoever asks for the same field gets the same identifier, with its blocks."""
+    """All requests for a field get the same identifier, with its blocks."""
     one = run(user_id="7", session_id="s", remote_address="r")
     for kind, field in ((USER_ID, "userId"), (SESSION_ID, "sessionId"), (REMOTE_ADDRESS, "remoteAddress")):
         assert one.identify(kind, field) is one.identify(kind, field)
@@ -40,7 +40,7 @@ def test_draws_are_spread_evenly() -> None:
 
 
 def test_the_bare_nodes_hold_for_nobody() -> None:
-    """A node whose rule is not written admits nobody."""
+    """A node without a rule admits no context."""
     assert not Predicate().holds(run())
     assert not FieldPredicate(PROPERTY, "a", False).holds(run())
     assert not TextPredicate(PROPERTY, "a", False, (), False).matches("x")

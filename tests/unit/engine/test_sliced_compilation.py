@@ -1,4 +1,4 @@
-"""Large features and segments are compiled some at a time, and become what they would be in one go."""
+"""Large features and segments are compiled in slices, with the same result as at once."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def in_one_go(document: Json, options: CompileOptions | None = None) -> Compiled
 
 
 def told(found: Compiled) -> list[object]:
-    """Return everything that can be seen of what was compiled."""
+    """Return everything that is visible of a compiled document."""
     snapshot = found.snapshot
     for number, context in enumerate(CONTEXTS):
         context.entropy = number
@@ -183,7 +183,7 @@ def told(found: Compiled) -> list[object]:
 @pytest.mark.parametrize("name", DOCUMENTS)
 @pytest.mark.parametrize("fold", [True, False])
 def test_the_outcome_is_that_of_one_go(name: str, fold: bool) -> None:
-    """Revision, problems, answers, explanations and what is shared are the same."""
+    """Revision, problems, answers, explanations and shared objects are the same."""
     options = CompileOptions(fold=fold)
     assert told(in_slices(DOCUMENTS[name], options)) == told(in_one_go(DOCUMENTS[name], options))
 
@@ -220,7 +220,7 @@ FEATURE_ALONE = ("variant", "dependency", "name", "strategy")
     "change", ["value", "constraint", "two", "variant", "dependency", "name", "strategy", "nothing"]
 )
 def test_what_is_malformed_is_told_as_of_a_small_one(change: str) -> None:
-    """The same problem is told of the same place, and costs the same toggles."""
+    """A malformed part has the same problem at the same place, and removes the same toggles."""
     found, expected = in_slices(broken(change)), in_one_go(broken(change))
     assert told(found)[:6] == told(expected)[:6]
     assert len(found.problems) == (2 if change == "nothing" else 3 if change in FEATURE_ALONE else 4)
@@ -254,7 +254,7 @@ def test_a_slice_ends_within_a_feature() -> None:
 
 @pytest.mark.parametrize("place", ["features", "segments"])
 def test_what_the_strict_decoder_refuses_in_a_large_piece_is_unusual(place: str) -> None:
-    """A number beyond all doubles, wherever it stands."""
+    """A number beyond all doubles is unusual at any place."""
     piece = json.dumps({"name": "a", "id": 1, "constraints": many(), "more": [USERS, "@"]}).replace('"@"', "1e999")
     building = begun(
         f'{{"features":[],"{place}":[{piece}]}}'.replace('"features":[],"f', '"f').encode(), CompileOptions()
@@ -264,7 +264,7 @@ def test_what_the_strict_decoder_refuses_in_a_large_piece_is_unusual(place: str)
 
 
 def test_a_large_feature_is_compiled_again_with_its_segment() -> None:
-    """What a large feature takes over, and what it does not, is as of a small one."""
+    """A large feature is reused under the same conditions as a small one."""
     compiler = Compiler(CompileOptions())
 
     def document(*segments: Json, name: str = "b") -> bytes:
@@ -292,7 +292,7 @@ def test_a_large_feature_is_compiled_again_with_its_segment() -> None:
 
 
 def test_a_large_segment_that_nobody_names_changes_nothing() -> None:
-    """It is compiled beforehand for nobody."""
+    """A segment without features is compiled, but changes nothing."""
     document = {"features": [feature("a", strategy("default", segments=[1]))], "segments": [segment(7, *many())]}
     assert told(in_slices(document))[:6] == told(in_one_go(document))[:6]
 
@@ -315,7 +315,7 @@ def value(draw: random.Random, depth: int) -> Any:
 
 
 def test_reading_gives_what_decoding_gives_and_its_digest() -> None:
-    """Whatever the piece, value and digest are those of one go; the order of keys is kept."""
+    """For any piece, value and digest are the same as at once, with the same order of keys."""
     draw = random.Random(9)
     sizes = []
     blanks = b" " * 20_000
@@ -356,7 +356,7 @@ print(gc.collect() >= 0)
 
 @pytest.mark.parametrize("number", [60, 8_000])
 def test_a_long_chain_is_given_back_one_by_one(number: int) -> None:
-    """However many strategies a feature has: with little stack, and with nothing written where it must not be."""
+    """For any number of strategies, releasing them needs little stack and writes to no released memory."""
     around = os.environ | {"PYTHONMALLOC": "debug"}  # it looks at what stands before each block
     told = [sys.executable, "-c", GIVEN_BACK, str(number)]
     ended = subprocess.run(told, capture_output=True, text=True, timeout=60, env=around)

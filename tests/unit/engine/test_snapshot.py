@@ -1,4 +1,4 @@
-"""The three forms of an answer, dependencies, folding, and what a snapshot tells about itself."""
+"""The three forms of an answer, dependencies, folding, and the metadata of a snapshot."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_an_empty_configuration_answers_an_empty_list() -> None:
 
 
 def test_the_shape_of_a_toggle() -> None:
-    """name, enabled, variant and impressionData, false where the feature has none (behaviour: Answer)."""
+    """A toggle has name, enabled, variant and impressionData, which is false by default (behaviour: Answer)."""
     made = snapshot(feature("a", impressionData=True), feature("b"))
     plain = {"name": "disabled", "enabled": False}
     assert json.loads(made.enabled(Context())) == {
@@ -43,7 +43,7 @@ def test_the_shape_of_a_toggle() -> None:
 
 
 def test_list_and_all_keep_the_order_of_the_document() -> None:
-    """Static and dynamic toggles appear where the document has them, integer-like names too; all adds those that are off."""
+    """Static and dynamic toggles keep the document's order, also for integer-like names. `all` adds those that are off."""
     made = snapshot(
         feature("z"),
         OFF,
@@ -76,7 +76,7 @@ def test_gluing_costs_in_proportion_to_the_toggles() -> None:
 
 @given(pattern=st.lists(st.sampled_from(["on", "off", "eu", "us"]), max_size=12))
 def test_gluing_static_toggles_changes_nothing(pattern: list[str]) -> None:
-    """For any mix of static and dynamic toggles the answers are the same as those without folding."""
+    """For any mix of static and dynamic toggles, the answers are those without folding."""
     kinds: dict[str, Any] = {
         "on": {"strategies": []},
         "off": {"enabled": False, "strategies": []},
@@ -219,7 +219,7 @@ def test_a_random_parent_is_decided_once_for_all_its_children() -> None:
 
 
 def test_folding_leaves_nothing_to_evaluate_where_the_configuration_decides() -> None:
-    """Strategies that can admit nobody are cut, and so is everything behind one that admits everyone."""
+    """Strategies that admit no context are removed, and so are all after one that admits everyone."""
     never = strategy("default", constraint("UNKNOWN"))
     always = strategy("default", constraint("NUM_GT", value="x", inverted=True))
     made = snapshot(
@@ -290,7 +290,7 @@ def test_names_and_variants_of_a_snapshot() -> None:
 
 
 def test_the_revision_is_a_digest() -> None:
-    """Equal documents and options have one revision, whatever the order of keys; anything that can change an answer changes it."""
+    """Equal documents and options have one revision, with any order of keys. Any change that can change an answer changes it."""
     document = {"features": [{"name": "a", "enabled": True, "strategies": []}]}
     turned = {"features": [{"strategies": [], "enabled": True, "name": "a"}]}
     first = compile_document(document, CompileOptions()).snapshot

@@ -160,12 +160,12 @@ class Region:
     pure = True
 
     def is_enabled(self, parameters: Mapping[str, str], context: Context) -> bool:
-        """On in the region of the parameter."""
+        """Return whether the region is that of the parameter."""
         return context.get("region") == parameters["is"]
 
 
 class Meddling:
-    """A custom strategy that tries to change what it was given."""
+    """A custom strategy that tries to change its input."""
 
     name = "meddling"
 
@@ -221,7 +221,7 @@ class Secretive:
 
 
 def test_a_fault_keeps_no_context() -> None:
-    """What was raised is kept with its place, and without the values that were at hand where it was raised."""
+    """The recorded exception has its place, but no local variables."""
     made = snapshot(feature("f", strategy("secretive")), custom_strategies={"secretive": Secretive()})
     made.enabled(Context(user_id="7"))
     step = made.take_faults()[0][1].__traceback__

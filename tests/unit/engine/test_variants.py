@@ -22,7 +22,7 @@ def variant(name: str, weight: object = 1, **more: Any) -> dict[str, Any]:
 
 
 def drawn(flag: dict[str, Any], context: Context) -> str:
-    """Return the name of the variant a context gets, `disabled` where it gets none."""
+    """Return the name of a context's variant; `disabled` without one."""
     return str(toggles(snapshot(flag).all(context))[flag["name"]]["variant"]["name"])
 
 
@@ -58,7 +58,7 @@ def test_default_stickiness_of_variants(context: Context, identifier: str) -> No
 
 
 def test_stickiness_is_the_first_variant_s() -> None:
-    """A named field sticks; where it is absent the draw is random; null is the default."""
+    """A named field is used. If it is absent, the draw is random. Null is the default stickiness."""
     sticky = feature("f", variants=[variant(f"v{at}", stickiness="region") for at in range(100)])
     assert drawn(sticky, Context(user_id="u", properties={"region": "eu"})) == f"v{target('f', 'eu', 100) - 1}"
     made = snapshot(sticky)
@@ -68,7 +68,7 @@ def test_stickiness_is_the_first_variant_s() -> None:
 
 
 def test_a_random_draw_follows_the_weights() -> None:
-    """Without anything to stick to, the shares still come out."""
+    """Without any stickiness, random draws follow the weights."""
     made = snapshot(feature("f", variants=[variant("a", 30), variant("b", 70)]))
     counted = Counter(made.decide(Context(entropy=seed * 7919), "f")[1] for seed in range(3000))
     assert 0.25 < counted["a"] / 3000 < 0.35
@@ -168,7 +168,7 @@ def test_a_variant_that_somebody_named_disabled_is_enabled() -> None:
 
 
 def test_the_feature_s_state_inside_the_variant_is_an_option() -> None:
-    """With the option each variant repeats the state under both names; without it neither appears."""
+    """With the option each variant repeats the state under both names; without it neither name appears."""
     made = snapshot(feature("f"), {"name": "off", "enabled": False, "strategies": []}, variant_feature_state=True)
     answer = toggles(made.all(Context()))
     assert answer["f"]["variant"] == {

@@ -38,7 +38,7 @@ def get(app: Any, path: str) -> httpx.Response:
 
 
 def test_the_first_request_starts_it(tmp_path: Path) -> None:
-    """Without lifespan events it works all the same; when it is closed, nothing of it runs any more."""
+    """It also works without lifespan events. After `aclose` nothing of it runs."""
     before = set(threading.enumerate())
 
     async def live() -> None:
@@ -128,7 +128,7 @@ def test_mounted_it_knows_its_place(tmp_path: Path) -> None:
 
 
 def test_a_start_that_nobody_waits_for_leaves_nothing(tmp_path: Path) -> None:
-    """Cancelled while it opens, it closes what it opened."""
+    """If the start is cancelled while it opens something, that is closed."""
     before = set(threading.enumerate())
 
     async def live() -> None:
@@ -147,7 +147,7 @@ def test_a_start_that_nobody_waits_for_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_closed_while_it_starts_it_is_closed(tmp_path: Path) -> None:
-    """Also when the one who started it has given up: what was being opened is closed when `aclose` returns."""
+    """This also holds if the start was cancelled: everything is closed when `aclose` returns."""
     before = {thread.name for thread in threading.enumerate() if thread.name.startswith("flagsvc")}
 
     async def live(give_up: bool) -> None:

@@ -1,4 +1,4 @@
-"""What a flag server says when it is ready: how much it holds and where, never a password; a first token only once."""
+"""The lines of a flag server that is ready: contents and location, never a password, and a first token only once."""
 
 from __future__ import annotations
 

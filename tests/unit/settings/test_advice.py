@@ -41,14 +41,14 @@ def test_a_timeout_below_a_tenth_of_a_second_is_probably_a_mistake() -> None:
 
 @pytest.mark.parametrize("value", ['"production"', "'production'", ' "production" '])
 def test_a_value_in_quotes_is_named(value: str) -> None:
-    """Docker's env files keep quotes: the value is shown where it is no secret."""
+    """Docker's env files keep quotes. The warning shows the value unless it is secret."""
     (line,) = warnings(FLAGSVC_ENVIRONMENT=value)
     assert line.startswith("environment (environment FLAGSVC_ENVIRONMENT): ")
     assert f"`{value.strip()}`" in line and "quotes" in line
 
 
 def test_a_secret_in_quotes_is_named_without_its_value(tmp_path: Path) -> None:
-    """Keys and tokens are named by option and source alone, also where they stand in a file."""
+    """The warning names a key or token by option and source only, also in a file."""
     (line,) = warnings(FLAGSVC_PROXY_CLIENT_KEYS='"s3cret, s3cret2"')
     assert line.startswith("clientKeys (environment FLAGSVC_PROXY_CLIENT_KEYS): ") and "quotes" in line
     assert "s3cret" not in line
@@ -58,7 +58,7 @@ def test_a_secret_in_quotes_is_named_without_its_value(tmp_path: Path) -> None:
 
 
 def test_a_refused_value_in_quotes_says_so() -> None:
-    """A port in quotes is no number, and the reason is told."""
+    """A port in quotes is not a number. The error gives the quotes as the reason."""
     problem = resolve(GOOD | {"PORT": '"3000"'}, None, {}).problems["port"]
     assert 'got `"3000"`' in problem and "quotes" in problem
     problem = resolve(GOOD | {"FLAGSVC_URL": '"http://me:s3cret@h/api"'}, None, {}).problems["flagsvcUrl"]

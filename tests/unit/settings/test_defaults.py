@@ -33,7 +33,7 @@ def test_instance_id_is_user_and_host() -> None:
 def test_instance_id_of_a_user_without_entry(
     environment: dict[str, str], user: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a container whose user has no entry there is still a name, fit for a header."""
+    """For a user without an entry, as in containers, there is still a name that fits into a header."""
     monkeypatch.setattr(pwd, "getpwuid", no_entry)
     monkeypatch.setattr(socket, "gethostname", lambda: "")
     assert defaults.instance_id(environment) == f"{user}-localhost"
@@ -51,12 +51,12 @@ def test_instance_id_of_a_user_without_entry(
     ],
 )
 def test_storage_is_in_the_state_folder(environment: dict[str, str], url: str) -> None:
-    """State is kept where the XDG rules say; where no path makes sense, nowhere."""
+    """The storage follows the XDG rules. If there is no usable path, nothing is stored."""
     assert defaults.storage(environment) == url
 
 
 def test_storage_without_home_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A service manager may set no HOME: the user's entry knows it, and where there is none nothing is kept."""
+    """Without HOME the user's entry has the folder. Without an entry nothing is stored."""
     home = pwd.getpwuid(os.getuid()).pw_dir
     assert defaults.storage({}) == f"file://{home.rstrip('/')}/.local/state/flagsvc"
     monkeypatch.setattr(pwd, "getpwuid", no_entry)
@@ -64,7 +64,7 @@ def test_storage_without_home_variable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_host_name_is_what_hostname_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The strategy applicationHostname compares with HOSTNAME; where that is unset or empty, with the machine's name."""
+    """The strategy applicationHostname compares with HOSTNAME; if that is unset or empty, with the machine's name."""
     monkeypatch.setattr(socket, "gethostname", lambda: "machine")
     assert [defaults.host_name(each) for each in ({"HOSTNAME": "named"}, {"HOSTNAME": ""}, {})] == [
         "named",

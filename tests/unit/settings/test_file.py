@@ -32,7 +32,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("variable", ["FLAGSVC_CONFIG", "UNLEASH_CONFIG", None])
 def test_one_file_for_both_programs(variable: str | None, file: Path) -> None:
-    """The proxy leaves [server] alone, the server reads nothing else; each value tells where it came from."""
+    """The proxy ignores [server], and the server reads nothing else. Each value has its source."""
     file.write_text(BOTH)
     environment, given = ({variable: str(file)}, None) if variable else ({}, file)
     proxy = load(BASE | environment, given, {})
@@ -122,7 +122,7 @@ def test_relative_paths_go_by_the_file(name: str, given: Any, kept: Any, file: P
     ],
 )
 def test_relative_paths_of_the_server_go_by_the_file(name: str, given: str, kept: str, file: Path) -> None:
-    """So it is in the table of the flag server."""
+    """The same holds in the table of the flag server."""
     file.write_text(f"[server]\n{name} = {given!r}\n")
     assert resolve_server(HOME, file, {}).values[name] == kept.format(file.parent)
 
@@ -137,7 +137,7 @@ def test_files_of_secrets_go_by_the_file(file: Path) -> None:
 
 
 def test_paths_of_variables_and_flags_go_by_the_working_directory(file: Path) -> None:
-    """They are written where the command is called."""
+    """They are relative to the folder in which the command is called."""
     file.write_text("port = 1\n")
     resolved = resolve(BASE | {"FLAGSVC_UPSTREAM_CA": "ca.pem"}, file, {"tlsCert": "cert.pem"})
     assert (resolved.values["upstreamCa"], resolved.values["tlsCert"]) == ("ca.pem", "cert.pem")

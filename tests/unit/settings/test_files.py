@@ -1,4 +1,4 @@
-"""What is noted of the files that options are read from."""
+"""The fingerprints of files that options are read from."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_what_was_read_is_what_is_there(tmp_path: Path) -> None:
 
 
 def test_a_fingerprint_says_nothing() -> None:
-    """It is no part of what is in the file."""
+    """It contains nothing of the file's content."""
     assert b"secret" not in fingerprint(b"secret")
 
 
@@ -57,7 +57,7 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "is_special"), [("file", False), ("folder", False), ("gone", False), ("fifo", True)])
 def test_what_must_not_be_opened(tmp_path: Path, name: str, is_special: bool) -> None:
-    """To open a pipe without a writer may take for ever; a folder or a missing file is an error at once."""
+    """Opening a pipe without a writer may block. A folder or a missing file is an immediate error."""
     (tmp_path / "file").touch()
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "fifo")

@@ -1,4 +1,4 @@
-"""Variables of Unleash Edge and Node.js, which flagsvc does not read: a line each says what they are called here."""
+"""Variables of Unleash Edge and Node.js, which flagsvc does not read: one line each gives their name here."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_line_says_what_it_is_called_here(name: str, ours: str) -> None:
 
 
 def test_all_at_once_are_a_line_each() -> None:
-    """Seven variables are seven lines, also where the options of flagsvc are given beside them."""
+    """Seven variables give seven lines, also if the options of flagsvc are set too."""
     both = dict.fromkeys(NAMED, "x") | {"FLAGSVC_URL": "http://h/api", "FLAGSVC_API_TOKEN": "t"}
     told = resolve(both, None, {}).warnings
     assert [text.split(":")[0] for text in told] == [f"environment {name}" for name in sorted(NAMED)]
@@ -52,7 +52,7 @@ def test_what_is_blank_or_set_by_kubernetes_is_not_there() -> None:
 
 
 def test_authorities_that_are_given_our_way_too() -> None:
-    """NODE_EXTRA_CA_CERTS is there for other programs where the same file is given in a way that counts here."""
+    """NODE_EXTRA_CA_CERTS is meant for other programs if an option names the same file."""
     for way in ("FLAGSVC_UPSTREAM_CA", "UNLEASH_UPSTREAM_CA", "SSL_CERT_FILE"):
         assert list(foreign({"NODE_EXTRA_CA_CERTS": "/ca.pem", way: "/ca.pem"})) == []
         assert len(list(foreign({"NODE_EXTRA_CA_CERTS": "/other.pem", way: "/ca.pem"}))) == 1

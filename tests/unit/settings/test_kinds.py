@@ -1,4 +1,4 @@
-"""Every shape of value: what is read, what is refused, and that a result reads as itself."""
+"""Every kind of value: what it accepts, what it refuses, and that a result can be read again."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def test_integers(value: object, expected: int) -> None:
 
 @pytest.mark.parametrize(("value", "expected"), [("0", 0), (0, 0), ("5", 5), (9, 9)])
 def test_integers_or_none(value: object, expected: int) -> None:
-    """0 stands for none, below the bounds."""
+    """0 means none. It may be below the bounds."""
     assert of.integer_or_none(5, 9).parse(value) == expected
 
 
 @pytest.mark.parametrize("value", ["4", "10", -1, "x", None])
 def test_neither_integers_nor_none(value: object) -> None:
-    """What is out of the bounds is refused, and what is between 0 and them."""
+    """Values outside of the bounds are refused, and so are those between 0 and the bounds."""
     with pytest.raises(RefusedError):
         of.integer_or_none(5, 9).parse(value)
 
@@ -51,7 +51,7 @@ def test_neither_integers_nor_none(value: object) -> None:
     "value", ["-1", "101", -1, 101, "5000ms", "5_0", "0x10", "1.0", 1.0, True, "", "٣", "9" * 5000, None, [1]]
 )
 def test_no_integers(value: object) -> None:
-    """What is out of range or not digits from end to end is refused."""
+    """Values outside of the bounds, and other text than digits, are refused."""
     with pytest.raises(RefusedError):
         of.integer(0, 100).parse(value)
 
@@ -86,7 +86,7 @@ def test_no_sizes(value: object) -> None:
 
 
 def test_a_size_or_none() -> None:
-    """Where nothing is a choice 0 is a size, and the rest is as ever."""
+    """If none is not a choice, 0 is a size like others."""
     assert [of.parse_size_or_none(value) for value in (0, "0", "0 kB", "2kB")] == [0, 0, 0, 2048]
     for value in (-1, "1GB", True, 2**31, None):
         with pytest.raises(RefusedError):
@@ -103,7 +103,7 @@ def test_sizes_are_shown_in_the_largest_unit(size: int, text: str) -> None:
 
 @pytest.mark.parametrize("value", ["a\nb", "a\x00", "\x7f", "\ud800", 5, None, b"a"])
 def test_no_texts(value: object) -> None:
-    """Control characters, broken UTF-8 and what is no text are refused."""
+    """Control characters, invalid UTF-8 and other types than text are refused."""
     with pytest.raises(RefusedError):
         of.parse_text(value)
 
@@ -130,7 +130,7 @@ def test_log_levels(value: str, expected: str) -> None:
 
 
 def test_an_unknown_word_names_the_nearest() -> None:
-    """A typing error is told with what was probably meant; something far away without."""
+    """The error names the nearest word, if one is near."""
     with pytest.raises(RefusedError, match="did you mean `error`"):
         of.LOG_LEVEL.parse("eror")
     with pytest.raises(RefusedError) as refusal:
@@ -140,7 +140,7 @@ def test_an_unknown_word_names_the_nearest() -> None:
 
 @pytest.mark.parametrize(("value", "expected"), [("utf8", "utf8"), ("UTF-8", "utf8"), ("low-byte", "low-byte")])
 def test_hash_encodings(value: str, expected: str) -> None:
-    """The two encodings of what is hashed (behaviour: Hash)."""
+    """The two encodings of hashed text (behaviour: Hash)."""
     assert of.HASH_ENCODING.parse(value) == expected
 
 
@@ -166,7 +166,7 @@ def test_lists(value: object, expected: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("value", [5, None, {"a": "b"}, b"a", [5], ["a", None], True])
 def test_no_lists(value: object) -> None:
-    """What is no list of texts is refused."""
+    """Other values than lists of texts are refused."""
     with pytest.raises(RefusedError):
         of.TEXTS.parse(value)
 
@@ -220,7 +220,7 @@ def test_extension_files(value: object, expected: tuple[str, ...]) -> None:
 
 
 def test_extensions_in_code() -> None:
-    """Objects stay what they are."""
+    """Objects stay unchanged."""
     strategy = object()
     assert FILES.parse([strategy, "a.py"]) == (strategy, "a.py")
     assert of.name_types((strategy, "a.py")) == ("(object)", "a.py")
@@ -235,13 +235,13 @@ def test_javascript_files_say_what_to_do(name: str) -> None:
 
 @pytest.mark.parametrize("value", [5, [5], [True], [{"a": 1}], [["a.py"]], {"a": "b"}, "a\x00.py", object()])
 def test_no_extension_files(value: object) -> None:
-    """What is neither a path nor an object with code is refused."""
+    """Other values than paths and objects with code are refused."""
     with pytest.raises(RefusedError):
         FILES.parse(value)
 
 
 def silent(self: object, text: str) -> None:
-    """Stand for a method of a logger."""
+    """A logger's method that does nothing."""
 
 
 Warns = type("Warns", (), dict.fromkeys(("debug", "info", "warn", "error"), silent))
@@ -291,7 +291,7 @@ def test_what_is_quoted_is_one_printable_line() -> None:
     ("value", "blank"), [(None, True), ("", True), (" \n", True), ("0", False), (0, False), ([], False)]
 )
 def test_blank(value: object, blank: bool) -> None:
-    """Blank is what was not given; zero, false and an empty list were."""
+    """Blank values count as missing; zero, false and an empty list do not."""
     assert of.is_blank(value) is blank
 
 

@@ -1,4 +1,4 @@
-"""The options that bound callers: safe where nothing is given."""
+"""The options that limit callers: their defaults are safe."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ WITHOUT = {"rateLimitKey", "rateLimitAddress"}
 
 
 def test_callers_are_bounded_by_default() -> None:
-    """Every option of SECURITY.md's table has a bound where it is not given, but for the rates."""
+    """Every option of SECURITY.md's table has a limit by default, except the rates."""
     unbounded = {row.name for row in (*OPTIONS, *SERVER_OPTIONS) if row.stops and not (row.default or row.default_text)}
     assert unbounded == WITHOUT

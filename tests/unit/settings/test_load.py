@@ -94,7 +94,7 @@ def test_every_secret_by_a_file_named_in_flag_and_file(name: str, tmp_path: Path
 
 
 def test_defaults() -> None:
-    """What is not given has its default, and `default` as its source."""
+    """A missing option has its default, with `default` as its source."""
     loaded = load(BASE, None, {})
     given = {"flagsvcUrl", "flagsvcApiToken", "clientKeys"}
     for option in OPTIONS:
@@ -143,7 +143,7 @@ def test_blank_is_not_given(blank: str, file: Path) -> None:
 
 
 def test_the_file_named_by_a_variable(file: Path) -> None:
-    """FLAGSVC_CONFIG, or its alias, names the file where no flag does; a health probe then reads the same."""
+    """FLAGSVC_CONFIG, or its alias, names the file unless a flag does. A health probe reads the same file."""
     file.write_text("port = 4\n")
     for variable in ("FLAGSVC_CONFIG", "UNLEASH_CONFIG"):
         loaded = load(BASE | {variable: str(file)}, None, {})
@@ -172,7 +172,7 @@ def test_client_keys_beat_proxy_secrets(file: Path) -> None:
 
 
 def test_every_problem_at_once(file: Path) -> None:
-    """One list tells everything: which option, from where, what was expected, the nearest name; sorted by the table."""
+    """One list has all problems: option, source, expected value and nearest name, in the order of the table."""
     file.write_text('flagscvUrl = "x"\ncors.maxAge = "long"\nlogger = "x"\nrefreshInterval = true\n')
     environment = {"UNLEASH_URL": "localhost:4242/api", "LOG_LEVEL": "wran", "CORS_ORIGIN": "example.com"}
     assert problems(environment, file, {"port": "70000", "nonsense": "1"}) == [
@@ -202,20 +202,20 @@ def test_javascript_must_be_ported(variable: str) -> None:
 @pytest.mark.parametrize("name", SECRETS)
 @pytest.mark.parametrize("secret", ["s3cret-\x00", "s3cret-\udcff", "s3cret-ä\x7f"])
 def test_a_malformed_secret_is_not_shown(name: str, secret: str) -> None:
-    """Even a secret that is wrong is a secret."""
+    """An invalid secret is not shown either."""
     for variable in BY_NAME[name].variables:
         found = "\n".join(problems(base_without(name) | {variable.name: secret}))
         assert name in found and "s3cret" not in found
 
 
 def test_a_url_in_place_of_a_token_and_the_other_way_round() -> None:
-    """Swapped variables are a common mistake: the token that stands where a URL should is not shown."""
+    """Swapped variables are a common mistake. The token in place of a URL is not shown."""
     found = problems(BASE | {"FLAGSVC_URL": "*:development.s3cret", "HTTP_PROXY": "ftp://me:s3cret@p"})
     assert "s3cret" not in "\n".join(found) and len(found) == 2
 
 
 def test_numbers_given_as_secrets_are_not_shown(file: Path) -> None:
-    """TOML without quotation marks makes a number of a token: the type is told, not the token."""
+    """In TOML, a token without quotes is a number. The error shows the type, not the token."""
     file.write_text("flagsvcApiToken = 4711\n")
     (problem,) = problems(base_without("flagsvcApiToken"), file)
     assert problem == f"flagsvcApiToken (file {file}): expected printable ASCII text, got a number"
@@ -233,7 +233,7 @@ def test_numbers_given_as_secrets_are_not_shown(file: Path) -> None:
     ],
 )
 def test_values_of_another_type(value: str, got: str, file: Path) -> None:
-    """A value of the wrong type is told by its type, or quoted where it is short."""
+    """The error for a value of the wrong type has the type, or the value if it is short."""
     file.write_text(f"port = {value}\n")
     assert problems(BASE, file) == [f"port (file {file}): expected a port number from 0 to 65535, got {got}"]
 
@@ -257,7 +257,7 @@ def test_a_file_that_is_not_toml(content: bytes, reason: str, file: Path) -> Non
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    """A missing file, a folder and a path that is none are told; the options are still checked."""
+    """A missing file, a folder and an invalid path are reported. The options are still checked."""
     assert problems(BASE, tmp_path / "no.toml") == [
         f"configuration file {tmp_path}/no.toml: cannot read it: no such file or directory"
     ]
@@ -276,7 +276,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_of_a_secret_that_cannot_be_used(content: bytes | None, reason: str, tmp_path: Path) -> None:
-    """The file of a secret is told by its path and what is wrong with it."""
+    """The error has the path of the file and the reason."""
     path = tmp_path / "token"
     if content is not None:
         path.write_bytes(content)
@@ -296,7 +296,7 @@ def test_a_secret_in_place_of_a_path() -> None:
 
 
 def test_a_path_that_is_no_text(file: Path) -> None:
-    """In the file a path is a text."""
+    """In the file a path must be a text."""
     file.write_text("flagsvcApiTokenFile = 5\n")
     (problem,) = problems(base_without("flagsvcApiToken"), file)
     assert problem.endswith("expected the path of a file that holds the value")
@@ -355,7 +355,7 @@ def test_variables_no_option_reads(variable: str, warning: str) -> None:
     ],
 )
 def test_variables_that_were_not_set_for_us(variable: str, value: str) -> None:
-    """What Kubernetes sets for a service of our name, or one called `proxy`, and what has another prefix, is no mistake."""
+    """Variables that Kubernetes sets for a service of our name, or for one called `proxy`, are not mistakes."""
     loaded = load(BASE | {variable: value}, None, {})
     assert loaded.warnings == [] and loaded.options.port == 3000
 
@@ -372,13 +372,13 @@ def test_credentials_for_everybody_warn() -> None:
 
 
 def test_a_document_in_a_file_needs_no_token() -> None:
-    """With a file: URL only the client keys are required besides."""
+    """With a file: URL only the client keys are also required."""
     environment = {"FLAGSVC_URL": "file:///etc/flags.json", "FLAGSVC_PROXY_CLIENT_KEYS": "k"}
     assert load(environment, None, {}).options.flagsvc_api_token == ""
 
 
 def test_resolving_never_raises(tmp_path: Path) -> None:
-    """What is wrong is returned beside everything that is right, the wrong at its default."""
+    """The problems are returned with all valid values. An invalid option has its default."""
     resolved = resolve({"PORT": "x", "LOG_LEVEL": "info"}, tmp_path / "no.toml", {})
     assert (resolved.values["port"], resolved.values["logLevel"]) == (3000, "info")
     assert list(resolved.problems) == [

@@ -17,6 +17,6 @@ def test_what_another_command_reads_is_no_mistake(name: str) -> None:
 
 
 def test_a_mistake_in_the_name_of_a_token() -> None:
-    """The nearest variable is named, also where it is that of another command."""
+    """The nearest variable is named, also one of another command."""
     (warning,) = unread({"FLAGSVC_ADMIN_TOKN": "x"})
     assert warning.endswith("did you mean `FLAGSVC_ADMIN_TOKEN`?")

@@ -41,7 +41,7 @@ def test_a_relative_file_url_starts_here(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 def test_a_relative_file_url_without_a_working_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Where the working directory is gone a relative path is refused, not a crash."""
+    """If the working directory no longer exists, a relative path is refused without a crash."""
     gone = tmp_path / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)
@@ -112,7 +112,7 @@ def test_urls_are_shown_without_credentials(url: str | None, shown: str | None) 
     ],
 )
 def test_refused_urls_are_quoted_with_care(text: str, echo: str | None) -> None:
-    """What has no scheme may be a token in the wrong place, and is not quoted at all."""
+    """A text without a scheme may be a token in the wrong place, so it is not quoted."""
     assert net.echo_url(text) == echo
 
 
@@ -159,7 +159,7 @@ def test_hosts(value: str, expected: str) -> None:
     "value", ["1.2.3", "256.1.1.1", "::1::", "a b", "http://h", "-x", "h/x", "a" * 254, 5, "::\udcff"]
 )
 def test_no_hosts(value: object) -> None:
-    """What cannot be listened on is refused."""
+    """Invalid hosts are refused."""
     with pytest.raises(RefusedError):
         net.parse_host(value)
 
@@ -169,13 +169,13 @@ def test_no_hosts(value: object) -> None:
     [("base/path", "/base/path"), ("/base/path/", "/base/path"), ("//a//b//", "/a/b"), ("/", ""), ("a", "/a")],
 )
 def test_base_paths(value: str, expected: str) -> None:
-    """However it is written, the base path has a slash in front and none behind."""
+    """The base path has a slash at its start and none at its end."""
     assert net.parse_base_path(value) == expected
 
 
 @pytest.mark.parametrize("value", ["a b", "a?b", "a#b", "ä", 5])
 def test_no_base_paths(value: object) -> None:
-    """What no path of a URL can hold is refused."""
+    """Invalid paths of a URL are refused."""
     with pytest.raises(RefusedError):
         net.parse_base_path(value)
 
@@ -225,7 +225,7 @@ def test_a_number_of_hops_is_told_apart() -> None:
 
 
 def test_names_of_networks_stand_for_networks() -> None:
-    """What the names stand for are networks without host bits, and addresses pass through."""
+    """The names stand for networks without host bits. Addresses stay unchanged."""
     networks = net.trusted_networks(("loopback", "linklocal", "uniquelocal", "10.0.0.1"))
     assert [str(ipaddress.ip_network(each)) for each in networks][:-1] == list(networks[:-1])
     assert ipaddress.ip_address("127.1.2.3") in ipaddress.ip_network(networks[0])
@@ -260,7 +260,7 @@ def test_origins(value: object, expected: object) -> None:
     ["example.com", "https://a.com/path", "https://", "true", "https://a b", "https://a@b", 5, [5], "https://a.com:x"],
 )
 def test_no_origins(value: object) -> None:
-    """What no browser ever sends as an origin is refused."""
+    """Texts that no browser sends as an origin are refused."""
     with pytest.raises(RefusedError):
         net.parse_origin(value)
 

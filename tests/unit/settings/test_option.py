@@ -10,7 +10,7 @@ from flagsvc.settings.option import Option, Section, Variable, option
 
 
 def row(field: str = "some_name", **given: object) -> Option:
-    """Return an option with some name and kind, that stands in a class of options."""
+    """Return an option with some name and kind in a class of options."""
     made = option("some.fullName", **({"kind": TEXT, "help": "some"} | given))  # type: ignore[arg-type]
     return rows_of(type("Some", (Options,), {"section": Section.CORS, field: made}))[0]
 
@@ -54,7 +54,7 @@ def test_variables_with_their_aliases() -> None:
 
 
 def test_variables_of_a_secret() -> None:
-    """Behind each variable of a secret comes the one that names a file."""
+    """After each variable of a secret comes the variable that names its file."""
     assert row(reads=("FLAGSVC_X",), secret=True, kind=SECRET).variables == (
         Variable("FLAGSVC_X", False),
         Variable("FLAGSVC_X_FILE", True),

@@ -32,7 +32,7 @@ def problems(given: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def test_defaults() -> None:
-    """What is not given has the table's default."""
+    """A missing option has the table's default."""
     made = options()
     for option in OPTIONS:
         if option.field not in ENOUGH:
@@ -53,7 +53,7 @@ def test_every_option_in_code(name: str, native: bool) -> None:
 
 
 def silent(self: object, text: str) -> None:
-    """Stand for a method of a logger."""
+    """A logger's method that does nothing."""
 
 
 Log = type("Log", (), dict.fromkeys(("debug", "info", "warning", "error"), silent))
@@ -68,7 +68,7 @@ def test_options_for_code_only() -> None:
 
 
 def test_every_problem_at_once() -> None:
-    """One error tells all: a wrong value, a wrong name, what is missing, and no secret."""
+    """One error has all problems: a wrong value, a wrong name and a missing option, and no secret."""
     found = problems(
         {"port": 70000, "logger": "stdout", "prot": 1, "client_keys": [5], "flagsvc_api_token": "s3cret\n\x00"}
     )
@@ -84,7 +84,7 @@ def test_every_problem_at_once() -> None:
 
 @pytest.mark.parametrize("empty", [None, "", " "])
 def test_nothing_is_not_given(empty: str | None) -> None:
-    """None and blanks stand for the default, also where one is required."""
+    """None and blanks mean the default, also for required options."""
     assert options(environment=empty, port=empty).port == 3000
     assert problems(ENOUGH | {"flagsvc_url": empty}) == ("flagsvc_url is required",)
 
@@ -134,7 +134,7 @@ def test_blanks_stand_for_nothing() -> None:
     ],
 )
 def test_bootstrap_of_another_shape(value: object, problem: str) -> None:
-    """What expBootstrap cannot hold is told with what it can."""
+    """The error has the accepted types."""
     assert problems(ENOUGH | {"exp_bootstrap": value}) == (problem,)
 
 
@@ -171,7 +171,7 @@ def test_a_changed_copy() -> None:
 
 
 def test_repr_masks() -> None:
-    """The repr shows what is not at its default, and no secret, no password, no signature."""
+    """The repr has only values that differ from their defaults, without secrets, passwords and signatures."""
     made = options(port=4, http_proxy="http://u:s3cret@p:1", exp_bootstrap_url="http://c/f?sig=s3cret")
     assert repr(made) == (
         "ProxyOptions(flagsvc_url='http://127.0.0.1/api', flagsvc_api_token='***', "

@@ -39,7 +39,7 @@ def sixteen(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_the_least_of_all_limits_counts(own: str, files: dict[str, str], number: int, tmp_path: Path) -> None:
-    """A quota of a part counts as a whole; what cannot be read is no limit."""
+    """A quota of a part of a processor counts as a whole one. An unreadable limit is ignored."""
     (tmp_path / "own").write_text(f"{own}\n")
     for name, text in files.items():
         file = tmp_path / "groups" / name
@@ -50,7 +50,7 @@ def test_the_least_of_all_limits_counts(own: str, files: dict[str, str], number:
 
 @pytest.mark.usefixtures("sixteen")
 def test_without_control_groups(tmp_path: Path) -> None:
-    """Then it is what the system lets the process run on."""
+    """Without control groups, the processors that the system allows count."""
     assert processors(tmp_path / "groups", tmp_path / "own") == 16
 
 
@@ -61,7 +61,7 @@ def test_here() -> None:
 
 @pytest.mark.parametrize(("there", "workers"), [(1, 1), (6, 6), (1000, 256)])
 def test_auto_is_a_number_of_workers(there: int, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In code as well; never more than there may be."""
+    """In code `auto` works as well. It is never more than the allowed number."""
     monkeypatch.setattr(module, "processors", lambda: there)
     assert ProxyOptions(**OPTIONS, workers="auto").workers == workers
     assert ProxyOptions(**OPTIONS, workers=4).workers == 4

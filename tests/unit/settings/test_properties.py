@@ -123,7 +123,7 @@ def test_no_secret_in_any_text(environment: dict[str, str], secrets: dict[str, s
 @BOUNDED
 @given(name=st.sampled_from(sorted(SAMPLES)), value=NATIVE)
 def test_results_read_as_themselves(name: str, value: object) -> None:
-    """A normalised value given again stays what it is: copies of options are the same options."""
+    """A normalised value can be read again and stays the same, so that copies of options are equal."""
     option = BY_NAME[name]
     try:
         kept = option.parse(value)

@@ -48,7 +48,7 @@ def test_the_dump_names_every_option() -> None:
 
 
 def test_the_dump_is_aligned() -> None:
-    """Values stand under values, sources under sources; one long value moves only its own source."""
+    """Values are aligned, and so are sources. A long value moves only its own source."""
     shown = lines(in_effect(resolve(BASE | {"FLAGSVC_APP_NAME": "x" * 200}, None, {})))
     assert len({line.index(line.split()[1]) for line in shown.values()}) == 1
     assert len({line.rindex("  default") for line in shown.values() if line.endswith("  default")}) == 1
@@ -56,7 +56,7 @@ def test_the_dump_is_aligned() -> None:
 
 
 def test_what_is_set_leaves_out_the_defaults() -> None:
-    """Only what was given or is wrong, with how many options have their defaults."""
+    """Only given or invalid options are shown, with the number of the others."""
     shown = what_is_set(resolve(BASE | {"PORT": "x"}, None, {"logLevel": "info"}))
     assert set(lines(shown)) >= {"flagsvcUrl", "clientKeys", "port", "logLevel"} and "host" not in lines(shown)
     assert re.search(r"^\d+ other options have their defaults: --all shows them$", shown, re.MULTILINE)
@@ -65,7 +65,7 @@ def test_what_is_set_leaves_out_the_defaults() -> None:
 
 
 def test_a_narrow_terminal_has_sources_in_lines_of_their_own() -> None:
-    """What fits stays in its columns; a long warning is folded, and nothing is where there is no terminal."""
+    """Values that fit stay in their columns. A long warning is wrapped, but only on a terminal."""
     resolved = resolve(BASE, None, {})
     wide, narrow = what_is_set(resolved), what_is_set(resolved, width=40)
     assert what_is_set(resolved, width=200) == wide
@@ -89,7 +89,7 @@ def test_the_dump_masks() -> None:
 
 
 def test_the_dump_of_a_wrong_configuration() -> None:
-    """What is wrong is marked where it stands; the deprecated option shows only when given."""
+    """Invalid values are marked. The deprecated option appears only if it is given."""
     shown = lines(in_effect(resolve({"PORT": "x", "FLAGSVC_PROXY_SECRETS": "k"}, None, {})))
     assert shown["port"].split() == ["port", "(refused)", "environment", "PORT"]
     assert shown["flagsvcUrl"].split() == ["flagsvcUrl", "(missing)"]
@@ -148,7 +148,7 @@ def test_help() -> None:
 
 
 def test_help_of_a_group() -> None:
-    """Flags may stand in one group with a title, beside the sections; they are read alike."""
+    """Flags may be in one titled group. They are read the same way."""
     made = parser("port")
     add_group(made, "with --other", [BY_NAME["logLevel"], BY_NAME["flagsvcApiToken"]])
     group = made.format_help().partition("with --other:\n")[2]
@@ -163,7 +163,7 @@ def test_help_of_some() -> None:
 
 
 def test_default_texts() -> None:
-    """A default is told the same on every machine."""
+    """The text of a default is the same on every machine."""
     assert default_text(BY_NAME["storage"]).startswith("the user's state folder")
     assert default_text(BY_NAME["flagsvcUrl"]) == "none, required"
     assert default_text(BY_NAME["environment"]) == "unset"

@@ -76,7 +76,7 @@ def test_no_addresses(text: object) -> None:
 
 
 def test_hosts_may_be_unix_sockets() -> None:
-    """By their whole path, as far as systems have room for it."""
+    """The path of a Unix socket may be as long as systems allow."""
     assert net.parse_host("unix:/run/p.sock") == net.parse_host("unix:///run/p.sock") == "unix:/run/p.sock"
     assert net.parse_host("unix.example") == "unix.example"
     longest = "unix:/" + "x" * 99

@@ -46,7 +46,7 @@ def test_no_two_rows_share_a_name_a_flag_or_a_variable() -> None:
 
 @pytest.mark.parametrize("option", SERVER_OPTIONS, ids=lambda option: option.name)
 def test_an_option_is_read_from_its_variables_and_its_flag(option: Option) -> None:
-    """Each way gives the value; the flag wins over the variable, and the source is told."""
+    """The variable and the flag both set the value. The flag takes precedence, and the source is shown."""
     text, value = SERVER_SAMPLES[option.name]
     around = HOME | ({NAMED[option.needs].reads[0]: SERVER_SAMPLES[option.needs][0]} if option.needs else {})
     for variable in option.variables:
@@ -69,7 +69,7 @@ def test_without_anything_given_the_defaults_hold() -> None:
 
 
 def test_every_problem_is_told_at_once() -> None:
-    """All refused values stand in one error, each with where it came from, and none with a password."""
+    """One error has all refused values with their sources, and no password."""
     given = {option.name: REFUSED[option.name] for option in SERVER_OPTIONS} | {"database": "postgres://me:hunter2\t@x"}
     with pytest.raises(ConfigurationError) as caught:
         load_server(HOME, given)
@@ -109,7 +109,7 @@ def test_code_takes_texts_and_tells_every_problem() -> None:
 
 
 def test_neither_program_warns_of_the_others_variables() -> None:
-    """Both may share a file of variables; one that neither reads is named, with the nearest known one."""
+    """Both may share a file of variables. A variable that neither reads is named, with the nearest known one."""
     shared = {"FLAGSVC_URL": "http://x/api", "FLAGSVC_API_TOKEN": "t", "FLAGSVC_PROXY_CLIENT_KEYS": "k"}
     assert load_server(HOME | shared, {}).warnings == []
     loaded = load(HOME | shared | {"FLAGSVC_DATABASE_URL": "x", "UNLEASH_SERVER_PORT": "1"}, None, {})

@@ -1,4 +1,4 @@
-"""Where the configuration is kept: folders, servers, nothing; read, refused, shown."""
+"""The storage of the configuration: folders, servers, none. Values are read, refused and shown."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_no_storage(value: object) -> None:
     ],
 )
 def test_servers(storage: str, server: RedisAddress | None) -> None:
-    """What a URL says is taken apart, with nothing left of its quoting."""
+    """A URL is split into its parts, without escapes."""
     assert server_at(storage) == server
 
 
@@ -100,12 +100,12 @@ def test_servers(storage: str, server: RedisAddress | None) -> None:
     ],
 )
 def test_addresses(server: RedisAddress, address: str) -> None:
-    """As messages name them."""
+    """Messages show addresses in this form."""
     assert server.address == address
 
 
 def test_no_password_is_shown() -> None:
-    """Not in the repr of a server, in the dump of the options, or in what a refused value is quoted as."""
+    """The repr of a server, the dump of the options and the error for a value show no password."""
     server = server_at("redis://someone:very-secret@h/0")
     assert server is not None and server.password == "very-secret" and "very-secret" not in repr(server)
     assert STORAGE.safe("redis://someone:very-secret@h/0") == "redis://***@h/0"

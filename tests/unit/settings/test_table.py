@@ -1,4 +1,4 @@
-"""The table holds what the specification's tables hold, and no two rows are in each other's way."""
+"""The table has the rows of the specification's tables, and no two rows conflict."""
 
 from __future__ import annotations
 
@@ -166,6 +166,6 @@ def test_samples_read_as_they_should(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in SAMPLES if not BY_NAME[name].secret])
 def test_a_rendered_value_reads_as_the_value(name: str) -> None:
-    """What the dump shows can be pasted back: nothing but secrets is lost."""
+    """A value of the dump can be pasted back, except secrets."""
     option, (_, value) = BY_NAME[name], SAMPLES[name]
     assert option.parse(option.render(value)) == value

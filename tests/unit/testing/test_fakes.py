@@ -1,4 +1,4 @@
-"""The public fakes do what the real things do."""
+"""The public fakes behave like the real classes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def test_a_source_follows_its_script() -> None:
 
 @asynchronous
 async def test_a_store_keeps_or_fails() -> None:
-    """As told."""
+    """A store stores or fails, as the test sets it."""
     store = MemoryStore()
     await store.set("k", b"x")
     assert (await store.get("k"), await store.get("other"), store.data) == (b"x", None, {"k": b"x"})
@@ -78,7 +78,7 @@ async def test_a_store_keeps_or_fails() -> None:
 
 @asynchronous
 async def test_an_upstream_writes_down_what_it_is_sent() -> None:
-    """What it took apart from what it was only tried with."""
+    """An upstream records accepted payloads separately from all payloads."""
     upstream = RecordingUpstream()
     assert (await upstream.get_features(None)).body == b'{"version":2,"features":[]}'
     upstream.faults = [UpstreamError("server", "x")]

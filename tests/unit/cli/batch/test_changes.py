@@ -35,7 +35,7 @@ def change(wanted: dict[str, Any], there: dict[str, Any]) -> Change:
     ],
 )
 def test_metadata(wanted: dict[str, Any], there: dict[str, Any], details: list[str]) -> None:
-    """What a data set does not say is set back to what is usual."""
+    """Missing metadata are set to their defaults."""
     found = change(data(features=[A | wanted]), data(features=[A | there | {"type": there.get("type", "release")}]))
     assert found == ("a", "changed" if details else "same", tuple(details))
 
@@ -68,7 +68,7 @@ STRATEGIES: list[tuple[list[dict[str, Any]], list[dict[str, Any]], list[str]]] =
 
 @pytest.mark.parametrize(("wanted", "there", "details"), STRATEGIES)
 def test_strategies(wanted: list[Any], there: list[Any], details: list[str]) -> None:
-    """They are replaced; ids play no part, segments are compared by name, and what the server fills in counts as given."""
+    """Strategies are replaced. Ids do not count, segments are compared by name, and the server's defaults count as given."""
     found = change(
         data(
             features=[A],
@@ -101,7 +101,7 @@ ORDERS: list[tuple[list[float | None], list[float | None], bool]] = [
 
 @pytest.mark.parametrize(("wanted", "there", "differs"), ORDERS)
 def test_order(wanted: list[float | None], there: list[float | None], differs: bool) -> None:
-    """Strategies that are alike but in another order are a change, where both orders are known."""
+    """Equal strategies in another order are a change, if both orders are known."""
 
     def of(places: list[float | None]) -> dict[str, Any]:
         named = zip(("one", "two"), places, strict=True)
@@ -113,7 +113,7 @@ def test_order(wanted: list[float | None], there: list[float | None], differs: b
 
 
 def test_order_with_the_strategy_that_is_added() -> None:
-    """What a server adds to a flag that is on with none but disabled strategies comes last, and is no other order."""
+    """A strategy that the server adds to a flag without enabled strategies comes last, and does not change the order."""
     off = {"name": "default", "featureName": "a", "disabled": True, "sortOrder": 4}
     rest = {"features": [A], "featureEnvironments": [{"name": "a", "featureName": "a", "enabled": True}]}
     added = {"name": "flexibleRollout", "featureName": "a", "sortOrder": 5}
@@ -121,7 +121,7 @@ def test_order_with_the_strategy_that_is_added() -> None:
 
 
 def test_on_and_off() -> None:
-    """Only an entry switches a flag; the server adds a strategy to a flag that is on without an enabled one."""
+    """Only an entry switches a flag. The server adds a strategy to a flag that is on without an enabled one."""
     there = data(features=[A], featureEnvironments=[entry(enabled=True)])
     own = {
         "name": "flexibleRollout",
@@ -180,7 +180,7 @@ def test_links() -> None:
 
 
 def test_kinds() -> None:
-    """A flag that is not there is new, with what is unusual about it; an archived one is left out."""
+    """A missing flag is new, with its metadata that differ from the defaults. An archived one is left out."""
     wanted = data(features=[A | {"description": "d"}, {"name": "b"}])
     found = compare(wanted, data(features=[{"name": "b", "archived": True}]), None, None)
     assert found.flags == (("a", "new", ("description: `d`",)), ("b", "left out", ("it is archived",)))
@@ -188,7 +188,7 @@ def test_kinds() -> None:
 
 
 def test_a_flag_that_is_not_listed() -> None:
-    """Strategies of a flag that `features` does not name are added to what it has, its tags as well."""
+    """Strategies and tags of a flag that is not in `features` are added to the existing ones."""
     wanted = data(
         featureStrategies=[{"name": "default", "featureName": "a"}],
         featureTags=[{"featureName": "a", "tagType": "t", "tagValue": "vv"}],
@@ -199,7 +199,7 @@ def test_a_flag_that_is_not_listed() -> None:
 
 
 def test_what_else_is_created() -> None:
-    """Context fields and used tag types that the server does not have, once each; nothing is said where that is not known."""
+    """New context fields and used tag types are listed once each, if the server's are known."""
     wanted = data(
         features=[A, {"name": "gone"}],
         contextFields=[{"name": "region"}, {"name": "userId"}, {"name": "region"}],

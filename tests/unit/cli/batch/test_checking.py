@@ -96,7 +96,7 @@ def other(admin: FakeAdmin) -> FakeAdmin:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("command", [("validate",), ("import", "--dry-run"), ("import", "--yes")])
 def test_the_nine_kinds_on_another_server(call: Any, other: FakeAdmin, kind: str, command: tuple[str, ...]) -> None:
-    """Exit code 1, what is wrong, and below it the flag and the place; nothing is imported."""
+    """The exit code is 1, and each problem has its flag and place. Nothing is imported."""
     data, place, message = KINDS[kind]
     called = call(command[0], data, *command[1:])
     assert called.code == 1
@@ -140,7 +140,7 @@ def test_what_the_token_may_not_read_is_not_checked(call: Any, other: FakeAdmin,
 
 
 def test_a_server_of_ours_tries_the_import(call: Any, admin: FakeAdmin) -> None:
-    """Its yes is enough; its no is explained by the checks, and where these find nothing, in its own words."""
+    """If the trial succeeds, that is enough. If it fails, the checks explain it, or else the server's message."""
     assert call("validate", {}).code == 0
     assert [asked.path for asked in admin.asked if "export" in asked.path or "context" in asked.path] == []
     error = {"name": "BadDataError", "message": "top", "details": [{"message": "this cannot be"}]}
@@ -169,7 +169,7 @@ def test_errors_of_the_server_name_the_flags(call: Any, other: FakeAdmin) -> Non
 
 
 def test_archived_flags_are_no_problem(call: Any, other: FakeAdmin) -> None:
-    """What is left out of the import, with all that is its, cannot make it fail."""
+    """Flags that the import leaves out, with their entries, cannot make it fail."""
     there = EMPTY | {"features": [{"name": "new-checkout", "project": "default", "archived": True}]}
     other.say("export", 200, there)
     assert call("validate", KINDS["no number"][0]).code == 0

@@ -1,4 +1,4 @@
-"""The connection to a flag server: certificates, outbound proxies, time limits, what is sent."""
+"""The connection to a flag server: certificates, outbound proxies, time limits, requests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMED = ("--project", "shop", "--environment", "production")
 
 @pytest.fixture(scope="module")
 def authority() -> trustme.CA:
-    """Give an authority that nobody trusts by default."""
+    """Yield an authority that is not trusted by default."""
     return trustme.CA()
 
 
@@ -43,7 +43,7 @@ def validate(flagsvc: Flagsvc, folder: Path, *arguments: str, env: dict[str, str
 
 
 def test_certificates(secure: FakeAdmin, authority: trustme.CA, flagsvc: Flagsvc, tmp_path: Path) -> None:
-    """An unknown authority is refused with what to do; --ca-file trusts it; --insecure goes on, with a warning."""
+    """An unknown authority is refused with the remedy. --ca-file trusts it, and --insecure continues with a warning."""
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     refused = validate(flagsvc, tmp_path, "--url", secure.url)
     assert (
@@ -59,7 +59,7 @@ def test_certificates(secure: FakeAdmin, authority: trustme.CA, flagsvc: Flagsvc
 
 
 def test_https_where_plain_http_is_spoken(admin: FakeAdmin, flagsvc: Flagsvc, tmp_path: Path) -> None:
-    """A slip of the pen in the URL is told in words, without the numbers of a library."""
+    """The message about https on a port of plain HTTP has no codes of a library."""
     called = validate(flagsvc, tmp_path, "--url", admin.url.replace("http:", "https:"))
     assert called.code == 2
     assert called.err.endswith(": wrong version number; it may speak plain HTTP there\n")
@@ -91,7 +91,7 @@ def test_redirects_are_not_followed(admin: FakeAdmin, flagsvc: Flagsvc, tmp_path
 
 
 def test_the_context_manager_closes(admin: FakeAdmin) -> None:
-    """After the block nothing can be asked any more."""
+    """After the block no request can be sent."""
     with AdminClient(Target(admin.url)) as client:
         assert client.export({"environment": "x"}) == EMPTY
     with pytest.raises(RuntimeError, match="closed"):

@@ -1,4 +1,4 @@
-"""Files of flag data: JSON and YAML read alike, what is wrong with them told with its position, written so that they read back."""
+"""Files of flag data, JSON and YAML: reading, errors with positions, and writing."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_whole_request(tmp_path: Path) -> None:
-    """It has its own project and environment; what the schema does not know stays for the server to refuse."""
+    """A whole request has its project and environment. Unknown members stay, so that the server refuses them."""
     path = file(tmp_path, json.dumps({"data": DATA, "project": "p", "environment": "e", "more": 1}))
     found = read_flags(path)
     assert found.request(None, None) == {"project": "p", "environment": "e", "data": DATA, "more": 1}
@@ -87,7 +87,7 @@ def test_a_whole_request(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong(name: str, content: str | bytes, text: str, tmp_path: Path) -> None:
-    """Each is one line with the file and, where there is one, the position."""
+    """Each error is one line with the file and, if there is one, the position."""
     path = file(tmp_path, content, name)
     with pytest.raises(ConfigurationError) as raised:
         read_flags(path)
@@ -118,13 +118,13 @@ def test_aliases_of_aliases_do_not_fill_the_memory(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_plain_scalars(text: str, value: object) -> None:
-    """Only what JSON has a form for is anything but text: no dates, no base 60, no `on`."""
+    """Only JSON's types are read: no dates, no base 60 numbers, no `on`."""
     found = read_yaml(f"features: {text}\n", "x")
     assert found == {"features": value} and type(found["features"]) is type(value)
 
 
 def test_anchors_and_merges() -> None:
-    """What people use to repeat themselves less works."""
+    """Anchors and merges work."""
     text = "base: &b {name: default}\nfeatures:\n- <<: *b\n  title: t\n"
     assert read_yaml(text, "x") == {"base": {"name": "default"}, "features": [{"name": "default", "title": "t"}]}
 

@@ -41,7 +41,7 @@ DOCUMENT = "/api/client/features"
 
 
 def path_of(flag: str) -> str:
-    """Return where the strategies of a flag are asked for."""
+    """Return the path of the strategies of a flag."""
     return f"{FLAGS}/{flag}/environments/production/strategies"
 
 
@@ -88,7 +88,7 @@ def test_equal_places(run: Flagsvc, admin: FakeAdmin) -> None:
 
 
 def test_what_may_not_be_read(run: Flagsvc, admin: FakeAdmin) -> None:
-    """Where the token may not read strategies, the file has no places, and one line says of how many flags."""
+    """If the token may not read strategies, the file has no sort orders, and one line has the number of flags."""
     for flag in PLACES:
         admin.answers[path_of(flag)] = Answer(403, {"message": "no"})
     called = run()

@@ -56,7 +56,7 @@ def look(monkeypatch: pytest.MonkeyPatch) -> Look:
     ],
 )
 def test_when_there_are_tables(stream: Any, env: dict[str, str], fancy: bool) -> None:
-    """On a terminal, unless it is a dumb one or NO_COLOR says otherwise."""
+    """Tables are used on a terminal, unless it is a dumb one or NO_COLOR is set."""
     assert tables.is_rich_terminal(stream, env) is fancy
 
 
@@ -81,7 +81,7 @@ def test_a_table(look: Look) -> None:
 
 
 def test_no_colour(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With NO_COLOR there are plain lines, all of them, and no progress."""
+    """With NO_COLOR there are plain lines and no progress."""
     monkeypatch.setenv("NO_COLOR", "1")
     text = look(wait)
     assert text.startswith("warning: We [bold]found[/bold] these\n  one [red]\n  2\n  more\n")
@@ -89,7 +89,7 @@ def test_no_colour(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_progress(look: Look) -> None:
-    """On a terminal it says what is being done and leaves no line behind."""
+    """On a terminal it shows the current action, and leaves no line."""
     text = look(wait)
     assert "importing [2] flags" in text and text.endswith("\x1b[2K")
 

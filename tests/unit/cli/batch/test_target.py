@@ -1,4 +1,4 @@
-"""Which server and which token: from flags, variables and files, and never shown."""
+"""The server and the token from flags, variables and files. The token is never shown."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def target(*arguments: str, env: Mapping[str, str] = URL) -> Target:
     ],
 )
 def test_addresses(given: str, address: str) -> None:
-    """With or without /api, from --url or FLAGSVC_URL or UNLEASH_URL; a user and password are left out."""
+    """The address may have /api. It comes from --url, FLAGSVC_URL or UNLEASH_URL. User and password are left out."""
     assert target("--url", given, env={}).url == address
     assert target(env={"FLAGSVC_URL": given}).url == target(env={"UNLEASH_URL": given}).url == address
     assert target("--url", given, env={"FLAGSVC_URL": "http://other.example"}).url == address
@@ -61,7 +61,7 @@ def test_what_is_no_address(given: str) -> None:
 
 
 def test_no_address() -> None:
-    """It is said where it can come from."""
+    """The error names all sources of an address."""
     with pytest.raises(
         ConfigurationError, match="the address of the flag server is missing: give --url or set FLAGSVC_URL"
     ):

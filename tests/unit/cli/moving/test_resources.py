@@ -14,7 +14,7 @@ PROJECTS = {"shop": "default"}
 
 
 def found(title: str, there: list[Any], here: list[Any]) -> list[MoveStep]:
-    """Return what is to be done so that `here` has what is `there`."""
+    """Return the steps that give `here` everything of `there`."""
     return list(plan_steps(KIND[title], there, here, PROJECTS))
 
 
@@ -27,7 +27,7 @@ HOURS = {
 
 
 def test_strategy_types() -> None:
-    """Custom ones are made and changed; what is built in is left alone; a mark of deprecation comes along."""
+    """Custom strategy types are created and changed, built-in ones are left alone, and deprecation is copied."""
     assert found("strategy type", [HOURS | {"editable": False}], []) == []
     body = {name: HOURS[name] for name in ("name", "description", "parameters")}
     [made] = found("strategy type", [HOURS], [])
@@ -73,7 +73,7 @@ BETA = {"id": 7, "name": "beta", "constraints": [{"contextName": "region", "oper
 
 
 def test_segments() -> None:
-    """They are found by name and written under the number that they have there; what a server fills in is no change."""
+    """Segments are found by name and written under the target's id. The server's defaults are not changes."""
     [step] = found("segment", [BETA], [{"id": 7, "name": "other"}])
     body = {"name": "beta", "constraints": BETA["constraints"]}
     assert step.requests == (AdminRequest("POST", "/api/admin/segments", body),)
@@ -86,7 +86,7 @@ def test_segments() -> None:
 @pytest.mark.parametrize("title", ["strategy type", "segment"])
 @pytest.mark.parametrize("empty", [{}, {"description": None}, {"description": ""}])
 def test_a_description_that_goes(title: str, empty: dict[str, Any]) -> None:
-    """One that only the other server has is emptied: a server keeps what a change leaves out, and each run would repeat it."""
+    """A description that only the target has is emptied explicitly. Otherwise each run would repeat the change."""
     thing = {"id": 3, "name": "beta", "parameters": [], "constraints": []}
     [step] = found(title, [thing | empty], [thing | {"description": "old"}])
     assert step.kind == "changed" and (step.requests[0].body or {})["description"] == ""
@@ -102,6 +102,6 @@ def test_a_project_that_goes() -> None:
 
 @pytest.mark.parametrize(("project", "becomes"), [("shop", "default"), (None, None), ("", None)])
 def test_projects(project: str | None, becomes: str | None) -> None:
-    """What belongs to a project belongs afterwards to the one that it becomes; what belongs to another stays behind."""
+    """Objects of a project then belong to its target project. Those of other projects stay behind."""
     [step] = found("segment", [BETA | {"project": project}, BETA | {"name": "x", "project": "other"}], [])
     assert step.requests[0].body is not None and step.requests[0].body.get("project") == becomes

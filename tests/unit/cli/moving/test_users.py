@@ -1,4 +1,4 @@
-"""Users: who is made, who is there, who stays behind."""
+"""Users: created ones, existing ones, and those that stay behind."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ def asked(two: tuple[FakeAdmin, FakeAdmin]) -> UserPlan:
 
 
 def test_who_is_made(two: tuple[FakeAdmin, FakeAdmin]) -> None:
-    """Those who are missing, with the root role of the same name and without a mail; a role that is missing keeps one behind."""
+    """Missing users are created with the root role of the same name and without a mail.
+
+    A user whose role is missing stays behind.
+    """
     there: dict[str, Any] = {"users": [{"username": "Admin"}, {"email": "bo@EXAMPLE.com"}]}
     two[1].answers[PATH] = Answer(200, there | {"rootRoles": [{"id": 5, "name": "Editor"}]})
     made, left = asked(two)

@@ -94,7 +94,7 @@ def test_matches_a_set_of_ranges(values: list[str], written: str, matches: bool)
     ],
 )  # fmt: skip
 def test_matches_a_list_of_addresses(addresses: str, written: str, matches: bool) -> None:
-    """The strategy takes the same text, whatever it is, and IPv4 ranges only."""
+    """The strategy compares texts exactly, and IPv4 ranges."""
     assert cidr.AddressList(addresses).matches(written) is matches
 
 
@@ -174,5 +174,5 @@ def test_reads_and_matches_as_npm_ip_address_does() -> None:
     ("text", "expected"), [("10.0.0.0/8", True), ("::1", True), ("ten", False), ("10.0.0.0/33", False)]
 )
 def test_ranges_are_known(text: str, expected: bool) -> None:
-    """An address is a range of one; what is neither family's is none."""
+    """An address is a range of one. A text of neither family is not a range."""
     assert cidr.is_range(text) is expected

@@ -127,7 +127,7 @@ def test_writes_dates_in_utc(ms: float, written: str) -> None:
 
 
 def test_writes_an_impossible_date() -> None:
-    """What is no date is called so."""
+    """An invalid date becomes `Invalid Date`."""
     assert jsdate.to_text(math.nan) == "Invalid Date"
 
 
@@ -135,7 +135,7 @@ class HalfHour(datetime.tzinfo):
     """A zone half an hour ahead of UTC."""
 
     def utcoffset(self, dt: datetime.datetime | None) -> datetime.timedelta:
-        """Return the offset, whatever the moment."""
+        """Return the offset, for any time."""
         return datetime.timedelta(minutes=30)
 
 
@@ -155,7 +155,7 @@ class Nowhere(datetime.tzinfo):
     ],
 )  # fmt: skip
 def test_a_time_without_zone_is_local(written: str, minutes: int) -> None:
-    """Only a text with a time, or one of old, and without a zone depends on the zone that is passed."""
+    """The zone applies only to a text with a time and no zone, or in a legacy form."""
     utc = jsdate.parse(written)
     assert (
         utc is not None
@@ -256,7 +256,7 @@ def test_writes_as_node_writes() -> None:
 @pytest.mark.programs
 @pytest.mark.parametrize("name", ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe"])
 def test_local_times_as_node_has_them(name: str) -> None:
-    """In a zone with summer time, hours that exist twice or not at all included, and in far years."""
+    """This includes hours that occur twice or never because of summer time, and distant years."""
     try:
         zone = zoneinfo.ZoneInfo(name)
     except zoneinfo.ZoneInfoNotFoundError:

@@ -38,7 +38,7 @@ WRITTEN = [
 
 @pytest.mark.parametrize(("written", "number"), READ)
 def test_reads_what_number_reads(written: str, number: float) -> None:
-    """Every form that Number() takes gives the double it stands for."""
+    """Every form that Number() accepts gives the same double."""
     assert jsnumber.parse(written) == number
 
 

@@ -31,7 +31,7 @@ FOUND = [
 
 @pytest.mark.parametrize("pattern", INVALID)
 def test_an_invalid_pattern_is_none(pattern: str, capfd: pytest.CaptureFixture[str]) -> None:
-    """What the reference's engine does not compile gives None, and nothing is written anywhere."""
+    """A pattern that the reference's engine refuses gives None, and nothing is printed."""
     assert regex.compile_regex(pattern, False) is None and regex.compile_regex(pattern, True) is None
     assert capfd.readouterr() == ("", "")
 
@@ -107,7 +107,7 @@ def test_compiles_and_finds_as_npm_re2js_does() -> None:
 
 @pytest.mark.programs
 def test_the_named_differences_exist() -> None:
-    """What the module says it does otherwise is otherwise still; a difference that is gone must leave the list."""
+    """Every difference that the module lists exists. A difference that no longer exists must be removed from the list."""
     cases = [["\\p{LC}", "a"], ["\\p{Emoji}", "😀"], ["\\p{Cs}", "\ud800"], ["\ufffd", "\ud800"], ["\\B", "I漢Q"]]
     function = """([pattern, text]) => {
         const { RE2JS } = require('re2js')
@@ -174,7 +174,7 @@ def test_large_patterns_that_people_write_compile() -> None:
     ],
 )
 def test_a_hostile_pattern_takes_little_time(pattern: str, most: int) -> None:
-    """However long the text is: where a search could take long there is none, and the pattern does not occur."""
+    """For any length of text: if a search could take long, there is no search and no match."""
     compiled = regex.compile_regex(pattern, False)
     assert compiled is not None
     assert compiled.search("ab" * most + "x") is False
@@ -187,7 +187,7 @@ def test_a_hostile_pattern_takes_little_time(pattern: str, most: int) -> None:
 
 
 def test_a_usual_pattern_is_looked_for_in_the_longest_text() -> None:
-    """The bound is far from what people write: thousands of words, letters of every script, thousands of characters."""
+    """Ordinary patterns are far below the limit: thousands of words, letters of every script, thousands of characters."""
     for pattern in (
         "|".join(f"word{number:05}" for number in range(5_000)) + "|é$",
         r"^\pL{1,5}[\pL\d._%+-]+@[\pL\d.-]+\.[A-Za-z]{2,24}|é$",
@@ -201,7 +201,7 @@ def test_a_usual_pattern_is_looked_for_in_the_longest_text() -> None:
     "pattern", ["[" * 100_000, "(?<" * 100_000, "[[:" * 100_000, "[a-z" * 50_000 + "\\", "\\Q" * 100_000]
 )
 def test_looking_for_names_is_linear_in_any_text(pattern: str) -> None:
-    """Also in one that is no valid pattern, such as one whose classes never end."""
+    """This also holds for invalid patterns, such as those with unclosed classes."""
     started = time.process_time()
     regex.is_portable(pattern)
     assert time.process_time() - started < 1

@@ -36,7 +36,7 @@ NEVER = [
 
 @pytest.mark.parametrize("written", [*BARE, " 1.2.3", "1.2.3\n", "\ufeff1.2.3", " v1.2.3", "1.2.3-" + "a" * 250])
 def test_a_caller_gives_a_bare_version(written: str) -> None:
-    """Blanks around it do not matter, and behind a blank not even a `v` (the reference looks for it first and trims later)."""
+    """Blanks around a version are ignored. A `v` after a blank is invalid, because the reference looks for it before it trims."""
     assert semver.parse(written, lenient=False) is not None and semver.parse(written, lenient=True) is not None
 
 

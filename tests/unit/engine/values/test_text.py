@@ -107,7 +107,7 @@ def test_every_blank_of_node_is_one_of_ours() -> None:
 
 @pytest.mark.programs
 def test_lowers_every_assigned_letter_as_node_does() -> None:
-    """Only code points that are newer than the Unicode of one of the two may differ."""
+    """Only code points that are newer than the Unicode version of one of the two may differ."""
     letters = [chr(c) for c in range(sys.maxunicode + 1) if unicodedata.category(chr(c)) not in ("Cn", "Co", "Cs")]
     answers = javascript.apply("t => /\\p{Cn}/u.test(t) ? null : t.toLocaleLowerCase()", letters)
     known = [(letter, answer) for letter, answer in zip(letters, answers, strict=True) if answer is not None]
@@ -117,7 +117,7 @@ def test_lowers_every_assigned_letter_as_node_does() -> None:
 
 @pytest.mark.programs
 def test_lowers_a_sigma_by_its_place_as_node_does() -> None:
-    """The final sigma depends on what stands around it; random surroundings give the same in both."""
+    """The final sigma depends on the surrounding letters. Random texts give the same result in both."""
     texts = generated(2, 20_000, "ΣσςaAİʰª1 .:'’\u00ad\u0301\u0345ǅ漢·_-\U0001d400")
     answers = javascript.apply("t => t.toLocaleLowerCase()", texts)
     wrong = [(t, answer) for t, answer in zip(texts, answers, strict=True) if text.lower(t) != answer]

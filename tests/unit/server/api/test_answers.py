@@ -1,4 +1,4 @@
-"""What a handler answers becomes what the real server's callers see (import validation 1.3)."""
+"""From a handler's answer to the bytes of the response (import validation 1.3)."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ NUMBERS = [
 
 @pytest.mark.parametrize(("value", "body"), NUMBERS, ids=repr)
 def test_json_is_written_as_javascript_writes_it(value: object, body: bytes) -> None:
-    """Compact, characters as they are, whole numbers without a fraction, what is no number as null."""
+    """JSON is compact, with unescaped characters, whole numbers without a fraction, and null for values that are not numbers."""
     assert encode(value) == body
 
 
 def test_no_body_has_no_type() -> None:
-    """Nothing but a length of 0; a 204 has not even that."""
+    """An empty answer has only a length of 0; a 204 has not even that."""
     status, headers, body = respond(ApiAnswer())
     assert (status, headers, body) == (200, {"vary": "Accept-Encoding", "content-length": "0"}, b"")
     assert respond(ApiAnswer(status=204))[1] == {"vary": "Accept-Encoding"}
@@ -83,7 +83,7 @@ def test_the_media_type() -> None:
 
 
 def test_an_error_has_its_headers() -> None:
-    """What a failure brings along is sent."""
+    """The headers of an error are sent."""
     head = Call(Request(b"GET", b"/", b"", []))
     made = Answers().fail(head, bare(405, "no", [(b"allow", b"GET")]))
     assert (made.status, made.body) == (405, b'{"message":"no"}')

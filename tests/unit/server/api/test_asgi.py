@@ -1,4 +1,4 @@
-"""What runs where: memory on the loop, the database in threads, and changes never keep reading from going on."""
+"""Where requests run: memory answers on the event loop, database answers in threads. Writers do not block readers."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_large_bodies_take_turns(tmp_path: Path) -> None:
 
 
 def test_reading_goes_on_while_changes_wait(tmp_path: Path) -> None:
-    """With every writer's thread taken and more changes waiting, a GET is answered."""
+    """If every writer thread is busy and more changes wait, a GET is still answered."""
     release, begun = threading.Event(), threading.Semaphore(0)
 
     def stand(call: ApiCall) -> ApiAnswer:

@@ -24,7 +24,7 @@ def head(**headers: str) -> Call:
 
 
 def read(body: bytes, media: str = "application/json", limit: int = LIMIT, **headers: str) -> Parsed:
-    """Return what a body is read as."""
+    """Return the value of a body."""
     how = reading(head(content_type=media, content_length=str(len(body)), **headers), limit)
     assert how is not None
     return parse(how, body)
@@ -53,7 +53,7 @@ def test_only_what_calls_itself_json_is_read(media: str) -> None:
 
 
 def test_without_a_body_nothing_is_read() -> None:
-    """Without length and chunks, even an unknown charset does not matter."""
+    """Without length and chunks, no body is read, and an unknown charset does not matter."""
     assert reading(head(content_type="application/json; charset=xx"), LIMIT) is None
     assert reading(head(content_type="application/json", transfer_encoding="chunked"), LIMIT) is not None
 
@@ -80,7 +80,7 @@ def test_what_a_body_is_read_as(body: bytes, value: object) -> None:
 
 
 def test_half_a_surrogate_pair_is_read_as_sent_and_stored_as_a_replacement() -> None:
-    """A whole pair is a character; a half, in a key or in a text, becomes U+FFFD where it is stored."""
+    """A pair is a character. A half, in a key or a text, becomes U+FFFD in the database."""
     parsed = read(b'{"\\uD83D\\ude00":["\\uDEAD x"]}')
     assert parsed.value == {"😀": ["\udead x"]}
     assert parsed.stored(parsed.value) == {"😀": ["� x"]}
@@ -161,7 +161,7 @@ def test_a_body_that_announces_too_much_is_not_read() -> None:
 
 
 def test_whether_a_nul_may_be_in_it() -> None:
-    """Only its escape brings one in, in any letter case; of other encodings it is not known beforehand."""
+    """In UTF-8 only an escape, in any letter case, can produce a NUL. In other encodings it is unknown beforehand."""
     assert read(b'{"a":"\\u0000"}').may_hold_nul
     assert not read(b'{"a":"0000"}').may_hold_nul
     assert read("{}".encode("utf-16-le"), "application/json; charset=utf-16le").may_hold_nul

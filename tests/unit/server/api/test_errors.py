@@ -1,4 +1,4 @@
-"""Which errors of the database are an outage, and which are an error of the program."""
+"""Database errors: an outage, or an error of the program."""
 
 from __future__ import annotations
 

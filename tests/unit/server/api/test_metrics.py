@@ -20,7 +20,7 @@ def test_rows_have_names_of_their_own() -> None:
 
 
 def test_every_row_is_written(tmp_path: Path) -> None:
-    """A parser of the format reads them, each with its help, beside what the client libraries tell."""
+    """A parser of the format reads all rows, each with its help, and the client library's metrics."""
     with app_client(str(tmp_path / "flags.db")) as client:
         found = {each.name: each for each in text_string_to_metric_families(text(client.server).decode())}
     assert {row.name: row.help for row in OWN} == {row.name: found[row.name].documentation for row in OWN}
@@ -28,7 +28,7 @@ def test_every_row_is_written(tmp_path: Path) -> None:
 
 
 def test_the_database_is_asked_once_a_scrape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where it cannot be asked; the rows that need it are then left out."""
+    """A scrape queries the database once. If that fails, the rows that need it are left out."""
     with app_client(str(tmp_path / "flags.db")) as client:
         asked: list[int] = []
 

@@ -1,4 +1,4 @@
-"""The description of the API is OpenAPI 3.1, and tells of every route (specification: Batch import data set)."""
+"""The description of the API is OpenAPI 3.1 and has every route (specification: Batch import data set)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_what_is_no_openapi_is_found(content: dict[str, Any]) -> None:
 
 
 def test_every_route_is_there(content: dict[str, Any]) -> None:
-    """Every listed row is an operation with its name, and there is no other; a token is asked for where one is needed."""
+    """Every listed row is an operation with its name, and there are no others. Operations that need a token say so."""
     told = {
         (re.sub(r"{\w+}", "{}", path), method.upper()): operation
         for path, methods in content["paths"].items()

@@ -1,4 +1,4 @@
-"""The checks that stand before a handler, in their order (import validation 1; 1.2; 5; decision 0020)."""
+"""The checks before a handler, in their order (import validation 1; 1.2; 5; decision 0020)."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_a_missing_permission_is_named(client: AppClient) -> None:
 
 
 def test_options_tells_the_methods(client: AppClient) -> None:
-    """As on the real server it is a GET's answer in text; it needs a token where the path does."""
+    """As on the real server, OPTIONS is answered with the methods as text. It needs a token if the path does."""
     answer = client.ask("OPTIONS", THINGS)
     assert (answer.status, answer.headers["allow"], answer.body) == (200, "POST,PATCH,GET,HEAD", b"POST,PATCH,GET,HEAD")
     assert client.ask("OPTIONS", THINGS, token=None).status == 401
@@ -206,7 +206,7 @@ def test_maintenance_stops_changes_of_the_admin_api(client: AppClient) -> None:
 
 
 def test_a_failure_tells_nothing_and_is_logged(client: AppClient) -> None:
-    """A caller sees an error without detail; the log says where it came from, without any of what was sent."""
+    """The caller gets an error without details. The log has its place, without any sent value."""
     for path, status in (("/failing", 500), ("/broken", 500), ("/away", 503)):
         answer = client.get(f"/api/admin{path}?key=hunter2")
         assert answer.status == status
@@ -236,7 +236,7 @@ def test_a_body_that_recursion_cannot_follow_is_refused(client: AppClient) -> No
 
 
 def test_a_route_that_may_answer_at_once(client: AppClient) -> None:
-    """It does where it can; else its handler is asked."""
+    """A route that can answer from memory does so; otherwise its handler is called."""
     assert client.get("/lazy?now", token=None).json() == "at once"
     assert client.get("/lazy", token=None).json()["query"] == {}
 
@@ -253,7 +253,7 @@ def test_entity_tags(client: AppClient) -> None:
 
 
 def test_requests_are_counted_by_route_and_status(client: AppClient) -> None:
-    """Labels are templates and the methods of routes; what is no route counts as one."""
+    """Labels are templates and methods of routes. All unknown paths count as one route."""
     client.get("/nosuch-one")
     client.ask("DELETE", "/api/admin/things/secret-name")
     counts = client.server.counts.read()

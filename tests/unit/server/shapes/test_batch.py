@@ -27,7 +27,7 @@ from support import shape_bodies
 
 
 def refusal(body: Any) -> str:
-    """Return the message of what is said of an import's body; empty where it passes."""
+    """Return the message for the body of an import; empty if it is valid."""
     try:
         check(IMPORT, body)
     except ShapeError as error:
@@ -54,14 +54,14 @@ def test_a_body_with_every_property_passes_as_it_is() -> None:
 
 
 def test_the_smallest_body() -> None:
-    """Only three lists are required, and empty names pass."""
+    """Only three lists are required, and empty names are valid."""
     body = {**with_data(), "project": "", "environment": ""}
     assert check(IMPORT, body) == body
 
 
 @pytest.mark.parametrize("name", ["project", "environment", "data"])
 def test_what_the_root_requires(name: str) -> None:
-    """Each is told in the order project, environment, data."""
+    """Missing members are reported in the order project, environment, data."""
     order = ["project", "environment", "data"]
     body = {key: value for key, value in with_data().items() if order.index(key) < order.index(name)}
     assert refusal(body) == f"The `/body/{name}` property is required. It was not present on the data you sent."
@@ -76,7 +76,7 @@ def test_what_a_data_set_requires(name: str) -> None:
 
 
 def test_every_object_is_closed_but_few() -> None:
-    """An unknown property is refused everywhere but in what the specification calls open."""
+    """Unknown properties are refused except in the objects that the specification calls open."""
     opened = set()
     for place, _ in objects(whole(), "/body"):
         body = whole()
@@ -134,7 +134,7 @@ def test_rules_of_single_properties(data: dict[str, Any], message: str) -> None:
 
 
 def test_an_export_asks_for_one_of_three() -> None:
-    """Unknown properties are allowed; where no set holds, each is told and then all."""
+    """Unknown properties are allowed. If no alternative fits, each is reported, and then all."""
     assert check(EXPORT_QUERY, {"environment": "", "tag": "", "more": 1})
     with pytest.raises(ShapeError) as caught:
         check(EXPORT_QUERY, {"environment": 1})

@@ -42,7 +42,7 @@ def test_names_that_are_good(name: str) -> None:
     ],
 )
 def test_names_that_are_not(name: str, text: str) -> None:
-    """Any other name is refused, with what is wrong."""
+    """Any other name is refused with the reason."""
     with pytest.raises(CallerError) as caught:
         check_name(name)
     assert caught.value.status == 400
@@ -92,7 +92,7 @@ def test_the_default_strategy() -> None:
     ],
 )
 def test_weights_add_up(fixed: list[int], free: int, weights: list[int]) -> None:
-    """The variable variants share what the fixed ones leave; the first get the remainder."""
+    """The variable variants share the weight that the fixed ones leave. The first ones get the remainder."""
     variants = [{"name": f"z{weight}", "weight": weight, "weightType": "fix"} for weight in fixed]
     variants += [{"name": f"a{number}", "weight": 5, "weightType": "variable"} for number in range(free)]
     found = distribute_weights(variants)
@@ -152,7 +152,7 @@ def test_variants_that_cannot_be(variants: object, text: str) -> None:
 
 @pytest.mark.parametrize("value", ["{", "5", "null", "NaN", "[NaN]", '"x"', "[" * 100_000])
 def test_a_json_payload_is_an_object_or_an_array(value: str) -> None:
-    """Other JSON is refused as much as what is none."""
+    """Other JSON is refused, and so is invalid JSON."""
     with pytest.raises(CallerError, match="invalid data"):
         check_variants([VARIANT | {"payload": {"type": "json", "value": value}}])
     assert check_variants([VARIANT | {"payload": {"type": "json", "value": '{"a": [1]}'}}])
@@ -184,7 +184,7 @@ def test_weights_that_cannot_add_up(variants: list[Any], text: str) -> None:
 
 
 def test_what_is_stored_of_variants() -> None:
-    """Nothing is added; a weight that is text counts; one of no type is left out. What was given stays as it was."""
+    """Nothing is added. A weight may be a text, and a variant without a type is left out. The input does not change."""
     given = [{"name": "v", "weight": "7", "weightType": "variable"}, VARIANT | {"name": "lost"}]
     assert check_variants(given)[1] == {"name": "lost", "weight": 1, "weightType": "variable", "stickiness": "default"}
     assert prepare_variants(given) == [{"name": "v", "weight": 1000, "weightType": "variable"}]

@@ -23,7 +23,7 @@ def constraint(operator: str, value: str | None = None, **given: Any) -> dict[st
 
 
 def problem(wanted: dict[str, Any], legal: dict[str, list[str]] | None = None) -> str | None:
-    """Return what is wrong with a constraint."""
+    """Return the problem of a constraint."""
     try:
         check_constraint(wanted, legal or {})
     except CallerError as refusal:
@@ -58,7 +58,7 @@ def test_what_is_no_number(text: str) -> None:
     ],
 )
 def test_numbers_that_a_double_loses(text: str, shown: str) -> None:
-    """They are not safe: text where digits are lost, the number where it is only too large."""
+    """They are unsafe: the message shows the text if digits are lost, and the number if it is only too large."""
     assert problem(constraint("NUM_EQ", text)) == f"{SAFE}. You provided {shown}."
 
 
@@ -136,7 +136,7 @@ def test_what_is_no_network(value: str) -> None:
 
 
 def test_a_value_may_be_absent() -> None:
-    """Of a number or a date, not of a version."""
+    """The value of a number or a date may be absent, that of a version may not."""
     assert problem(constraint("NUM_EQ")) is None
     assert problem(constraint("DATE_AFTER")) is None
     assert problem(constraint("SEMVER_EQ")) == "the provided value is not a string."
@@ -160,14 +160,14 @@ def test_legal_values() -> None:
 
 
 def test_constraints_get_a_list_of_values() -> None:
-    """What was given stays as it was."""
+    """The input does not change."""
     given = constraint("NUM_EQ", "1")
     assert check_constraints([given], {}) == [given | {"values": []}]
     assert "values" not in given
 
 
 def test_limits() -> None:
-    """30 constraints with 250 values each; what was more before may stay as long as it does not grow."""
+    """30 constraints with 250 values each are allowed. More may stay if their number does not grow."""
     one = constraint("IN", values=["a"])
     wide = constraint("IN", values=["a"] * 251)
     check_limits([one] * 30)

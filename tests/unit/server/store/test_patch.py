@@ -34,14 +34,14 @@ DOCUMENT = {"a": 1, "list": [1, 2, 3], "deep": {"x": {"y": "z"}}, "a/b": 1, "m~n
     ],
 )
 def test_operations(operation: dict[str, Any], changed: dict[str, Any]) -> None:
-    """Each does what it says, and the document given stays as it was."""
+    """Each operation has its effect, and the given document does not change."""
     before = deepcopy(DOCUMENT)
     assert apply_patch(DOCUMENT, [operation]) == DOCUMENT | changed
     assert before == DOCUMENT
 
 
 def test_moving() -> None:
-    """What is moved is no longer where it was."""
+    """A moved value is no longer at its old place."""
     assert apply_patch({"a": 1}, [{"op": "move", "from": "/a", "path": "/b"}]) == {"b": 1}
     assert apply_patch([1, 2], [{"op": "move", "from": "/0", "path": "/1"}]) == [2, 1]
 

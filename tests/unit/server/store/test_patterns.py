@@ -175,7 +175,7 @@ def test_a_pattern_that_would_not_end_is_told(pattern: str, name: str) -> None:
 
 
 def test_the_names_of_a_request_share_its_steps() -> None:
-    """However many names there are, the work is bounded: what comes when all is used up is not checked."""
+    """The work for all names of a request is limited. Names after the limit are not checked."""
     budget = StepBudget(5 * NAME_STEPS // 2)
     found = [refusal(r"(?=a)(a+)+b", "a" * size, budget) for size in range(30, 34)]
     assert found == ["it takes too many steps"] * 4
@@ -202,7 +202,7 @@ def test_a_hostile_pattern_takes_linear_time() -> None:
 
 
 def test_what_re2_runs_waits_for_no_search() -> None:
-    """While a search by steps has its turn, names are checked by RE2 as ever."""
+    """While a step search runs, RE2 still checks other names."""
     with SEARCH_LOCK:
         assert matches("[a-z]+", "a")
 
@@ -222,7 +222,7 @@ def test_a_name_of_any_length_gets_the_answer_of_a_usual_pattern(pattern: str, f
 
 
 def test_long_names_are_checked_as_well() -> None:
-    """Also a name that no feature may have matches as in JavaScript, as long as the steps suffice."""
+    """A name that is too long for a feature matches as in JavaScript, within the limit of steps."""
     assert matches("(?!b)a+", "a" * 1_000)
     assert not matches("(?!b)a+", "b" * 1_000)
     assert matches("(?!b)a+", "a" * (NAME_STEPS + 1))

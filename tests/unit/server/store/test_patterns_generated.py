@@ -130,7 +130,7 @@ def names(draw: random.Random) -> list[str]:
 
 
 def ours(pattern: str, given: list[str]) -> list[list[bool]] | None:
-    """Return what each way of ours says of each name; None for what is no pattern."""
+    """Return the result of each of our methods for each name; None for an invalid pattern."""
     try:
         node = parse(pattern)
     except InvalidPattern:
@@ -145,7 +145,7 @@ def ours(pattern: str, given: list[str]) -> list[list[bool]] | None:
 
 @pytest.mark.programs
 def test_generated_patterns_match_as_in_javascript() -> None:
-    """Of every pattern and name, node says what RE2 says and what our steps say; what is no pattern there is none here."""
+    """For every pattern and name, node agrees with RE2 and with our search. Patterns that are invalid there are invalid here."""
     draw = random.Random(SEED)
     made = Patterns(draw)
     cases = [(made.pattern(), names(draw)) for _ in range(PATTERNS)]

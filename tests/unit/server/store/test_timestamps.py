@@ -24,7 +24,7 @@ NOON = datetime(2026, 3, 4, 12, tzinfo=UTC)
     ],
 )
 def test_shown(moment: datetime | None, text: str | None) -> None:
-    """In UTC, with milliseconds that are cut, not rounded, and a year of four digits."""
+    """The form is UTC with milliseconds that are cut off, not rounded, and a year of four digits."""
     assert format_time(moment) == text
 
 
@@ -57,11 +57,11 @@ def test_read(value: Any) -> None:
     ],
 )
 def test_what_is_no_moment(value: Any) -> None:
-    """What is none, or beyond the calendar, is the other moment."""
+    """An invalid time, or one beyond the calendar, becomes the other time."""
     assert parse_time(value, OTHERWISE) == OTHERWISE
 
 
 def test_the_hour() -> None:
-    """The beginning of the hour in UTC, also where zones differ by half an hour."""
+    """The result is the beginning of the hour in UTC, also for zones that differ by half an hour."""
     india = timezone(timedelta(hours=5, minutes=30))
     assert start_of_hour(datetime(2026, 3, 4, 17, 45, 12, 345, tzinfo=india)) == NOON

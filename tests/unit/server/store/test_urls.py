@@ -92,7 +92,7 @@ def test_what_is_no_address(given: str) -> None:
 
 
 def of_the_real_server(cases: list[str]) -> list[str | None]:
-    """Return what the library that the real server uses makes of addresses, None for those that it refuses."""
+    """Return the forms that the real server's library makes of addresses; None for refused ones."""
     module = (peers.package("unleash-server").parent / "normalize-url" / "index.js").as_uri()
     script = f"""
         import {{ readFileSync }} from 'node:fs';
@@ -108,7 +108,7 @@ def of_the_real_server(cases: list[str]) -> list[str | None]:
 
 
 def ours(given: str) -> str | None:
-    """Return the one spelling of an address, None where it is refused."""
+    """Return the normalized form of an address; None if it is refused."""
     try:
         return normalized(given)
     except BadUrl:
@@ -121,7 +121,7 @@ def test_the_spellings_are_the_real_servers() -> None:
 
 
 def test_any_address_has_the_real_servers_spelling() -> None:
-    """Put together at random of what is hard to read: hosts, escapes, dots, parameters, fragments."""
+    """Random addresses combine what is hard to parse: hosts, escapes, dots, parameters, fragments."""
     rng = random.Random(20261123)
     cases = [address(rng) for _ in range(10_000)]
     found = dict(zip(cases, of_the_real_server(cases), strict=True))

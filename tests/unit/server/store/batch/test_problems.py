@@ -54,14 +54,14 @@ def test_what_is_found(data: dict[str, Any], problems: list[tuple[str, str]]) ->
 
 
 def test_a_flag_that_the_environment_does_not_have() -> None:
-    """New flags are in the environments of the project, others where they are."""
+    """New flags are in the environments of the project, existing ones in their own."""
     elsewhere = ServerFacts(FLAGS | {"here": ServerFlag("default", in_environment=False)}, frozenset({"production"}))
     wanted = {"features": [feature("new")], "featureEnvironments": [place("here"), place("new")]}
     assert found(elsewhere, **wanted) == [("environment", "here"), ("environment", "new")]
 
 
 def test_what_is_not_known_is_not_checked() -> None:
-    """Without tag types and context fields the rest is checked, and what is left out is named."""
+    """Without tag types and context fields the other checks run, and the skipped ones are named."""
     data = body(
         featureTags=[tag("here", "red", "team")], contextFields=TWICE, links=[linked("here", {"url": "http://"})]
     )

@@ -1,4 +1,4 @@
-"""Each rule of a batch by itself, on what the database is said to hold (import validation 4.1; 4.2; 4.3)."""
+"""Each rule of a batch, with given facts of the database (import validation 4.1; 4.2; 4.3)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KNOWN: dict[str, Any] = {
 
 
 def known(**more: Any) -> DatabaseFacts:
-    """Return what a database holds."""
+    """Return the facts of a database."""
     return DatabaseFacts(**KNOWN | more)
 
 
@@ -99,7 +99,7 @@ def test_misnamed_features_are_sorted_by_utf16() -> None:
 
 
 def test_without_a_pattern_every_name_is_fine() -> None:
-    """Neither an empty pattern nor an unknown project has names checked."""
+    """With an empty pattern or an unknown project, names are not checked."""
     for project in (None, TargetProject("default")):
         assert rules.misnamed_features(data(features=[feature("a b")]), known(project=project)) == []
 
@@ -116,7 +116,7 @@ def test_without_a_pattern_every_name_is_fine() -> None:
     ],
 )
 def test_the_naming_message_shows_what_is_set(project: TargetProject, words: str) -> None:
-    """Example and description are in the message where they are set."""
+    """The message has the example and the description, if they are set."""
     (found,) = rules.apply(rules.ERRORS, data(features=[feature("a")]), known(project=project))
     assert words in found["message"]
     assert found["affectedItems"] == ["a"]
@@ -234,7 +234,7 @@ def test_each_permission_is_asked_for_by_what_needs_it(name: str, lists: Json, h
 
 
 def test_a_repeated_feature_that_exists_asks_to_create() -> None:
-    """Repeats are counted: two entries of one stored name are more than what is stored."""
+    """Repeats are counted: two entries of one existing name are more than exist."""
     held = known(features={"a": StoredFeature("default"), "p": StoredFeature("default")})
     twice = data(features=[feature("a"), feature("a")])
     assert "Create feature flags" in missing_permissions(twice, held, VIEWER)
@@ -282,7 +282,10 @@ def test_what_roles_miss(actor: Actor, project: str, environment: str, missing: 
 
 
 def test_cleaning_takes_out_what_is_not_imported() -> None:
-    """Archived features go with what is theirs, entries without a feature and unused tag types too; links and dependencies stay."""
+    """Archived features are removed with their entries, and so are entries without a feature and unused tag types.
+
+    Links and dependencies stay.
+    """
     everything = data(
         features=[feature("a"), feature("gone")],
         featureStrategies=[

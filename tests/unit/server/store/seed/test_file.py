@@ -115,7 +115,7 @@ WRONG: list[tuple[Any, list[str]]] = [
 
 @pytest.mark.parametrize(("data", "expected"), WRONG)
 def test_a_mistake_is_told_with_its_place(data: Any, expected: list[str]) -> None:
-    """Each mistake names where it stands and what would be right; no secret is repeated."""
+    """Each problem has its place and the expected value. No secret is repeated."""
     with pytest.raises(SeedError) as caught:
         parse_seed(data)
     text = "\n".join(caught.value.problems)
@@ -140,7 +140,7 @@ def test_an_empty_file_is_refused(tmp_path: Path, content: str) -> None:
 
 
 def test_a_pattern_that_does_not_compile_is_taken(tmp_path: Path) -> None:
-    """Such a naming pattern means that all names are fine, as on the real server."""
+    """With such a naming pattern all names are valid, as on the real server."""
     naming = {"pattern": "("}
     assert parse_seed({"projects": [{"id": "p", "featureNaming": naming}]})["projects"][0]["featureNaming"] == naming
 
@@ -164,7 +164,7 @@ def test_yaml_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"{", b"a: b: c", b"\xff\xfe\xfa", b"!!python/object:os.system {}"])
 def test_what_is_neither_json_nor_yaml_is_told(tmp_path: Path, content: bytes) -> None:
-    """A file that cannot be read at all is named, with the line where it breaks off, if there is one."""
+    """The error for an unreadable file has its name and, if there is one, the line."""
     (tmp_path / "seed").write_bytes(content)
     with pytest.raises(SeedError, match="seed` is neither JSON nor YAML"):
         read_seed(tmp_path / "seed")

@@ -17,7 +17,7 @@ TWICE = {
 
 @pytest.mark.parametrize("text", TWICE)
 def test_a_key_that_is_there_twice(text: str) -> None:
-    """It is refused, with its place where YAML is read: the first value would be lost without a word."""
+    """A repeated key is refused, in YAML with its place, because its first value would be lost."""
     with pytest.raises(ValueError, match=TWICE[text]):
         read_text(text.encode())
 
@@ -30,7 +30,7 @@ def test_what_is_merged_may_be_said_again() -> None:
 
 @pytest.mark.parametrize("content", [b"[" * 100_000, b"- " * 20_000 + b"a", b'{"a":' * 100_000])
 def test_deep_nesting(content: bytes) -> None:
-    """It is told as what it is."""
+    """The error says that the nesting is too deep."""
     with pytest.raises(ValueError, match=r"^is nested too deeply$"):
         read_text(content)
 
